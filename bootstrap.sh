@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From a bare Debian 12 to a result: installs what is missing, configures, builds, runs.
+#
+#   ./bootstrap.sh demo    train a network on Fashion-MNIST over two host devices
+#   ./bootstrap.sh test    build and run every test
+#   ./bootstrap.sh bench   build the benchmarks and print every figure
+#
+# PRESET names the CMake preset of the tests (dev); JOBS the number of compilers at a time (the number of cores).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+base_packages=(g++ cmake ninja-build libdnnl-dev ocl-icd-opencl-dev doctest-dev librange-v3-dev
+               dataset-fashion-mnist zlib1g-dev libbenchmark-dev)
+bench_packages=(python3 python3-torch libopenblas0-openmp openmpi-bin libopenmpi-dev)
+
+# What `bench` runs: a title and a command, in which $build is the build folder. The first words say what is measured.
+benchmarks=(
+  "compile time and memory|python3 benchmarks/compile_time/measure.py"
+  "template instantiations|python3 benchmarks/compile_time/instantiations.py"
+  "kernels: our own against oneDNN|OMP_NUM_THREADS=1 \$build/benchmarks/kernels/conv_n16"
+  "300 random strategies a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
+  "sharded operators|\$build/benchmarks/ops/sharded"
+  "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
+  "training step against PyTorch|python3 benchmarks/peers/run.py --tessera \$build/benchmarks/peers/peer_tessera"
+)
+
+jobs=${JOBS:-$(nproc)}
+
+say() { printf '\n== %s\n' "$*"; }
+fail() { printf 'bootstrap.sh: %s\n' "$*" >&2; exit 1; }
+usage() { sed -n '5,10s/^# \{0,1\}//p' "$0"; }
+
+# install <package>...: what of it is not installed yet
+install() {
+  local package missing=() sudo=()
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    printf 'bootstrap.sh: no apt here, so nothing is installed; the build needs what Debian 12 calls\n  %s\n' "$*" >&2
+    return
+  fi
+  for package; do
+    [[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || fail "run as root, or install by hand: apt-get install ${missing[*]}"
+    sudo=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  "${sudo[@]}" apt-get update -qq || fail "apt-get update failed; install by hand: ${missing[*]}"
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+    || fail "apt-get could not install: ${missing[*]}"
+}
+
+# build <preset> [cmake --build arguments...]: leaves the build folder in $build
+build() {
+  local preset=$1
+  shift
+  build=build/$preset
+  say "configuring ($preset)"
+  cmake --preset "$preset" || fail "configuring failed"
+  say "building ($preset)"
+  cmake --build "$build" -j "$jobs" "$@" || fail "the build failed"
+}
+
+demo() {
+  install "${base_packages[@]}"
+  build demo --target fashion_mnist
+  say "training on Fashion-MNIST"
+  exec "$build/examples/fashion_mnist" "$@"
+}
+
+run_tests() {
+  install "${base_packages[@]}"
+  build "${PRESET:-dev}"
+  say "testing"
+  ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error
+}
+
+bench() {
+  install "${base_packages[@]}" "${bench_packages[@]}"
+  build release --target benchmarks
+  local entry title command failed=()
+  for entry in "${benchmarks[@]}"; do
+    title=${entry%%|*}
+    command=${entry#*|}
+    say "$title"
+    build=$build bash -c "$command" || failed+=("$title")
+  done
+  ((${#failed[@]} == 0)) || fail "$(printf 'failed: %s; ' "${failed[@]}")"
+}
+
+verb=${1:-}
+(($#)) && shift
+case $verb in
+  demo) demo "$@" ;;
+  test) run_tests ;;
+  bench) bench ;;
+  help | -h | --help) usage ;;
+  *)
+    [[ -z $verb ]] || printf "bootstrap.sh: unknown verb '%s'\n" "$verb" >&2
+    usage >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of what the compiler must refuse. A case is one file:
+#
+#   // expect-error: text that must be in the compiler's output (one line for each text)
+#   #ifdef TESSERA_EXPECT_ERROR
+#   ... the mistake
+#   #else
+#   ... its twin, which compiles
+#   #endif
+#
+# The headers that the cases share (compile_fail/prefix.hpp) are precompiled by a fixture, which makes a case 3 times faster.
+# Each case gives <name>.rejected and <name>.accepted, for the compiler of the build and for every clang found.
+
+set(TESSERA_COMPILE_FAIL_RUN "${CMAKE_CURRENT_LIST_DIR}/CompileFailRun.cmake")
+
+function(tessera_add_compile_fail_tests)
+  file(GLOB cases CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/*.cpp")
+  set(compilers "${CMAKE_CXX_COMPILER}")
+  set(suffixes none)
+  foreach(version 14 19)
+    find_program(TESSERA_CLANG_${version} clang++-${version})
+    mark_as_advanced(TESSERA_CLANG_${version})
+    if(TESSERA_CLANG_${version} AND NOT CMAKE_CXX_COMPILER STREQUAL TESSERA_CLANG_${version})
+      list(APPEND compilers "${TESSERA_CLANG_${version}}")
+      list(APPEND suffixes clang${version})
+    endif()
+  endforeach()
+  foreach(compiler suffix IN ZIP_LISTS compilers suffixes)
+    set(prefix "${CMAKE_CURRENT_BINARY_DIR}/compile_fail/${suffix}/prefix.hpp")
+    configure_file("${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/prefix.hpp" "${prefix}" COPYONLY)
+    set(run "${CMAKE_COMMAND}" "-DCOMPILER=${compiler}" "-DINCLUDE=${TESSERA_INCLUDE_DIR}" "-DPREFIX=${prefix}")
+    string(REGEX REPLACE "^\\.none$" "" ending ".${suffix}")
+
+    add_test(NAME "compile_fail.precompile${ending}" COMMAND ${run} -DMODE=precompile -P "${TESSERA_COMPILE_FAIL_RUN}")
+    set_tests_properties("compile_fail.precompile${ending}" PROPERTIES
+      LABELS compile_fail TIMEOUT 120 FIXTURES_SETUP "compile_fail${ending}")
+    foreach(case IN LISTS cases)
+      cmake_path(GET case STEM stem)
+      foreach(mode rejected accepted)
+        set(name "compile_fail.${stem}.${mode}${ending}")
+        add_test(NAME ${name} COMMAND ${run} "-DSOURCE=${case}" -DMODE=${mode} -P "${TESSERA_COMPILE_FAIL_RUN}")
+        set_tests_properties(${name} PROPERTIES
+          LABELS compile_fail TIMEOUT 120 FIXTURES_REQUIRED "compile_fail${ending}")
+      endforeach()
+    endforeach()
+  endforeach()
+endfunction()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# For those who work on Tessera: warnings as errors, a precompiled header, and programs from folders of sources.
+
+add_library(tessera_warnings INTERFACE)
+target_compile_options(tessera_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+# g++ 12 takes "literal" + std::string for overlapping memory when it optimizes (GCC bug 105651).
+target_compile_options(tessera_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+
+# Everything that can be linked here; tests of the core link the core alone.
+add_library(tessera_everything INTERFACE)
+target_link_libraries(tessera_everything INTERFACE tessera_execute)
+foreach(part host io)
+  if(TARGET tessera_${part})
+    target_link_libraries(tessera_everything INTERFACE tessera_${part})
+  endif()
+endforeach()
+
+# tessera_can_build(<result> <source>...): whether the libraries that the sources include are there.
+function(tessera_can_build result)
+  set(${result} TRUE PARENT_SCOPE)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" lines REGEX "^ *# *include [<\"](tessera/(host\\.hpp|backend/host/|io/)|mpi\\.h)")
+    foreach(line IN LISTS lines)
+      if((line MATCHES "tessera/(host|backend/host)" AND NOT TARGET tessera_host)
+         OR (line MATCHES "tessera/io/" AND NOT TARGET tessera_io)
+         OR (line MATCHES "mpi\\.h" AND NOT TESSERA_HAS_MPI))
+        set(${result} FALSE PARENT_SCOPE)
+        file(RELATIVE_PATH shown "${PROJECT_SOURCE_DIR}" "${source}")
+        message(STATUS "Tessera: ${shown} is left out: nothing here provides its ${line}")
+        return()
+      endif()
+    endforeach()
+  endforeach()
+endfunction()

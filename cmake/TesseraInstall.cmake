@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installation: the headers of each component and a CMake package, find_package(tessera 0.1 COMPONENTS core execute host io).
+
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/tessera")
+foreach(component core execute host io)
+  if(TARGET tessera_${component})
+    set(sets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${component})
+    get_target_property(names tessera_${component} INTERFACE_HEADER_SETS)
+    if("fragments" IN_LIST names)
+      list(APPEND sets FILE_SET fragments DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${component})
+    endif()
+    install(TARGETS tessera_${component} EXPORT tessera_${component} ${sets})
+    install(EXPORT tessera_${component} NAMESPACE tessera:: FILE tessera-${component}.cmake
+            DESTINATION "${package_dir}" COMPONENT ${component})
+  endif()
+endforeach()
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tesseraConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+  NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
+  COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
+install(FILES "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" "${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
+        DESTINATION "${package_dir}" COMPONENT core)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT core)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# The libraries, each a set of headers and what they need:
+#   tessera::core     base to search: needs nothing
+#   tessera::execute  core, the executor and the reference backend: threads
+#   tessera::host     execute and the host backend: oneDNN and the OpenMP runtime that it uses
+#   tessera::io       core, files, data sets, plots: zlib
+# Each is a component of the installed package.
+
+set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
+set(TESSERA_CORE_LAYERS base op net layout machine task cost schedule plan simulate search)
+
+# tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...])
+# Fragments (*.inl) are installed but are no headers of their own, so they are not checked to compile alone.
+function(tessera_add_library name)
+  cmake_parse_arguments(arg "" "" "FOLDERS;UMBRELLA" ${ARGN})
+  set(headers)
+  set(fragments)
+  foreach(folder IN LISTS arg_FOLDERS)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/${folder}/*.hpp")
+    list(APPEND headers ${found})
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/${folder}/*.inl")
+    list(APPEND fragments ${found})
+  endforeach()
+  foreach(umbrella IN LISTS arg_UMBRELLA)
+    file(GLOB found CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/${umbrella}")
+    list(APPEND headers ${found})
+  endforeach()
+
+  add_library(tessera_${name} INTERFACE)
+  add_library(tessera::${name} ALIAS tessera_${name})
+  target_compile_features(tessera_${name} INTERFACE cxx_std_20)
+  target_sources(tessera_${name} INTERFACE FILE_SET HEADERS BASE_DIRS "${TESSERA_INCLUDE_DIR}" FILES ${headers})
+  if(fragments)
+    target_sources(tessera_${name} INTERFACE FILE_SET fragments TYPE HEADERS BASE_DIRS "${TESSERA_INCLUDE_DIR}"
+                                             FILES ${fragments})
+  endif()
+  set_target_properties(tessera_${name} PROPERTIES
+    EXPORT_NAME ${name}
+    VERIFY_INTERFACE_HEADER_SETS ON
+    INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    set_target_properties(tessera_${name} PROPERTIES SYSTEM ON) # a user's -Werror is about the user's code
+  endif()
+endfunction()
+
+tessera_add_library(core FOLDERS ${TESSERA_CORE_LAYERS} UMBRELLA tessera.hpp)
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+tessera_add_library(execute FOLDERS execute backend/reference)
+target_link_libraries(tessera_execute INTERFACE tessera_core Threads::Threads)
+
+tessera_want(TESSERA_WITH_HOST TESSERA_HAS_HOST dnnl "install libdnnl-dev and ocl-icd-opencl-dev" CONFIG)
+if(TESSERA_HAS_HOST)
+  tessera_add_library(host FOLDERS backend/host UMBRELLA host.hpp)
+  # oneDNN of Debian runs on GNU OpenMP, and its CMake target does not say so.
+  target_link_libraries(tessera_host INTERFACE tessera_execute DNNL::dnnl gomp)
+  tessera_want(TESSERA_WITH_MPI TESSERA_HAS_MPI MPI "install libopenmpi-dev and openmpi-bin" COMPONENTS CXX)
+endif()
+
+tessera_want(TESSERA_WITH_IO TESSERA_HAS_IO ZLIB "install zlib1g-dev")
+if(TESSERA_HAS_IO)
+  tessera_add_library(io FOLDERS io)
+  target_link_libraries(tessera_io INTERFACE tessera_core ZLIB::ZLIB)
+endif()
