@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exception that every user error reaches the user as.
+#pragma once
+
+#include <stdexcept>
+
+namespace tessera {
+
+/// Says what is wrong, where, and what to do about it.
+struct error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+} // namespace tessera

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules that a network or a strategy can break. Every rule is written once: a broken one becomes a compile error whose text
+// names the layer, the dimension and the numbers, or, for values that come at run time, an exception with the same words.
+#pragma once
+
+#include "tessera/base/box.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+template <class...>
+inline constexpr bool never = false;
+
+} // namespace detail
+
+// clang-format off
+// One line per rule: its name and its words. The first number of a problem is what was found, the second what was needed.
+#define TESSERA_RULES(rule) \
+    rule(extent_is_zero, "an extent, window, stride, dilation or group count must be at least 1") \
+    rule(kernel_larger_than_padded_input, "the kernel is larger than its padded input; pad the input or shrink the kernel") \
+    rule(padding_not_smaller_than_kernel, "the padding must be smaller than the kernel, or some outputs see no input") \
+    rule(groups_do_not_divide_channels, "the groups must divide the input and the output channels") \
+    rule(input_has_wrong_rank, "the input has the wrong number of dimensions for this layer; flatten images before a linear layer") \
+    rule(branch_changes_shape, "a residual branch must keep the shape of its input; change the branch or project the shortcut") \
+    rule(shapes_differ, "the inputs of an element-wise layer must have the same shape") \
+    rule(concat_shapes_differ, "concatenated tensors may differ in their channels only") \
+    rule(labels_do_not_fit, "the labels must be integers with the shape of the logits without their classes") \
+    rule(integers_into_arithmetic, "the layer computes with floating-point numbers and this input has integers") \
+    rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \
+    rule(percent_out_of_range, "a dropout rate must be at least 0 and less than 100 per cent") \
+    rule(layer_used_twice, "a layer with parameters is used twice; write shared<> to share them or repeat<> for separate ones") \
+    rule(shared_parameters_differ, "layers that share a parameter need it in the same shape") \
+    rule(tap_not_saved, "the tap was not saved earlier in the network; put save<> before it") \
+    rule(tap_saved_twice, "two taps have the same name") \
+    rule(input_not_first, "a sequential network starts with its input, such as image<> or features<>") \
+    rule(unknown_node, "the node refers to an input or node that does not come before it") \
+    rule(node_named_twice, "two inputs or nodes of the network have the same name") \
+    rule(too_many_names, "a network has too many inputs, named nodes and saved tensors") \
+    rule(loss_has_consumer, "nothing may follow a loss") \
+    rule(network_has_no_loss, "a network to be trained needs a loss, such as cross_entropy") \
+    rule(unknown_layer, "the strategy configures a layer that the network does not have") \
+    rule(no_such_instance, "the strategy configures an instance that the layer does not have; instances count from 0") \
+    rule(strategy_has_wrong_size, "a strategy must have one configuration for every operator of the network") \
+    rule(layer_configured_twice, "the strategy configures a layer twice") \
+    rule(no_such_loop, "the layer has no such dimension to split") \
+    rule(loop_split_twice, "a dimension is split twice in one configuration") \
+    rule(loop_not_splittable, "this dimension cannot be split: its shards would not be boxes of the output") \
+    rule(degree_is_zero, "a degree must be at least 1") \
+    rule(degree_exceeds_extent, "there are more shards than indices along this dimension") \
+    rule(degree_does_not_divide, "the degree does not divide the extent; say uneven if uneven shards are meant") \
+    rule(cuts_are_wrong, "cut points must increase strictly and lie inside the extent, one fewer than shards") \
+    rule(coupled_split_without_reduction, "a split of a coupled dimension needs a reduction inside the layer; say with_reduction if it is meant") \
+    rule(more_shards_than_devices, "there are more shards than devices; repeat devices explicitly if that is meant") \
+    rule(device_does_not_exist, "a shard is placed on a device that the machine does not have") \
+    rule(placement_has_wrong_size, "the list of devices must name one device for every shard") \
+    rule(partial_into_nonlinear, "a partial tensor is fed to a layer that is not linear; reduce it before") \
+    rule(partial_without_reduction, "only an output that is a partial sum can be left partial") \
+    rule(partial_degrees_differ, "a layer that passes a partial tensor on must have as many parts as the tensor") \
+    rule(gathered_into_coupled_split, "the input is gathered although the layer splits it along a coupled dimension; drop gathered") \
+    rule(gradient_counted_twice, "the gradient is summed over more shards than contribute to it; replicas hold the same gradient") \
+    rule(machine_has_no_devices, "there must be at least one device") \
+    rule(batch_is_empty, "the batch must have at least one sample")
+// clang-format on
+
+enum class rule : std::uint8_t {
+    none,
+#define TESSERA_RULE(name, words) name,
+    TESSERA_RULES(TESSERA_RULE)
+#undef TESSERA_RULE
+};
+
+/// The words of a rule.
+constexpr const char* to_text(rule broken) {
+    switch (broken) {
+#define TESSERA_RULE(name, words)                                                                                      \
+    case rule::name:                                                                                                   \
+        return words;
+        TESSERA_RULES(TESSERA_RULE)
+#undef TESSERA_RULE
+    case rule::none:
+        break;
+    }
+    return "no rule is broken";
+}
+
+/// A broken rule with where and by which numbers, as a value.
+struct problem {
+    rule broken = rule::none;
+    int op = -1;        ///< operator of the network, or entry of the strategy
+    int dimension = -1; ///< the loop_name, or -1
+    index_t found = 0;
+    index_t needed = 0;
+
+    constexpr explicit operator bool() const { return broken != rule::none; }
+};
+
+/// Facts that appear in a compile error.
+template <class Layer>
+struct layer;
+template <index_t Number>
+struct found;
+template <index_t Number>
+struct needed;
+
+/// One specialization for each rule; to instantiate it is the compile error. Its arguments are all that the message has to say,
+/// and nothing lies between it and refuse(), because every step would print them once more.
+template <rule Broken, class... Facts>
+struct refusal;
+#define TESSERA_RULE(name, words)                                                                                      \
+    template <class... Facts>                                                                                          \
+    struct refusal<rule::name, Facts...> {                                                                             \
+        static_assert(detail::never<Facts...>, "tessera: " words);                                                     \
+    };
+TESSERA_RULES(TESSERA_RULE)
+#undef TESSERA_RULE
+#undef TESSERA_RULES
+
+namespace detail {
+
+constexpr bool swallow(const void*) { return false; }
+
+} // namespace detail
+
+/// Makes the compile error of a broken rule. The refusal is instantiated by the look-up of an unqualified call with a pointer
+/// to it, which leaves the value itself sound, so that no second error follows.
+template <rule Broken, class... Facts>
+constexpr bool refuse() {
+    using detail::swallow;
+    return swallow(static_cast<const refusal<Broken, Facts...>*>(nullptr));
+}
+
+} // namespace tessera

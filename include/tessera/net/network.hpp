@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks as types. Each part is a small type whose `build` appends to the graph value; all rules work on that value.
+#pragma once
+
+#include "tessera/net/graph.hpp"
+#include "tessera/op/layers.hpp"
+
+namespace tessera {
+
+// ---- inputs ----------------------------------------------------------------------------------------------------------
+
+/// [batch, Channels, Height, Width] of floats.
+template <index_t Channels, index_t Height, index_t Width>
+struct image {
+    static constexpr element type = element::f32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch, Channels, Height, Width); }
+};
+/// [batch, Count] of floats.
+template <index_t Count>
+struct features {
+    static constexpr element type = element::f32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch, Count); }
+};
+/// One integer per sample.
+struct labels {
+    static constexpr element type = element::i32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch); }
+};
+/// One integer per pixel.
+template <index_t Height, index_t Width>
+struct label_map {
+    static constexpr element type = element::i32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch, Height, Width); }
+};
+
+template <class T>
+concept NetworkInput = requires {
+    T::extents(index_t{1});
+};
+
+// ---- parts -----------------------------------------------------------------------------------------------------------
+
+/// Parts one after the other. At the top of a network the first part is its input; a cross_entropy makes an input `labels`.
+template <class... Parts>
+struct sequential;
+/// x + f(x), f being the parts in sequence.
+template <class... Parts>
+struct residual;
+/// One of several ways from a tensor; without parts, the tensor itself.
+template <class... Parts>
+struct branch;
+/// Join (add, multiply or concat) of branches that start from the same tensor.
+template <class Join, class... Branches>
+struct branches;
+/// Count copies of the parts, each with parameters of its own.
+template <int Count, class... Parts>
+struct repeat;
+/// Uses of the layer that share one set of parameters.
+template <class L>
+struct shared;
+/// Remembers the tensor under a name, for a later tap.
+template <class Name>
+struct save;
+/// Joins (add, multiply or concat) the tensor saved under a name with the current one, the saved one first.
+template <class Join, class Name>
+struct tap;
+
+namespace detail {
+
+template <class T>
+struct identity {
+    using type = T;
+};
+
+/// A loss in a sequential network brings its labels along.
+constexpr int append_loss(graph_builder& b, const op_attributes& a, std::string_view name, type_key key, int tensor) {
+    const shape& x = b.tensors[tensor].extents;
+    const shape rows = x.rank == 4 ? make_shape(x[0], x[2], x[3]) : make_shape(x[0]);
+    const int both[2] = {tensor, b.add_input(rows, element::i32, "labels")};
+    return b.add_op(a, name, key, false, both, 2);
+}
+
+template <class P>
+constexpr int append(graph_builder& b, int tensor) {
+    if (b.refused) {
+        return -1;
+    }
+    if constexpr (NetworkInput<P>) {
+        return b.fail({rule::input_not_first, 0, -1, 1, 0});
+    } else if constexpr (Layer<P>) {
+        if (P::attributes.kind == op_kind::cross_entropy) {
+            return append_loss(b, P::attributes, type_name<P>(), key_of<P>, tensor);
+        }
+        return b.add_op(P::attributes, type_name<P>(), key_of<P>, false, &tensor, 1);
+    } else {
+        return P::build(b, tensor);
+    }
+}
+
+template <class... Parts>
+constexpr int append_all(graph_builder& b, int tensor) {
+    // Lists instead of folds here and below: clang nests a fold's operands, at most 256 deep.
+    const int ends[] = {tensor, (tensor = append<Parts>(b, tensor))...};
+    return ends[sizeof...(Parts)];
+}
+
+/// Room that a part needs: operators (and as many parameters as they can have).
+template <class P>
+constexpr int ops_of() {
+    if constexpr (Layer<P>) {
+        return 1;
+    } else if constexpr (NetworkInput<P>) {
+        return 0;
+    } else {
+        return P::op_count;
+    }
+}
+
+template <class... Parts>
+constexpr int ops_in() {
+    const int counts[] = {0, ops_of<Parts>()...};
+    int sum = 0;
+    for (const int count : counts) {
+        sum += count;
+    }
+    return sum;
+}
+
+/// The layer type behind operator I of a part, for messages.
+template <int I, class P>
+constexpr auto nth_in() {
+    if constexpr (Layer<P>) {
+        return identity<P>{};
+    } else {
+        return P::template nth<I>();
+    }
+}
+template <int I, class Owner>
+constexpr auto nth_of() {
+    return identity<Owner>{}; // an operator that the part itself adds, such as the addition of a residual
+}
+template <int I, class Owner, class First, class... Rest>
+constexpr auto nth_of() {
+    if constexpr (I < ops_of<First>()) {
+        return nth_in<I, First>();
+    } else {
+        return nth_of<I - ops_of<First>(), Owner, Rest...>();
+    }
+}
+
+} // namespace detail
+
+template <class... Parts>
+struct branch {
+    static constexpr int op_count = detail::ops_in<Parts...>();
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I, branch, Parts...>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) { return detail::append_all<Parts...>(b, tensor); }
+};
+
+template <class... Parts>
+struct residual {
+    static constexpr int op_count = 1 + detail::ops_in<Parts...>();
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I, residual, Parts...>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        const int both[2] = {tensor, detail::append_all<Parts...>(b, tensor)};
+        if (b.refused) {
+            return -1;
+        }
+        const shape& x = b.tensors[tensor].extents;
+        const shape& y = b.tensors[both[1]].extents;
+        if (!(x == y)) {
+            const int d = x.rank == y.rank ? detail::first_difference(x, y) : -1;
+            return b.fail({rule::branch_changes_shape, 0, d < 0 ? -1 : static_cast<int>(op::dimension_name(d)),
+                           d < 0 ? y.rank : y[d], d < 0 ? x.rank : x[d]});
+        }
+        return b.add_op(add::attributes, "add", key_of<add>, false, both, 2);
+    }
+};
+
+template <class Join, class... Branches>
+struct branches {
+    static constexpr int op_count = 1 + detail::ops_in<Branches...>();
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I, branches, Branches...>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        const int ends[] = {detail::append<Branches>(b, tensor)...};
+        return b.refused ? -1
+                         : b.add_op(Join::attributes, type_name<Join>(), key_of<Join>, false, ends,
+                                    static_cast<int>(sizeof...(Branches)));
+    }
+};
+
+template <int Count, class... Parts>
+struct repeat {
+    static_assert(Count >= 1, "tessera: repeat<> needs a count of at least 1");
+    static constexpr int op_count = Count * detail::ops_in<Parts...>();
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I % (op_count / Count > 0 ? op_count / Count : 1), repeat, Parts...>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        ++b.repeating;
+        for (int i = 0; i < Count; ++i) {
+            tensor = detail::append_all<Parts...>(b, tensor);
+        }
+        --b.repeating;
+        return tensor;
+    }
+};
+
+template <class L>
+struct shared {
+    static_assert(Layer<L>, "tessera: shared<> takes a layer");
+    static constexpr int op_count = 1;
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<L>{};
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        return b.add_op(L::attributes, type_name<L>(), key_of<L>, true, &tensor, 1);
+    }
+};
+
+template <class Name>
+struct save {
+    static constexpr int op_count = 0;
+    static constexpr int build(graph_builder& b, int tensor) {
+        return b.add_tap(key_of<Name>, type_name<Name>(), tensor, rule::tap_saved_twice);
+    }
+};
+
+template <class Join, class Name>
+struct tap {
+    static constexpr int op_count = 1;
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<tap>{};
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        const int both[2] = {b.find_tap(key_of<Name>), tensor};
+        if (both[0] < 0) {
+            b.refused_at = type_name<Name>();
+            return b.fail({rule::tap_not_saved, 0, -1, 0, 1});
+        }
+        return b.add_op(Join::attributes, type_name<Join>(), key_of<Join>, false, both, 2);
+    }
+};
+
+template <class First, class... Parts>
+struct sequential<First, Parts...> {
+    static constexpr int op_count = detail::ops_in<First, Parts...>();
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I, sequential, First, Parts...>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) { return detail::append_all<First, Parts...>(b, tensor); }
+    /// The whole network, from its input.
+    static constexpr void build(graph_builder& b) {
+        if constexpr (NetworkInput<First>) {
+            detail::append_all<Parts...>(b, b.add_input(First::extents(b.batch), First::type, "input"));
+        } else {
+            b.fail({rule::input_not_first, 0, -1, 0, 1});
+        }
+    }
+};
+
+// ---- general networks ------------------------------------------------------------------------------------------------
+
+/// A named input of a dag.
+template <class Name, class What>
+struct input;
+/// A named operator of a dag with the names of its inputs, in order.
+template <class Name, class L, class... From>
+struct node;
+
+/// A network as a list of inputs and nodes, each node after what it reads. Several losses may stand in it; their weighted sum
+/// is minimized.
+template <class... Entries>
+struct dag {
+    static constexpr int op_count = detail::ops_in<Entries...>();
+    static constexpr int input_count = static_cast<int>(sizeof...(Entries)) - op_count;
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I, dag, Entries...>();
+    }
+    static constexpr void build(graph_builder& b) {
+        const bool done[] = {true, (Entries::append_to(b), true)...};
+        static_cast<void>(done);
+    }
+};
+
+template <class Name, class What>
+struct input {
+    static constexpr int op_count = 0;
+    static constexpr void append_to(graph_builder& b) {
+        if (!b.refused) {
+            const int tensor = b.add_input(What::extents(b.batch), What::type, type_name<Name>());
+            b.add_tap(key_of<Name>, type_name<Name>(), tensor, rule::node_named_twice);
+        }
+    }
+};
+
+namespace detail {
+
+/// A node by the key under which its parameters are shared or not.
+template <class Name, class... From>
+constexpr void append_node(graph_builder& b, const op_attributes& a, std::string_view layer_name, type_key key,
+                           bool is_shared) {
+    if (b.refused) {
+        return;
+    }
+    b.refused_at = type_name<Name>();
+    const int from[] = {b.find_tap(key_of<From>)...};
+    for (int t : from) {
+        if (t < 0) {
+            b.fail({rule::unknown_node, 0, -1, 0, 1});
+            return;
+        }
+    }
+    if (b.find_tap(key_of<Name>) >= 0) {
+        b.fail({rule::node_named_twice, 0, -1, 2, 1});
+        return;
+    }
+    const int out = b.add_op(a, layer_name, key, is_shared, from, static_cast<int>(sizeof...(From)));
+    b.add_tap(key_of<Name>, type_name<Name>(), out, rule::node_named_twice);
+}
+
+} // namespace detail
+
+template <class Name, class L, class... From>
+struct node {
+    static_assert(sizeof...(From) >= 1, "tessera: a node names at least one input");
+    static constexpr int op_count = 1;
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<Name>{};
+    }
+    static constexpr void append_to(graph_builder& b) {
+        detail::append_node<Name, From...>(b, L::attributes, type_name<Name>(), key_of<Name>, false);
+    }
+};
+
+template <class Name, class L, class... From>
+struct node<Name, shared<L>, From...> {
+    static_assert(sizeof...(From) >= 1, "tessera: a node names at least one input");
+    static constexpr int op_count = 1;
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<Name>{};
+    }
+    static constexpr void append_to(graph_builder& b) {
+        detail::append_node<Name, From...>(b, L::attributes, type_name<L>(), key_of<L>, true);
+    }
+};
+
+template <class T>
+concept Network = requires(graph_builder& b) {
+    T::op_count;
+    T::build(b);
+};
+
+} // namespace tessera

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from an operator's description alone, by interval analysis: roles, legal splits, regions, partial results,
+// gradient reductions, FLOPs, bytes.
+#pragma once
+
+#include "tessera/op/describe.hpp"
+
+namespace tessera {
+
+/// What splitting a loop means (SOAP of FlexFlow, section 4, plus reduction and coupled).
+enum class loop_role : std::uint8_t {
+    sample,    ///< divides the samples; parameters are replicated
+    attribute, ///< divides the output without touching parameters
+    parameter, ///< divides the output and the parameters
+    reduction, ///< divides a sum: every shard leaves a partial result of the whole output
+    coupled,   ///< divides the output and an inner reduction, which then needs a reduction of its own
+};
+
+constexpr const char* to_text(loop_role role) {
+    constexpr const char* names[] = {"sample", "attribute", "parameter", "reduction", "coupled"};
+    return names[static_cast<int>(role)];
+}
+
+/// True where the index of dimension `d` of the operand depends on the loop.
+constexpr bool depends(const operand& o, int loop_index) {
+    for (int d = 0; d < o.extents.rank; ++d) {
+        for (const affine::term& t : o.dim[d].terms) {
+            if (t.loop == loop_index) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/// Loops of nest `k` that are not in the index of what it writes.
+constexpr std::uint32_t reduced_loops(const description& d, int k) {
+    std::uint32_t mask = 0;
+    for (int l = 0; l < d.loops.size(); ++l) {
+        if (has(d.nests[k].loops, l) && !depends(d.operands[d.nests[k].write], l)) {
+            mask |= bit(l);
+        }
+    }
+    return mask;
+}
+
+constexpr loop_role role(const description& d, int loop_index) {
+    const operand& out = d.operands[d.output()];
+    bool in_parameter = false;
+    bool inner_reduction = false;
+    for (const operand& o : d.operands) {
+        in_parameter = in_parameter || (o.kind == operand_kind::parameter && depends(o, loop_index));
+    }
+    for (int k = 0; k + 1 < d.nests.size(); ++k) {
+        inner_reduction = inner_reduction || has(reduced_loops(d, k), loop_index);
+    }
+    if (inner_reduction) {
+        return loop_role::coupled;
+    }
+    if (!depends(out, loop_index)) {
+        return loop_role::reduction;
+    }
+    if (in_parameter) {
+        return loop_role::parameter;
+    }
+    return d.loops[loop_index].name == loop_name::sample ? loop_role::sample : loop_role::attribute;
+}
+
+/// True where shards of the loop write boxes that neither overlap nor leave gaps: in every dimension of every written operand that
+/// it indexes together with other loops, it must be the major one and the others must fill exactly less than one of its steps.
+constexpr bool splittable(const description& d, int loop_index) {
+    if (d.loops[loop_index].whole || d.loops[loop_index].extent < 2) {
+        return false;
+    }
+    for (const nest& n : d.nests) {
+        const operand& out = d.operands[n.write];
+        for (int k = 0; k < out.extents.rank; ++k) {
+            index_t own = 0;
+            index_t inner = 0;
+            bool major = true;
+            for (const affine::term& t : out.dim[k].terms) {
+                if (t.loop == loop_index) {
+                    own = t.coefficient;
+                }
+            }
+            if (own == 0) {
+                continue;
+            }
+            for (const affine::term& t : out.dim[k].terms) {
+                const index_t extent = d.loops[t.loop].extent;
+                if (t.loop == loop_index || extent == 1) {
+                    continue;
+                }
+                major = major && t.coefficient < own;
+                inner += (extent - 1) * t.coefficient;
+            }
+            if (!major || inner + 1 > own) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/// The region of an operand touched while loop l runs over ranges[l]: in each dimension the interval image of the affine
+/// index, clamped to the tensor (what lies outside is padding). Exact for contiguous shards; with gaps (stride > window,
+/// dilation) the smallest box around it.
+constexpr box region(const description& d, int which, const interval* ranges) {
+    const operand& o = d.operands[which];
+    box b{o.extents.rank, {}};
+    for (int k = 0; k < o.extents.rank; ++k) {
+        const interval full{0, o.extents[k]};
+        if (o.dim[k].all) {
+            b.dim[k] = full;
+            continue;
+        }
+        index_t lo = o.dim[k].offset;
+        index_t hi = o.dim[k].offset;
+        bool none = false;
+        for (const affine::term& t : o.dim[k].terms) {
+            const interval& r = ranges[t.loop];
+            none = none || r.empty();
+            const index_t first = t.coefficient * r.begin;
+            const index_t last = t.coefficient * (r.end - 1);
+            lo += first < last ? first : last;
+            hi += first < last ? last : first;
+        }
+        b.dim[k] = none ? interval{0, 0} : intersect(interval{lo, hi + 1}, full);
+    }
+    return b;
+}
+
+/// The nest in whose reverse the gradient of an operand is produced: the first one that reads it, so that an input that several
+/// nests read gets its gradient once, when everything it needs is there. -1 if no gradient reaches it.
+constexpr int gradient_nest(const description& d, int which) {
+    const operand& o = d.operands[which];
+    if (!o.differentiable || o.kind == operand_kind::output || o.kind == operand_kind::state) {
+        return -1;
+    }
+    for (int k = 0; k < d.nests.size(); ++k) {
+        if (has(d.nests[k].reads, which)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/// Operands whose gradient the reverse of nest `k` produces: inputs, or parameters and intermediates.
+constexpr std::uint32_t gradients_of(const description& d, int k, bool inputs) {
+    std::uint32_t mask = 0;
+    for (int o = 0; o < d.operands.size(); ++o) {
+        if (gradient_nest(d, o) == k && (d.operands[o].kind == operand_kind::input) == inputs) {
+            mask |= bit(o);
+        }
+    }
+    return mask;
+}
+
+/// Loops over which the gradient of an operand is summed: those of its nest that do not index it. Where one of them is split,
+/// the shards hold partial gradients (for a weight under a split of samples: data parallelism's all-reduce).
+constexpr std::uint32_t gradient_reduced_loops(const description& d, int which) {
+    const int k = gradient_nest(d, which);
+    std::uint32_t mask = 0;
+    for (int l = 0; k >= 0 && l < d.loops.size(); ++l) {
+        if (has(d.nests[k].loops, l) && !depends(d.operands[which], l)) {
+            mask |= bit(l);
+        }
+    }
+    return mask;
+}
+
+/// Floating-point operations of the forward pass over `ranges`.
+constexpr index_t forward_flops(const description& d, const interval* ranges) {
+    index_t total = 0;
+    for (const nest& n : d.nests) {
+        index_t points = n.flops;
+        for (int l = 0; l < d.loops.size(); ++l) {
+            points *= has(n.loops, l) ? ranges[l].size() : 1;
+        }
+        total += points;
+    }
+    return total;
+}
+
+/// Floating-point operations of the backward pass over `ranges`: one forward's worth for every operand that gets a gradient
+/// from a multiplication, which makes 2x forward for convolutions and matrix products.
+constexpr index_t backward_flops(const description& d, const interval* ranges) {
+    index_t total = 0;
+    for (int o = 0; o < d.operands.size(); ++o) {
+        const int k = gradient_nest(d, o);
+        if (k < 0 || d.operands[o].additive) {
+            continue;
+        }
+        index_t points = d.nests[k].flops;
+        for (int l = 0; l < d.loops.size(); ++l) {
+            points *= has(d.nests[k].loops, l) ? ranges[l].size() : 1;
+        }
+        total += points;
+    }
+    return total;
+}
+
+/// Bytes that the forward pass over `ranges` reads and writes, each operand once.
+constexpr index_t forward_bytes(const description& d, const interval* ranges) {
+    std::uint32_t touched = 0;
+    for (const nest& n : d.nests) {
+        touched |= n.reads | bit(n.write);
+    }
+    index_t total = 0;
+    for (int o = 0; o < d.operands.size(); ++o) {
+        if (has(touched, o)) {
+            total += region(d, o, ranges).volume() * bytes_of(d.operands[o].type);
+        }
+    }
+    return total;
+}
+
+} // namespace tessera

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kinds of operators there are, and the numbers that tell two operators of one kind apart.
+#pragma once
+
+#include "tessera/base/box.hpp"
+
+namespace tessera {
+
+enum class op_kind : std::uint8_t {
+    conv2d,
+    max_pool,
+    average_pool,
+    global_average_pool,
+    linear,
+    relu,
+    sigmoid,
+    tanh,
+    gelu,
+    add,
+    multiply,
+    concat,
+    flatten,
+    dropout,
+    channel_dropout,
+    batch_norm,
+    cross_entropy,
+};
+
+constexpr const char* to_text(op_kind kind) {
+    constexpr const char* names[] = {"conv2d",       "max_pool", "average_pool",    "global_average_pool",
+                                     "linear",       "relu",     "sigmoid",         "tanh",
+                                     "gelu",         "add",      "multiply",        "concat",
+                                     "flatten",      "dropout",  "channel_dropout", "batch_norm",
+                                     "cross_entropy"};
+    return names[static_cast<int>(kind)];
+}
+
+/// The attributes of an operator as one flat value. Fields that a kind does not use keep their defaults, so that equal
+/// operators compare equal.
+struct op_attributes {
+    op_kind kind = op_kind::relu;
+    index_t out = 0;              ///< conv2d: output channels; linear: output features
+    index_t window[2] = {1, 1};   ///< height, width of a convolution's or a pool's window
+    index_t stride[2] = {1, 1};   ///< height, width
+    index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side (of -infinity in a max pool)
+    index_t dilation[2] = {1, 1}; ///< height, width
+    index_t groups = 1;           ///< conv2d: input and output channels are divided in this many groups
+    bool bias = false;            ///< conv2d, linear: adds one number per output channel
+    bool frozen = false;          ///< its parameters are not trained
+    bool count_padding = false;   ///< average_pool: the divisor counts the padding too
+    int percent = 0;              ///< dropout: how many per cent of the values are dropped
+    double epsilon = 1e-5;        ///< batch_norm: added to the variance
+    double momentum = 0.1;        ///< batch_norm: weight of the newest statistics in the running ones
+    double weight = 1.0;          ///< cross_entropy: factor of this loss in the total loss
+
+    friend constexpr bool operator==(const op_attributes&, const op_attributes&) = default;
+};
+
+} // namespace tessera

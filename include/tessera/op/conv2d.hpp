@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two-dimensional convolution (cross-correlation, as every framework has it): x[N,C,H,W], w[O,C/groups,R,S], b[O] -> y[N,O,H',W'].
+#pragma once
+
+#include "tessera/op/attributes.hpp"
+#include "tessera/op/description.hpp"
+
+namespace tessera::op {
+
+/// Extent of a window operator's output along dimension `d` (0 height, 1 width) for an input of `extent`; 0 if it does not fit.
+constexpr index_t window_output(const op_attributes& a, int d, index_t extent) {
+    const index_t reach = (a.window[d] - 1) * a.dilation[d] + 1;
+    const index_t padded = extent + 2 * a.padding[d];
+    return padded < reach || a.stride[d] < 1 ? 0 : (padded - reach) / a.stride[d] + 1;
+}
+
+/// The input index of a window operator: output * stride + window * dilation - padding.
+constexpr affine window_index(const op_attributes& a, int d, int output_loop, int window_loop) {
+    affine index;
+    index.terms.push_back({output_loop, a.stride[d]});
+    index.terms.push_back({window_loop, a.dilation[d]});
+    index.offset = -a.padding[d];
+    return index;
+}
+
+constexpr description describe_conv2d(const op_attributes& a, const shape& x) {
+    const index_t in_per_group = x[1] / a.groups;
+    const index_t out_per_group = a.out / a.groups;
+    const index_t rows = window_output(a, 0, x[2]);
+    const index_t columns = window_output(a, 1, x[3]);
+    detail::describer w;
+    const int n = w.add_loop(loop_name::sample, x[0]);
+    int g = -1;
+    if (a.groups > 1) {
+        g = w.add_loop(loop_name::channel, a.groups);
+    }
+    const int o = w.add_loop(a.groups > 1 ? loop_name::group_channel : loop_name::channel, out_per_group);
+    const int h = w.add_loop(loop_name::height, rows);
+    const int v = w.add_loop(loop_name::width, columns);
+    const int i = w.add_loop(loop_name::reduction, in_per_group);
+    const int r = w.add_loop(loop_name::window_height, a.window[0], true);
+    const int s = w.add_loop(loop_name::window_width, a.window[1], true);
+    affine out_channel = w.at(o);
+    affine in_channel = w.at(i);
+    if (g >= 0) {
+        out_channel.terms.push_back({g, out_per_group});
+        in_channel.terms.push_back({g, in_per_group});
+    }
+
+    const int input = w.add_operand(operand_kind::input, 0);
+    w.index(input, x[0], n);
+    w.index(input, x[1], in_channel);
+    w.index(input, x[2], window_index(a, 0, h, r));
+    w.index(input, x[3], window_index(a, 1, v, s));
+    const int weight = w.add_operand(operand_kind::parameter, 0);
+    w.index(weight, a.out, out_channel);
+    w.index(weight, in_per_group, i);
+    w.index(weight, a.window[0], r);
+    w.index(weight, a.window[1], s);
+    std::uint32_t reads = bit(input) | bit(weight);
+    if (a.bias) {
+        const int bias = w.add_operand(operand_kind::parameter, 1);
+        w.index(bias, a.out, out_channel);
+        w.d.operands[bias].additive = true;
+        reads |= bit(bias);
+    }
+    const int output = w.add_operand(operand_kind::output, 0);
+    w.index(output, x[0], n);
+    w.index(output, a.out, out_channel);
+    w.index(output, rows, h);
+    w.index(output, columns, v);
+    w.d.operands[input].gradient_reads = bit(weight);
+    w.d.operands[weight].gradient_reads = bit(input);
+    w.add_nest(w.all_loops(), reads, output, reducer::sum, 2);
+    return w.d;
+}
+
+} // namespace tessera::op

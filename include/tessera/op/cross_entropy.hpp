@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and cross-entropy in one: logits[N,K] or [N,K,H,W], labels[N] or [N,H,W] (int32) -> loss[N] or [N,H,W].
+#pragma once
+
+#include "tessera/op/attributes.hpp"
+#include "tessera/op/description.hpp"
+
+namespace tessera::op {
+
+/// Nests: the maximum over the classes, the sum of exponentials, the loss. A split of the classes leaves partial maxima, partial
+/// sums and, since only one class is the label's, partial losses: three reductions of one number per row instead of the logits.
+/// The gradient, softmax minus one at the label, needs no further reduction.
+constexpr description describe_cross_entropy(const op_attributes&, const shape& x) {
+    detail::describer w;
+    const int n = w.add_loop(loop_name::sample, x[0]);
+    const int k = w.add_loop(loop_name::channel, x[1]);
+    const int h = x.rank > 2 ? w.add_loop(loop_name::height, x[2]) : -1;
+    const int v = x.rank > 3 ? w.add_loop(loop_name::width, x[3]) : -1;
+    const auto rows = [&](int which) {
+        w.index(which, x[0], n);
+        if (h >= 0) {
+            w.index(which, x[2], h);
+        }
+        if (v >= 0) {
+            w.index(which, x[3], v);
+        }
+    };
+    const int logits = w.add_operand(operand_kind::input, 0);
+    w.index(logits, x[0], n);
+    w.index(logits, x[1], k);
+    if (h >= 0) {
+        w.index(logits, x[2], h);
+    }
+    if (v >= 0) {
+        w.index(logits, x[3], v);
+    }
+    const int labels = w.add_operand(operand_kind::input, 1, element::i32);
+    rows(labels);
+    w.d.operands[labels].differentiable = false;
+    const int largest = w.add_operand(operand_kind::intermediate, 0);
+    rows(largest);
+    w.d.operands[largest].differentiable = false;
+    const int total = w.add_operand(operand_kind::intermediate, 1);
+    rows(total);
+    w.d.operands[total].differentiable = false;
+    const int output = w.add_operand(operand_kind::output, 0);
+    rows(output);
+    w.d.operands[logits].gradient_reads = bit(logits) | bit(labels) | bit(largest) | bit(total);
+    w.add_nest(w.all_loops(), bit(logits), largest, reducer::max, 1);
+    w.add_nest(w.all_loops(), bit(logits) | bit(largest), total, reducer::sum, 4);
+    w.add_nest(w.all_loops(), bit(logits) | bit(labels) | bit(largest) | bit(total), output, reducer::sum, 2);
+    return w.d;
+}
+
+} // namespace tessera::op

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The affine description of an operator: loops, operands with affine indices, and a short sequence of loop nests.
+// The idea that everything about splitting an operator follows from such a description is Tofu's (EuroSys 2019, section 4).
+#pragma once
+
+#include "tessera/base/box.hpp"
+#include "tessera/base/fixed_vector.hpp"
+
+namespace tessera {
+
+/// What a loop runs over, by the name that a user splits it with.
+enum class loop_name : std::uint8_t {
+    sample,
+    channel, ///< output channels or features (the groups, in a grouped convolution); classes in a cross-entropy
+    height,
+    width,
+    reduction,     ///< input channels or features, summed over
+    group_channel, ///< output channels within a group
+    window_height,
+    window_width,
+};
+
+constexpr const char* to_text(loop_name name) {
+    constexpr const char* names[] = {"sample",    "channel",       "height",        "width",
+                                     "reduction", "group_channel", "window_height", "window_width"};
+    return names[static_cast<int>(name)];
+}
+
+/// A dimension, as a fact in a compile error.
+template <loop_name Name>
+struct along;
+
+inline constexpr int max_loops = 8;
+inline constexpr int max_operands = 14;
+inline constexpr int max_nests = 3;
+inline constexpr int max_inputs = 8;
+
+/// One loop of an operator. A loop that is `whole` is never split whatever its role (a kernel window: tiny, and its
+/// shards would overlap almost entirely).
+struct loop {
+    loop_name name = loop_name::sample;
+    index_t extent = 1;
+    bool whole = false;
+};
+
+/// The index of an operand in one of its dimensions: offset + sum of coefficient * loop. `all` instead means the whole
+/// extent at every point: a data-dependent (gathered) index, or a dimension that no loop runs over.
+struct affine {
+    struct term {
+        int loop = 0;
+        index_t coefficient = 1;
+    };
+    fixed_vector<term, 3> terms;
+    index_t offset = 0;
+    bool all = false;
+};
+
+enum class operand_kind : std::uint8_t {
+    input,        ///< a tensor of the network; `slot` is its place among the operator's inputs
+    parameter,    ///< trained; `slot` is its place among the operator's parameters
+    state,        ///< a parameter that forward updates and no gradient reaches (running statistics)
+    intermediate, ///< written by one nest and read by later ones
+    output,
+};
+
+/// One tensor that an operator touches. Every nest that touches it uses the same index.
+struct operand {
+    operand_kind kind = operand_kind::input;
+    int slot = 0;
+    shape extents;
+    element type = element::f32;
+    affine dim[max_rank];
+    bool differentiable = true;       ///< gradients flow to it (not to labels, nor to the maximum inside a softmax)
+    bool additive = false;            ///< added once: where a reduction is split, only its first part uses it (a bias)
+    std::uint32_t gradient_reads = 0; ///< operands, as a bit mask, whose values its gradient needs
+};
+
+enum class reducer : std::uint8_t { none, sum, max };
+
+/// A loop nest: at each point of `loops` it reads operands and reduces into `write` over the loops that are not in its index.
+struct nest {
+    std::uint32_t loops = 0;
+    std::uint32_t reads = 0;
+    int write = 0;
+    reducer reduce = reducer::none;
+    int flops = 0; ///< per point, a multiply-add counted as 2
+};
+
+struct description {
+    fixed_vector<loop, max_loops> loops;
+    fixed_vector<operand, max_operands> operands;
+    fixed_vector<nest, max_nests> nests;
+    bool linear = false; ///< output is linear in its inputs taken together: partial sums may pass through
+
+    constexpr int find_loop(loop_name name) const {
+        for (int i = 0; i < loops.size(); ++i) {
+            if (loops[i].name == name) {
+                return i;
+            }
+        }
+        return -1;
+    }
+    constexpr int find_operand(operand_kind kind, int slot = 0) const {
+        for (int i = 0; i < operands.size(); ++i) {
+            if (operands[i].kind == kind && operands[i].slot == slot) {
+                return i;
+            }
+        }
+        return -1;
+    }
+    constexpr int output() const { return find_operand(operand_kind::output); }
+};
+
+constexpr std::uint32_t bit(int i) { return std::uint32_t{1} << static_cast<unsigned>(i); }
+constexpr bool has(std::uint32_t mask, int i) { return (mask & bit(i)) != 0; }
+
+namespace detail {
+
+/// The words in which operators describe themselves.
+struct describer {
+    description d;
+
+    constexpr int add_loop(loop_name name, index_t extent, bool is_whole = false) {
+        d.loops.push_back(loop{name, extent, is_whole});
+        return d.loops.size() - 1;
+    }
+    constexpr int add_operand(operand_kind kind, int slot, element type = element::f32) {
+        operand o;
+        o.kind = kind;
+        o.slot = slot;
+        o.type = type;
+        d.operands.push_back(o);
+        return d.operands.size() - 1;
+    }
+    /// Appends a dimension of `extent` with the index `offset + sum of terms`.
+    constexpr void index(int which, index_t extent, const affine& a) {
+        operand& o = d.operands[which];
+        o.dim[o.extents.rank] = a;
+        o.extents.extent[o.extents.rank++] = extent;
+    }
+    constexpr void index(int which, index_t extent, int loop_index) { index(which, extent, at(loop_index)); }
+    constexpr int add_nest(std::uint32_t loops, std::uint32_t reads, int write, reducer how, int flops) {
+        d.nests.push_back(nest{loops, reads, write, how, flops});
+        return d.nests.size() - 1;
+    }
+    constexpr std::uint32_t all_loops() const { return bit(d.loops.size()) - 1; }
+
+    static constexpr affine at(int loop_index, index_t coefficient = 1, index_t offset = 0) {
+        affine a;
+        a.terms.push_back({loop_index, coefficient});
+        a.offset = offset;
+        return a;
+    }
+    static constexpr affine everything() {
+        affine a;
+        a.all = true;
+        return a;
+    }
+};
+
+} // namespace detail
+
+} // namespace tessera

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fully connected layer: x[N,I], w[O,I], b[O] -> y[N,O].
+#pragma once
+
+#include "tessera/op/attributes.hpp"
+#include "tessera/op/description.hpp"
+
+namespace tessera::op {
+
+constexpr description describe_linear(const op_attributes& a, const shape& x) {
+    detail::describer w;
+    const int n = w.add_loop(loop_name::sample, x[0]);
+    const int o = w.add_loop(loop_name::channel, a.out);
+    const int i = w.add_loop(loop_name::reduction, x[1]);
+    const int input = w.add_operand(operand_kind::input, 0);
+    w.index(input, x[0], n);
+    w.index(input, x[1], i);
+    const int weight = w.add_operand(operand_kind::parameter, 0);
+    w.index(weight, a.out, o);
+    w.index(weight, x[1], i);
+    std::uint32_t reads = bit(input) | bit(weight);
+    if (a.bias) {
+        const int bias = w.add_operand(operand_kind::parameter, 1);
+        w.index(bias, a.out, o);
+        w.d.operands[bias].additive = true;
+        reads |= bit(bias);
+    }
+    const int output = w.add_operand(operand_kind::output, 0);
+    w.index(output, x[0], n);
+    w.index(output, a.out, o);
+    w.d.operands[input].gradient_reads = bit(weight);
+    w.d.operands[weight].gradient_reads = bit(input);
+    w.add_nest(w.all_loops(), reads, output, reducer::sum, 2);
+    return w.d;
+}
+
+} // namespace tessera::op
