@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// A strategy as a value, and the rules that it has to keep.
+#pragma once
+
+#include "tessera/layout/configuration.hpp"
+#include "tessera/net/describe.hpp"
+
+#include <vector>
+
+namespace tessera {
+
+/// A strategy whose numbers somebody else owns: one configuration for every operator.
+struct strategy_view {
+    const configuration* ops = nullptr;
+    int count = 0;
+    const index_t* pool = nullptr; ///< cut points and device lists
+    index_t pool_size = 0;
+};
+
+/// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
+struct strategy {
+    std::vector<configuration> ops;
+    std::vector<index_t> pool;
+    int micro_batches = 1; ///< into which the batch is cut
+    int period = 1;        ///< steps that one plan covers
+
+    strategy_view view() const {
+        return {ops.data(), static_cast<int>(ops.size()), pool.data(), static_cast<index_t>(pool.size())};
+    }
+
+    strategy() = default;
+    /// Every operator whole, on the first device.
+    explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
+    explicit strategy(const strategy_view& v) : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size) {}
+
+    /// Places the shards of an operator on the devices listed.
+    void place(int op, const std::vector<int>& devices) {
+        ops[static_cast<std::size_t>(op)].devices = static_cast<int>(pool.size());
+        pool.insert(pool.end(), devices.begin(), devices.end());
+    }
+    /// Cuts a loop of an operator at the indices listed.
+    void cut(int op, int loop_index, const std::vector<index_t>& at) {
+        configuration& c = ops[static_cast<std::size_t>(op)];
+        c.degree[loop_index] = static_cast<int>(at.size()) + 1;
+        c.cuts[loop_index] = static_cast<int>(pool.size());
+        pool.insert(pool.end(), at.begin(), at.end());
+    }
+};
+
+namespace detail {
+
+constexpr problem broken(rule what, int op, int dimension, index_t found_number, index_t needed_number) {
+    return {what, op, dimension, found_number, needed_number};
+}
+
+constexpr problem check_loop(const configuration& c, const strategy_view& s, const description& d, int op, int l) {
+    const int name = l < d.loops.size() ? static_cast<int>(d.loops[l].name) : -1;
+    const index_t extent = l < d.loops.size() ? d.loops[l].extent : 1;
+    const int degree = c.degree[l];
+    if (degree < 1) {
+        return broken(rule::degree_is_zero, op, name, degree, 1);
+    }
+    if (degree == 1) {
+        return {};
+    }
+    if (l >= d.loops.size()) {
+        return broken(rule::no_such_loop, op, name, l, d.loops.size());
+    }
+    if (degree > extent) {
+        return broken(rule::degree_exceeds_extent, op, name, degree, extent);
+    }
+    if (!splittable(d, l)) {
+        return broken(rule::loop_not_splittable, op, name, degree, 1);
+    }
+    if (role(d, l) == loop_role::coupled && !c.reduces) {
+        return broken(rule::coupled_split_without_reduction, op, name, degree, 1);
+    }
+    if (c.cuts[l] >= 0) {
+        index_t last = 0;
+        for (int i = 0; i + 1 < degree; ++i) {
+            const index_t where = c.cuts[l] + i < s.pool_size ? s.pool[c.cuts[l] + i] : -1;
+            if (where <= last || where >= extent) {
+                return broken(rule::cuts_are_wrong, op, name, where, extent);
+            }
+            last = where;
+        }
+    } else if (extent % degree != 0 && !c.uneven) {
+        return broken(rule::degree_does_not_divide, op, name, degree, extent);
+    }
+    return {};
+}
+
+/// The first rule that the degrees of a configuration break by themselves, whatever the other operators do.
+constexpr problem check_degrees(const configuration& c, const strategy_view& s, const description& d, int op) {
+    for (int l = 0; l < max_loops; ++l) {
+        if (const problem p = check_loop(c, s, d, op, l)) {
+            return p;
+        }
+    }
+    if (c.partial < 1 || c.replicate < 1) {
+        return broken(rule::degree_is_zero, op, -1, c.partial < 1 ? c.partial : c.replicate, 1);
+    }
+    return {};
+}
+
+/// Shards of a configuration of legal degrees: past every machine's devices it stops counting instead of overflowing.
+constexpr index_t count_shards(const configuration& c) {
+    constexpr index_t enough = index_t{1} << 31;
+    index_t n = 1;
+    for (int k : c.degree) {
+        n = n < enough ? n * k : enough;
+    }
+    n = n < enough ? n * c.partial : enough;
+    return n < enough ? n * c.replicate : enough;
+}
+
+/// Parts in which an input of the operator arrives if nothing adds them up.
+constexpr int parts_of_tensor(const graph_view& g, const strategy_view& s, int tensor) {
+    const int producer = g.tensors[tensor].producer;
+    if (producer < 0) {
+        return 1;
+    }
+    const description d = g.describe(producer);
+    return parts_of_nest(s.ops[producer], d, d.nests.size() - 1);
+}
+
+} // namespace detail
+
+/// The first rule that the configuration of operator `op` breaks on a machine of `devices` devices.
+constexpr problem check_configuration(const graph_view& g, const strategy_view& s, int op, int devices) {
+    const configuration& c = s.ops[op];
+    const description d = g.describe(op);
+    if (const problem p = detail::check_degrees(c, s, d, op)) {
+        return p;
+    }
+    if (c.partial > 1) {
+        if (!d.linear) {
+            return detail::broken(rule::partial_into_nonlinear, op, -1, c.partial, 1);
+        }
+        for (int t : g.ops[op].inputs) {
+            const int parts = detail::parts_of_tensor(g, s, t);
+            if (parts == 1) {
+                return detail::broken(rule::partial_without_reduction, op, -1, c.partial, parts);
+            }
+            if (parts != c.partial) {
+                return detail::broken(rule::partial_degrees_differ, op, -1, c.partial, parts);
+            }
+        }
+    }
+    const index_t shards = detail::count_shards(c);
+    if (c.devices >= 0) {
+        if (c.devices + shards > s.pool_size) {
+            return detail::broken(rule::placement_has_wrong_size, op, -1, s.pool_size - c.devices, shards);
+        }
+        for (int i = 0; i < shards; ++i) {
+            const index_t device = s.pool[c.devices + i];
+            if (device < 0 || device >= devices) {
+                return detail::broken(rule::device_does_not_exist, op, -1, device, devices);
+            }
+        }
+        return {};
+    }
+    if (shards > devices) {
+        return detail::broken(rule::more_shards_than_devices, op, -1, shards, devices);
+    }
+    const index_t first = c.start;
+    const index_t last = first + c.stride * (shards - 1);
+    if (first < 0 || first >= devices || last < 0 || last >= devices) {
+        return detail::broken(rule::device_does_not_exist, op, -1, first < 0 || first >= devices ? first : last,
+                              devices);
+    }
+    return {};
+}
+
+/// The first rule that a strategy breaks for a network on a machine of `devices` devices.
+constexpr problem check_strategy(const graph_view& g, const strategy_view& s, int devices) {
+    if (devices < 1) {
+        return detail::broken(rule::machine_has_no_devices, -1, -1, devices, 1);
+    }
+    if (s.count != g.op_count) {
+        return detail::broken(rule::strategy_has_wrong_size, -1, -1, s.count, g.op_count);
+    }
+    for (int op = 0; op < g.op_count; ++op) {
+        if (const problem p = check_configuration(g, s, op, devices)) {
+            return p;
+        }
+    }
+    return {};
+}
+
+/// Throws tessera::error with the words of the rule that a strategy breaks.
+inline void require(const graph_view& g, const strategy_view& s, int devices) {
+    if (const problem p = check_strategy(g, s, devices)) {
+        throw error(to_text(p, p.op >= 0 ? g.ops[p.op].name : std::string_view()));
+    }
+}
+
+} // namespace tessera
