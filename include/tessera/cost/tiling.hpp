@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The additive model's edges for all pairs of configurations at once. Shards are boxes, so that overlaps are products over dimensions:
+// what two configurations have in common along one dimension is worked out once for every pair of pieces.
+#pragma once
+
+#include "tessera/cost/additive.hpp"
+
+#include <vector>
+
+namespace tessera::cost {
+
+/// A vector with the interface of fixed_vector that grows, for run time.
+template <class T>
+struct growing_vector {
+    std::vector<T> items;
+
+    int size() const { return static_cast<int>(items.size()); }
+    T& operator[](int i) { return items[static_cast<std::size_t>(i)]; }
+    const T& operator[](int i) const { return items[static_cast<std::size_t>(i)]; }
+    bool push_back(const T& value) {
+        items.push_back(value);
+        return true;
+    }
+    T* begin() { return items.data(); }
+    const T* begin() const { return items.data(); }
+};
+
+/// A list of at most Capacity elements in place, or, where Capacity is 0, of any number on the heap.
+template <class T, int Capacity>
+using list = std::conditional_t<Capacity == 0, growing_vector<T>, fixed_vector<T, Capacity>>;
+
+/// All ways in which one dimension is cut by the same degrees.
+struct grid {
+    int degree[3] = {1, 1, 1}; ///< of the loops in the dimension's index
+    int first = 0;             ///< of its pieces
+    int count = 0;
+};
+
+/// How one configuration cuts a tensor.
+struct tiled {
+    int shards = 1;
+    int parts = 1;         ///< of a partial tensor
+    int readers = 1;       ///< shards, not counting copies, that need the same piece
+    int first_place = 0;   ///< rank numbers for each shard: its piece along each dimension
+    int grids[max_rank]{}; ///< along each dimension
+};
+
+/// How all configurations of an operator cut one of its operands (its output, or what it needs of an input). Capacities: Configurations,
+/// Pieces along one dimension, Shards of one configuration; 0 for any number.
+template <int Configurations, int Pieces, int Shards>
+struct tiling {
+    int rank = 0;
+    list<interval, Pieces> pieces[max_rank];
+    list<grid, Pieces> grids[max_rank];
+    list<tiled, Configurations> each;
+    list<std::uint16_t, Configurations * Shards * 4> places;
+    bool full = false; ///< a capacity was too small: not usable
+
+    /// Adds a configuration without cut points, on the default devices. False if a capacity was too small.
+    constexpr bool add(const description& d, int which, const configuration& c) {
+        const operand& o = d.operands[which];
+        rank = o.extents.rank;
+        tiled t;
+        t.shards = c.shards();
+        t.parts = parts_of_nest(c, d, d.nests.count - 1);
+        t.first_place = places.size();
+        for (int k = 0; k < rank; ++k) {
+            t.grids[k] = find_grid(d, which, k, c);
+        }
+        std::uint32_t indexed = 0;
+        for (int k = 0; k < rank; ++k) {
+            for (const affine::term& a : o.dim[k].terms) {
+                indexed |= bit(a.loop);
+            }
+        }
+        int before[max_loops]{}; // shards between two neighbours along the loop
+        int stride = c.replicate * c.partial;
+        for (int l = d.loops.count - 1; l >= 0; --l) {
+            before[l] = stride;
+            stride *= c.degree[l];
+            t.readers *= has(indexed, l) ? 1 : c.degree[l];
+        }
+        for (int s = 0; s < t.shards && !full; ++s) {
+            for (int k = 0; k < rank; ++k) {
+                int piece = 0;
+                for (const affine::term& a : o.dim[k].terms) {
+                    const int degree = c.degree[a.loop];
+                    piece = piece * degree + s / before[a.loop] % degree;
+                }
+                piece += grids[k][t.grids[k]].first;
+                full = full || !places.push_back(static_cast<std::uint16_t>(piece));
+            }
+        }
+        full = full || !each.push_back(t);
+        return !full;
+    }
+
+private:
+    constexpr int find_grid(const description& d, int which, int k, const configuration& c) {
+        const auto& terms = d.operands[which].dim[k].terms;
+        grid wanted;
+        for (int i = 0; i < terms.count; ++i) {
+            wanted.degree[i] = c.degree[terms.items[i].loop];
+        }
+        for (int i = 0; i < grids[k].size(); ++i) {
+            const grid& have = grids[k][i];
+            if (have.degree[0] == wanted.degree[0] && have.degree[1] == wanted.degree[1] &&
+                have.degree[2] == wanted.degree[2]) {
+                return i;
+            }
+        }
+        wanted.first = pieces[k].size();
+        wanted.count = detail::pieces_along(d.operands[which], k, c);
+        for (int i = 0; i < wanted.count && !full; ++i) {
+            full = !pieces[k].push_back(detail::piece_along(d, which, k, c, nullptr, i));
+        }
+        full = full || !grids[k].push_back(wanted);
+        return full ? 0 : grids[k].size() - 1;
+    }
+};
+
+/// How many numbers edge_times needs room for.
+template <class From, class To>
+constexpr int edge_scratch(const From& from, const To& to) {
+    int n = 0;
+    for (int k = 0; k < from.rank; ++k) {
+        n += from.pieces[k].size() * (to.pieces[k].size() + to.grids[k].size());
+    }
+    int shards = 1;
+    for (int j = 0; j < to.each.size(); ++j) {
+        shards = to.each[j].shards > shards ? to.each[j].shards : shards;
+    }
+    return n + 2 * (shards + 1);
+}
+
+/// t_X of one edge for every pair of configurations: times[i * (number of the consumer's) + j]. `from` tiles the producer's output,
+/// `to` what the consumer needs of it. Equals bytes_between(...).time(on) for default placements where nothing partial is passed on.
+///
+/// Shard s of both runs on device s, so what it has of its own is the same volume in both directions: forward, it receives
+/// parts * needed - own; backward, what all readers read of its piece, - own.
+template <class From, class To>
+constexpr void edge_times(const From& from, const To& to, index_t element_bytes, bool gradient, const machine& on,
+                          index_t* scratch, index_t* times) {
+    const int rank = from.rank;
+    const index_t* common[max_rank]{}; // [producer's piece][consumer's piece]
+    const index_t* sums[max_rank]{};   // [consumer's grid][producer's piece]
+    const index_t* sum_of[max_rank]{};
+    int wide[max_rank]{};
+    int tall[max_rank]{};
+    for (int k = 0; k < rank; ++k) {
+        const interval* a = from.pieces[k].begin();
+        const interval* b = to.pieces[k].begin();
+        const grid* g = to.grids[k].begin();
+        wide[k] = to.pieces[k].size();
+        tall[k] = from.pieces[k].size();
+        common[k] = scratch;
+        for (int i = 0; i < tall[k]; ++i) {
+            for (int j = 0; j < wide[k]; ++j) {
+                const index_t lo = a[i].begin > b[j].begin ? a[i].begin : b[j].begin;
+                const index_t hi = a[i].end < b[j].end ? a[i].end : b[j].end;
+                *scratch++ = hi > lo ? hi - lo : 0;
+            }
+        }
+        sums[k] = scratch;
+        for (int n = 0; n < to.grids[k].size(); ++n) {
+            for (int i = 0; i < tall[k]; ++i) {
+                index_t sum = 0;
+                for (int j = g[n].first; j < g[n].first + g[n].count; ++j) {
+                    sum += common[k][i * wide[k] + j];
+                }
+                *scratch++ = sum;
+            }
+        }
+    }
+    const int count = to.each.size();
+    const int producers = from.each.size();
+    const tiled* u = from.each.begin();
+    const tiled* v = to.each.begin();
+    for (int j = 0; j < count; ++j) {
+        const std::uint16_t* q = to.places.begin() + v[j].first_place;
+        for (int k = 0; k < rank; ++k) {
+            sum_of[k] = sums[k] + v[j].grids[k] * tall[k];
+        }
+        const int readers = v[j].shards;
+        index_t* needed = scratch;
+        index_t* largest = scratch + readers + 1; // region that a shard or a later one needs
+        largest[readers] = 0;
+        for (int s = readers - 1; s >= 0; --s) {
+            index_t volume = 1;
+            for (int k = 0; k < rank; ++k) {
+                volume *= to.pieces[k][q[s * rank + k]].size();
+            }
+            needed[s] = volume;
+            largest[s] = volume > largest[s + 1] ? volume : largest[s + 1];
+        }
+        for (int i = 0; i < producers; ++i) {
+            const std::uint16_t* p = from.places.begin() + u[i].first_place;
+            const index_t parts = u[i].parts;
+            const int both = u[i].shards < readers ? u[i].shards : readers;
+            index_t forward = parts * largest[both];
+            index_t backward = 0;
+            for (int s = 0; s < u[i].shards; ++s) {
+                index_t own = 0;
+                index_t read = v[j].readers;
+                if (s < both) {
+                    own = 1;
+                    for (int k = 0; k < rank; ++k) {
+                        const int mine = p[s * rank + k];
+                        own *= common[k][mine * wide[k] + q[s * rank + k]];
+                        read *= sum_of[k][mine];
+                    }
+                    const index_t missing = parts * needed[s] - own;
+                    forward = missing > forward ? missing : forward;
+                } else {
+                    for (int k = 0; k < rank; ++k) {
+                        read *= sum_of[k][p[s * rank + k]];
+                    }
+                }
+                backward = read - own > backward ? read - own : backward;
+            }
+            times[i * count + j] =
+                on.transfer_time(forward * element_bytes) + (gradient ? on.transfer_time(backward * element_bytes) : 0);
+        }
+    }
+}
+
+} // namespace tessera::cost

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The combinatorial problem behind additive cost models: choose one configuration per node so that the costs of the nodes
+// plus the costs of the edges are least.
+#pragma once
+
+#include "tessera/base/error.hpp"
+#include "tessera/search/budget.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera::search {
+
+/// Costs are nanoseconds, at least 0.
+using cost_t = std::int64_t;
+
+/// The index of a configuration of a node.
+using choice_t = std::uint16_t;
+
+/// The cost of what may not be chosen (73 years). Sums saturate here, so a sum that reaches it is forbidden too; up to four
+/// such costs add without overflow.
+inline constexpr cost_t forbidden = INT64_MAX / 4;
+
+inline constexpr int max_configurations = 65535;
+
+/// Sum of two costs in [0, forbidden], at most `forbidden`.
+constexpr cost_t add_costs(cost_t a, cost_t b) {
+    const cost_t sum = a + b;
+    return sum < forbidden ? sum : forbidden;
+}
+
+/// The nodes that an edge joins.
+struct edge_ends {
+    int from = 0;
+    int to = 0;
+};
+
+/// A choice of configurations, one per node, with its cost.
+struct solution {
+    status state = status::solved;
+    cost_t cost = 0;
+    std::vector<choice_t> choice; ///< empty if infeasible, or if the budget ended before any choice was found
+};
+
+namespace detail {
+
+constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+[[noreturn]] inline void refuse_problem(const std::string& where, const std::string& what) {
+    throw error("tessera::search: " + where + ": " + what);
+}
+
+[[noreturn]] inline void refuse_node(int node, const char* what) {
+    refuse_problem("node " + std::to_string(node), what);
+}
+
+[[noreturn]] inline void refuse_edge(int from, int to, const std::string& what) {
+    refuse_problem("edge from node " + std::to_string(from) + " to node " + std::to_string(to), what);
+}
+
+[[noreturn]] inline void refuse_table(int from, int to, std::size_t found, std::size_t needed) {
+    refuse_edge(from, to,
+                "the cost table has " + std::to_string(found) + " entries but needs " + std::to_string(needed) +
+                    ", one row per configuration of the first node");
+}
+
+/// Clips costs above `forbidden`; false if one is negative.
+constexpr bool clip_costs(std::vector<cost_t>& costs) {
+    for (cost_t& cost : costs) {
+        if (cost < 0) {
+            return false;
+        }
+        cost = cost < forbidden ? cost : forbidden;
+    }
+    return true;
+}
+
+} // namespace detail
+
+/// Nodes with one cost per configuration, and edges with one cost per pair of configurations of their two nodes. Several
+/// edges may join the same nodes. The total cost of a choice is the sum over all nodes and edges.
+class additive_problem {
+public:
+    /// Adds a node with `unary.size()` configurations and returns its index. Costs above `forbidden` are clipped to it.
+    /// Throws tessera::error for no or too many configurations and for a negative cost.
+    constexpr int add_node(std::vector<cost_t> unary) {
+        if (unary.empty()) {
+            detail::refuse_node(nodes(), "has no configuration; give it at least one cost");
+        }
+        if (unary.size() > detail::at(max_configurations)) {
+            detail::refuse_node(nodes(), "has more than 65535 configurations; offer fewer");
+        }
+        if (!detail::clip_costs(unary)) {
+            detail::refuse_node(nodes(), "has a negative cost; costs are nanoseconds, at least 0");
+        }
+        unary_.push_back(std::move(unary));
+        return nodes() - 1;
+    }
+
+    /// Adds an edge and returns its index. `table[a * configurations(to) + b]` is the cost of configuration a at `from`
+    /// with b at `to`. Throws tessera::error for an unknown node, an edge from a node to itself, a table of the wrong size
+    /// and a negative cost.
+    constexpr int add_edge(int from, int to, std::vector<cost_t> table) {
+        if (from < 0 || from >= nodes() || to < 0 || to >= nodes()) {
+            detail::refuse_edge(from, to, "there are only " + std::to_string(nodes()) + " nodes; add the node first");
+        }
+        if (from == to) {
+            detail::refuse_edge(from, to, "joins a node to itself; add its cost to the node");
+        }
+        const std::size_t needed = unary_[detail::at(from)].size() * unary_[detail::at(to)].size();
+        if (table.size() != needed) {
+            detail::refuse_table(from, to, table.size(), needed);
+        }
+        if (!detail::clip_costs(table)) {
+            detail::refuse_edge(from, to, "has a negative cost; costs are nanoseconds, at least 0");
+        }
+        ends_.push_back({from, to});
+        tables_.push_back(std::move(table));
+        return edges() - 1;
+    }
+
+    constexpr int nodes() const { return static_cast<int>(unary_.size()); }
+    constexpr int edges() const { return static_cast<int>(tables_.size()); }
+    constexpr int configurations(int node) const { return static_cast<int>(unary_[detail::at(node)].size()); }
+    constexpr edge_ends edge(int e) const { return ends_[detail::at(e)]; }
+    /// Costs of a node, one per configuration.
+    constexpr const std::vector<cost_t>& unary(int node) const { return unary_[detail::at(node)]; }
+    /// Costs of an edge, one row per configuration of its first node.
+    constexpr const std::vector<cost_t>& table(int e) const { return tables_[detail::at(e)]; }
+
+    /// The total cost of a choice. Throws tessera::error unless it names an existing configuration for every node.
+    constexpr cost_t cost(const std::vector<choice_t>& choice) const {
+        if (choice.size() != unary_.size()) {
+            detail::refuse_problem("choice", "must name one configuration for every node");
+        }
+        cost_t sum = 0;
+        for (int v = 0; v < nodes(); ++v) {
+            if (choice[detail::at(v)] >= configurations(v)) {
+                detail::refuse_node(v, "the choice names a configuration that it does not have");
+            }
+            sum = add_costs(sum, unary_[detail::at(v)][choice[detail::at(v)]]);
+        }
+        for (std::size_t e = 0; e < tables_.size(); ++e) {
+            const std::size_t row = choice[detail::at(ends_[e].from)];
+            const std::size_t column = choice[detail::at(ends_[e].to)];
+            sum = add_costs(sum, tables_[e][row * unary_[detail::at(ends_[e].to)].size() + column]);
+        }
+        return sum;
+    }
+
+private:
+    std::vector<std::vector<cost_t>> unary_;
+    std::vector<edge_ends> ends_;
+    std::vector<std::vector<cost_t>> tables_;
+};
+
+} // namespace tessera::search
