@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which memory every task of a plan touches: the ground on which dependencies, memory and verification stand.
+#pragma once
+
+#include "tessera/plan/plan.hpp"
+
+namespace tessera {
+
+/// Elements [begin, end) of a tile that owns memory (aliases are resolved), counted in its own order.
+struct access {
+    int tile = -1;
+    interval elements;
+    bool write = false;
+};
+
+/// True where two accesses must not happen at the same time or in either order.
+constexpr bool conflict(const access& a, const access& b) {
+    return a.tile == b.tile && (a.write || b.write) && !intersect(a.elements, b.elements).empty();
+}
+
+/// Everything that a task touches.
+template <class Plan>
+void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
+    out.clear();
+    const auto add = [&](int which, bool write, bool sliced) {
+        const int root = p.root(which);
+        const tile& x = p.tiles[static_cast<std::size_t>(root)];
+        const bool cut = sliced && t.slices > 1 && x.type == element::f32 && x.kind != tile_kind::optimizer_state;
+        const interval elements = cut ? even_part(x.elements, t.slices, t.slice) : interval{0, x.elements};
+        if (!elements.empty()) { // there may be more slices than elements
+            out.push_back({root, elements, write});
+        }
+    };
+    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce;
+    for (int r : t.reads) {
+        add(r, false, sliced);
+    }
+    for (int w : t.writes) {
+        add(w, true, sliced);
+    }
+    if (t.state >= 0) {
+        add(t.state, true, false);
+    }
+    if (t.scratch >= 0) {
+        add(t.scratch, true, false);
+    }
+}
+
+} // namespace tessera

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a compute task of a plan to the call that a backend answers.
+#pragma once
+
+#include "tessera/plan/plan.hpp"
+
+namespace tessera {
+
+/// The call behind a compute task; data pointers are left null.
+inline compute_call call_of(const plan& p, const task& t, const graph_view& g, const description& d) {
+    compute_call c;
+    c.d = &d;
+    c.attributes = g.ops[t.op].attributes;
+    c.op = t.op;
+    c.what = t.what;
+    c.first_nest = t.first_nest;
+    c.last_nest = t.last_nest;
+    c.emits = t.emits;
+    c.first_part = t.first_part;
+    c.loss_scale = c.attributes.weight / static_cast<double>(g.output_of(t.op).extents.volume());
+    for (int l = 0; l < max_loops; ++l) {
+        c.ranges[l] = t.ranges[l];
+    }
+    for (int o = 0; o < max_operands; ++o) {
+        if (t.value[o] >= 0) {
+            c.value[o].region = p.tiles[static_cast<std::size_t>(t.value[o])].region;
+        }
+        if (t.gradient[o] >= 0) {
+            c.gradient[o].region = p.tiles[static_cast<std::size_t>(t.gradient[o])].region;
+        }
+    }
+    return c;
+}
+
+} // namespace tessera

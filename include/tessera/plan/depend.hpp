@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The waits that make a plan's devices respect its order where they touch the same memory, and no others.
+#pragma once
+
+#include "tessera/plan/access.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+/// Orders tasks across devices. A task's clock says how many tasks of every device are known to be finished when it starts.
+// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
+template <class Plan>
+class clocks {
+public:
+    explicit clocks(Plan& p)
+        : p_(p), devices_(static_cast<std::size_t>(p.devices)), before_(p.tasks.size() * devices_, 0),
+          last_(devices_, -1) {}
+
+    /// The clock of task `t` from its predecessor on its device; to be called in the plan's order.
+    void start(int t) {
+        const std::size_t d = device_of(t);
+        if (last_[d] >= 0) {
+            for (std::size_t k = 0; k < devices_; ++k) {
+                row(t)[k] = row(last_[d])[k];
+            }
+        }
+        row(t)[d] = p_.tasks[static_cast<std::size_t>(t)].position;
+        last_[d] = t;
+    }
+
+    /// Makes task `t` wait for the earlier task `other` unless something it waits for already does.
+    void require(int t, int other) {
+        const std::size_t d = device_of(other);
+        const int count = p_.tasks[static_cast<std::size_t>(other)].position + 1;
+        if (row(t)[d] >= count) {
+            return;
+        }
+        std::vector<wait_for>& waits = p_.tasks[static_cast<std::size_t>(t)].waits;
+        bool merged = false;
+        for (wait_for& w : waits) {
+            if (w.device == static_cast<int>(d)) {
+                w.count = count;
+                merged = true;
+            }
+        }
+        if (!merged) {
+            waits.push_back({static_cast<int>(d), count});
+        }
+        for (std::size_t k = 0; k < devices_; ++k) {
+            row(t)[k] = row(t)[k] > row(other)[k] ? row(t)[k] : row(other)[k];
+        }
+        row(t)[d] = count;
+    }
+
+    bool ordered(int earlier, int later) const {
+        const std::size_t d = device_of(earlier);
+        return before_[static_cast<std::size_t>(later) * devices_ + d] >
+               p_.tasks[static_cast<std::size_t>(earlier)].position;
+    }
+
+private:
+    std::size_t device_of(int t) const {
+        return static_cast<std::size_t>(p_.tasks[static_cast<std::size_t>(t)].device);
+    }
+    int* row(int t) { return before_.data() + static_cast<std::size_t>(t) * devices_; }
+
+    Plan& p_;
+    std::size_t devices_;
+    std::vector<int> before_;
+    std::vector<int> last_;
+};
+
+} // namespace detail
+
+/// Puts every task in its device's list, in the plan's order.
+template <class Plan>
+void number_tasks(Plan& p) {
+    p.order.assign(static_cast<std::size_t>(p.devices), {});
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        task& t = p.tasks[i];
+        std::vector<int>& list = p.order[static_cast<std::size_t>(t.device)];
+        t.position = static_cast<int>(list.size());
+        list.push_back(static_cast<int>(i));
+        t.waits.clear();
+    }
+}
+
+/// Sets the waits: after every earlier task that touches the same elements, one of the two writing; and, where tiles share arena
+/// memory one after the other (offsets are set), after every task that touches the earlier tile.
+template <class Plan>
+void set_waits(Plan& p) {
+    number_tasks(p);
+    detail::clocks<Plan> clock(p);
+    const std::size_t n = p.tiles.size();
+    std::vector<std::vector<std::pair<int, access>>> history(n);
+    std::vector<std::vector<int>> neighbours(n);
+    for (std::size_t a = 0; a < n; ++a) {
+        const tile& x = p.tiles[a];
+        for (std::size_t b = 0; b < n && x.offset >= 0 && x.alias < 0 && !is_persistent(x.kind); ++b) {
+            const tile& y = p.tiles[b];
+            if (a != b && y.alias < 0 && y.device == x.device && y.offset >= 0 && !is_persistent(y.kind) &&
+                x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes) {
+                neighbours[a].push_back(static_cast<int>(b));
+            }
+        }
+    }
+    std::vector<access> own;
+    for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
+        clock.start(i);
+        accesses_of(p, p.tasks[static_cast<std::size_t>(i)], own);
+        for (const access& a : own) {
+            auto& past = history[static_cast<std::size_t>(a.tile)];
+            if (a.write && past.empty()) {
+                for (int b : neighbours[static_cast<std::size_t>(a.tile)]) {
+                    const auto& other = history[static_cast<std::size_t>(b)];
+                    for (std::size_t k = other.size(); k-- > 0;) {
+                        clock.require(i, other[k].first);
+                    }
+                }
+            }
+            for (std::size_t k = past.size(); k-- > 0;) {
+                if (past[k].first != i && conflict(a, past[k].second)) {
+                    clock.require(i, past[k].first);
+                }
+            }
+        }
+        for (const access& a : own) {
+            history[static_cast<std::size_t>(a.tile)].push_back({i, a});
+        }
+    }
+}
+
+} // namespace tessera

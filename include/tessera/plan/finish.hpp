@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last stages of planning: memory, waits, verification, hash.
+#pragma once
+
+#include "tessera/plan/depend.hpp"
+#include "tessera/plan/memory.hpp"
+#include "tessera/plan/verify.hpp"
+
+namespace tessera {
+
+/// A number that identifies what a bound plan does: tasks, tiles, formats, places and order.
+template <class Plan>
+std::uint64_t hash_of(const Plan& p) {
+    std::uint64_t h = 0x2545f4914f6cdd1dULL;
+    const auto add = [&](index_t x) { h = op::mix(h ^ static_cast<std::uint64_t>(x)); };
+    for (const tile& t : p.tiles) {
+        add(static_cast<index_t>(t.kind));
+        add(t.tensor);
+        add(t.device);
+        add(t.format);
+        add(t.offset);
+        add(t.alias);
+        for (int d = 0; d < t.region.rank; ++d) {
+            add(t.region.dim[d].begin);
+            add(t.region.dim[d].end);
+        }
+    }
+    for (const task& t : p.tasks) {
+        add(static_cast<index_t>(t.kind));
+        add(t.op);
+        add(static_cast<index_t>(t.what));
+        add(t.shard_number);
+        add(t.micro_batch);
+        add(t.device);
+        add(t.implementation);
+        add(t.slice * 4096 + t.slices);
+        for (int r : t.reads) {
+            add(r);
+        }
+        for (int w : t.writes) {
+            add(w);
+        }
+        for (const wait_for& w : t.waits) {
+            add(w.device * 1000003 + w.count);
+        }
+    }
+    return h;
+}
+
+/// Finishes a bound plan: places its tiles, sets its waits, verifies it (throws tessera::error if it is not sound or does not fit in
+/// `device_memory` bytes; 0: no limit) and hashes it.
+template <class Plan>
+void finish(const graph_view& g, Plan& p, index_t device_memory = 0) {
+    number_tasks(p);
+    plan_memory(p);
+    set_waits(p);
+    require_sound(g, p, device_memory);
+    p.hash = hash_of(p);
+}
+
+} // namespace tessera

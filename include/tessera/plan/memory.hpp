@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: tiles that live at the same time get different places in their device's arena; the others may share one.
+#pragma once
+
+#include "tessera/plan/access.hpp"
+
+#include <algorithm>
+
+namespace tessera {
+
+/// Arena offsets are multiples of this many bytes: a cache line, and the width of the widest vectors.
+inline constexpr index_t arena_alignment = 64;
+
+namespace detail {
+
+constexpr index_t align(index_t bytes) { return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment; }
+
+struct lifetime {
+    int first = -1;
+    int last = -1;
+};
+
+template <class Plan>
+std::vector<lifetime> lifetimes(const Plan& p) {
+    std::vector<lifetime> live(p.tiles.size());
+    std::vector<access> touched;
+    for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
+        accesses_of(p, p.tasks[static_cast<std::size_t>(i)], touched);
+        for (const access& a : touched) {
+            lifetime& l = live[static_cast<std::size_t>(a.tile)];
+            l.first = l.first < 0 ? i : l.first;
+            l.last = i;
+        }
+    }
+    for (std::size_t t = 0; t < p.tiles.size(); ++t) {
+        if (p.tiles[t].keep) {
+            live[static_cast<std::size_t>(p.root(static_cast<int>(t)))].last = static_cast<int>(p.tasks.size());
+        }
+    }
+    return live;
+}
+
+} // namespace detail
+
+/// Gives every tile its place. Tiles are placed largest first, each at the lowest offset that is free during its whole life
+/// (lives are measured in the plan's order; set_waits makes devices respect it where memory is shared). Persistent tiles get places
+/// of their own in the persistent arena if they have none yet. Sets arena_bytes and persistent_bytes: the predicted peaks.
+template <class Plan>
+void plan_memory(Plan& p) {
+    const std::vector<detail::lifetime> live = detail::lifetimes(p);
+    p.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    p.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    std::vector<std::vector<int>> by_device(static_cast<std::size_t>(p.devices));
+    for (std::size_t i = 0; i < p.tiles.size(); ++i) {
+        tile& t = p.tiles[i];
+        if (t.alias >= 0 || t.device < 0) {
+            continue;
+        }
+        if (t.bytes == 0) {
+            t.bytes = t.elements * bytes_of(t.type);
+        }
+        const auto d = static_cast<std::size_t>(t.device);
+        if (is_persistent(t.kind)) {
+            t.offset = p.persistent_bytes[d];
+            p.persistent_bytes[d] += detail::align(t.bytes);
+        } else if (live[i].first >= 0) {
+            by_device[d].push_back(static_cast<int>(i));
+        }
+    }
+    for (std::size_t d = 0; d < by_device.size(); ++d) {
+        std::vector<int>& tiles = by_device[d];
+        std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
+            const index_t x = p.tiles[static_cast<std::size_t>(a)].bytes;
+            const index_t y = p.tiles[static_cast<std::size_t>(b)].bytes;
+            return x != y ? x > y : a < b;
+        });
+        std::vector<int> placed;
+        for (int i : tiles) {
+            const detail::lifetime& mine = live[static_cast<std::size_t>(i)];
+            std::vector<interval> taken;
+            for (int j : placed) {
+                const detail::lifetime& other = live[static_cast<std::size_t>(j)];
+                if (mine.first <= other.last && other.first <= mine.last) {
+                    const tile& o = p.tiles[static_cast<std::size_t>(j)];
+                    taken.push_back({o.offset, o.offset + detail::align(o.bytes)});
+                }
+            }
+            std::sort(taken.begin(), taken.end(),
+                      [](const interval& a, const interval& b) { return a.begin < b.begin; });
+            tile& t = p.tiles[static_cast<std::size_t>(i)];
+            index_t where = 0;
+            for (const interval& k : taken) {
+                if (where + detail::align(t.bytes) <= k.begin) {
+                    break;
+                }
+                where = where > k.end ? where : k.end;
+            }
+            t.offset = where;
+            p.arena_bytes[d] = std::max(p.arena_bytes[d], where + detail::align(t.bytes));
+            placed.push_back(i);
+        }
+    }
+    for (tile& t : p.tiles) {
+        if (t.alias >= 0) {
+            const tile& r = p.tiles[static_cast<std::size_t>(p.root(t.alias))];
+            t.bytes = r.bytes;
+            t.offset = r.offset;
+            t.format = r.format;
+        }
+    }
+}
+
+} // namespace tessera

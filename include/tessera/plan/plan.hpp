@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan: tiles (regions of tensors on devices) and, for every device, an ordered list of tasks that read and write them.
+#pragma once
+
+#include "tessera/layout/strategy.hpp"
+#include "tessera/task/compute.hpp"
+
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+enum class tile_kind : std::uint8_t {
+    input,        ///< what the caller hands in; lies on no device (device -1)
+    activation,   ///< output of an operator, or a redistributed part of it
+    gradient,     ///< gradient of an activation
+    intermediate, ///< between the nests of an operator
+    intermediate_gradient,
+    parameter, ///< persistent
+    parameter_gradient,
+    optimizer_state, ///< persistent; a flat slice of `elements` numbers for each state of the optimizer
+    scalar,          ///< one double: squared norm of gradients
+    scratch,         ///< working memory of one task, or what forward leaves to backward besides its output
+};
+
+constexpr const char* to_text(tile_kind k) {
+    constexpr const char* names[] = {
+        "input",     "activation",         "gradient",        "intermediate", "intermediate_gradient",
+        "parameter", "parameter_gradient", "optimizer_state", "scalar",       "scratch"};
+    return names[static_cast<int>(k)];
+}
+
+constexpr bool is_persistent(tile_kind k) { return k == tile_kind::parameter || k == tile_kind::optimizer_state; }
+
+/// A region of a tensor on a device.
+struct tile {
+    tile_kind kind = tile_kind::activation;
+    int tensor = -1; ///< tensor, parameter, or (intermediates) operator * max_operands + operand
+    box region;
+    int device = 0;
+    element type = element::f32;
+    int alias = -1;       ///< shares the memory of this tile, same elements in the same order
+    bool keep = false;    ///< still needed when the run has ended
+    int part = -1;        ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
+    index_t elements = 0; ///< optimizer_state: numbers in it; otherwise the region's volume
+
+    // Set by binding.
+    int format = 0; ///< memory format of the backend; 0 is plain, last dimension fastest
+    index_t bytes = 0;
+    index_t offset = -1; ///< in the device's arena, or in its persistent arena
+};
+
+enum class task_kind : std::uint8_t {
+    compute, ///< a pass of an operator's shard
+    copy,    ///< fills a tile from regions of others
+    reorder, ///< changes the memory format
+    reduce,  ///< sums a slice of a parameter's gradient contributions and their squares
+    update,  ///< optimizer step on a slice of a parameter, written to every copy of it
+};
+
+constexpr const char* to_text(task_kind k) {
+    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update"};
+    return names[static_cast<int>(k)];
+}
+
+struct copy_segment {
+    int source = 0; ///< tile
+    box region;
+    bool overwrite = true; ///< otherwise reduces into what is there
+};
+
+/// The point in another device's list that a task waits for: until `device` has finished its first `count` tasks.
+struct wait_for {
+    int device = 0;
+    int count = 0;
+};
+
+/// One task. Its key is (op, what, shard, micro_batch).
+struct task {
+    task_kind kind = task_kind::compute;
+    int op = -1;
+    pass what = pass::forward;
+    int shard_number = 0;
+    int micro_batch = 0;
+    int step = 0;
+    int device = 0;
+    std::vector<int> reads;  ///< tiles
+    std::vector<int> writes; ///< tiles
+
+    // compute
+    int first_nest = 0;
+    int last_nest = 0;
+    std::uint32_t emits = 0;
+    bool first_part = true;
+    interval ranges[max_loops];
+    int value[max_operands];    ///< tile of every operand, or -1
+    int gradient[max_operands]; ///< tile of every operand's gradient, or -1
+    int running = -1;           ///< pass update of a batch norm: the tile of running statistics that it updates
+
+    // copy
+    std::vector<copy_segment> segments;
+    bool clear = false;
+    reducer reduce = reducer::sum;
+
+    // reduce, update: `reads` are the gradient contributions in order of summation; slice `slice` of `slices` of the flat tile
+    int parameter = -1;
+    int slice = 0;
+    int slices = 1;
+    int state = -1;                     ///< tile of the optimizer's state, or -1
+    std::vector<int> norms;             ///< scalar tiles: reduce writes the one, update reads them all to clip
+    std::vector<box> counted_elsewhere; ///< parts of the region whose squares another task counts
+
+    int implementation = 0; ///< set by binding: the backend's number for how the task is computed
+    int scratch = -1;       ///< set by binding: tile of working memory, or -1
+    int workspace = -1;     ///< set by binding: tile that forward leaves to backward beside its output, or -1
+
+    std::vector<wait_for> waits;
+    int position = -1; ///< in its device's list
+
+    task() {
+        for (int i = 0; i < max_operands; ++i) {
+            value[i] = gradient[i] = -1;
+        }
+    }
+};
+
+/// Where a network's loss, or any tensor that the caller wants, lies when a run has ended.
+struct result_piece {
+    int tensor = -1;
+    int part = 0;
+    int tile = -1;
+};
+
+enum class run_kind : std::uint8_t { training, evaluation };
+
+struct plan {
+    run_kind kind = run_kind::training;
+    int devices = 1;
+    int micro_batches = 1;
+    int period = 1;
+    std::vector<tile> tiles;
+    std::vector<task> tasks;               ///< in an order in which one device could run them all
+    std::vector<std::vector<int>> order;   ///< for every device, its tasks
+    std::vector<result_piece> results;     ///< losses and, in evaluation, what goes into them
+    std::vector<result_piece> gradients;   ///< contributions to parameters' gradients, where asked for
+    std::vector<index_t> arena_bytes;      ///< predicted peak for every device
+    std::vector<index_t> persistent_bytes; ///< parameters and optimizer state
+    index_t moved_bytes = 0;               ///< that cross between devices in a run
+    std::uint64_t hash = 0;
+
+    int root(int t) const {
+        while (tiles[static_cast<std::size_t>(t)].alias >= 0) {
+            t = tiles[static_cast<std::size_t>(t)].alias;
+        }
+        return t;
+    }
+};
+
+} // namespace tessera
