@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compute task as the host backend sees it: the call, the memory formats of its operands, and how it is computed.
+#pragma once
+
+#include "tessera/backend/host/format.hpp"
+#include "tessera/task/compute.hpp"
+
+#include <span>
+
+namespace tessera::host {
+
+/// How a task is computed: part of the plan (task::implementation).
+enum class engine_kind : std::uint8_t {
+    generic,  ///< plain loops read off the description
+    onednn,   ///< a oneDNN primitive
+    winograd, ///< oneDNN's Winograd convolution
+    vectors,  ///< kernels of our own
+};
+
+constexpr const char* to_text(engine_kind e) {
+    constexpr const char* names[] = {"generic", "onednn", "winograd", "vectors"};
+    return names[static_cast<int>(e)];
+}
+
+/// One way to compute a task: who computes it, in which formats, with how much extra memory.
+struct candidate {
+    engine_kind engine = engine_kind::generic;
+    int value[max_operands];    ///< format of every operand that is touched, else -1
+    int gradient[max_operands]; ///< likewise of gradients
+    index_t scratch = 0;        ///< bytes
+    index_t workspace = 0;      ///< bytes that forward leaves to backward
+    std::uint32_t unused = 0;   ///< operands whose values this way does not touch after all
+    double seconds = -1;        ///< measured or estimated
+
+    candidate() {
+        for (int o = 0; o < max_operands; ++o) {
+            value[o] = gradient[o] = -1;
+        }
+    }
+};
+
+/// A call with everything that a job needs to run it.
+struct bound_call {
+    compute_call call;
+    candidate how;
+    void* scratch = nullptr;
+    void* workspace = nullptr;
+};
+
+/// Something prepared that runs every step.
+struct job {
+    job() = default;
+    job(const job&) = delete;
+    job& operator=(const job&) = delete;
+    virtual ~job() = default;
+    virtual void run(const run_state& run) = 0;
+};
+
+inline bool is_forward(pass p) { return p == pass::forward || p == pass::evaluate || p == pass::recompute; }
+
+/// Geometry of a window operator's shard in the terms of vendor libraries: local shapes and asymmetric padding.
+struct local_window {
+    shape x, y;
+    index_t pad_begin[2]{};
+    index_t pad_end[2]{};
+
+    local_window(const compute_call& c) {
+        const description& d = *c.d;
+        const int in = d.find_operand(operand_kind::input);
+        const int out = d.output();
+        const box xb = region(d, in, c.ranges);
+        const box yb = region(d, out, c.ranges);
+        x = xb.extents();
+        y = yb.extents();
+        for (int k = 0; k < 2; ++k) {
+            const op_attributes& a = c.attributes;
+            const index_t first = yb.dim[2 + k].begin * a.stride[k] - a.padding[k];
+            const index_t last =
+                (yb.dim[2 + k].end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k] + 1;
+            pad_begin[k] = xb.dim[2 + k].begin - first;
+            pad_end[k] = last - xb.dim[2 + k].end;
+        }
+    }
+};
+
+} // namespace tessera::host

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory formats of tiles on the host.
+#pragma once
+
+#include "tessera/backend/host/onednn.hpp"
+#include "tessera/plan/plan.hpp"
+
+#include <deque>
+#include <mutex>
+
+namespace tessera::host {
+
+/// Number of a memory format. From `opaque` on, formats are oneDNN's own for weights, numbered as they are met.
+namespace format {
+
+inline constexpr int plain = 0;         ///< last dimension fastest
+inline constexpr int channels_last = 1; ///< [N][H][W][C]
+inline constexpr int samples16 = 2;     ///< [N/16][rest][16]: samples innermost, the last block filled up
+inline constexpr int channels16 = 3;    ///< [N][C/16][H][W][16]: oneDNN's nChw16c, the last block filled up with zeros
+inline constexpr int opaque = 16;
+
+} // namespace format
+
+/// Formats and their sizes; the opaque ones are kept here.
+class format_table {
+public:
+    /// The number of a oneDNN memory format, an equal one getting an equal number. Plain ones are recognized.
+    int number(const dnnl_memory_desc_t& md) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const dnnl_memory_desc_t ordinary = plain_desc(shape_of(md));
+        if (dnnl_memory_desc_equal(&md, &ordinary) != 0) {
+            return format::plain;
+        }
+        for (std::size_t i = 0; i < known_.size(); ++i) {
+            if (dnnl_memory_desc_equal(&known_[i], &md) != 0) {
+                return format::opaque + static_cast<int>(i);
+            }
+        }
+        known_.push_back(md);
+        return format::opaque + static_cast<int>(known_.size()) - 1;
+    }
+
+    dnnl_memory_desc_t desc(int f, const shape& s) const {
+        switch (f) {
+        case format::plain:
+            return plain_desc(s);
+        case format::channels_last:
+            return memory_desc(s, dnnl_nhwc);
+        case format::channels16:
+            return memory_desc(s, dnnl_nChw16c);
+        case format::samples16:
+            return memory_desc(make_shape((s[0] + 15) / 16, s.volume() / s[0], 16), dnnl_abc);
+        default:
+            break;
+        }
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return known_.at(static_cast<std::size_t>(f - format::opaque));
+    }
+
+    index_t bytes(int f, const shape& s, element type) const {
+        switch (f) {
+        case format::plain:
+        case format::channels_last:
+            return s.volume() * bytes_of(type);
+        case format::samples16:
+            return (s[0] + 15) / 16 * 16 * (s.volume() / s[0]) * bytes_of(type);
+        case format::channels16:
+            return s[0] * ((s[1] + 15) / 16 * 16) * s[2] * s[3] * bytes_of(type);
+        default:
+            break;
+        }
+        const dnnl_memory_desc_t md = desc(f, s);
+        return static_cast<index_t>(dnnl_memory_desc_get_size(&md));
+    }
+
+private:
+    static shape shape_of(const dnnl_memory_desc_t& md) {
+        shape s{md.ndims, {}};
+        for (int d = 0; d < md.ndims; ++d) {
+            s.extent[d] = md.dims[d];
+        }
+        return s;
+    }
+    static dnnl_memory_desc_t plain_desc(const shape& s) {
+        constexpr dnnl_format_tag_t tags[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
+        return memory_desc(s.rank == 0 ? make_shape(1) : s, tags[s.rank]);
+    }
+
+    mutable std::mutex mutex_;
+    std::deque<dnnl_memory_desc_t> known_;
+};
+
+} // namespace tessera::host

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every instruction set has besides its tiles; see vector.hpp.
+#include "transpose.inl"
+
+#include "lanes.inl"
+
+#include "pool.inl"
+
+#include "elementwise.inl"
+
+#include "optimizer.inl"
+
+#include "activation.inl"

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included by vector.hpp inside a namespace and a target region; not a header of its own.
+
+inline constexpr int width = 8;      // floats per vector
+inline constexpr int registers = 16; // vector registers
+inline constexpr bool fused = true;  // multiply and add are one instruction
+
+using vec = float __attribute__((vector_size(32)));
+// Typedefs, since an alias-declaration loses `aligned` in clang.
+typedef float vec_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
+using ivec = std::int32_t __attribute__((vector_size(32)));
+using bytes = std::uint8_t __attribute__((vector_size(8)));
+typedef std::uint8_t bytes_unaligned __attribute__((vector_size(8), aligned(1), may_alias));
+using half = float __attribute__((vector_size(16)));
+typedef float half_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
+using dvec = double __attribute__((vector_size(32)));
+
+[[gnu::always_inline]] inline vec fma(vec a, vec b, vec c) noexcept { return __builtin_ia32_vfmaddps256(a, b, c); }
+[[gnu::always_inline]] inline vec broadcast(float s) noexcept { return vec{s, s, s, s, s, s, s, s}; }
+[[gnu::always_inline]] inline vec square_root(vec a) noexcept {
+    vec r;
+    __asm__("vsqrtps %1, %0" : "=x"(r) : "x"(a));
+    return r;
+}
+[[gnu::always_inline]] inline vec interleave_low(vec a, vec b) noexcept {
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+[[gnu::always_inline]] inline vec interleave_high(vec a, vec b) noexcept {
+    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}

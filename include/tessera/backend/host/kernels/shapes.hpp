@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "instruction_set.hpp"
+
+/// Shapes of the host kernels, as plain values, and the scratch memory that a kernel wants.
+namespace tessera::host::kernels {
+
+/// A convolution or its gradients. x is [blocks][in_channels][in_height][in_width][16], y likewise with out_*; weights
+/// are OIHW. Output (h, w) reads rows h*stride_h - pad_top + k*dilation_h; what lies outside counts as zero. Bottom and
+/// right padding follow from the output extents.
+struct conv_shape {
+    int blocks = 0; ///< of 16 samples
+    int in_channels = 0, in_height = 0, in_width = 0;
+    int out_channels = 0, out_height = 0, out_width = 0;
+    int kernel_h = 1, kernel_w = 1;
+    int stride_h = 1, stride_w = 1;
+    int pad_top = 0, pad_left = 0;
+    int dilation_h = 1, dilation_w = 1;
+};
+
+/// Pooling over planes [planes][in_height][in_width][16], where planes = blocks * channels. Windows are clipped to the
+/// input, and each must touch it.
+struct pool_shape {
+    int planes = 0;
+    int in_height = 0, in_width = 0;
+    int out_height = 0, out_width = 0;
+    int window_h = 1, window_w = 1; ///< at most 256 elements in all: the winner is stored in one byte
+    int stride_h = 1, stride_w = 1;
+    int pad_top = 0, pad_left = 0;
+};
+
+/// A fully connected layer: y[blocks][outputs][16] = weights[outputs][inputs] x[blocks][inputs][16] + bias.
+struct linear_shape {
+    int blocks = 0; ///< of 16 samples
+    int inputs = 0, outputs = 0;
+};
+
+/// Stochastic gradient descent as PyTorch defines it: g += weight_decay * w; v = first ? g : momentum * v + (1 -
+/// dampening) * g; w -= learning_rate * (nesterov ? g + momentum * v : v).
+struct sgd_rule {
+    float learning_rate = 0.01F, momentum = 0, dampening = 0, weight_decay = 0;
+    bool nesterov = false;
+    bool first = false;       ///< the first step: the velocity starts as the gradient
+    float gradient_scale = 1; ///< what the summed gradient is multiplied by
+};
+
+/// Adam as PyTorch defines it, bias-corrected, with the weight decay added to the gradient.
+struct adam_rule {
+    float learning_rate = 0.001F, beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, weight_decay = 0;
+    int step = 1;             ///< counts from 1
+    float gradient_scale = 1; ///< what the summed gradient is multiplied by
+};
+
+namespace detail {
+
+inline constexpr std::size_t most_rows = 12;         ///< rows of the largest register tile
+inline constexpr std::size_t most_columns = 8;       ///< columns of the largest register tile
+inline constexpr std::size_t list_bytes = 64 * 1024; ///< room for one list of taps
+
+[[nodiscard]] constexpr std::size_t size(int value) noexcept { return static_cast<std::size_t>(value); }
+[[nodiscard]] constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept {
+    return (value + to - 1) / to * to;
+}
+[[nodiscard]] constexpr int largest(int a, int b) noexcept { return a > b ? a : b; }
+[[nodiscard]] constexpr int smallest(int a, int b) noexcept { return a < b ? a : b; }
+
+/// Rows (or columns) that a padded copy of the input needs so that no window leaves it.
+[[nodiscard]] constexpr int padded_extent(int in, int out, int kernel, int stride, int pad, int dilation) noexcept {
+    return largest(pad + in, (out - 1) * stride + (kernel - 1) * dilation + 1);
+}
+[[nodiscard]] constexpr int padded_height(const conv_shape& s) noexcept {
+    return padded_extent(s.in_height, s.out_height, s.kernel_h, s.stride_h, s.pad_top, s.dilation_h);
+}
+[[nodiscard]] constexpr int padded_width(const conv_shape& s) noexcept {
+    return padded_extent(s.in_width, s.out_width, s.kernel_w, s.stride_w, s.pad_left, s.dilation_w);
+}
+[[nodiscard]] constexpr bool needs_padding(const conv_shape& s) noexcept {
+    return padded_height(s) != s.in_height || padded_width(s) != s.in_width;
+}
+[[nodiscard]] constexpr std::size_t padded_input_bytes(const conv_shape& s) noexcept {
+    return needs_padding(s) ? size(s.in_channels) * size(padded_height(s)) * size(padded_width(s)) * 64 : 0;
+}
+[[nodiscard]] constexpr std::size_t weight_count(const conv_shape& s) noexcept {
+    return size(s.out_channels) * size(s.in_channels) * size(s.kernel_h) * size(s.kernel_w);
+}
+/// Bytes of weights packed in groups of at most most_rows rows, the last group filled up.
+[[nodiscard]] constexpr std::size_t packed_bytes(std::size_t rows, std::size_t columns) noexcept {
+    return round_up((rows + most_rows) * columns * sizeof(float), 64);
+}
+
+} // namespace detail
+
+/// Bytes of scratch that conv_forward wants; any alignment of at least 64 bytes.
+[[nodiscard]] constexpr std::size_t conv_forward_scratch(const conv_shape& s) noexcept {
+    return detail::list_bytes + detail::padded_input_bytes(s) +
+           (detail::size(s.out_channels) + detail::most_rows) * 64 +
+           detail::packed_bytes(detail::size(s.out_channels),
+                                detail::size(s.in_channels) * detail::size(s.kernel_h) * detail::size(s.kernel_w));
+}
+
+/// Bytes of scratch that conv_backward_data wants.
+[[nodiscard]] constexpr std::size_t conv_backward_data_scratch(const conv_shape& s) noexcept {
+    return detail::list_bytes +
+           detail::packed_bytes(detail::size(s.in_channels),
+                                detail::size(s.out_channels) * detail::size(s.kernel_h) * detail::size(s.kernel_w)) +
+           detail::size(s.out_channels) * detail::size(s.out_height) *
+               (detail::size(s.out_width) + 2 * detail::most_columns) * 64 +
+           2 * detail::most_columns * 64;
+}
+
+/// Bytes of scratch that conv_backward_weights wants: 16 partial sums for each weight, and the padded input.
+[[nodiscard]] constexpr std::size_t conv_backward_weights_scratch(const conv_shape& s) noexcept {
+    return detail::list_bytes + detail::padded_input_bytes(s) + detail::weight_count(s) * 64 +
+           detail::size(s.out_channels) * 64;
+}
+
+/// Bytes of scratch that linear_backward_weights wants: the input, transposed.
+[[nodiscard]] constexpr std::size_t linear_backward_weights_scratch(const linear_shape& s) noexcept {
+    return detail::size(s.blocks) * 64 * detail::round_up(detail::size(s.inputs), 16) + 64;
+}
+
+} // namespace tessera::host::kernels

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "vector.hpp"
+
+/// Between plain [N][L] and sample-blocked [ceil(N/16)][L][16], L being C*H*W.
+namespace tessera::host::kernels {
+
+/// Plain rows, row_step floats apart, into blocks; the samples that fill up the last block become zeros.
+inline void to_blocked(const float* plain, float* blocked, std::ptrdiff_t samples, std::ptrdiff_t length,
+                       std::ptrdiff_t row_step) noexcept {
+    switch (active_instruction_set()) {
+    case instruction_set::avx512:
+        return avx512::to_blocked(plain, blocked, samples, length, row_step);
+    case instruction_set::avx2:
+        return avx2::to_blocked(plain, blocked, samples, length, row_step);
+    case instruction_set::portable:
+        break;
+    }
+    return portable::to_blocked(plain, blocked, samples, length, row_step);
+}
+
+/// Blocks into plain rows, row_step floats apart; the samples that fill up the last block are dropped.
+inline void to_plain(const float* blocked, float* plain, std::ptrdiff_t samples, std::ptrdiff_t length,
+                     std::ptrdiff_t row_step) noexcept {
+    switch (active_instruction_set()) {
+    case instruction_set::avx512:
+        return avx512::to_plain(blocked, plain, samples, length, row_step);
+    case instruction_set::avx2:
+        return avx2::to_plain(blocked, plain, samples, length, row_step);
+    case instruction_set::portable:
+        break;
+    }
+    return portable::to_plain(blocked, plain, samples, length, row_step);
+}
+
+} // namespace tessera::host::kernels

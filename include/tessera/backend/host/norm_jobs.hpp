@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch normalization on plain tiles and on blocks of 16 samples.
+#pragma once
+
+#include "tessera/backend/host/channel_rows.hpp"
+
+#include <cmath>
+
+namespace tessera::host {
+
+/// Any nests of a batch normalization, forward or backward; see op/batch_norm.hpp for what each one leaves to the next.
+class batch_norm_job : public job {
+public:
+    explicit batch_norm_job(const bound_call& b) : b_(b) {
+        const description& d = *b.call.d;
+        in_ = d.find_operand(operand_kind::input);
+        gamma_ = d.find_operand(operand_kind::parameter, 0);
+        beta_ = d.find_operand(operand_kind::parameter, 1);
+        running_ = d.find_operand(operand_kind::state, 2);
+        statistics_ = d.find_operand(operand_kind::intermediate);
+        out_ = d.output();
+        const int f = b.how.value[in_] >= 0 ? b.how.value[in_] : b.how.gradient[out_];
+        rows_ = detail::channel_rows(region(d, out_, b.call.ranges).extents(), f);
+        const shape& x = d.operands[in_].extents;
+        count_ = static_cast<double>(x.volume() / x[1]);
+    }
+
+    void run(const run_state&) override {
+        const compute_call& c = b_.call;
+        const bool forward = is_forward(c.what);
+        const bool sums = c.first_nest == 0 && c.what != pass::evaluate;
+        for (index_t k = 0; k < rows_.channels; ++k) {
+            if (forward) {
+                if (sums) {
+                    sum(k);
+                }
+                if (c.last_nest == 1) {
+                    normalize(k);
+                }
+            } else {
+                if ((c.emits & ~bit(in_)) != 0) {
+                    sum_gradients(k);
+                }
+                if (has(c.emits, in_)) {
+                    input_gradient(k);
+                }
+            }
+        }
+    }
+
+protected:
+    struct moments {
+        double mean = 0;
+        double inverse = 1; ///< 1 / sqrt(variance + epsilon)
+    };
+
+    moments moments_of(index_t k) const {
+        const compute_call& c = b_.call;
+        double mean = 0;
+        double variance = 0;
+        if (c.what == pass::evaluate) {
+            const float* r = detail::floats(c.value[running_].data);
+            mean = static_cast<double>(r[k]);
+            variance = static_cast<double>(r[k + rows_.channels]);
+        } else {
+            const auto* s = static_cast<const double*>(c.value[statistics_].data);
+            mean = s[k] / count_;
+            variance = s[k + rows_.channels] / count_ - mean * mean;
+        }
+        return {mean, 1 / std::sqrt((variance > 0 ? variance : 0) + c.attributes.epsilon)};
+    }
+
+    bound_call b_;
+    detail::channel_rows rows_;
+    double count_ = 1; ///< elements per channel of the global batch
+    int in_ = -1, gamma_ = -1, beta_ = -1, running_ = -1, statistics_ = -1, out_ = -1;
+
+private:
+    void sum(index_t k) const {
+        double total[2] = {0, 0};
+        for (index_t b = 0; b < rows_.blocks; ++b) {
+            const float* x = detail::floats(b_.call.value[in_].data) + rows_.at(b, k);
+            double first[16]{};
+            double second[16]{};
+            rows_.for_each([&](index_t i, int lane) {
+                const auto v = static_cast<double>(x[i]);
+                first[lane] += v;
+                second[lane] += v * v;
+            });
+            total[0] += rows_.sum_live(first, b);
+            total[1] += rows_.sum_live(second, b);
+        }
+        auto* to = static_cast<double*>(b_.call.value[statistics_].data);
+        to[k] = total[0];
+        to[k + rows_.channels] = total[1];
+    }
+
+    void normalize(index_t k) const {
+        const compute_call& c = b_.call;
+        const moments m = moments_of(k);
+        const auto mean = static_cast<float>(m.mean);
+        const auto factor =
+            static_cast<float>(static_cast<double>(detail::floats(c.value[gamma_].data)[k]) * m.inverse);
+        const float shift = detail::floats(c.value[beta_].data)[k];
+        for (index_t b = 0; b < rows_.blocks; ++b) {
+            const float* x = detail::floats(c.value[in_].data) + rows_.at(b, k);
+            rows_.write(detail::floats(c.value[out_].data) + rows_.at(b, k),
+                        [&](index_t i, int) { return (x[i] - mean) * factor + shift; });
+        }
+    }
+
+    /// Sums of dy and of dy times the normalized x.
+    void sum_gradients(index_t k) const {
+        const compute_call& c = b_.call;
+        const bool needs_x = has(c.emits, gamma_) || has(c.emits, statistics_);
+        const moments m = needs_x ? moments_of(k) : moments();
+        double total[2] = {0, 0};
+        for (index_t b = 0; b < rows_.blocks; ++b) {
+            const float* dy = detail::floats(c.gradient[out_].data) + rows_.at(b, k);
+            const float* x = needs_x ? detail::floats(c.value[in_].data) + rows_.at(b, k) : dy;
+            double first[16]{};
+            double second[16]{};
+            rows_.for_each([&](index_t i, int lane) {
+                const auto g = static_cast<double>(dy[i]);
+                first[lane] += g;
+                second[lane] += g * (static_cast<double>(x[i]) - m.mean);
+            });
+            total[0] += rows_.sum_live(first, b);
+            total[1] += rows_.sum_live(second, b);
+        }
+        total[1] *= m.inverse;
+        if (has(c.emits, gamma_)) {
+            detail::floats(c.gradient[gamma_].data)[k] = static_cast<float>(total[1]);
+        }
+        if (has(c.emits, beta_)) {
+            detail::floats(c.gradient[beta_].data)[k] = static_cast<float>(total[0]);
+        }
+        if (has(c.emits, statistics_)) {
+            auto* to = static_cast<double*>(c.gradient[statistics_].data);
+            to[k] = total[0];
+            to[k + rows_.channels] = total[1];
+        }
+    }
+
+    /// dx = gamma / sigma * (dy - (sum dy + normalized x * sum of dy * normalized x) / count).
+    void input_gradient(index_t k) const {
+        const compute_call& c = b_.call;
+        const moments m = moments_of(k);
+        const auto* sums = static_cast<const double*>(c.gradient[statistics_].data);
+        const double scale = static_cast<double>(detail::floats(c.value[gamma_].data)[k]) * m.inverse;
+        const auto mean = static_cast<float>(m.mean);
+        const auto of_dy = static_cast<float>(scale);
+        const auto of_x = static_cast<float>(scale * m.inverse * sums[k + rows_.channels] / count_);
+        const auto constant = static_cast<float>(scale * sums[k] / count_);
+        for (index_t b = 0; b < rows_.blocks; ++b) {
+            const float* dy = detail::floats(c.gradient[out_].data) + rows_.at(b, k);
+            const float* x = detail::floats(c.value[in_].data) + rows_.at(b, k);
+            float* dx = detail::floats(c.gradient[in_].data) + rows_.at(b, k);
+            rows_.write(dx, [&](index_t i, int) { return of_dy * dy[i] - of_x * (x[i] - mean) - constant; });
+            rows_.clear_rest(dx, b);
+        }
+    }
+};
+
+} // namespace tessera::host

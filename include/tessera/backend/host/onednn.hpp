@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN's C API with owners and errors. (Its C++ header costs 1.0 s to include, the C one 0.04 s.)
+#pragma once
+
+#include "tessera/base/box.hpp"
+#include "tessera/base/error.hpp"
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <oneapi/dnnl/dnnl.h>
+
+namespace tessera::host {
+
+inline void check(dnnl_status_t status, const char* call) {
+    if (status != dnnl_success) {
+        throw error("tessera: oneDNN's " + std::string(call) + " failed with status " +
+                    std::to_string(static_cast<int>(status)) +
+                    (status == dnnl_unimplemented ? " (no implementation for these shapes)" : ""));
+    }
+}
+
+namespace detail {
+
+template <auto Destroy>
+struct destroy {
+    template <class T>
+    void operator()(T* p) const {
+        static_cast<void>(Destroy(p));
+    }
+};
+
+} // namespace detail
+
+using unique_primitive_desc =
+    std::unique_ptr<std::remove_pointer_t<dnnl_primitive_desc_t>, detail::destroy<dnnl_primitive_desc_destroy>>;
+using unique_primitive =
+    std::unique_ptr<std::remove_pointer_t<dnnl_primitive_t>, detail::destroy<dnnl_primitive_destroy>>;
+using unique_memory = std::unique_ptr<std::remove_pointer_t<dnnl_memory_t>, detail::destroy<dnnl_memory_destroy>>;
+using unique_stream = std::unique_ptr<std::remove_pointer_t<dnnl_stream_t>, detail::destroy<dnnl_stream_destroy>>;
+
+/// The one engine of the process: memory made with another engine than the primitive's cannot be used.
+inline dnnl_engine_t engine() {
+    static const dnnl_engine_t e = [] {
+        dnnl_engine_t made = nullptr;
+        check(dnnl_engine_create(&made, dnnl_cpu, 0), "dnnl_engine_create");
+        return made;
+    }();
+    return e;
+}
+
+inline unique_stream make_stream() {
+    dnnl_stream_t s = nullptr;
+    check(dnnl_stream_create(&s, engine(), dnnl_stream_default_flags), "dnnl_stream_create");
+    return unique_stream(s);
+}
+
+/// Scratch memory is handed in by the caller: the library's own is bound to the thread that created the primitive.
+inline dnnl_primitive_attr_t user_scratchpad() {
+    static const dnnl_primitive_attr_t a = [] {
+        dnnl_primitive_attr_t made = nullptr;
+        check(dnnl_primitive_attr_create(&made), "dnnl_primitive_attr_create");
+        check(dnnl_primitive_attr_set_scratchpad_mode(made, dnnl_scratchpad_mode_user), "set_scratchpad_mode");
+        return made;
+    }();
+    return a;
+}
+
+/// The primitive descriptor of an operation, or null where oneDNN has none or (unless it only serves as a hint) only its
+/// reference implementation.
+inline unique_primitive_desc make_primitive_desc(const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint,
+                                                 bool is_hint = false) {
+    dnnl_primitive_desc_t made = nullptr;
+    if (dnnl_primitive_desc_create(&made, op, user_scratchpad(), engine(), hint) != dnnl_success) {
+        return {};
+    }
+    unique_primitive_desc pd(made);
+    const char* name = nullptr;
+    check(dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &name), "query impl_info_str");
+    return is_hint || std::string(name).find("ref") == std::string::npos ? static_cast<unique_primitive_desc&&>(pd)
+                                                                         : nullptr;
+}
+
+inline const dnnl_memory_desc_t& query(const unique_primitive_desc& pd, dnnl_query_t what, int index = 0) {
+    return *dnnl_primitive_desc_query_md(pd.get(), what, index);
+}
+
+inline std::string implementation_name(const unique_primitive_desc& pd) {
+    const char* name = nullptr;
+    check(dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &name), "query impl_info_str");
+    return name;
+}
+
+inline dnnl_memory_desc_t memory_desc(const shape& s, dnnl_format_tag_t tag) {
+    dnnl_dims_t dims{};
+    for (int d = 0; d < s.rank; ++d) {
+        dims[d] = s[d];
+    }
+    dnnl_memory_desc_t md{};
+    check(dnnl_memory_desc_init_by_tag(&md, s.rank, dims, dnnl_f32, tag), "dnnl_memory_desc_init_by_tag");
+    return md;
+}
+
+/// A primitive with the memory that it works on, made once and executed every step.
+struct primitive_job {
+    unique_primitive primitive;
+    std::vector<unique_memory> memories;
+    std::vector<dnnl_exec_arg_t> arguments;
+    dnnl_stream_t stream = nullptr;
+
+    void make(const unique_primitive_desc& pd) {
+        dnnl_primitive_t p = nullptr;
+        check(dnnl_primitive_create(&p, pd.get()), "dnnl_primitive_create");
+        primitive.reset(p);
+    }
+    void bind(int argument, const dnnl_memory_desc_t& md, void* data) {
+        dnnl_memory_t m = nullptr;
+        check(dnnl_memory_create(&m, &md, engine(), data), "dnnl_memory_create");
+        memories.emplace_back(m);
+        arguments.push_back({argument, m});
+    }
+    void execute() const {
+        check(dnnl_primitive_execute(primitive.get(), stream, static_cast<int>(arguments.size()), arguments.data()),
+              "dnnl_primitive_execute");
+    }
+};
+
+} // namespace tessera::host

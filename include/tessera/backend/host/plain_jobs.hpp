@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that no vendor primitive and no vector kernel covers, on plain tensors, through the loops of the reference backend.
+#pragma once
+
+#include "tessera/backend/host/call.hpp"
+#include "tessera/backend/reference/kernels.hpp"
+
+namespace tessera::host {
+
+class plain_job : public job {
+public:
+    explicit plain_job(const bound_call& b) : call_(b.call) {}
+    void run(const run_state& run) override {
+        call_.run = &run;
+        reference::compute<float>(call_);
+    }
+
+private:
+    compute_call call_;
+};
+
+/// Everything that a call touches, plain.
+inline void add_plain_candidates(const compute_call& c, std::vector<candidate>& out) {
+    candidate k;
+    for (int o = 0; o < c.d->operands.size(); ++o) {
+        k.value[o] = c.value[o].region.rank > 0 || c.value[o].data != nullptr ? format::plain : -1;
+        k.gradient[o] = c.gradient[o].region.rank > 0 || c.gradient[o].data != nullptr ? format::plain : -1;
+    }
+    out.push_back(k);
+}
+
+inline std::unique_ptr<job> make_plain_job(const bound_call& b) { return std::make_unique<plain_job>(b); }
+
+} // namespace tessera::host

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference backend as an executor's backend: plans in plain loops and plain formats. It tests plans; it is not fast.
+#pragma once
+
+#include "tessera/backend/reference/kernels.hpp"
+#include "tessera/backend/reference/update.hpp"
+#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/store.hpp"
+#include "tessera/plan/call.hpp"
+
+#include <deque>
+#include <mutex>
+
+namespace tessera::reference {
+
+class backend {
+public:
+    backend() = default;
+    explicit backend(const optimizer& update_rule) : optimizer_(update_rule) {}
+
+    void bind(plan&, const graph_view&, const parameter_store*) {}
+    void start(int) {}
+    void to_plain(const tile& t, const std::byte* from, float* to) const {
+        std::memcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float));
+    }
+    void from_plain(const tile& t, const float* from, std::byte* to) const {
+        std::memcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float));
+    }
+
+    runnable prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
+        const task& t = p.tasks[static_cast<std::size_t>(index)];
+        switch (t.kind) {
+        case task_kind::compute:
+            return prepare_compute(p, t, g, where);
+        case task_kind::copy:
+            return prepare_copy(p, t, where);
+        case task_kind::reduce:
+        case task_kind::update:
+            return prepare_update(p, t, where);
+        case task_kind::reorder:
+            break;
+        }
+        throw error("tessera: the reference backend knows no memory formats");
+    }
+
+private:
+    struct compute_job {
+        description d;
+        compute_call call;
+        index_t per_channel = 1;
+    };
+    struct copy_job {
+        std::vector<box_copy> boxes;
+        std::vector<const std::byte*> from;
+        std::vector<int> input; ///< tensor, where the source is handed in by the caller
+        std::vector<char> overwrite;
+        std::byte* to = nullptr;
+        index_t bytes = 0;
+        element type = element::f32;
+        bool clear = false;
+        reducer how = reducer::sum;
+    };
+    struct update_job {
+        optimizer how;
+        std::vector<const float*> gradients;
+        std::vector<float*> weights;
+        std::vector<double*> norms;
+        float* state = nullptr;
+        interval slice;
+        std::vector<float> sum;
+        bool reduce_only = false;
+        box region;
+        std::vector<box> counted;
+    };
+
+    template <class Job>
+    Job& keep(std::deque<Job>& jobs) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        jobs.emplace_back();
+        return jobs.back();
+    }
+
+    runnable prepare_compute(const plan& p, const task& t, const graph_view& g, const addresses& where) {
+        compute_job& j = keep(computes_);
+        j.d = g.describe(t.op);
+        j.call = call_of(p, t, g, j.d);
+        for (int o = 0; o < max_operands; ++o) {
+            if (t.value[o] >= 0) {
+                j.call.value[o].data = where[t.value[o]];
+            }
+            if (t.gradient[o] >= 0) {
+                j.call.gradient[o].data = where[t.gradient[o]];
+            }
+        }
+        if (t.what == pass::update) {
+            const shape& x = g.tensors[g.ops[t.op].inputs[0]].extents;
+            j.per_channel = x.volume() / x[1];
+            return {[](void* job, const run_state&) {
+                        auto& u = *static_cast<compute_job*>(job);
+                        const int statistics = u.d.find_operand(operand_kind::intermediate, 0);
+                        const int running = u.d.find_operand(operand_kind::state, 2);
+                        update_running<float>(u.call.value[statistics], u.call.value[running], u.per_channel,
+                                              u.call.attributes.momentum);
+                    },
+                    &j};
+        }
+        return {[](void* job, const run_state& run) {
+                    auto& u = *static_cast<compute_job*>(job);
+                    u.call.run = &run;
+                    compute<float>(u.call);
+                },
+                &j};
+    }
+
+    runnable prepare_copy(const plan& p, const task& t, const addresses& where) {
+        copy_job& j = keep(copies_);
+        const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+        j.to = where[t.writes[0]];
+        j.bytes = target.elements * bytes_of(target.type);
+        j.type = target.type;
+        j.clear = t.clear;
+        j.how = t.reduce;
+        for (const copy_segment& s : t.segments) {
+            const tile& source = p.tiles[static_cast<std::size_t>(s.source)];
+            j.boxes.emplace_back(s.region, source.region, target.region);
+            j.from.push_back(where[s.source]);
+            j.input.push_back(source.device < 0 ? source.tensor : -1);
+            j.overwrite.push_back(s.overwrite ? 1 : 0);
+        }
+        return {[](void* job, const run_state& run) {
+                    const auto& u = *static_cast<copy_job*>(job);
+                    if (u.clear) {
+                        std::memset(u.to, 0, static_cast<std::size_t>(u.bytes));
+                    }
+                    for (std::size_t i = 0; i < u.boxes.size(); ++i) {
+                        const void* from = u.input[i] >= 0 ? run.inputs[u.input[i]] : u.from[i];
+                        u.boxes[i].apply(from, u.to, u.type, u.overwrite[i] != 0, u.how);
+                    }
+                },
+                &j};
+    }
+
+    runnable prepare_update(const plan& p, const task& t, const addresses& where) {
+        update_job& j = keep(updates_);
+        const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+        j.how = optimizer_;
+        j.region = target.region;
+        j.slice = even_part(target.elements, t.slices, t.slice);
+        j.sum.resize(static_cast<std::size_t>(j.slice.size()));
+        j.reduce_only = t.kind == task_kind::reduce;
+        j.counted = t.counted_elsewhere;
+        for (int r : t.reads) {
+            if (p.tiles[static_cast<std::size_t>(r)].kind != tile_kind::scalar) {
+                j.gradients.push_back(reinterpret_cast<const float*>(where[r]));
+            }
+        }
+        for (int n : t.norms) {
+            j.norms.push_back(reinterpret_cast<double*>(where[n]));
+        }
+        for (int w : t.writes) {
+            if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
+                j.weights.push_back(reinterpret_cast<float*>(where[w]));
+            }
+        }
+        j.state = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
+        return {[](void* job, const run_state& run) { step(*static_cast<update_job*>(job), run); }, &j};
+    }
+
+    static bool is_counted(const update_job& u, index_t flat) {
+        index_t at[max_rank]{};
+        for (int d = u.region.rank - 1; d >= 0; --d) {
+            at[d] = u.region.dim[d].begin + flat % u.region.dim[d].size();
+            flat /= u.region.dim[d].size();
+        }
+        for (const box& b : u.counted) {
+            bool inside = true;
+            for (int d = 0; d < b.rank; ++d) {
+                inside = inside && at[d] >= b.dim[d].begin && at[d] < b.dim[d].end;
+            }
+            if (inside) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static void step(update_job& u, const run_state& run) {
+        const auto first = static_cast<std::size_t>(u.slice.begin);
+        for (std::size_t i = 0; i < u.sum.size(); ++i) {
+            float total = u.gradients[0][first + i];
+            for (std::size_t k = 1; k < u.gradients.size(); ++k) {
+                total += u.gradients[k][first + i];
+            }
+            u.sum[i] = total;
+        }
+        if (u.reduce_only) {
+            double squares = 0;
+            for (std::size_t i = 0; i < u.sum.size(); ++i) {
+                u.weights[0][first + i] = u.sum[i];
+                squares += is_counted(u, u.slice.begin + static_cast<index_t>(i))
+                               ? 0
+                               : static_cast<double>(u.sum[i]) * static_cast<double>(u.sum[i]);
+            }
+            *u.norms[0] = squares;
+            return;
+        }
+        double squares = 0;
+        for (const double* n : u.norms) {
+            squares += *n;
+        }
+        const double factor = u.norms.empty() ? 1.0 : clip_factor(u.how, std::sqrt(squares));
+        const std::size_t n = u.sum.size();
+        const std::span<float> weights(u.weights[0] + first, n);
+        const std::span<float> velocity(u.state, u.state == nullptr ? 0 : n);
+        const std::span<float> second(u.state == nullptr ? nullptr : u.state + n, u.how.state_count() > 1 ? n : 0);
+        update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), velocity, second);
+        for (std::size_t k = 1; k < u.weights.size(); ++k) {
+            std::memcpy(u.weights[k] + first, weights.data(), n * sizeof(float));
+        }
+    }
+
+    optimizer optimizer_;
+    std::mutex mutex_;
+    std::deque<compute_job> computes_;
+    std::deque<copy_job> copies_;
+    std::deque<update_job> updates_;
+};
+
+} // namespace tessera::reference

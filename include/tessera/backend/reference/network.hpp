@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: one device that runs a network in double, operator by operator, without strategy or plan.
+#pragma once
+
+#include "tessera/backend/reference/kernels.hpp"
+#include "tessera/backend/reference/update.hpp"
+#include "tessera/net/graph.hpp"
+#include "tessera/net/initialize.hpp"
+
+namespace tessera::reference {
+
+/// A network with its parameters, gradients and optimizer state. Parameters and tensors are numbered as in the graph, which must
+/// outlive it. Give every input with set(), then step or evaluate.
+struct network {
+    explicit network(const graph_view& g);
+
+    /// Initial parameters from a seed; forgets the optimizer's state.
+    void initialize(std::uint64_t seed);
+
+    /// The elements of an input, row-major. Throws tessera::error for a wrong size, a tensor that is no input or a label that is no class.
+    void set(int tensor, std::span<const float> from) { assign(tensor, from); }
+    void set(int tensor, std::span<const double> from) { assign(tensor, from); }
+    void set(int tensor, std::span<const std::int32_t> labels);
+
+    /// Forward, backward, update of trained parameters and running statistics. Returns the loss before the update: the sum over
+    /// the network's losses of weight * mean.
+    double train_step(const run_state& run, const optimizer& how);
+    /// Forward and backward alone: leaves gradients (and running statistics as they were).
+    double differentiate(const run_state& run);
+    /// Forward with running statistics and without dropout; returns the loss as above.
+    double evaluate(const run_state& run = {});
+
+    std::vector<std::vector<double>> parameters;
+    std::vector<std::vector<double>> gradients; ///< of parameters, sums over their users; empty for running statistics
+    std::vector<std::vector<double>> values;    ///< of tensors, after the latest pass; empty for labels
+    std::vector<std::vector<std::int32_t>> labels; ///< of tensors
+
+private:
+    template <class T>
+    void assign(int tensor, std::span<const T> from);
+    void check_input(int tensor, std::size_t count, bool integers) const;
+    compute_call make_call(int op, pass what, const run_state& run);
+    double forward(pass what, const run_state& run);
+    void backward(const run_state& run);
+    void add_gradients(int op, const run_state& run);
+
+    graph_view graph_;
+    std::vector<description> descriptions_;
+    std::vector<std::vector<std::vector<double>>> intermediates_;          ///< by operator and operand
+    std::vector<std::vector<std::vector<double>>> intermediate_gradients_; ///< by operator and operand
+    std::vector<std::vector<double>> tensor_gradients_;                    ///< empty where none flows
+    std::vector<std::vector<double>> state_[2];                            ///< of the optimizer, by parameter
+};
+
+inline network::network(const graph_view& g) : graph_(g) {
+    const auto size = [](const shape& s) { return static_cast<std::size_t>(s.volume()); };
+    for (int t = 0; t < g.tensor_count; ++t) {
+        const bool integers = g.tensors[t].type == element::i32;
+        values.emplace_back(integers ? 0 : size(g.tensors[t].extents));
+        labels.emplace_back(integers ? size(g.tensors[t].extents) : 0);
+    }
+    for (int p = 0; p < g.parameter_count; ++p) {
+        parameters.emplace_back(size(g.parameters[p].extents));
+        gradients.emplace_back();
+    }
+    for (int i = 0; i < g.op_count; ++i) {
+        descriptions_.push_back(g.describe(i));
+        const description& d = descriptions_.back();
+        intermediates_.emplace_back(static_cast<std::size_t>(d.operands.size()));
+        intermediate_gradients_.emplace_back(static_cast<std::size_t>(d.operands.size()));
+        for (int o = 0; o < d.operands.size(); ++o) {
+            if (d.operands[o].kind == operand_kind::intermediate) {
+                intermediates_.back()[static_cast<std::size_t>(o)].resize(size(d.operands[o].extents));
+                intermediate_gradients_.back()[static_cast<std::size_t>(o)].resize(size(d.operands[o].extents));
+            }
+        }
+    }
+    initialize(0);
+}
+
+inline void network::initialize(std::uint64_t seed) {
+    for (int p = 0; p < graph_.parameter_count; ++p) {
+        std::vector<double>& to = parameters[static_cast<std::size_t>(p)];
+        std::vector<float> start(to.size());
+        tessera::initialize(graph_, p, seed, start);
+        to.assign(start.begin(), start.end());
+    }
+    for (auto& s : state_) {
+        s.clear();
+        for (const auto& p : parameters) {
+            s.emplace_back(p.size());
+        }
+    }
+}
+
+inline void network::check_input(int tensor, std::size_t count, bool integers) const {
+    const bool exists = tensor >= 0 && tensor < graph_.tensor_count && graph_.tensors[tensor].producer < 0;
+    if (!exists || (graph_.tensors[tensor].type == element::i32) != integers) {
+        throw error("tessera: tensor " + std::to_string(tensor) + " is not an input of " +
+                    (integers ? "labels" : "numbers"));
+    }
+    const index_t needed = graph_.tensors[tensor].extents.volume();
+    if (count != static_cast<std::size_t>(needed)) {
+        throw error("tessera: input " + std::string(graph_.tensors[tensor].name) + " got " + std::to_string(count) +
+                    " elements and needs " + std::to_string(needed));
+    }
+}
+
+template <class T>
+void network::assign(int tensor, std::span<const T> from) {
+    check_input(tensor, from.size(), false);
+    values[static_cast<std::size_t>(tensor)].assign(from.begin(), from.end());
+}
+
+inline void network::set(int tensor, std::span<const std::int32_t> from) {
+    check_input(tensor, from.size(), true);
+    for (int i = 0; i < graph_.op_count; ++i) {
+        if (!graph_.is_loss(i) || graph_.ops[i].inputs[1] != tensor) {
+            continue;
+        }
+        const index_t classes = graph_.tensors[graph_.ops[i].inputs[0]].extents[1];
+        for (const std::int32_t label : from) {
+            if (label < 0 || label >= classes) {
+                throw error("tessera: label " + std::to_string(label) + " is not one of the " +
+                            std::to_string(classes) + " classes of " + std::string(graph_.ops[i].name));
+            }
+        }
+    }
+    labels[static_cast<std::size_t>(tensor)].assign(from.begin(), from.end());
+}
+
+/// The whole operator as one shard.
+inline compute_call network::make_call(int op, pass what, const run_state& run) {
+    const op_node& node = graph_.ops[op];
+    const description& d = descriptions_[static_cast<std::size_t>(op)];
+    compute_call call;
+    call.d = &d;
+    call.attributes = node.attributes;
+    call.op = op;
+    call.what = what;
+    call.last_nest = d.nests.size() - 1;
+    call.run = &run;
+    for (int l = 0; l < d.loops.size(); ++l) {
+        call.ranges[l] = {0, d.loops[l].extent};
+    }
+    for (int o = 0; o < d.operands.size(); ++o) {
+        const operand& x = d.operands[o];
+        const auto at = static_cast<std::size_t>(o);
+        tile_view value{nullptr, whole(x.extents)};
+        if (x.kind == operand_kind::parameter || x.kind == operand_kind::state) {
+            value.data = parameters[static_cast<std::size_t>(node.parameters[x.slot])].data();
+        } else if (x.kind == operand_kind::intermediate) {
+            value.data = intermediates_[static_cast<std::size_t>(op)][at].data();
+            call.gradient[o] = {intermediate_gradients_[static_cast<std::size_t>(op)][at].data(), value.region};
+        } else {
+            const auto t = static_cast<std::size_t>(x.kind == operand_kind::output ? node.output : node.inputs[x.slot]);
+            value.data = x.type == element::i32 ? static_cast<void*>(labels[t].data()) : values[t].data();
+        }
+        call.value[o] = value;
+    }
+    return call;
+}
+
+inline double network::forward(pass what, const run_state& run) {
+    double loss = 0;
+    for (int i = 0; i < graph_.op_count; ++i) {
+        compute<double>(make_call(i, what, run));
+        if (graph_.is_loss(i)) {
+            const std::vector<double>& rows = values[static_cast<std::size_t>(graph_.ops[i].output)];
+            double sum = 0;
+            for (const double row : rows) {
+                sum += row;
+            }
+            loss += graph_.ops[i].attributes.weight * sum / static_cast<double>(rows.size());
+        }
+    }
+    return loss;
+}
+
+inline void network::add_gradients(int op, const run_state& run) {
+    const op_node& node = graph_.ops[op];
+    const description& d = descriptions_[static_cast<std::size_t>(op)];
+    std::vector<double>& dy = tensor_gradients_[static_cast<std::size_t>(node.output)];
+    if (dy.empty() && !graph_.is_loss(op)) {
+        return; // no loss depends on it
+    }
+    compute_call call = make_call(op, pass::backward, run);
+    call.gradient[d.output()] = {dy.data(), whole(d.operands[d.output()].extents)};
+    call.loss_scale = node.attributes.weight / static_cast<double>(graph_.output_of(op).extents.volume());
+    std::vector<std::vector<double>> contributions(static_cast<std::size_t>(d.operands.size()));
+    for (int o = 0; o < d.operands.size(); ++o) {
+        const operand& x = d.operands[o];
+        const bool needed = x.kind != operand_kind::input || graph_.tensors[node.inputs[x.slot]].producer >= 0;
+        if (gradient_nest(d, o) < 0 || !needed) {
+            continue;
+        }
+        call.emits |= bit(o);
+        if (x.kind != operand_kind::intermediate) {
+            std::vector<double>& c = contributions[static_cast<std::size_t>(o)];
+            c.resize(static_cast<std::size_t>(x.extents.volume()));
+            call.gradient[o] = {c.data(), whole(x.extents)};
+        }
+    }
+    compute<double>(call);
+    for (int o = 0; o < d.operands.size(); ++o) {
+        const operand& x = d.operands[o];
+        const std::vector<double>& c = contributions[static_cast<std::size_t>(o)];
+        if (c.empty()) {
+            continue;
+        }
+        std::vector<double>& sum = x.kind == operand_kind::input
+                                       ? tensor_gradients_[static_cast<std::size_t>(node.inputs[x.slot])]
+                                       : gradients[static_cast<std::size_t>(node.parameters[x.slot])];
+        sum.resize(c.size());
+        for (std::size_t i = 0; i < c.size(); ++i) {
+            sum[i] += c[i];
+        }
+    }
+}
+
+inline void network::backward(const run_state& run) {
+    tensor_gradients_.assign(values.size(), {});
+    for (int p = 0; p < graph_.parameter_count; ++p) {
+        const bool is_state = graph_.parameters[p].kind == op_kind::batch_norm && graph_.parameters[p].slot == 2;
+        gradients[static_cast<std::size_t>(p)].assign(is_state ? 0 : parameters[static_cast<std::size_t>(p)].size(),
+                                                      0.0);
+    }
+    for (int i = graph_.op_count - 1; i >= 0; --i) {
+        add_gradients(i, run);
+    }
+}
+
+inline double network::differentiate(const run_state& run) {
+    const double loss = forward(pass::forward, run);
+    backward(run);
+    return loss;
+}
+
+inline double network::evaluate(const run_state& run) { return forward(pass::evaluate, run); }
+
+inline double network::train_step(const run_state& run, const optimizer& how) {
+    const double loss = differentiate(run);
+    for (int i = 0; i < graph_.op_count; ++i) {
+        if (graph_.ops[i].attributes.kind == op_kind::batch_norm) {
+            const description& d = descriptions_[static_cast<std::size_t>(i)];
+            const compute_call call = make_call(i, pass::forward, run);
+            const shape& x = d.operands[d.find_operand(operand_kind::input)].extents;
+            update_running<double>(call.value[d.find_operand(operand_kind::intermediate)],
+                                   call.value[d.find_operand(operand_kind::state, 2)], x.volume() / x[1],
+                                   graph_.ops[i].attributes.momentum);
+        }
+    }
+    double squares = 0;
+    for (int p = 0; p < graph_.parameter_count; ++p) {
+        for (const double g : gradients[static_cast<std::size_t>(p)]) {
+            squares += graph_.parameters[p].trained ? g * g : 0;
+        }
+    }
+    const double factor = clip_factor(how, std::sqrt(squares));
+    for (int p = 0; p < graph_.parameter_count; ++p) {
+        const auto at = static_cast<std::size_t>(p);
+        if (graph_.parameters[p].trained) {
+            update<double>(how, run, factor, parameters[at], gradients[at], state_[0][at], state_[1][at]);
+        }
+    }
+    return loss;
+}
+
+} // namespace tessera::reference
