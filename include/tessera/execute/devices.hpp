@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that a process trains on, as a value.
+#pragma once
+
+#include "tessera/execute/workers.hpp"
+
+#include <memory>
+#include <string>
+#include <system_error>
+
+namespace tessera {
+
+/// The most devices that one process makes: each is a thread. A number above it is taken for a mistake.
+inline constexpr int max_local_devices = 256;
+
+/// A number of devices of this process, each a worker thread (device 0 is the thread that calls). Copies are handles on the same
+/// threads, so a temporary may be handed to a trainer; two trainers may share them as long as they do not step at the same time.
+class local_devices {
+public:
+    /// Throws tessera::error for less than one device, more than max_local_devices, or more threads than the system gives.
+    explicit local_devices(int count) {
+        if (count < 1) {
+            throw error("tessera: " + std::to_string(count) +
+                        " devices were asked for; there must be at least one device");
+        }
+        if (count > max_local_devices) {
+            throw error("tessera: " + std::to_string(count) + " devices were asked for and a process has at most " +
+                        std::to_string(max_local_devices) + "; each is a thread, so make as many as there are cores");
+        }
+        try {
+            threads_ = std::make_shared<workers>(count);
+        } catch (const std::system_error& e) {
+            throw error("tessera: the system has no threads for " + std::to_string(count) + " devices (" + e.what() +
+                        "); make fewer devices");
+        }
+    }
+
+    int count() const { return threads_->devices(); }
+    workers& threads() const { return *threads_; }
+
+private:
+    std::shared_ptr<workers> threads_;
+};
+
+/// The backend that a trainer of a network uses unless told otherwise. An umbrella header such as host.hpp defines it.
+template <class Net>
+struct default_backend;
+
+} // namespace tessera

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules of the learning rate: functions from the number of the step, counted from 0, to the rate of that step. Any callable of the
+// user's own with that signature serves as well.
+#pragma once
+
+#include "tessera/base/error.hpp"
+
+#include <cmath>
+#include <cstdint>
+
+namespace tessera {
+
+/// The same rate in every step.
+struct constant_rate {
+    double rate = 0.01;
+
+    double operator()(std::uint64_t) const { return rate; }
+};
+
+/// rate * factor^k in the steps [k * every, (k + 1) * every). Throws tessera::error where `every` is 0.
+struct step_decay {
+    double rate = 0.01;
+    double factor = 0.1;
+    std::uint64_t every = 1; ///< steps
+
+    double operator()(std::uint64_t step) const {
+        if (every == 0) {
+            throw error("tessera: a step decay every 0 steps; say after how many steps the rate falls");
+        }
+        const std::uint64_t falls = step / every;
+        return rate * std::pow(factor, static_cast<double>(falls));
+    }
+};
+
+/// Half a cosine from `rate` down to `last` over the steps after the warm-up until `steps`, then `last` (Loshchilov and Hutter, "SGDR",
+/// ICLR 2017, without restarts). In the warm-up the rate rises in equal steps, rate * (step + 1) / warm_up (Goyal et al. 2017).
+/// Throws tessera::error where the warm-up leaves no steps.
+struct cosine_decay {
+    double rate = 0.01;
+    std::uint64_t steps = 1; ///< of the whole training, warm-up included
+    std::uint64_t warm_up = 0;
+    double last = 0;
+
+    double operator()(std::uint64_t step) const {
+        if (warm_up >= steps) {
+            throw error("tessera: a cosine decay over 0 steps; the warm-up must be shorter than the training");
+        }
+        if (step < warm_up) {
+            return rate * static_cast<double>(step + 1) / static_cast<double>(warm_up);
+        }
+        if (step >= steps) {
+            return last;
+        }
+        constexpr double pi = 3.14159265358979323846;
+        const double share = static_cast<double>(step - warm_up) / static_cast<double>(steps - warm_up);
+        return last + (rate - last) * (1 + std::cos(pi * share)) / 2;
+    }
+};
+
+} // namespace tessera

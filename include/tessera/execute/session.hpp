@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network in training on the devices of this process: plans, parameters and the threads that run them, for networks as values.
+#pragma once
+
+#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/executor.hpp"
+#include "tessera/net/initialize.hpp"
+#include "tessera/plan/lower.hpp"
+
+#include <cmath>
+#include <span>
+
+namespace tessera {
+
+/// The same network for another number of samples.
+inline graph with_batch(const graph_view& g, index_t batch) {
+    graph copy;
+    copy.tensors.assign(g.tensors, g.tensors + g.tensor_count);
+    copy.parameters.assign(g.parameters, g.parameters + g.parameter_count);
+    copy.ops.assign(g.ops, g.ops + g.op_count);
+    for (tensor_node& t : copy.tensors) {
+        t.extents.extent[0] = batch;
+    }
+    return copy;
+}
+
+struct session_options {
+    std::uint64_t seed = 1;
+    bool keep_gradients = false;
+    index_t device_memory = 0; ///< bytes of each device; 0: no limit
+};
+
+struct evaluation {
+    double loss = 0;     ///< as in training: the weighted sum of the losses' means
+    index_t correct = 0; ///< rows of the first loss whose largest logit is the label's
+    index_t rows = 0;
+};
+
+/// One element of a list of a batch's inputs, in the order of the network's inputs: floats, or integers for labels.
+struct input_data {
+    const void* data = nullptr;
+    index_t elements = 0;
+
+    input_data() = default;
+    input_data(std::span<const float> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
+    input_data(std::span<const std::int32_t> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
+};
+
+template <Backend B>
+class session {
+public:
+    /// Plans `g` under `s` and initializes its parameters. Throws tessera::error for a strategy that breaks a rule or does not fit.
+    session(const graph_view& g, const strategy& s, int devices, const optimizer& update,
+            const session_options& options, B& backend, workers& threads)
+        : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
+          devices_(devices), backend_(backend), threads_(threads) {
+        require(graph_.view(), strategy_.view(), devices);
+        if (threads.devices() < devices) {
+            throw error("tessera: the strategy wants " + std::to_string(devices) + " devices and there are " +
+                        std::to_string(threads.devices()) + "; make more devices or plan for fewer");
+        }
+        plan p = make_plan(graph_.view(), run_kind::training, false);
+        store_ = parameter_store(p);
+        const index_t batch = graph_.tensors[0].extents.extent[0];
+        runs_.push_back(make_run(batch, run_kind::training, static_cast<plan&&>(p)));
+        state_.seed = options.seed;
+        state_.learning_rate = static_cast<double>(update.learning_rate);
+        for (int i = 0; i < g.parameter_count; ++i) {
+            std::vector<float> values(static_cast<std::size_t>(g.parameters[i].extents.volume()));
+            initialize(graph_.view(), i, options.seed, values);
+            set_parameter(i, values);
+        }
+    }
+
+    const plan& training_plan() const { return runs_.front()->runner.bound(); }
+    /// Runs the training plan: for those who look at its memory or time its tasks.
+    const executor<B>& training_executor() const { return runs_.front()->runner; }
+    const graph_view graph_of() const { return graph_.view(); }
+    std::uint64_t steps() const { return state_.step; }
+    double learning_rate() const { return state_.learning_rate; }
+    void set_learning_rate(double rate) { state_.learning_rate = rate; }
+
+    /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Throws
+    /// tessera::error when the loss is not a number.
+    double step(std::span<const input_data> inputs) {
+        run_of& r = find_run(inputs, run_kind::training);
+        run(r, inputs);
+        ++state_.step;
+        const double loss = total_loss(r);
+        if (!std::isfinite(loss)) {
+            throw error("tessera: the loss of step " + std::to_string(state_.step) +
+                        " is not a finite number; lower the learning rate, clip gradients, or look at the data");
+        }
+        return loss;
+    }
+
+    /// Forward with running statistics and without dropout.
+    evaluation evaluate(std::span<const input_data> inputs) {
+        run_of& r = find_run(inputs, run_kind::evaluation);
+        run(r, inputs);
+        evaluation e;
+        e.loss = total_loss(r);
+        count_correct(r, inputs, e);
+        return e;
+    }
+
+    /// All elements of a parameter, plain.
+    std::vector<float> parameter(int p) const {
+        std::vector<float> out(
+            static_cast<std::size_t>(graph_.parameters[static_cast<std::size_t>(p)].extents.volume()));
+        const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
+        for (const parameter_store::entry& e : store_.entries()) {
+            if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
+                std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
+                backend_.to_plain(e.what, store_.address(e), part.data());
+                box_copy(e.what.region, e.what.region, all).apply(part.data(), out.data(), true, reducer::sum);
+            }
+        }
+        return out;
+    }
+    void set_parameter(int p, std::span<const float> values) {
+        const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
+        if (static_cast<index_t>(values.size()) != all.volume()) {
+            throw error("tessera: a parameter of " + std::to_string(all.volume()) + " numbers is given " +
+                        std::to_string(values.size()));
+        }
+        for (const parameter_store::entry& e : store_.entries()) {
+            if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
+                std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
+                box_copy(e.what.region, all, e.what.region).apply(values.data(), part.data(), true, reducer::sum);
+                backend_.from_plain(e.what, part.data(), store_.address(e));
+            }
+        }
+    }
+    /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit.
+    std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const {
+        std::vector<std::pair<box, std::vector<float>>> out;
+        for (const parameter_store::entry& e : store_.entries()) {
+            if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
+                out.push_back({e.what.region, std::vector<float>(static_cast<std::size_t>(e.what.region.volume()))});
+                backend_.to_plain(e.what, store_.address(e), out.back().second.data());
+            }
+        }
+        return out;
+    }
+
+    /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Needs keep_gradients.
+    std::vector<float> gradient(int p) const {
+        const run_of& r = *runs_.front();
+        const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
+        std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
+        add_pieces(r, r.runner.bound().gradients, p, all, out);
+        return out;
+    }
+
+private:
+    struct run_of {
+        index_t batch = 0;
+        run_kind kind = run_kind::training;
+        graph described;
+        executor<B> runner;
+    };
+
+    plan make_plan(const graph_view& g, run_kind kind, bool is_short) {
+        lower_options o;
+        o.kind = kind;
+        o.update = update_;
+        o.keep_gradients = options_.keep_gradients && kind == run_kind::training && !is_short;
+        o.allow_empty = is_short;
+        plan p = lower(g, strategy_.view(), devices_, o);
+        backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
+        finish(g, p, options_.device_memory);
+        return p;
+    }
+
+    std::unique_ptr<run_of> make_run(index_t batch, run_kind kind, plan p) {
+        graph described = with_batch(graph_.view(), batch);
+        const graph_view view = described.view();
+        return std::unique_ptr<run_of>(
+            new run_of{batch, kind, static_cast<graph&&>(described),
+                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_)});
+    }
+
+    run_of& find_run(std::span<const input_data> inputs, run_kind kind) {
+        const index_t batch = check_inputs(inputs);
+        for (const auto& r : runs_) {
+            if (r->batch == batch && r->kind == kind) {
+                return *r;
+            }
+        }
+        const graph described = with_batch(graph_.view(), batch);
+        const bool is_short = batch < graph_.tensors[0].extents.extent[0];
+        runs_.push_back(make_run(batch, kind, make_plan(described.view(), kind, is_short)));
+        return *runs_.back();
+    }
+
+    /// Number of samples of a batch; throws unless every input has as many.
+    index_t check_inputs(std::span<const input_data> inputs) const {
+        index_t batch = -1;
+        std::size_t k = 0;
+        for (const tensor_node& t : graph_.tensors) {
+            if (t.producer >= 0) {
+                continue;
+            }
+            if (k >= inputs.size()) {
+                throw error("tessera: the batch lacks the input " + std::string(t.name));
+            }
+            const index_t each = t.extents.volume() / t.extents.extent[0];
+            const index_t samples = inputs[k].elements / each;
+            if (inputs[k].data == nullptr || samples * each != inputs[k].elements || samples < 1 ||
+                samples > t.extents.extent[0] || (batch >= 0 && samples != batch)) {
+                throw error("tessera: input " + std::string(t.name) + " has " + std::to_string(inputs[k].elements) +
+                            " elements; it needs a multiple of " + std::to_string(each) + ", at most " +
+                            std::to_string(t.extents.volume()) + ", and as many samples as the other inputs");
+            }
+            batch = samples;
+            ++k;
+        }
+        if (k != inputs.size()) {
+            throw error("tessera: the batch has " + std::to_string(inputs.size()) + " inputs and the network " +
+                        std::to_string(k));
+        }
+        check_labels(inputs);
+        return batch;
+    }
+
+    void check_labels(std::span<const input_data> inputs) const {
+        for (const op_node& o : graph_.ops) {
+            if (o.attributes.kind != op_kind::cross_entropy) {
+                continue;
+            }
+            const index_t classes = graph_.tensors[static_cast<std::size_t>(o.inputs[0])].extents[1];
+            const input_data& x = inputs[input_number(o.inputs[1])];
+            const auto* labels = static_cast<const std::int32_t*>(x.data);
+            for (index_t i = 0; i < x.elements; ++i) {
+                if (labels[i] < 0 || labels[i] >= classes) {
+                    throw error("tessera: label " + std::to_string(labels[i]) + " of sample " + std::to_string(i) +
+                                " is not one of the " + std::to_string(classes) + " classes of " + std::string(o.name));
+                }
+            }
+        }
+    }
+
+    std::size_t input_number(int tensor) const {
+        std::size_t k = 0;
+        for (int t = 0; t < tensor; ++t) {
+            k += graph_.tensors[static_cast<std::size_t>(t)].producer < 0 ? 1 : 0;
+        }
+        return k;
+    }
+
+    void run(run_of& r, std::span<const input_data> inputs) {
+        pointers_.resize(graph_.tensors.size());
+        std::size_t k = 0;
+        for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
+            pointers_[t] = graph_.tensors[t].producer < 0 ? inputs[k++].data : nullptr;
+        }
+        state_.inputs = pointers_.data();
+        r.runner.run(state_);
+    }
+
+    /// Sums of the kept pieces of a tensor, every part and region once.
+    void add_pieces(const run_of& r, const std::vector<result_piece>& pieces, int tensor, const box& all,
+                    std::vector<float>& out) const {
+        const plan& p = r.runner.bound();
+        seen_.clear();
+        for (const result_piece& piece : pieces) {
+            const tile& t = p.tiles[static_cast<std::size_t>(piece.tile)];
+            bool again = piece.tensor != tensor;
+            for (const auto& [part, region] : seen_) {
+                again = again || (part == piece.part && region == t.region);
+            }
+            if (again) {
+                continue;
+            }
+            seen_.push_back({piece.part, t.region});
+            piece_.resize(static_cast<std::size_t>(t.region.volume()));
+            backend_.to_plain(t, r.runner.memory()[piece.tile], piece_.data());
+            box_copy(t.region, t.region, all).apply(piece_.data(), out.data(), false, reducer::sum);
+        }
+    }
+
+    double total_loss(const run_of& r) const {
+        double total = 0;
+        const graph_view g = r.described.view();
+        for (int op = 0; op < g.op_count; ++op) {
+            if (!g.is_loss(op)) {
+                continue;
+            }
+            const shape& rows = g.output_of(op).extents;
+            loss_rows_.assign(static_cast<std::size_t>(rows.volume()), 0.0F);
+            add_pieces(r, r.runner.bound().results, g.ops[op].output, whole(rows), loss_rows_);
+            double sum = 0;
+            for (float x : loss_rows_) {
+                sum += static_cast<double>(x);
+            }
+            total += g.ops[op].attributes.weight * sum / static_cast<double>(rows.volume());
+        }
+        return total;
+    }
+
+    void count_correct(const run_of& r, std::span<const input_data> inputs, evaluation& e) const {
+        const graph_view g = r.described.view();
+        for (int op = 0; op < g.op_count; ++op) {
+            if (!g.is_loss(op)) {
+                continue;
+            }
+            const shape& x = g.tensors[g.ops[op].inputs[0]].extents;
+            std::vector<float> logits(static_cast<std::size_t>(x.volume()), 0.0F);
+            add_pieces(r, r.runner.bound().results, g.ops[op].inputs[0], whole(x), logits);
+            const auto* labels = static_cast<const std::int32_t*>(inputs[input_number(g.ops[op].inputs[1])].data);
+            const index_t pixels = x.volume() / x[0] / x[1];
+            for (index_t n = 0; n < x[0]; ++n) {
+                for (index_t q = 0; q < pixels; ++q) {
+                    index_t best = 0;
+                    for (index_t c = 1; c < x[1]; ++c) {
+                        const auto at = [&](index_t k) {
+                            return logits[static_cast<std::size_t>((n * x[1] + k) * pixels + q)];
+                        };
+                        best = at(c) > at(best) ? c : best;
+                    }
+                    e.correct += best == labels[n * pixels + q] ? 1 : 0;
+                    ++e.rows;
+                }
+            }
+            return;
+        }
+    }
+
+    graph graph_;
+    strategy strategy_;
+    optimizer update_;
+    session_options options_;
+    int devices_;
+    B& backend_;
+    workers& threads_;
+    parameter_store store_;
+    run_state state_;
+    std::vector<const void*> pointers_;
+    mutable std::vector<float> loss_rows_; ///< with the two below: kept so that a step allocates nothing
+    mutable std::vector<float> piece_;
+    mutable std::vector<std::pair<int, box>> seen_;
+    std::vector<std::unique_ptr<run_of>> runs_;
+};
+
+} // namespace tessera

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer: a network type in training on the devices of this process.
+#pragma once
+
+#include "tessera/execute/batch.hpp"
+#include "tessera/execute/devices.hpp"
+#include "tessera/execute/learning_rate.hpp"
+#include "tessera/layout/typed_strategy.hpp"
+
+#include <functional>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+
+namespace tessera {
+
+/// A strategy that knows for how many devices and samples it was made: strategy_of<...>, or what a search found.
+template <class S>
+concept PlannedStrategy = requires(const S& s) {
+    { s.view() } -> std::convertible_to<strategy_view>;
+    { s.devices } -> std::convertible_to<int>;
+    { s.batch } -> std::convertible_to<index_t>;
+};
+
+using trainer_options = session_options;
+
+/// What an evaluation over any number of batches found.
+struct scores {
+    double loss = 0;     ///< mean over all samples, as in training
+    double accuracy = 0; ///< share of the rows of the first loss whose largest logit is the label's
+    index_t correct = 0;
+    index_t rows = 0; ///< labels: one for each sample, or for each pixel
+    index_t samples = 0;
+};
+
+namespace detail {
+
+/// What weights<L>() stands for: a layer, and which of its instances.
+template <class L>
+struct addressed {
+    using layer_type = L;
+    static constexpr int which = 0;
+};
+template <class L, int Instance>
+struct addressed<instance<L, Instance>> {
+    using layer_type = L;
+    static constexpr int which = Instance;
+};
+
+/// The parameter of a layer by its slot; -1 where the network has no such layer or the layer no such parameter.
+template <class L>
+constexpr int find_parameter(const graph_view& g, int slot) {
+    for (int op = 0; op < g.op_count; ++op) {
+        if (g.ops[op].key != key_of<typename addressed<L>::layer_type> || g.ops[op].instance != addressed<L>::which) {
+            continue;
+        }
+        return slot < g.ops[op].parameters.size() ? g.ops[op].parameters[slot] : -1;
+    }
+    return -1;
+}
+
+template <class Net, class L, int Slot>
+inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view(), Slot);
+
+} // namespace detail
+
+/// Trains a network under a strategy. B is a backend (see execute/executor.hpp); including host.hpp makes its backend the default.
+/// Results do not depend on the strategy but for the order of floating-point sums. Everything is built here: a step allocates nothing
+/// unless it is the first of its batch size.
+template <class Net, class B = typename default_backend<Net>::type>
+class trainer {
+public:
+    /// Plans the network, builds its tasks and sets its parameters to their initial values (a function of options.seed). Throws
+    /// tessera::error where the strategy was made for another number of devices, breaks a rule, or does not fit in memory.
+    template <PlannedStrategy S>
+    trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options = {})
+        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
+                  static_cast<int>(s.devices)) {
+        if constexpr (requires { typename S::network; }) {
+            static_assert(std::is_same_v<typename S::network, Net>,
+                          "tessera: the strategy was made for another network");
+        }
+    }
+    /// The same under a strategy that is a value, for batches of `batch` samples. It may use fewer devices than there are.
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+            const trainer_options& options = {})
+        : trainer(devices, s, batch, update, options, devices.count()) {}
+
+    trainer(const trainer&) = delete;
+    trainer& operator=(const trainer&) = delete;
+
+    // ---- training ----------------------------------------------------------------------------------------------------
+
+    /// One step on at most batch() samples; returns the loss before the update. Throws tessera::error where the batch does not fit
+    /// the network, and when the loss is not a finite number.
+    template <Batch T>
+    double step(const T& samples) {
+        return step(std::span<const input_data>(inputs_of(graph(), samples)));
+    }
+    template <class... Names>
+    double step(const named_batch<Names...>& samples) {
+        return step(std::span<const input_data>(inputs_of<Net>(graph(), samples)));
+    }
+    template <class... Names>
+    double step(const feed<Names>&... inputs) {
+        return step(named_batch<Names...>(inputs...));
+    }
+    /// The inputs in the network's own order.
+    double step(std::span<const input_data> inputs) {
+        if (schedule_) {
+            session_.set_learning_rate(checked(schedule_(session_.steps())));
+        }
+        return session_.step(inputs);
+    }
+
+    /// The rate of all steps to come.
+    void set_learning_rate(double rate) {
+        schedule_ = nullptr;
+        session_.set_learning_rate(checked(rate));
+    }
+    /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, or any callable from std::uint64_t to double.
+    template <std::invocable<std::uint64_t> Schedule>
+    void set_learning_rate(Schedule schedule) {
+        schedule_ = std::move(schedule);
+    }
+
+    // ---- evaluation --------------------------------------------------------------------------------------------------
+
+    /// Loss and accuracy with running statistics and without dropout, over all batches of a range; short ones count as much as they
+    /// have samples. Throws tessera::error where there are none.
+    template <class Range>
+    requires requires(Range& r) {
+        std::begin(r);
+        std::end(r);
+    }
+    scores evaluate(Range&& batches) {
+        scores total;
+        for (auto&& b : batches) {
+            add(total, b);
+        }
+        if (total.samples == 0) {
+            throw error("tessera: an evaluation of no batches; hand in at least one sample");
+        }
+        return finish(total);
+    }
+    /// The same of one batch.
+    template <Batch T>
+    scores evaluate(const T& samples) {
+        scores total;
+        add(total, samples);
+        return finish(total);
+    }
+    template <class... Names>
+    scores evaluate(const named_batch<Names...>& samples) {
+        scores total;
+        add(total, samples);
+        return finish(total);
+    }
+
+    // ---- parameters by layer -----------------------------------------------------------------------------------------
+
+    /// Weights of a convolution or linear layer, gamma of a batch norm: all elements, in row-major order. L is a layer, or
+    /// instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
+    template <class L>
+    std::vector<float> weights() const {
+        return session_.parameter(index_of<L, 0>());
+    }
+    /// The bias, or beta of a batch norm.
+    template <class L>
+    std::vector<float> bias() const {
+        return session_.parameter(index_of<L, 1>());
+    }
+    /// Throw tessera::error unless as many numbers are given as there are.
+    template <class L>
+    void set_weights(std::span<const float> values) {
+        session_.set_parameter(index_of<L, 0>(), values);
+    }
+    template <class L>
+    void set_bias(std::span<const float> values) {
+        session_.set_parameter(index_of<L, 1>(), values);
+    }
+    /// Shape of the weights, such as [output channels, input channels, height, width].
+    template <class L>
+    shape weights_shape() const {
+        return graph().parameters[index_of<L, 0>()].extents;
+    }
+
+    // ---- what there is -----------------------------------------------------------------------------------------------
+
+    const plan& training_plan() const { return session_.training_plan(); }
+    graph_view graph() const { return described_.view(); }
+    index_t batch() const { return batch_; }                          ///< samples of a full batch
+    std::uint64_t steps() const { return session_.steps(); }          ///< steps taken
+    double learning_rate() const { return session_.learning_rate(); } ///< of the last step
+    session<B>& values() { return session_; }                         ///< the network as a value: parameters by number
+    const local_devices& devices() const { return devices_; }
+
+private:
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+            const trainer_options& options, int planned)
+        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices), backend_(update),
+          session_(described_.view(), s, same(planned, devices.count()), update, options, backend_,
+                   devices_.threads()) {
+        checked(static_cast<double>(update.learning_rate));
+    }
+
+    static int same(int planned, int there) {
+        if (planned != there) {
+            throw error("tessera: the strategy was made for " + std::to_string(planned) + " devices and there are " +
+                        std::to_string(there) + "; plan for the devices that there are, or make as many as it wants");
+        }
+        return there;
+    }
+
+    static double checked(double rate) {
+        if (!std::isfinite(rate) || rate < 0) {
+            throw error("tessera: a learning rate of " + std::to_string(rate) +
+                        "; it must be a finite number of at least 0");
+        }
+        return rate;
+    }
+
+    template <class L, int Slot>
+    static constexpr int index_of() {
+        constexpr int found = detail::parameter_of<Net, L, Slot>;
+        static_assert(found >= 0, "tessera: the network has no such layer, or the layer has no such parameter");
+        return found;
+    }
+
+    template <Batch T>
+    void add(scores& total, const T& samples) {
+        const auto inputs = inputs_of(graph(), samples);
+        add(total, std::span<const input_data>(inputs));
+    }
+    template <class... Names>
+    void add(scores& total, const named_batch<Names...>& samples) {
+        const auto inputs = inputs_of<Net>(graph(), samples);
+        add(total, std::span<const input_data>(inputs));
+    }
+    void add(scores& total, std::span<const input_data> inputs) {
+        const evaluation e = session_.evaluate(inputs);
+        const tensor_node& first = graph().tensors[0]; // an input: every network starts with one
+        const index_t samples = inputs[0].elements * first.extents[0] / first.extents.volume();
+        total.loss += e.loss * static_cast<double>(samples);
+        total.correct += e.correct;
+        total.rows += e.rows;
+        total.samples += samples;
+    }
+    static scores finish(scores total) {
+        total.loss /= static_cast<double>(total.samples);
+        total.accuracy = total.rows > 0 ? static_cast<double>(total.correct) / static_cast<double>(total.rows) : 0;
+        return total;
+    }
+
+    tessera::graph described_;
+    index_t batch_;
+    local_devices devices_;
+    B backend_;
+    session<B> session_;
+    std::function<double(std::uint64_t)> schedule_;
+};
+
+} // namespace tessera

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core, the executor and the host backend.
+#pragma once
+
+#include "tessera/backend/host/backend.hpp"
+#include "tessera/execute/session.hpp"
+#include "tessera/execute/sharded.hpp"
+#include "tessera/execute/trainer.hpp"
+
+namespace tessera {
+
+template <class Net>
+struct default_backend {
+    using type = host::backend;
+};
+
+namespace host {
+
+/// host::devices(2): two pinned threads of this process.
+using devices = local_devices;
+
+} // namespace host
+
+} // namespace tessera

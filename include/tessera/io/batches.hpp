@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes through a set of samples in batches, in the order of the set or shuffled in the same way on every machine.
+//
+// Data of your own: anything that a range-for loop accepts and whose elements have the members of `batch` below trains
+// as well.
+#pragma once
+
+#include "tessera/base/error.hpp"
+#include "tessera/op/mask.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera::io {
+
+/// Samples one after the other, the sample being the slowest dimension of both. A batch that a `batch_range` yields is
+/// valid until the range goes on to the next one.
+struct batch {
+    std::span<const float> inputs;
+    std::span<const std::int32_t> labels;
+    std::int64_t size = 0; ///< the number of samples
+};
+
+/// How a set is gone through. Train with a seed and count the epochs up: each has an order of its own.
+struct batch_options {
+    std::optional<std::uint64_t> shuffle_seed{}; ///< without one, in the order of the set
+    std::uint64_t epoch = 0;
+    bool drop_last = false; ///< leaves out the last batch if it is short
+};
+
+namespace detail {
+
+/// A stream of 64-bit numbers, the k-th a function of the key and k alone (SplitMix64; see op::mix).
+class random_stream {
+public:
+    explicit random_stream(std::uint64_t key) : state_{key} {}
+
+    /// A number below the bound, each equally likely: numbers from the incomplete last run of `bound` are drawn again.
+    std::uint64_t below(std::uint64_t bound) {
+        const std::uint64_t incomplete = (0 - bound) % bound; // 2^64 mod bound
+        std::uint64_t value = next();
+        while (value < incomplete) value = next();
+        return value % bound;
+    }
+
+private:
+    std::uint64_t next() {
+        const std::uint64_t value = op::mix(state_);
+        state_ += 0x9e3779b97f4a7c15ULL;
+        return value;
+    }
+
+    std::uint64_t state_;
+};
+
+} // namespace detail
+
+/// The order of an epoch: each of 0 .. size-1 once, by Fisher and Yates' shuffle (Knuth, volume 2, algorithm P), from
+/// the seed and the epoch alone.
+inline std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t seed, std::uint64_t epoch) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    detail::random_stream random{op::mix(op::mix(seed) ^ epoch)};
+    for (std::size_t left = order.size(); left > 1; --left)
+        std::swap(order[left - 1], order[static_cast<std::size_t>(random.below(left))]);
+    return order;
+}
+
+/// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over.
+class batch_range {
+public:
+    class iterator {
+    public:
+        using value_type = batch;
+        using difference_type = std::ptrdiff_t;
+        using iterator_concept = std::input_iterator_tag;
+
+        iterator() = default;
+        explicit iterator(batch_range& range) : range_{&range} {}
+
+        const batch& operator*() const { return range_->current_; }
+        iterator& operator++() {
+            range_->stage(range_->position_ + range_->current_.size);
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        bool operator==(std::default_sentinel_t) const { return range_->current_.size == 0; }
+
+    private:
+        batch_range* range_ = nullptr;
+    };
+
+    /// Batches of `batch_size` samples of a set given as one batch, which must outlive the range. Throws tessera::error
+    /// where the sizes do not fit together.
+    batch_range(const batch& set, std::int64_t batch_size, const batch_options& options = {})
+        : set_{set}, batch_size_{batch_size}, options_{options} {
+        const auto samples = static_cast<std::size_t>(set.size);
+        if (batch_size < 1)
+            throw error("a batch of " + std::to_string(batch_size) + " samples was asked for; a batch has at least 1");
+        if (set.size < 1)
+            throw error("a set of " + std::to_string(set.size) + " samples has no batches; give at least 1 sample");
+        refuse_uneven(set.inputs.size(), samples, "input elements");
+        refuse_uneven(set.labels.size(), samples, "labels");
+        if (options.drop_last && batch_size > set.size)
+            throw error("a set of " + std::to_string(set.size) + " samples has no full batch of " +
+                        std::to_string(batch_size) + "; use smaller batches or keep the last, short one");
+        inputs_per_sample_ = set.inputs.size() / samples;
+        labels_per_sample_ = set.labels.size() / samples;
+        if (!options.shuffle_seed) return;
+        order_ = shuffled_order(set.size, *options.shuffle_seed, options.epoch);
+        const std::size_t largest = static_cast<std::size_t>(std::min(batch_size, set.size));
+        inputs_.resize(largest * inputs_per_sample_);
+        labels_.resize(largest * labels_per_sample_);
+    }
+
+    /// The same, of a set that the range keeps alive itself.
+    batch_range(std::vector<float> inputs, std::vector<std::int32_t> labels, std::int64_t samples,
+                std::int64_t batch_size, const batch_options& options = {})
+        : batch_range(batch{inputs, labels, samples}, batch_size, options) {
+        // A vector that is moved keeps its elements where they are, so the spans hold.
+        kept_inputs_ = std::move(inputs);
+        kept_labels_ = std::move(labels);
+    }
+
+    batch_range(batch_range&&) = default;
+    batch_range& operator=(batch_range&&) = default;
+    batch_range(const batch_range&) = delete;
+    batch_range& operator=(const batch_range&) = delete;
+    ~batch_range() = default;
+
+    iterator begin() {
+        stage(0);
+        return iterator{*this};
+    }
+    [[nodiscard]] std::default_sentinel_t end() const { return {}; }
+
+    /// How many batches a loop sees.
+    [[nodiscard]] std::int64_t count() const { return (end_position() + batch_size_ - 1) / batch_size_; }
+
+private:
+    static void refuse_uneven(std::size_t elements, std::size_t samples, const char* what) {
+        if (elements == 0 || elements % samples != 0)
+            throw error("a set has " + std::to_string(elements) + " " + what + " for " + std::to_string(samples) +
+                        " samples; each sample needs the same number, at least 1");
+    }
+
+    /// The samples that are gone through.
+    [[nodiscard]] std::int64_t end_position() const {
+        return options_.drop_last ? set_.size - set_.size % batch_size_ : set_.size;
+    }
+
+    void stage(std::int64_t position) {
+        position_ = position;
+        const auto first = static_cast<std::size_t>(position);
+        const auto size = static_cast<std::size_t>(std::min(batch_size_, end_position() - position));
+        current_ = {set_.inputs.subspan(first * inputs_per_sample_, size * inputs_per_sample_),
+                    set_.labels.subspan(first * labels_per_sample_, size * labels_per_sample_),
+                    static_cast<std::int64_t>(size)};
+        if (order_.empty()) return;
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto sample = static_cast<std::size_t>(order_[first + i]);
+            std::copy_n(set_.inputs.data() + sample * inputs_per_sample_, inputs_per_sample_,
+                        inputs_.data() + i * inputs_per_sample_);
+            std::copy_n(set_.labels.data() + sample * labels_per_sample_, labels_per_sample_,
+                        labels_.data() + i * labels_per_sample_);
+        }
+        current_.inputs = std::span<const float>{inputs_}.first(size * inputs_per_sample_);
+        current_.labels = std::span<const std::int32_t>{labels_}.first(size * labels_per_sample_);
+    }
+
+    std::vector<float> kept_inputs_;
+    std::vector<std::int32_t> kept_labels_;
+    batch set_;
+    std::int64_t batch_size_ = 1;
+    batch_options options_;
+    std::size_t inputs_per_sample_ = 0;
+    std::size_t labels_per_sample_ = 0;
+    std::vector<std::int64_t> order_;
+    std::vector<float> inputs_;
+    std::vector<std::int32_t> labels_;
+    std::int64_t position_ = 0;
+    batch current_;
+};
+
+/// Samples that are their own owner, to be gone through in batches.
+class sample_set {
+public:
+    /// One label per sample. Throws tessera::error where the inputs cannot be as many for each, or where there are
+    /// none.
+    sample_set(std::vector<float> inputs, std::vector<std::int32_t> labels)
+        : inputs_{std::move(inputs)}, labels_{std::move(labels)}, size_{static_cast<std::int64_t>(labels_.size())} {
+        static_cast<void>(batch_range{all(), 1});
+    }
+    /// The same number of labels, such as one per pixel, for each of `size` samples.
+    sample_set(std::vector<float> inputs, std::vector<std::int32_t> labels, std::int64_t size)
+        : inputs_{std::move(inputs)}, labels_{std::move(labels)}, size_{size} {
+        static_cast<void>(batch_range{all(), 1});
+    }
+
+    [[nodiscard]] std::int64_t size() const { return size_; }
+    [[nodiscard]] std::span<const float> inputs() const { return inputs_; }
+    [[nodiscard]] std::span<const std::int32_t> labels() const { return labels_; }
+    [[nodiscard]] batch all() const { return {inputs_, labels_, size_}; }
+
+    /// The set in batches. Asked of a temporary, the range takes the samples along, so that
+    /// `for (const auto& batch : load().batches(64))` is safe.
+    [[nodiscard]] batch_range batches(std::int64_t batch_size, const batch_options& options = {}) const& {
+        return batch_range{all(), batch_size, options};
+    }
+    [[nodiscard]] batch_range batches(std::int64_t batch_size, const batch_options& options = {}) && {
+        return batch_range{std::move(inputs_), std::move(labels_), size_, batch_size, options};
+    }
+
+private:
+    std::vector<float> inputs_;
+    std::vector<std::int32_t> labels_;
+    std::int64_t size_ = 0;
+};
+
+} // namespace tessera::io
