@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: the degree does not divide the extent; say uneven if uneven shards are meant
+// expect-error: layer<conv1>
+// expect-error: loop_name::sample
+// expect-error: found<3>
+// expect-error: needed<64>
+#include <tessera/layout/typed_strategy.hpp>
+
+namespace ts = tessera;
+
+struct conv1 : ts::conv2d<10, ts::window<5>> {};
+struct norm1 : ts::batch_norm<> {};
+struct fc1 : ts::linear<10> {};
+struct network : ts::sequential<ts::image<1, 12, 12>, conv1, norm1, ts::relu, ts::average_pool<2>, ts::flatten, fc1,
+                                ts::relu, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<network, 4, 64, ts::on<conv1, ts::split<ts::sample, 3>>>;
+#else
+using by_hand = ts::strategy_of<network, 4, 64, ts::on<conv1, ts::split<ts::sample, 4>>>;
+#endif
+
+inline constexpr auto view = by_hand::view();

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: the labels must be integers with the shape of the logits without their classes
+// expect-error: layer<loss>
+// expect-error: found<3>
+// expect-error: needed<1>
+#include <tessera/net/describe.hpp>
+
+namespace ts = tessera;
+
+struct x;
+struct y;
+struct fc1;
+struct fc2;
+struct loss;
+
+#ifdef TESSERA_EXPECT_ERROR
+struct network
+    : ts::dag<ts::input<x, ts::features<16>>, ts::input<y, ts::label_map<4, 4>>, ts::node<fc1, ts::linear<10>, x>,
+              ts::node<fc2, ts::linear<10>, fc1>, ts::node<loss, ts::cross_entropy, fc2, y>> {};
+#else
+struct network : ts::dag<ts::input<x, ts::features<16>>, ts::input<y, ts::labels>, ts::node<fc1, ts::linear<10>, x>,
+                         ts::node<fc2, ts::linear<10>, fc1>, ts::node<loss, ts::cross_entropy, fc2, y>> {};
+#endif
+
+inline constexpr auto view = ts::describe<network, 8>();

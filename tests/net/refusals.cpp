@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that break a rule: at run time an exception with the words of the rule, the layer, the dimension and the numbers, and in
+// a constant expression the same problem, of which tests/compile_fail shows the message.
+#include "tessera/net/describe.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace ts = tessera;
+using ts::rule;
+
+constexpr ts::index_t batch = 8;
+
+template <class Net>
+std::string verdict(ts::index_t samples = batch) {
+    try {
+        ts::describe<Net>(samples);
+    } catch (const ts::error& e) {
+        return e.what();
+    }
+    return "accepted";
+}
+
+std::string text(rule broken, const std::string& layer, const std::string& along, ts::index_t found,
+                 ts::index_t needed) {
+    return "tessera: " + std::string(ts::to_text(broken)) + " [layer " + layer +
+           (along.empty() ? "" : ", along " + along) + ", found " + std::to_string(found) + ", needed " +
+           std::to_string(needed) + "]";
+}
+
+/// The wrong network is refused as stated, at run time and in a constant expression; its correction is accepted by both.
+template <class Wrong, class Right>
+void check(rule broken, const std::string& layer, const std::string& along, ts::index_t found, ts::index_t needed) {
+    CHECK(verdict<Wrong>() == text(broken, layer, along, found, needed));
+    CHECK(verdict<Right>() == "accepted");
+    constexpr ts::problem constant = ts::detail::storage_of<Wrong, batch>.refused;
+    CHECK(ts::to_text(constant, layer) == text(broken, layer, along, found, needed));
+    CHECK(ts::detail::storage_of<Right, batch>.refused.broken == rule::none);
+}
+
+template <class... Parts>
+using on_image = ts::sequential<ts::image<4, 8, 8>, Parts..., ts::flatten, ts::cross_entropy>;
+template <class... Parts>
+using on_features = ts::sequential<ts::features<16>, Parts..., ts::cross_entropy>;
+
+template <class... Options>
+struct conv : ts::conv2d<8, Options...> {};
+template <ts::index_t Out>
+struct fc : ts::linear<Out> {};
+struct skip;
+struct other;
+
+} // namespace
+
+TEST_CASE("windows that do not fit") {
+    check<on_image<conv<ts::window<9, 1>>>, on_image<conv<ts::window<8, 1>>>>(rule::kernel_larger_than_padded_input,
+                                                                              "conv", "height", 9, 8);
+    check<on_image<conv<ts::window<1, 4>, ts::dilation<1, 3>>>,
+          on_image<conv<ts::window<1, 4>, ts::dilation<1, 3>, ts::padding<0, 1>>>>(
+        rule::kernel_larger_than_padded_input, "conv", "width", 10, 8);
+    check<on_image<ts::max_pool<9>>, on_image<ts::max_pool<8>>>(rule::kernel_larger_than_padded_input, "max_pool",
+                                                                "height", 9, 8);
+    check<on_image<ts::average_pool<2, ts::padding<1, 2>>>, on_image<ts::average_pool<2, ts::padding<1, 1>>>>(
+        rule::padding_not_smaller_than_kernel, "average_pool", "width", 2, 2);
+    check<on_image<conv<ts::stride<0, 1>>>, on_image<conv<ts::stride<2, 1>>>>(rule::extent_is_zero, "conv", "height", 0,
+                                                                              1);
+}
+
+TEST_CASE("counts that do not fit") {
+    check<on_image<conv<ts::groups<3>>>, on_image<conv<ts::groups<4>>>>(rule::groups_do_not_divide_channels, "conv", "",
+                                                                        4, 3);
+    check<on_features<fc<0>>, on_features<fc<1>>>(rule::extent_is_zero, "fc", "", 0, 1);
+    check<ts::sequential<ts::features<0>, fc<3>, ts::cross_entropy>,
+          ts::sequential<ts::features<1>, fc<3>, ts::cross_entropy>>(rule::extent_is_zero, "fc", "", 0, 1);
+    check<on_features<ts::dropout<100>>, on_features<ts::dropout<99>>>(rule::percent_out_of_range, "dropout", "", 100,
+                                                                       99);
+    check<on_features<ts::channel_dropout<-1>>, on_features<ts::channel_dropout<0>>>(rule::percent_out_of_range,
+                                                                                     "channel_dropout", "", -1, 99);
+}
+
+TEST_CASE("shapes that do not fit") {
+    check<ts::sequential<ts::image<4, 8, 8>, fc<3>, ts::cross_entropy>, on_image<>>(rule::input_has_wrong_rank, "fc",
+                                                                                    "", 4, 2);
+    check<on_features<ts::max_pool<1>>, on_features<ts::relu>>(rule::input_has_wrong_rank, "max_pool", "", 2, 4);
+    check<on_image<ts::residual<conv<>>>, on_image<conv<>, ts::residual<conv<ts::no_bias>>>>(rule::branch_changes_shape,
+                                                                                             "conv", "channel", 8, 4);
+    check<on_image<ts::residual<ts::max_pool<3, ts::stride<1>, ts::padding<0, 1>>>>,
+          on_image<ts::residual<ts::max_pool<3, ts::stride<1>, ts::padding<1, 1>>>>>(rule::branch_changes_shape,
+                                                                                     "max_pool", "height", 6, 8);
+    check<on_image<ts::branches<ts::add, ts::branch<>, ts::branch<conv<>>>>,
+          on_image<ts::branches<ts::concat, ts::branch<>, ts::branch<conv<>>>>>(rule::shapes_differ, "add", "channel",
+                                                                                8, 4);
+    check<
+        on_image<ts::branches<ts::concat, ts::branch<>, ts::branch<ts::max_pool<3, ts::stride<1>, ts::padding<0, 1>>>>>,
+        on_image<
+            ts::branches<ts::concat, ts::branch<>, ts::branch<ts::max_pool<3, ts::stride<1>, ts::padding<1, 1>>>>>>(
+        rule::concat_shapes_differ, "concat", "height", 6, 8);
+    check<on_image<ts::branches<ts::multiply, ts::branch<>>>,
+          on_image<ts::branches<ts::multiply, ts::branch<>, ts::branch<>>>>(rule::wrong_number_of_inputs, "multiply",
+                                                                            "", 1, 2);
+}
+
+TEST_CASE("parts that do not fit together") {
+    check<on_features<fc<16>, fc<16>>, on_features<fc<16>, ts::shared<fc<16>>>>(rule::layer_used_twice, "fc", "", 2, 1);
+    check<on_features<fc<8>, ts::shared<fc<8>>>, on_features<fc<16>, ts::shared<fc<16>>>>(
+        rule::shared_parameters_differ, "fc", "", 64, 128);
+    check<on_features<ts::tap<ts::add, skip>>, on_features<ts::save<skip>, ts::tap<ts::add, skip>>>(rule::tap_not_saved,
+                                                                                                    "skip", "", 0, 1);
+    check<on_features<ts::save<skip>, ts::save<skip>>, on_features<ts::save<skip>, ts::save<other>>>(
+        rule::tap_saved_twice, "skip", "", 2, 1);
+    check<ts::sequential<ts::features<3>, ts::cross_entropy, ts::relu>,
+          ts::sequential<ts::features<3>, ts::relu, ts::cross_entropy>>(rule::loss_has_consumer, "relu", "", 1, 0);
+    check<ts::sequential<ts::features<3>, fc<3>>, ts::sequential<ts::features<3>, fc<3>, ts::cross_entropy>>(
+        rule::network_has_no_loss, "(the network itself)", "", 0, 1);
+    check<ts::sequential<ts::relu, ts::cross_entropy>, ts::sequential<ts::features<3>, ts::relu, ts::cross_entropy>>(
+        rule::input_not_first, "(the network itself)", "", 0, 1);
+}
+
+TEST_CASE("a batch has at least one sample") {
+    CHECK(verdict<on_features<>>(0) == text(rule::batch_is_empty, "(the network itself)", "", 0, 1));
+    CHECK(verdict<on_features<>>(-4) == text(rule::batch_is_empty, "(the network itself)", "", -4, 1));
+    CHECK(verdict<on_features<>>(1) == "accepted");
+}
+
+TEST_CASE("names fit in the builder or are refused") {
+    constexpr int most = ts::graph_builder::max_taps;
+    ts::graph_builder b;
+    for (int i = 0; i < most; ++i) {
+        REQUIRE(b.add_tap(static_cast<ts::type_key>(i) + 1, "name", i, rule::node_named_twice) == i);
+    }
+    CHECK(b.add_tap(static_cast<ts::type_key>(most) + 1, "last", 0, rule::node_named_twice) == -1);
+    CHECK(ts::to_text(b.refused, b.refused_at) == text(rule::too_many_names, "last", "", most + 1, most));
+}

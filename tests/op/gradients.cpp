@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of every operator against central differences of its forward pass, in double.
+#include "op/harness.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace tests;
+
+TEST_CASE("gradients are the derivatives of the forward pass") {
+    const double step = 1e-5;
+    for (const op_case& c : op_table()) {
+        op_instance op(c);
+        op.forward();
+        op.backward();
+        for (int o = 0; o < op.d.operands.size(); ++o) {
+            const ts::operand_kind kind = op.d.operands[o].kind;
+            if (ts::gradient_nest(op.d, o) < 0 || kind == ts::operand_kind::intermediate) {
+                continue; // of the latter, what remains for the inputs is checked there
+            }
+            const std::vector<double> analytic = op.gradient[at(o)].numbers;
+            std::vector<double>& x = op.value[at(o)].numbers;
+            double error = 0;
+            double norm = 0;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const double before = x[i];
+                x[i] = before + step;
+                const double above = op.objective();
+                x[i] = before - step;
+                const double below = op.objective();
+                x[i] = before;
+                const double numeric = (above - below) / (2 * step);
+                error += (numeric - analytic[i]) * (numeric - analytic[i]);
+                norm += numeric * numeric;
+            }
+            CAPTURE(c.name);
+            CAPTURE(o);
+            CHECK(norm > 0);
+            CHECK(std::sqrt(error) <= 1e-6 * std::sqrt(norm));
+        }
+    }
+}
+
+TEST_CASE("a gradient reads the values that its description names, and no others") {
+    for (const op_case& c : op_table()) {
+        op_instance op(c);
+        op.forward();
+        op.backward();
+        for (int o = 0; o < op.d.operands.size(); ++o) {
+            if (ts::gradient_nest(op.d, o) < 0) {
+                continue;
+            }
+            ts::compute_call call = op.call(ts::pass::backward);
+            tile result = op.gradient[at(o)];
+            std::fill(result.numbers.begin(), result.numbers.end(), std::nan(""));
+            for (int i = 0; i < op.d.operands.size(); ++i) {
+                if (ts::has(op.d.operands[o].gradient_reads, i)) {
+                    call.value[i] = op_instance::view(op.value[at(i)]);
+                }
+                if (op.d.operands[i].kind == ts::operand_kind::intermediate || (i == op.d.output() && !op.is_loss())) {
+                    call.gradient[i] = op_instance::view(op.gradient[at(i)]);
+                }
+            }
+            call.gradient[o] = op_instance::view(result);
+            call.emits = ts::bit(o);
+            CAPTURE(c.name);
+            CAPTURE(o);
+            CHECK_NOTHROW(ts::reference::compute<double>(call)); // it throws for a value that is missing
+            CHECK(result.numbers == op.gradient[at(o)].numbers);
+        }
+    }
+}
+
+TEST_CASE("of equal elements in a window, the first in row-major order gets the gradient") {
+    const op_case row{
+        "ties", {.kind = ts::op_kind::max_pool, .window = {2, 2}, .stride = {2, 2}}, {ts::make_shape(1, 1, 2, 4)}};
+    op_instance op(row);
+    op.value[0].numbers = {1, 1, 0, 2, 1, 1, 2, 2};
+    op.gradient[1].numbers = {5, 7};
+    op.forward();
+    op.backward();
+    CHECK(op.value[1].numbers == std::vector<double>{1, 2});
+    CHECK(op.gradient[0].numbers == std::vector<double>{5, 0, 0, 7, 0, 0, 0, 0});
+}

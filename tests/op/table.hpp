@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator table: every kind with the attributes and extents that make its description interesting. A new operator is tested by
+// one more row.
+#pragma once
+
+#include "tessera/op/infer.hpp"
+
+#include <string>
+#include <vector>
+
+namespace tests {
+
+namespace ts = tessera;
+
+struct op_case {
+    std::string name;
+    ts::op_attributes attributes;
+    std::vector<ts::shape> inputs;
+
+    ts::description describe() const {
+        return ts::describe(attributes, inputs.data(), static_cast<int>(inputs.size()));
+    }
+    ts::inferred infer() const { return ts::infer(attributes, inputs.data(), static_cast<int>(inputs.size())); }
+};
+
+inline const std::vector<op_case>& op_table() {
+    using ts::make_shape;
+    using ts::op_kind;
+    static const std::vector<op_case> table = {
+        {"conv2d plain", {.kind = op_kind::conv2d, .out = 4, .window = {3, 3}}, {make_shape(3, 2, 6, 5)}},
+        {"conv2d bias",
+         {.kind = op_kind::conv2d, .out = 3, .window = {3, 2}, .padding = {1, 1}, .bias = true},
+         {make_shape(2, 3, 5, 4)}},
+        {"conv2d stride",
+         {.kind = op_kind::conv2d, .out = 2, .window = {3, 3}, .stride = {2, 3}, .padding = {1, 2}, .bias = true},
+         {make_shape(2, 2, 7, 9)}},
+        {"conv2d stride beyond window",
+         {.kind = op_kind::conv2d, .out = 2, .window = {2, 1}, .stride = {3, 2}},
+         {make_shape(2, 2, 9, 7)}},
+        {"conv2d dilation",
+         {.kind = op_kind::conv2d, .out = 3, .window = {3, 2}, .padding = {2, 1}, .dilation = {2, 3}, .bias = true},
+         {make_shape(2, 2, 7, 6)}},
+        {"conv2d dilation and stride",
+         {.kind = op_kind::conv2d, .out = 2, .window = {2, 3}, .stride = {3, 2}, .padding = {1, 2}, .dilation = {2, 2}},
+         {make_shape(2, 2, 10, 9)}},
+        {"conv2d groups",
+         {.kind = op_kind::conv2d, .out = 6, .window = {3, 3}, .padding = {1, 1}, .groups = 3, .bias = true},
+         {make_shape(2, 6, 4, 4)}},
+        {"conv2d depthwise",
+         {.kind = op_kind::conv2d, .out = 4, .window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .groups = 4},
+         {make_shape(2, 4, 5, 5)}},
+        {"conv2d pointwise", {.kind = op_kind::conv2d, .out = 5, .bias = true}, {make_shape(2, 3, 3, 3)}},
+        {"conv2d one row", {.kind = op_kind::conv2d, .out = 2, .window = {1, 3}}, {make_shape(1, 1, 1, 7)}},
+        {"linear", {.kind = op_kind::linear, .out = 7}, {make_shape(5, 6)}},
+        {"linear bias", {.kind = op_kind::linear, .out = 3, .bias = true}, {make_shape(3, 5)}},
+        {"max_pool", {.kind = op_kind::max_pool, .window = {2, 2}, .stride = {2, 2}}, {make_shape(2, 3, 6, 7)}},
+        {"max_pool overlapping",
+         {.kind = op_kind::max_pool, .window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
+         {make_shape(2, 2, 7, 5)}},
+        {"max_pool with gaps",
+         {.kind = op_kind::max_pool, .window = {2, 1}, .stride = {3, 2}},
+         {make_shape(2, 2, 8, 5)}},
+        {"average_pool", {.kind = op_kind::average_pool, .window = {2, 3}, .stride = {2, 3}}, {make_shape(2, 2, 4, 6)}},
+        {"average_pool padding",
+         {.kind = op_kind::average_pool, .window = {3, 3}, .stride = {2, 1}, .padding = {1, 2}},
+         {make_shape(2, 2, 5, 4)}},
+        {"average_pool counting padding",
+         {.kind = op_kind::average_pool, .window = {3, 2}, .stride = {1, 2}, .padding = {2, 1}, .count_padding = true},
+         {make_shape(2, 2, 4, 5)}},
+        {"global_average_pool", {.kind = op_kind::global_average_pool}, {make_shape(3, 4, 5, 3)}},
+        {"relu", {.kind = op_kind::relu}, {make_shape(3, 2, 3, 4)}},
+        {"relu of features", {.kind = op_kind::relu}, {make_shape(5, 7)}},
+        {"sigmoid", {.kind = op_kind::sigmoid}, {make_shape(3, 5)}},
+        {"tanh", {.kind = op_kind::tanh}, {make_shape(2, 3, 2, 3)}},
+        {"gelu", {.kind = op_kind::gelu}, {make_shape(4, 6)}},
+        {"add", {.kind = op_kind::add}, {make_shape(2, 3, 4, 3), make_shape(2, 3, 4, 3)}},
+        {"multiply", {.kind = op_kind::multiply}, {make_shape(3, 5), make_shape(3, 5)}},
+        {"concat", {.kind = op_kind::concat}, {make_shape(2, 3, 2, 3), make_shape(2, 1, 2, 3), make_shape(2, 4, 2, 3)}},
+        {"concat of features", {.kind = op_kind::concat}, {make_shape(3, 2), make_shape(3, 5)}},
+        {"flatten", {.kind = op_kind::flatten}, {make_shape(3, 4, 2, 3)}},
+        {"flatten one channel", {.kind = op_kind::flatten}, {make_shape(3, 1, 4, 3)}},
+        {"flatten one column", {.kind = op_kind::flatten}, {make_shape(2, 3, 4, 1)}},
+        {"flatten features", {.kind = op_kind::flatten}, {make_shape(3, 5)}},
+        {"dropout", {.kind = op_kind::dropout, .percent = 40}, {make_shape(3, 4, 3, 2)}},
+        {"dropout of features", {.kind = op_kind::dropout, .percent = 25}, {make_shape(5, 7)}},
+        {"channel_dropout", {.kind = op_kind::channel_dropout, .percent = 50}, {make_shape(4, 6, 2, 2)}},
+        {"channel_dropout of features", {.kind = op_kind::channel_dropout, .percent = 30}, {make_shape(4, 9)}},
+        {"batch_norm", {.kind = op_kind::batch_norm}, {make_shape(4, 3, 3, 2)}},
+        {"batch_norm of features", {.kind = op_kind::batch_norm}, {make_shape(7, 5)}},
+        {"cross_entropy", {.kind = op_kind::cross_entropy}, {make_shape(4, 7), make_shape(4)}},
+        {"cross_entropy of pixels",
+         {.kind = op_kind::cross_entropy, .weight = 0.5},
+         {make_shape(2, 5, 3, 4), make_shape(2, 3, 4)}},
+    };
+    return table;
+}
+
+/// All loops from end to end.
+struct loop_ranges {
+    ts::interval range[ts::max_loops];
+
+    explicit loop_ranges(const ts::description& d) {
+        for (int l = 0; l < d.loops.size(); ++l) {
+            range[l] = {0, d.loops[l].extent};
+        }
+    }
+};
+
+/// Deterministic pseudo-random numbers for tests.
+struct random_numbers {
+    std::uint64_t state;
+
+    std::uint64_t operator()() {
+        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+        return state >> 33U;
+    }
+    /// From 0 to below `end`.
+    ts::index_t below(ts::index_t end) { return static_cast<ts::index_t>((*this)() % static_cast<std::uint64_t>(end)); }
+};
+
+} // namespace tests

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small networks on which any strategy must give the numbers of one device.
+#pragma once
+
+#include "tessera/net/describe.hpp"
+
+namespace test_networks {
+
+namespace ts = tessera;
+
+namespace lenet5 {
+struct conv1 : ts::conv2d<6, ts::window<5>, ts::padding<2>> {};
+struct conv2 : ts::conv2d<16, ts::window<5>> {};
+struct fc1 : ts::linear<120> {};
+struct fc2 : ts::linear<84> {};
+struct fc3 : ts::linear<10> {};
+struct network : ts::sequential<ts::image<1, 28, 28>, conv1, ts::average_pool<2>, ts::relu, conv2, ts::relu,
+                                ts::max_pool<2>, ts::flatten, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+} // namespace lenet5
+
+namespace residual_net {
+struct stem : ts::conv2d<8, ts::window<3>, ts::padding<1>, ts::no_bias> {};
+struct norm0 : ts::batch_norm<> {};
+struct conv : ts::conv2d<8, ts::window<3>, ts::padding<1>, ts::no_bias> {};
+struct norm : ts::batch_norm<> {};
+struct down : ts::conv2d<12, ts::window<3>, ts::stride<2>, ts::padding<1>, ts::groups<4>> {};
+struct project : ts::conv2d<12, ts::window<1>, ts::stride<2>> {};
+struct fc : ts::linear<10> {};
+struct network
+    : ts::sequential<ts::image<3, 12, 12>, stem, norm0, ts::relu, ts::repeat<2, ts::residual<conv, norm, ts::relu>>,
+                     ts::branches<ts::add, ts::branch<down>, ts::branch<project>>, ts::gelu, ts::channel_dropout<25>,
+                     ts::global_average_pool, fc, ts::cross_entropy> {};
+} // namespace residual_net
+
+namespace inception {
+struct stem : ts::conv2d<8, ts::window<3>, ts::stride<2>> {};
+struct one : ts::conv2d<4, ts::window<1>> {};
+struct reduce3 : ts::conv2d<4, ts::window<1>> {};
+struct three : ts::conv2d<6, ts::window<3>, ts::padding<1>> {};
+struct tall : ts::conv2d<4, ts::window<5, 1>, ts::padding<2, 0>> {};
+struct pooled : ts::conv2d<2, ts::window<1>> {};
+struct fc : ts::linear<10> {};
+struct network
+    : ts::sequential<
+          ts::image<3, 15, 15>, stem, ts::tanh,
+          ts::branches<ts::concat, ts::branch<one>, ts::branch<reduce3, ts::sigmoid, three>, ts::branch<tall>,
+                       ts::branch<ts::average_pool<3, ts::stride<1>, ts::padding<1>>, pooled>>,
+          ts::relu, ts::max_pool<3, ts::stride<2>>, ts::dropout<20>, ts::flatten, fc, ts::cross_entropy> {};
+} // namespace inception
+
+namespace unet {
+struct enter : ts::conv2d<6, ts::window<3>, ts::padding<1>> {};
+struct middle : ts::conv2d<6, ts::window<3>, ts::padding<2>, ts::dilation<2>> {};
+struct leave : ts::conv2d<3, ts::window<1>> {};
+struct gate : ts::conv2d<6, ts::window<3>, ts::padding<1>> {};
+struct skip;
+struct first;
+struct network : ts::sequential<ts::image<2, 8, 8>, enter, ts::save<skip>, ts::relu,
+                                ts::average_pool<3, ts::stride<1>, ts::padding<1>, ts::count_padding>, middle, ts::relu,
+                                ts::save<first>, ts::shared<gate>, ts::sigmoid, ts::tap<ts::multiply, first>,
+                                ts::shared<gate>, ts::tap<ts::concat, skip>, leave, ts::cross_entropy> {};
+} // namespace unet
+
+namespace mlp {
+struct fc1 : ts::linear<24> {};
+struct fc2 : ts::linear<18, ts::no_bias> {};
+struct fc3 : ts::linear<10> {};
+struct network
+    : ts::sequential<ts::features<20>, fc1, ts::dropout<10>, ts::gelu, fc2, ts::tanh, fc3, ts::cross_entropy> {};
+} // namespace mlp
+
+/// Frozen layers: at the beginning, where nothing goes backward, and in the middle, where only the input's gradient does.
+namespace frozen_net {
+struct conv1 : ts::conv2d<4, ts::window<3>, ts::frozen> {};
+struct norm1 : ts::batch_norm<ts::frozen> {};
+struct conv2 : ts::conv2d<6, ts::window<3>> {};
+struct fc1 : ts::linear<12, ts::frozen> {};
+struct fc2 : ts::linear<5> {};
+struct network : ts::sequential<ts::image<2, 8, 8>, conv1, norm1, ts::relu, conv2, ts::tanh, ts::max_pool<2>,
+                                ts::flatten, fc1, ts::gelu, fc2, ts::cross_entropy> {};
+} // namespace frozen_net
+
+/// A dag: two inputs, a shared layer, a tensor used three times, two weighted losses.
+namespace two_losses {
+struct left;
+struct right;
+struct near_labels;
+struct far_labels;
+struct first;
+struct bent;
+struct joined;
+struct doubled;
+struct tower : ts::linear<12> {};
+struct tower_left;
+struct tower_right;
+struct near_logits;
+struct far_logits;
+struct near_loss;
+struct far_loss;
+using network =
+    ts::dag<ts::input<left, ts::features<9>>, ts::input<right, ts::features<12>>, ts::input<near_labels, ts::labels>,
+            ts::input<far_labels, ts::labels>, ts::node<first, ts::linear<12>, left>,
+            ts::node<joined, ts::add, first, right>, ts::node<tower_left, ts::shared<tower>, joined>,
+            ts::node<bent, ts::sigmoid, tower_left>, ts::node<tower_right, ts::shared<tower>, bent>,
+            ts::node<doubled, ts::add, tower_right, tower_right>, ts::node<near_logits, ts::linear<4>, doubled>,
+            ts::node<far_logits, ts::linear<6, ts::no_bias>, bent>,
+            ts::node<near_loss, ts::weighted_cross_entropy<ts::weight<1, 4>>, near_logits, near_labels>,
+            ts::node<far_loss, ts::weighted_cross_entropy<ts::weight<2>>, far_logits, far_labels>>;
+} // namespace two_losses
+
+} // namespace test_networks

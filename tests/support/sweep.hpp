@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 6 over many strategies: networks with optimizers, and a runner for any backend.
+#pragma once
+
+#include "networks.hpp"
+#include "same_numbers.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace test_support {
+
+/// A network, its batch and how it is trained.
+struct sweep_case {
+    std::string name;
+    ts::graph network;
+    ts::optimizer how;
+};
+
+/// The five networks, and what the options of training add.
+inline std::vector<sweep_case> sweep_cases() {
+    namespace n = test_networks;
+    const ts::optimizer plain(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F});
+    const ts::optimizer clipped(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, 0.05F);
+    const ts::optimizer adam(ts::adam{.learning_rate = 0.01F, .weight_decay = 0.01F});
+    std::vector<sweep_case> cases;
+    cases.push_back({"LeNet-5", ts::describe<n::lenet5::network>(4), plain});
+    cases.push_back({"residual net", ts::describe<n::residual_net::network>(4), plain});
+    cases.push_back({"inception block", ts::describe<n::inception::network>(4), plain});
+    cases.push_back({"U-Net", ts::describe<n::unet::network>(4), plain});
+    cases.push_back({"MLP", ts::describe<n::mlp::network>(8), plain});
+    cases.push_back({"U-Net with Adam", ts::describe<n::unet::network>(3), adam});
+    cases.push_back({"MLP with clipping", ts::describe<n::mlp::network>(7), clipped});
+    cases.push_back({"frozen layers", ts::describe<n::frozen_net::network>(5), plain});
+    cases.push_back({"frozen layers with clipping", ts::describe<n::frozen_net::network>(5), clipped});
+    cases.push_back({"two losses", ts::describe<n::two_losses::network>(6), plain});
+    return cases;
+}
+
+/// How many strategies for each network: TESSERA_STRATEGIES, or `otherwise`.
+inline int strategy_count(int otherwise) {
+    const char* said = std::getenv("TESSERA_STRATEGIES");
+    const int n = said != nullptr ? std::atoi(said) : 0;
+    return n > 0 ? n : otherwise;
+}
+
+/// One strategy run twice against the oracle.
+struct sweep_result {
+    comparison seen;
+    bool repeats = false; ///< the second run is the first one's, bit for bit
+    std::string failure;  ///< of an exception
+};
+
+/// `make(optimizer)` makes a backend.
+template <class Make>
+sweep_result run_strategy(const sweep_case& c, const ts::strategy& s, int devices, const batch_data& data,
+                          const oracle& expected, std::uint64_t seed, Make& make) {
+    sweep_result result;
+    const ts::graph_view g = c.network.view();
+    try {
+        ts::session_options options;
+        options.seed = seed;
+        options.keep_gradients = true;
+        ts::workers threads(devices);
+        const auto once = [&](std::uint64_t& hash) {
+            auto backend = make(c.how);
+            ts::session<decltype(backend)> session(g, s, devices, c.how, options, backend, threads);
+            hash = session.training_plan().hash;
+            return compare(session, g, data, expected);
+        };
+        std::uint64_t first = 0;
+        std::uint64_t second = 0;
+        result.seen = once(first);
+        const comparison again = once(second);
+        result.repeats =
+            first == second && again.losses == result.seen.losses && again.parameters == result.seen.parameters;
+    } catch (const std::exception& e) {
+        result.failure = e.what();
+    }
+    return result;
+}
+
+/// Calls `report(case, number, devices, result)` for `strategies` random strategies of a network, on 1 to 8 devices in turn.
+template <class Make, class Report>
+void sweep(const sweep_case& c, int strategies, coverage& seen, Make make, Report report) {
+    constexpr int steps = 3;
+    constexpr std::uint64_t seed = 11;
+    const ts::graph_view g = c.network.view();
+    const batch_data data(g, 7);
+    const oracle expected(g, data, c.how, steps, seed);
+    for (int i = 0; i < strategies; ++i) {
+        const int devices = 1 + i % 8;
+        const ts::strategy s = random_strategy(g, devices, 1000 + static_cast<std::uint64_t>(i), seen);
+        report(c, i, devices, run_strategy(c, s, devices, data, expected, seed, make));
+    }
+}
+
+} // namespace test_support
