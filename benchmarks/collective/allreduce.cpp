@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce of 16 MB of floats: over two devices of this process, as a training step does it, against MPI_Allreduce between
+// two ranks, in the same run and in turns.
+//
+//     mpiexec -n 2 --bind-to none allreduce        (as root: --allow-run-as-root)
+//
+// In the process every device sums its half of both devices' contributions and writes it to both, between the barriers at the
+// ends of a run. In a step the optimizer's update is part of it, which reads and writes the weights besides; that is timed too.
+// MPI runs in place and out of place; the faster counts.
+#include <tessera/host.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <sched.h>
+
+namespace {
+
+namespace ts = tessera;
+
+constexpr int elements = 1 << 22; // 16 MiB
+constexpr int rounds = 9;
+constexpr int repetitions = 10;
+
+void use_cores(int first, int last) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int core = first; core <= last; ++core) {
+        CPU_SET(static_cast<unsigned>(core), &set);
+    }
+    static_cast<void>(
+        pthread_setaffinity_np(pthread_self(), sizeof set, &set)); // where it is not allowed, threads float
+}
+
+/// Two devices with a contribution and a copy of the parameter each.
+ts::plan make_plan() {
+    ts::plan p;
+    p.devices = 2;
+    for (int device = 0; device < 2; ++device) {
+        for (const ts::tile_kind kind : {ts::tile_kind::parameter_gradient, ts::tile_kind::parameter}) {
+            ts::tile t;
+            t.kind = kind;
+            t.tensor = 0;
+            t.device = device;
+            t.part = kind == ts::tile_kind::parameter_gradient ? device : -1;
+            t.region = ts::whole(ts::make_shape(elements));
+            t.elements = elements;
+            t.bytes = ts::index_t{elements} * 4;
+            t.offset = 0;
+            p.tiles.push_back(t);
+        }
+        p.arena_bytes.push_back(ts::index_t{elements} * 4);
+        p.persistent_bytes.push_back(ts::index_t{elements} * 4);
+        ts::task t;
+        t.kind = ts::task_kind::update;
+        t.device = device;
+        t.parameter = 0;
+        t.slice = device;
+        t.slices = 2;
+        t.reads = {0, 2};
+        t.writes = {1, 3};
+        p.tasks.push_back(t);
+    }
+    ts::number_tasks(p);
+    return p;
+}
+
+class in_process {
+public:
+    in_process()
+        : backend_(ts::sgd{}), threads_(2), planned_(make_plan()), store_(planned_),
+          runner_(backend_, threads_, ts::graph_view(), planned_, store_) {
+        for (int device = 0; device < 2; ++device) {
+            auto* contribution = reinterpret_cast<float*>(runner_.memory()[2 * device]);
+            for (int i = 0; i < elements; ++i) {
+                contribution[i] = static_cast<float>((device + 1) * (i % 1000));
+            }
+        }
+        state_.learning_rate = -1; // w = 0 + the sum
+        runner_.run(state_);
+        for (int copy = 1; copy < 4; copy += 2) {
+            const auto* sum = reinterpret_cast<const float*>(runner_.memory()[copy]);
+            for (int i = 0; i < elements; ++i) {
+                if (std::abs(sum[i] - static_cast<float>(3 * (i % 1000))) > 0) {
+                    throw ts::error("allreduce: the sum in this process is wrong at element " + std::to_string(i));
+                }
+            }
+        }
+        state_.learning_rate = 0; // and the numbers stay as they are
+    }
+    void run() { runner_.run(state_); }
+
+    /// The reduction alone, in place as MPI's: every device sums its half of both contributions into both.
+    void reduce() {
+        auto body = [&](int device) {
+            const ts::interval slice = ts::even_part(elements, 2, device);
+            float* both[2] = {reinterpret_cast<float*>(runner_.memory()[0]) + slice.begin,
+                              reinterpret_cast<float*>(runner_.memory()[2]) + slice.begin};
+            const float* from[2] = {both[0], both[1]};
+            ts::host::kernels::sum_arrays(from, 2, both, 2, static_cast<std::ptrdiff_t>(slice.size()));
+        };
+        threads_.run(body);
+    }
+    void clear() { // sums of sums would overflow after a while
+        for (int device = 0; device < 2; ++device) {
+            auto* contribution = reinterpret_cast<float*>(runner_.memory()[2 * device]);
+            std::fill(contribution, contribution + elements, 0.0F);
+        }
+    }
+
+private:
+    ts::host::backend backend_;
+    ts::workers threads_;
+    ts::plan planned_;
+    ts::parameter_store store_;
+    ts::executor<ts::host::backend> runner_;
+    ts::run_state state_;
+};
+
+double milliseconds(const std::function<void()>& what) {
+    const auto begin = std::chrono::steady_clock::now();
+    what();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> x) {
+    std::sort(x.begin(), x.end());
+    return x[x.size() / 2];
+}
+
+/// Both ranks meet; who comes first sleeps instead of spinning, so that the core is the other's.
+void meet_asleep() {
+    MPI_Request request{};
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    for (int done = 0; done == 0;) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done == 0) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+    }
+}
+
+void check_sum(const std::vector<float>& sum) {
+    for (int i = 0; i < elements; ++i) {
+        if (std::abs(sum[static_cast<std::size_t>(i)] - static_cast<float>(3 * (i % 1000))) > 0) {
+            throw ts::error("allreduce: the sum of MPI is wrong at element " + std::to_string(i));
+        }
+    }
+}
+
+void compare(int rank) {
+    use_cores(0, static_cast<int>(std::thread::hardware_concurrency()) > 2 ? CPU_SETSIZE - 1 : 1);
+    std::unique_ptr<in_process> process;
+    if (rank == 0) {
+        process = std::make_unique<in_process>();
+    }
+    use_cores(rank, rank);
+    std::vector<float> mine(elements);
+    std::vector<float> sum(elements);
+    for (int i = 0; i < elements; ++i) {
+        mine[static_cast<std::size_t>(i)] = static_cast<float>((rank + 1) * (i % 1000));
+    }
+    const auto out_of_place = [&] {
+        MPI_Allreduce(mine.data(), sum.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    };
+    const auto in_place = [&] {
+        MPI_Allreduce(MPI_IN_PLACE, sum.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    };
+    out_of_place();
+    check_sum(sum);
+    std::vector<double> times[4];
+    for (int round = 0; round < rounds; ++round) {
+        meet_asleep();
+        if (process != nullptr) {
+            process->run(); // wakes the worker
+            for (int i = 0; i < repetitions; ++i) {
+                times[0].push_back(milliseconds([&] { process->run(); }));
+            }
+            process->clear();
+            for (int i = 0; i < repetitions; ++i) {
+                times[3].push_back(milliseconds([&] { process->reduce(); }));
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(20)); // and here it falls asleep
+        }
+        meet_asleep();
+        for (int way = 1; way < 3; ++way) {
+            std::fill(sum.begin(), sum.end(), 0.0F); // sums of sums would overflow after a while
+            for (int i = 0; i < repetitions; ++i) {
+                MPI_Barrier(MPI_COMM_WORLD);
+                const double ms =
+                    milliseconds(way == 1 ? std::function<void()>(out_of_place) : std::function<void()>(in_place));
+                times[way].push_back(ms);
+            }
+        }
+    }
+    if (rank == 0) {
+        const double here = median(times[3]);
+        const double best = std::min(median(times[1]), median(times[2]));
+        std::printf("all-reduce of %d floats, medians of %zu in ms\n", elements, times[0].size());
+        std::printf("  two devices of one process           %.3f\n", here);
+        std::printf("  the same with the SGD update in it   %.3f\n", median(times[0]));
+        std::printf("  MPI_Allreduce, out of place          %.3f\n", median(times[1]));
+        std::printf("  MPI_Allreduce, in place              %.3f\n", median(times[2]));
+        std::printf("  ratio                                %.2f   wanted: at least 5\n", best / here);
+    }
+}
+
+} // namespace
+
+int main(int count, char** values) {
+    int level = 0;
+    MPI_Init_thread(&count, &values, MPI_THREAD_FUNNELED, &level);
+    int ranks = 0;
+    int rank = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (ranks != 2) {
+        std::fprintf(stderr, "allreduce: there must be 2 ranks, not %d; run mpiexec -n 2 --bind-to none allreduce\n",
+                     ranks);
+        MPI_Finalize();
+        return 1;
+    }
+    try {
+        compare(rank);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return 0;
+}

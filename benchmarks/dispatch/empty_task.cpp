@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the executor adds to a task: plans whose tasks do nothing, timed for each task. On one device a chain; on two devices
+// side by side without waits, and in turns, where every task waits for the one before it on the other device.
+#include <tessera/execute/executor.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include <pthread.h>
+#include <sched.h>
+
+namespace ts = tessera;
+
+namespace {
+
+struct idle_backend {
+    void bind(ts::plan&, const ts::graph_view&, const ts::parameter_store*) {}
+    void start(int) {}
+    ts::runnable prepare(const ts::plan&, int, const ts::graph_view&, const ts::addresses&) {
+        return {[](void*, const ts::run_state&) {}, nullptr};
+    }
+};
+
+/// `count` tasks dealt out to the devices in turns; with `waits` each starts when the one before it has ended.
+ts::plan make_plan(int devices, int count, bool waits) {
+    ts::plan p;
+    p.devices = devices;
+    p.arena_bytes.assign(static_cast<std::size_t>(devices), 0);
+    p.persistent_bytes.assign(static_cast<std::size_t>(devices), 0);
+    for (int i = 0; i < count; ++i) {
+        ts::task t;
+        t.kind = ts::task_kind::copy;
+        t.device = i % devices;
+        p.tasks.push_back(t);
+    }
+    ts::number_tasks(p);
+    for (int i = 1; waits && devices > 1 && i < count; ++i) {
+        p.tasks[static_cast<std::size_t>(i)].waits.push_back({(i - 1) % devices, (i - 1) / devices + 1});
+    }
+    return p;
+}
+
+struct result {
+    double median = 0;
+    double smallest = 0;
+};
+
+/// Microseconds of a run for each task of the longest list.
+result time_plan(int devices, int count, bool waits, ts::workers& threads) {
+    idle_backend backend;
+    const ts::parameter_store store;
+    ts::executor<idle_backend> runner(backend, threads, ts::graph_view(), make_plan(devices, count, waits), store);
+    const ts::run_state state;
+    std::vector<double> times;
+    for (int i = 0; i < 205; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        runner.run(state);
+        const double us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+        if (i >= 5) {
+            times.push_back(us / (waits ? count : count / devices));
+        }
+    }
+    std::sort(times.begin(), times.end());
+    return {times[times.size() / 2], times.front()};
+}
+
+} // namespace
+
+int main() {
+    constexpr int tasks = 10000;
+    ts::workers one(1);
+    ts::workers two(2);
+    cpu_set_t first; // device 0 is this thread: it stays on the first core, as the workers stay on theirs
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof first, &first));
+    const result chain = time_plan(1, tasks, true, one);
+    const result apart = time_plan(2, tasks, false, two);
+    const result turns = time_plan(2, tasks, true, two);
+    const result nothing = time_plan(2, 2, false, two);
+    std::printf("empty tasks, us each: median (smallest) of 200 runs of %d tasks\n", tasks);
+    std::printf("  one device                                  %.4f (%.4f)   wanted: at most 0.3\n", chain.median,
+                chain.smallest);
+    std::printf("  two devices, no waits                       %.4f (%.4f)\n", apart.median, apart.smallest);
+    std::printf("  two devices in turns: a wait before each    %.4f (%.4f)\n", turns.median, turns.smallest);
+    std::printf("a run of two devices with one task each, us:  %.3f (%.3f)\n", nothing.median, nothing.smallest);
+    return 0;
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session adds to its primitives: the time of a step over that of a bare loop which calls the same prepared tasks in
+// the same order on the same buffers, on one device. And AlexNet on two devices, data parallel, against one device.
+//
+//     step [--profile FILE] [--estimate]     implementations are measured, or with --estimate chosen by rules of thumb
+//
+// The sides of a ratio run in turns; the ratio is that of the medians.
+#include "examples/networks.hpp"
+#include "support/same_numbers.hpp"
+
+#include <tessera/host.hpp>
+#include <tessera/search/baselines.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+#include <sched.h>
+
+namespace {
+
+namespace ts = tessera;
+using session = ts::session<ts::host::backend>;
+
+template <class What>
+double milliseconds(What&& what) {
+    const auto begin = std::chrono::steady_clock::now();
+    what();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> x) {
+    std::sort(x.begin(), x.end());
+    return x[x.size() / 2];
+}
+
+/// Device 0 is this thread: it stays on the first core, as the workers stay on theirs.
+void pin_this_thread() {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof first, &first));
+}
+
+/// The prepared tasks of a session on one device, called one after the other.
+class bare_loop {
+public:
+    bare_loop(const session& s, const ts::graph_view& g, const std::vector<ts::input_data>& inputs)
+        : pointers_(static_cast<std::size_t>(g.tensor_count), nullptr) {
+        const auto& runner = s.training_executor();
+        for (std::size_t i = 0; i < runner.bound().order[0].size(); ++i) {
+            tasks_.push_back(runner.prepared(0, static_cast<int>(i)));
+        }
+        std::size_t next = 0;
+        for (int t = 0; t < g.tensor_count; ++t) {
+            if (g.tensors[t].producer < 0) {
+                pointers_[static_cast<std::size_t>(t)] = inputs[next++].data;
+            }
+        }
+        state_.inputs = pointers_.data();
+        state_.learning_rate = s.learning_rate();
+    }
+    void run() {
+        for (const ts::runnable& r : tasks_) {
+            r.call(r.context, state_);
+        }
+        ++state_.step;
+    }
+    std::size_t tasks() const { return tasks_.size(); }
+
+private:
+    std::vector<ts::runnable> tasks_;
+    std::vector<const void*> pointers_;
+    ts::run_state state_;
+};
+
+template <class Net>
+void compare_dispatch(const char* name, ts::index_t batch, int pairs, ts::host::backend& backend,
+                      const ts::optimizer& how) {
+    const ts::graph network = ts::describe<Net>(batch);
+    const ts::graph_view g = network.view();
+    ts::workers threads(1);
+    session s(g, ts::search::single_device(g), 1, how, {}, backend, threads);
+    const test_support::batch_data data(g, 5);
+    bare_loop bare(s, g, data.inputs);
+    std::vector<double> steps;
+    std::vector<double> loops;
+    for (int i = 0; i < pairs + 3; ++i) {
+        double step = 0;
+        double loop = 0;
+        const auto run_step = [&] { step = milliseconds([&] { s.step(data.inputs); }); };
+        const auto run_loop = [&] { loop = milliseconds([&] { bare.run(); }); };
+        if (i % 2 == 0) {
+            run_step();
+            run_loop();
+        } else {
+            run_loop();
+            run_step();
+        }
+        if (i >= 3) {
+            steps.push_back(step);
+            loops.push_back(loop);
+        }
+    }
+    std::printf("%-18s %4zu tasks   step %9.4f ms   bare loop %9.4f ms   ratio %.4f   wanted: at most 1.03\n", name,
+                bare.tasks(), median(steps), median(loops), median(steps) / median(loops));
+}
+
+/// How (operator, pass, what is computed) are implemented; more than one entry where shards differ.
+std::set<std::string> choices(const ts::plan& p, const ts::graph_view& g) {
+    std::set<std::string> all;
+    for (const ts::task& t : p.tasks) {
+        if (t.kind == ts::task_kind::compute && t.what != ts::pass::update) {
+            all.insert(std::string(g.ops[t.op].name) + " " + ts::to_text(t.what) + " " +
+                       ts::host::to_text(static_cast<ts::host::engine_kind>(t.implementation)));
+        }
+    }
+    return all;
+}
+
+void compare_devices(int pairs, ts::host::backend& backend, const ts::optimizer& how) {
+    constexpr ts::index_t batch = 32;
+    const ts::graph network = ts::describe<networks::alexnet_without_dropout>(batch);
+    const ts::graph_view g = network.view();
+    ts::workers threads(2);
+    ts::workers single(1);
+    session one(g, ts::search::single_device(g), 1, how, {}, backend, single);
+    session two(g, ts::search::data_parallel(g, 2), 2, how, {}, backend, threads);
+    const test_support::batch_data data(g, 5);
+    std::vector<double> on_one;
+    std::vector<double> on_two;
+    for (int i = 0; i < pairs + 1; ++i) {
+        const double a = milliseconds([&] { one.step(data.inputs); });
+        const double b = milliseconds([&] { two.step(data.inputs); });
+        if (i > 0) {
+            on_one.push_back(a);
+            on_two.push_back(b);
+        }
+    }
+    std::printf("alexnet b32        one device %.1f ms   two devices, data parallel %.1f ms   ratio %.3f   wanted: at "
+                "least 1.75\n",
+                median(on_one), median(on_two), median(on_one) / median(on_two));
+    const std::set<std::string> first = choices(one.training_plan(), g);
+    const std::set<std::string> second = choices(two.training_plan(), g);
+    for (const std::string& c : first) {
+        if (second.count(c) == 0) {
+            std::printf("  only on one device:  %s\n", c.c_str());
+        }
+    }
+    for (const std::string& c : second) {
+        if (first.count(c) == 0) {
+            std::printf("  only on two devices: %s\n", c.c_str());
+        }
+    }
+}
+
+} // namespace
+
+int main(int count, char** values) {
+    try {
+        std::setvbuf(stdout, nullptr, _IOLBF, 0); // lines appear as they are measured
+        ts::host::backend_options options;
+        options.how = ts::host::tuning::measure;
+        for (int i = 1; i < count; ++i) {
+            const std::string name = values[i];
+            if (name == "--estimate") {
+                options.how = ts::host::tuning::estimate;
+            } else if (name == "--profile" && i + 1 < count) {
+                options.profile_path = values[++i];
+            } else {
+                throw ts::error("step: there is no option " + name + "; there are --profile FILE and --estimate");
+            }
+        }
+        // Small steps: the data are noise, and thousands of steps on one batch must not diverge.
+        const ts::optimizer how = ts::sgd{1e-4F};
+        ts::host::backend backend(how, options);
+        cpu_set_t before;
+        CPU_ZERO(&before);
+        static_cast<void>(pthread_getaffinity_np(pthread_self(), sizeof before, &before));
+        pin_this_thread();
+        compare_dispatch<networks::small_convnet>("small b64", 64, 300, backend, how);
+        compare_dispatch<networks::lenet5>("lenet5 b64", 64, 300, backend, how);
+        compare_dispatch<networks::alexnet_without_dropout>("alexnet b32", 32, 7, backend, how);
+        // New threads inherit the mask, and the workers count the cores in it.
+        static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof before, &before));
+        compare_devices(9, backend, how);
+        return 0;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        return 1;
+    }
+}
