@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +28,7 @@ namespace detail {
 
 /// 93 s as "1:33", 3750 s as "1:02:30".
 inline std::string clock_time(double seconds) {
-    const auto whole = static_cast<long long>(std::clamp(seconds, 0.0, 3.5e6) + 0.5);
+    const auto whole = std::llround(std::clamp(seconds, 0.0, 3.5e6));
     std::array<char, 32> text{};
     if (whole >= 3600)
         std::snprintf(text.data(), text.size(), "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);

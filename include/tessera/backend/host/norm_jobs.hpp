@@ -22,7 +22,8 @@ public:
         const int f = b.how.value[in_] >= 0 ? b.how.value[in_] : b.how.gradient[out_];
         rows_ = detail::channel_rows(region(d, out_, b.call.ranges).extents(), f);
         const shape& x = d.operands[in_].extents;
-        count_ = static_cast<double>(x.volume() / x[1]);
+        const index_t values_per_channel = x.volume() / x[1];
+        count_ = static_cast<double>(values_per_channel);
     }
 
     void run(const run_state&) override {
