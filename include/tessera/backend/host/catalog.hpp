@@ -5,6 +5,7 @@
 #include "tessera/backend/host/onednn_jobs.hpp"
 #include "tessera/backend/host/plain_jobs.hpp"
 #include "tessera/backend/host/profile.hpp"
+#include "tessera/backend/host/reorder.hpp"
 #include "tessera/backend/host/vector_jobs.hpp"
 #include "tessera/execute/store.hpp"
 
@@ -82,31 +83,41 @@ inline std::string problem_name(const compute_call& c) {
     return name;
 }
 
-inline std::string format_name(int f) {
-    constexpr const char* names[] = {"plain", "nhwc", "n16", "c16"};
-    return f < 0 ? "-" : f < 4 ? names[f] : "w";
-}
-
-inline std::string candidate_name(const candidate& k, int operands) {
+inline std::string candidate_name(const candidate& k, const format_table& table, int operands) {
     std::string name = to_text(k.engine);
     for (int o = 0; o < operands; ++o) {
-        name += " " + format_name(k.value[o]) + "/" + format_name(k.gradient[o]);
+        name += " " + table.name(k.value[o]) + "/" + table.name(k.gradient[o]);
     }
     return name;
 }
 
-/// Seconds of one execution: the best of a few after a warm-up.
-inline double time_job(job& j) {
+/// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few turns each. What
+/// is far behind after two turns is not run again.
+inline std::vector<double> time_in_turns(const std::vector<std::unique_ptr<job>>& jobs) {
     using clock = std::chrono::steady_clock;
-    run_state run;
-    double best = 1e30;
-    double total = 0;
-    for (int i = 0; i < 12 && (i < 3 || total < 0.01); ++i) {
-        const auto begin = clock::now();
-        j.run(run);
-        const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
-        best = i > 0 && seconds < best ? seconds : best;
-        total += seconds;
+    constexpr int most_turns = 40;
+    constexpr int fewest_turns = 5;
+    constexpr double enough = 0.04; // seconds a job
+    const run_state run;
+    std::vector<double> best(jobs.size(), 1e30);
+    double least = 1e30;
+    double spent = 0;
+    for (int turn = 0; turn < most_turns && (turn < fewest_turns || spent < enough); ++turn) {
+        double longest = 0;
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            if (turn > 1 && best[i] > 1.5 * least) {
+                continue;
+            }
+            const auto begin = clock::now();
+            jobs[i]->run(run);
+            const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
+            if (turn > 0 || seconds < 0.1) { // the first run of a long one pays for memory that was never touched
+                best[i] = seconds < best[i] ? seconds : best[i];
+                least = seconds < least ? seconds : least;
+            }
+            longest = seconds > longest ? seconds : longest;
+        }
+        spent += longest;
     }
     return best;
 }
@@ -129,49 +140,100 @@ public:
         return lists_.back().second;
     }
 
-    /// Seconds that a call takes done one way.
-    double seconds(const compute_call& c, const candidate& k) {
-        const std::string name = detail::problem_name(c) + " | " + detail::candidate_name(k, c.d->operands.size());
-        if (const double* t = known_.find(name)) {
-            return *t;
+    /// Seconds that a call takes done each way.
+    std::vector<double> seconds(const compute_call& c, const std::vector<candidate>& ways) {
+        std::vector<std::string> names;
+        std::vector<candidate> unknown;
+        for (const candidate& k : ways) {
+            names.push_back(detail::problem_name(c) + " | " + detail::candidate_name(k, table_, c.d->operands.size()));
+            if (known_.find(names.back()) == nullptr) {
+                unknown.push_back(k);
+            }
         }
-        const double t = measure(c, k);
-        known_.add(name, t);
-        return t;
+        const std::vector<double> measured = measure(c, unknown);
+        std::vector<double> all;
+        std::size_t next = 0;
+        for (const std::string& name : names) {
+            if (known_.find(name) == nullptr) {
+                known_.add(name, measured[next++]);
+            }
+            all.push_back(*known_.find(name));
+        }
+        return all;
+    }
+
+    /// Seconds that a reorder takes.
+    double seconds(const detail::reorder_call& r) {
+        std::string name = "reorder " + table_.name(r.from) + " " + table_.name(r.to) + " ";
+        for (int d = 0; d < r.extents.rank; ++d) {
+            name += (d > 0 ? "x" : "") + std::to_string(r.extents[d]);
+        }
+        if (known_.find(name) == nullptr) {
+            const buffer from = filled(table_.bytes(r.from, r.extents, element::f32), element::f32);
+            const buffer to(table_.bytes(r.to, r.extents, element::f32));
+            const buffer scratch(detail::reorder_scratch(table_, r));
+            std::vector<std::unique_ptr<job>> one;
+            one.push_back(detail::make_reorder(table_, r, from.data(), to.data(), scratch.data(), stream_.get()));
+            known_.add(name, detail::time_in_turns(one)[0]);
+        }
+        return *known_.find(name);
     }
 
 private:
-    double measure(const compute_call& c, const candidate& k) {
-        bound_call b{c, k, nullptr, nullptr};
+    std::vector<double> measure(const compute_call& c, const std::vector<candidate>& ways) {
+        // One buffer an operand serves all ways, so that they meet the same state of the caches.
         std::vector<buffer> memory;
-        for (int o = 0; o < c.d->operands.size(); ++o) {
-            const operand& x = c.d->operands[o];
-            const box region_of = region(*c.d, o, c.ranges);
+        std::vector<bound_call> calls;
+        index_t scratch = 0;
+        index_t workspace = 0;
+        for (const candidate& k : ways) {
+            calls.push_back({c, k, nullptr, nullptr});
+            scratch = k.scratch > scratch ? k.scratch : scratch;
+            workspace = k.workspace > workspace ? k.workspace : workspace;
+        }
+        for (int o = 0; o < c.d->operands.size() && !ways.empty(); ++o) {
+            const element type = c.d->operands[o].type;
+            const box whole_region = region(*c.d, o, c.ranges);
             for (const bool gradient : {false, true}) {
-                const int f = gradient ? k.gradient[o] : k.value[o];
-                if (f >= 0) {
-                    memory.emplace_back(table_.bytes(f, region_of.extents(), x.type));
-                    (gradient ? b.call.gradient[o] : b.call.value[o]) = {memory.back().data(), region_of};
-                    fill(memory.back(), table_.bytes(f, region_of.extents(), x.type), x.type);
+                index_t bytes = 0;
+                for (const candidate& k : ways) {
+                    const int f = gradient ? k.gradient[o] : k.value[o];
+                    const index_t needed = f >= 0 ? table_.bytes(f, whole_region.extents(), type) : 0;
+                    bytes = needed > bytes ? needed : bytes;
+                }
+                if (bytes == 0) {
+                    continue;
+                }
+                memory.push_back(filled(bytes, type));
+                for (std::size_t i = 0; i < ways.size(); ++i) {
+                    if ((gradient ? ways[i].gradient[o] : ways[i].value[o]) >= 0) {
+                        (gradient ? calls[i].call.gradient[o] : calls[i].call.value[o]) = {memory.back().data(),
+                                                                                           whole_region};
+                    }
                 }
             }
         }
-        memory.emplace_back(k.scratch);
-        b.scratch = memory.back().data();
-        memory.emplace_back(k.workspace);
-        b.workspace = memory.back().data();
-        const std::unique_ptr<job> j = detail::make_job(b, table_, stream_.get());
-        return detail::time_job(*j);
+        memory.emplace_back(scratch);
+        memory.emplace_back(workspace);
+        std::vector<std::unique_ptr<job>> jobs;
+        for (bound_call& b : calls) {
+            b.scratch = memory[memory.size() - 2].data();
+            b.workspace = memory.back().data();
+            jobs.push_back(detail::make_job(b, table_, stream_.get()));
+        }
+        return detail::time_in_turns(jobs);
     }
 
     /// Small numbers: neither zeros nor anything that becomes denormal.
-    static void fill(const buffer& where, index_t bytes, element type) {
+    static buffer filled(index_t bytes, element type) {
+        buffer made(bytes);
         if (type == element::f32) {
-            auto* x = reinterpret_cast<float*>(where.data());
+            auto* x = reinterpret_cast<float*>(made.data());
             for (index_t i = 0; i < bytes / 4; ++i) {
                 x[i] = static_cast<float>((i * 37) % 101 - 50) * 0.01F;
             }
         }
+        return made;
     }
 
     format_table& table_;

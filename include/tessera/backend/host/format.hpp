@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <mutex>
+#include <string>
 
 namespace tessera::host {
 
@@ -71,6 +72,38 @@ public:
         }
         const dnnl_memory_desc_t md = desc(f, s);
         return static_cast<index_t>(dnnl_memory_desc_get_size(&md));
+    }
+
+    /// A name that is the same in every process: of an opaque format, a hash of how it lays out memory.
+    std::string name(int f) const {
+        constexpr const char* names[] = {"plain", "nhwc", "n16", "c16"};
+        if (f < format::opaque) {
+            return f < 0 ? "-" : names[f];
+        }
+        const dnnl_memory_desc_t md = desc(f, {});
+        std::uint64_t hash = 14695981039346656037ULL;
+        const auto mix = [&](std::int64_t x) { hash = (hash ^ static_cast<std::uint64_t>(x)) * 1099511628211ULL; };
+        mix(md.format_kind);
+        for (int d = 0; d < md.ndims; ++d) {
+            mix(md.padded_dims[d]);
+        }
+        if (md.format_kind == dnnl_blocked) {
+            const dnnl_blocking_desc_t& b = md.format_desc.blocking;
+            for (int d = 0; d < md.ndims; ++d) {
+                mix(b.strides[d]);
+            }
+            for (int i = 0; i < b.inner_nblks; ++i) {
+                mix(b.inner_blks[i]);
+                mix(b.inner_idxs[i]);
+            }
+        } else if (md.format_kind == dnnl_format_kind_wino) {
+            const dnnl_wino_desc_t& w = md.format_desc.wino_desc;
+            for (const int x : {static_cast<int>(w.wino_format), w.r, w.alpha, w.ic, w.oc, w.ic_block, w.oc_block,
+                                w.ic2_block, w.oc2_block}) {
+                mix(x);
+            }
+        }
+        return "w" + std::to_string(hash);
     }
 
 private:

@@ -57,7 +57,7 @@ public:
 private:
     static std::string header() {
         const dnnl_version_t* v = dnnl_version();
-        std::string text = "tessera-profile 1 onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) +
+        std::string text = "tessera-profile 2 onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) +
                            "." + std::to_string(v->patch) + " isa " +
                            std::to_string(static_cast<int>(dnnl_get_effective_cpu_isa())) + " threads 1 cpu ";
         for (const std::string& line : lines_of("/proc/cpuinfo")) {
