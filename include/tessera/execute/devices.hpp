@@ -3,7 +3,9 @@
 #pragma once
 
 #include "tessera/execute/workers.hpp"
+#include "tessera/layout/strategy.hpp"
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -40,6 +42,14 @@ public:
 
 private:
     std::shared_ptr<workers> threads_;
+};
+
+/// A strategy that knows for how many devices and samples it was made: strategy_of<...>, or what a search found.
+template <class S>
+concept PlannedStrategy = requires(const S& s) {
+    { s.view() } -> std::convertible_to<strategy_view>;
+    { s.devices } -> std::convertible_to<int>;
+    { s.batch } -> std::convertible_to<index_t>;
 };
 
 /// The backend that a trainer of a network uses unless told otherwise. An umbrella header such as host.hpp defines it.

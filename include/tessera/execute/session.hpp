@@ -28,7 +28,20 @@ struct session_options {
     std::uint64_t seed = 1;
     bool keep_gradients = false;
     index_t device_memory = 0; ///< bytes of each device; 0: no limit
+    bool measure =
+        false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
+    std::string profile; ///< file that keeps what was measured for the next time; empty: nothing is kept
 };
+
+/// A backend for these options; one that has nothing to choose ignores them.
+template <class B>
+B make_backend(const optimizer& update, const session_options& options) {
+    if constexpr (requires { B(update, options); }) {
+        return B(update, options);
+    } else {
+        return B(update);
+    }
+}
 
 struct evaluation {
     double loss = 0;     ///< as in training: the weighted sum of the losses' means

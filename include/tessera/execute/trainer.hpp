@@ -14,14 +14,6 @@
 
 namespace tessera {
 
-/// A strategy that knows for how many devices and samples it was made: strategy_of<...>, or what a search found.
-template <class S>
-concept PlannedStrategy = requires(const S& s) {
-    { s.view() } -> std::convertible_to<strategy_view>;
-    { s.devices } -> std::convertible_to<int>;
-    { s.batch } -> std::convertible_to<index_t>;
-};
-
 using trainer_options = session_options;
 
 /// What an evaluation over any number of batches found.
@@ -198,9 +190,9 @@ public:
 private:
     trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
             const trainer_options& options, int planned)
-        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices), backend_(update),
-          session_(described_.view(), s, same(planned, devices.count()), update, options, backend_,
-                   devices_.threads()) {
+        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices),
+          backend_(make_backend<B>(update, options)), session_(described_.view(), s, same(planned, devices.count()),
+                                                               update, options, backend_, devices_.threads()) {
         checked(static_cast<double>(update.learning_rate));
     }
 

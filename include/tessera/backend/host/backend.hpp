@@ -4,6 +4,7 @@
 
 #include "tessera/backend/host/bind.hpp"
 #include "tessera/backend/host/update_jobs.hpp"
+#include "tessera/execute/session.hpp"
 
 extern "C" void omp_set_num_threads(int);
 
@@ -22,6 +23,9 @@ class basic_backend {
 public:
     explicit basic_backend(const optimizer& update = {}, const backend_options& options = {})
         : optimizer_(update), options_(options), profile_(options.profile_path), catalog_(formats_, profile_) {}
+    basic_backend(const optimizer& update, const session_options& options)
+        : basic_backend(update,
+                        backend_options{options.measure ? tuning::measure : tuning::estimate, 0, options.profile}) {}
 
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.
     void bind(Plan& p, const graph_view& g, const parameter_store* store) {
