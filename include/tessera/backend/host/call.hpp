@@ -5,6 +5,7 @@
 #include "tessera/backend/host/format.hpp"
 #include "tessera/task/compute.hpp"
 
+#include <memory>
 #include <span>
 
 namespace tessera::host {
