@@ -10,7 +10,7 @@ namespace {
 
 namespace ts = tessera;
 
-using found = ts::search::static_optcnn<networks::lenet5, 16, ts::machines::host_threads<2>>;
+using found = ts::search::static_optcnn<test_networks::lenet5::network, 16, ts::machines::host_threads<2>>;
 
 const ts::tried_strategy& row(const ts::refined_strategy& r, const std::string& name) {
     for (const ts::tried_strategy& t : r.tried) {
@@ -26,7 +26,7 @@ const ts::tried_strategy& row(const ts::refined_strategy& r, const std::string& 
 TEST_CASE("refine gives the strategy that measured fastest, never a slower one than data parallel or one device") {
     const ts::host::devices devices(2);
     const auto best =
-        ts::refine<networks::lenet5>(found{}, devices, ts::sgd{}, {}, {.turns = 3, .turn_seconds = 0.002});
+        ts::refine<test_networks::lenet5::network>(found{}, devices, ts::sgd{}, {}, {.turns = 3, .turn_seconds = 0.002});
     REQUIRE(best.tried.size() >= 4);
     for (std::size_t i = 1; i < best.tried.size(); ++i) {
         CHECK(best.tried[i].refused == "");
@@ -41,14 +41,14 @@ TEST_CASE("refine gives the strategy that measured fastest, never a slower one t
     CHECK(to_text(best).find("ms a step") != std::string::npos);
 
     // What it gives can be trained, and is what it says.
-    ts::trainer<networks::lenet5> trainer(devices, best, ts::sgd{});
+    ts::trainer<test_networks::lenet5::network> trainer(devices, best, ts::sgd{});
     CHECK(trainer.batch() == 16);
     CHECK(trainer.training_plan().moved_bytes == best.tried[0].moved_bytes);
 }
 
 TEST_CASE("what does not fit in memory is refused with the reason and the rest still runs") {
     const ts::host::devices devices(2);
-    const auto all = ts::refine<networks::mlp>(ts::strategy_of<networks::mlp, 2, 8>{}, devices, ts::sgd{}, {},
+    const auto all = ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices, ts::sgd{}, {},
                                                {.turns = 1, .turn_seconds = 0.0});
     ts::index_t least = all.tried[0].memory_bytes;
     ts::index_t most = least;
@@ -59,17 +59,17 @@ TEST_CASE("what does not fit in memory is refused with the reason and the rest s
     REQUIRE(least < most);
     ts::session_options tight;
     tight.device_memory = least;
-    const auto some = ts::refine<networks::mlp>(ts::strategy_of<networks::mlp, 2, 8>{}, devices, ts::sgd{}, tight,
+    const auto some = ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices, ts::sgd{}, tight,
                                                 {.turns = 1, .turn_seconds = 0.0});
     CHECK(some.tried.front().refused == "");
     CHECK(some.tried.front().memory_bytes == least);
     CHECK(some.tried.back().refused.find("bytes") != std::string::npos);
     tight.device_memory = 1000;
-    CHECK_THROWS_WITH_AS(ts::refine<networks::mlp>(ts::strategy_of<networks::mlp, 2, 8>{}, devices, ts::sgd{}, tight),
+    CHECK_THROWS_WITH_AS(ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices, ts::sgd{}, tight),
                          doctest::Contains("no strategy can run"), ts::error);
 }
 
 TEST_CASE("refine wants the devices that the strategy was made for") {
-    CHECK_THROWS_WITH_AS(ts::refine<networks::lenet5>(found{}, ts::host::devices(3)),
+    CHECK_THROWS_WITH_AS(ts::refine<test_networks::lenet5::network>(found{}, ts::host::devices(3)),
                          doctest::Contains("made for 2 devices and there are 3"), ts::error);
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
 #include <string>
 
 namespace tessera {
@@ -126,11 +125,10 @@ public:
                 return; // under another name
             }
         }
-        entries_.push_back({{name}, how, nullptr, {}});
+        entries_.push_back({{name}, how, {}, {}});
         entry& e = entries_.back();
         try {
-            e.runs = std::make_unique<session<B>>(g_, how, devices_.count(), update_, training_, backend_,
-                                                  devices_.threads());
+            e.runs.reset(new session<B>(g_, how, devices_.count(), update_, training_, backend_, devices_.threads()));
             e.runs->set_learning_rate(0); // the numbers stay as they are, the work is the same
             const plan& p = e.runs->training_plan();
             e.result.moved_bytes = p.moved_bytes;
@@ -148,7 +146,7 @@ public:
         for (int turn = -1; turn < how.turns; ++turn) { // the first turn only warms up
             for (entry& e : entries_) {
                 double spent = 0;
-                while (e.runs != nullptr && (spent == 0 || (turn >= 0 && spent < how.turn_seconds))) {
+                while (e.runs && (spent == 0 || (turn >= 0 && spent < how.turn_seconds))) {
                     const auto begin = std::chrono::steady_clock::now();
                     e.runs->step(data_.inputs);
                     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -184,7 +182,7 @@ private:
     struct entry {
         tried_strategy result;
         strategy how;
-        std::unique_ptr<session<B>> runs;
+        owned<session<B>> runs;
         std::vector<double> steps;
     };
 

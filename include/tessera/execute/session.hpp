@@ -186,12 +186,11 @@ private:
         return p;
     }
 
-    std::unique_ptr<run_of> make_run(index_t batch, run_kind kind, plan p) {
+    owned<run_of> make_run(index_t batch, run_kind kind, plan p) {
         graph described = with_batch(graph_.view(), batch);
         const graph_view view = described.view();
-        return std::unique_ptr<run_of>(
-            new run_of{batch, kind, static_cast<graph&&>(described),
-                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_)});
+        return owned<run_of>(new run_of{batch, kind, static_cast<graph&&>(described),
+                                        executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_)});
     }
 
     run_of& find_run(std::span<const input_data> inputs, run_kind kind) {
@@ -353,7 +352,7 @@ private:
     mutable std::vector<float> loss_rows_; ///< with the two below: kept so that a step allocates nothing
     mutable std::vector<float> piece_;
     mutable std::vector<std::pair<int, box>> seen_;
-    std::vector<std::unique_ptr<run_of>> runs_;
+    std::vector<owned<run_of>> runs_;
 };
 
 } // namespace tessera

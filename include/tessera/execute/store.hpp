@@ -4,11 +4,11 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/owned.hpp"
 #include "tessera/plan/memory.hpp"
 
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 
 namespace tessera {
@@ -20,7 +20,7 @@ public:
     explicit buffer(index_t bytes) {
         const auto size = static_cast<std::size_t>(detail::align(bytes > 0 ? bytes : 1));
         data_.reset(static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(arena_alignment), size)));
-        if (data_ == nullptr) {
+        if (!data_) {
             throw error("tessera: no memory for an arena of " + std::to_string(bytes) +
                         " bytes; use smaller batches or more devices");
         }
@@ -30,9 +30,9 @@ public:
 
 private:
     struct release {
-        void operator()(std::byte* p) const { std::free(p); }
+        static void destroy(std::byte* p) { std::free(p); }
     };
-    std::unique_ptr<std::byte[], release> data_;
+    owned<std::byte, release> data_;
 };
 
 /// Parameters and optimizer state on every device.

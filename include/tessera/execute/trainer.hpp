@@ -7,8 +7,6 @@
 #include "tessera/execute/learning_rate.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 
-#include <functional>
-#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -107,13 +105,13 @@ public:
 
     /// The rate of all steps to come.
     void set_learning_rate(double rate) {
-        schedule_ = nullptr;
+        schedule_ = {};
         session_.set_learning_rate(checked(rate));
     }
     /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, or any callable from std::uint64_t to double.
     template <std::invocable<std::uint64_t> Schedule>
     void set_learning_rate(Schedule schedule) {
-        schedule_ = std::move(schedule);
+        schedule_ = rate_schedule(std::move(schedule));
     }
 
     // ---- evaluation --------------------------------------------------------------------------------------------------
@@ -249,7 +247,7 @@ private:
     local_devices devices_;
     B backend_;
     session<B> session_;
-    std::function<double(std::uint64_t)> schedule_;
+    rate_schedule schedule_;
 };
 
 } // namespace tessera

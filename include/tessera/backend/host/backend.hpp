@@ -44,25 +44,25 @@ public:
 
     runnable prepare(const Plan& p, int index, const graph_view& g, const addresses& where) {
         const task& t = p.tasks[static_cast<std::size_t>(index)];
-        std::unique_ptr<job> made;
+        owned<job> made;
         switch (t.kind) {
         case task_kind::compute:
             made = make_compute(p, t, g, where);
             break;
         case task_kind::copy:
-            made = std::make_unique<detail::copy_job<Plan>>(p, t, where);
+            made = owned<job>(new detail::copy_job<Plan>(p, t, where));
             break;
         case task_kind::reorder:
             made = make_reorder(p, t, where);
             break;
         case task_kind::reduce:
         case task_kind::update:
-            made = std::make_unique<detail::update_job<Plan>>(p, t, where, optimizer_);
+            made = owned<job>(new detail::update_job<Plan>(p, t, where, optimizer_));
             break;
         }
         job* const raw = made.get();
         const std::lock_guard<std::mutex> lock(mutex_);
-        jobs_.push_back(static_cast<std::unique_ptr<job>&&>(made));
+        jobs_.push_back(static_cast<owned<job>&&>(made));
         return {[](void* context, const run_state& run) { static_cast<job*>(context)->run(run); }, raw};
     }
 
@@ -74,7 +74,7 @@ public:
     const format_table& formats() const { return formats_; }
 
 private:
-    std::unique_ptr<job> make_compute(const Plan& p, const task& t, const graph_view& g, const addresses& where) {
+    owned<job> make_compute(const Plan& p, const task& t, const graph_view& g, const addresses& where) {
         const description& d = describe(g, t.op);
         bound_call b;
         b.call = call_of(p, t, g, d);
@@ -92,12 +92,12 @@ private:
         b.scratch = t.scratch >= 0 ? where[t.scratch] : nullptr;
         b.workspace = t.workspace >= 0 ? where[t.workspace] : nullptr;
         if (t.what == pass::update) {
-            return std::make_unique<detail::running_job>(b, g);
+            return owned<job>(new detail::running_job(b, g));
         }
         return detail::make_job(b, formats_, stream());
     }
 
-    std::unique_ptr<job> make_reorder(const Plan& p, const task& t, const addresses& where) {
+    owned<job> make_reorder(const Plan& p, const task& t, const addresses& where) {
         const tile& a = p.tiles[static_cast<std::size_t>(t.reads[0])];
         const tile& b = p.tiles[static_cast<std::size_t>(t.writes[0])];
         return detail::make_reorder(formats_, {a.format, b.format, a.region.extents()}, where[t.reads[0]],
@@ -146,7 +146,7 @@ private:
     std::mutex mutex_;
     std::vector<unique_stream> streams_;
     std::deque<description> descriptions_;
-    std::vector<std::unique_ptr<job>> jobs_;
+    std::vector<owned<job>> jobs_;
 };
 
 using backend = basic_backend<plan>;

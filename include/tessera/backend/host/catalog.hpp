@@ -38,14 +38,14 @@ inline std::vector<candidate> candidates_of(const compute_call& c, format_table&
     return all;
 }
 
-inline std::unique_ptr<job> make_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) {
+inline owned<job> make_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) {
     switch (b.how.engine) {
     case engine_kind::onednn:
     case engine_kind::winograd:
         if (b.call.attributes.kind == op_kind::conv2d || b.call.attributes.kind == op_kind::linear) {
-            return std::make_unique<product_job>(b, table, stream);
+            return owned<job>(new product_job(b, table, stream));
         }
-        return std::make_unique<pool_job>(b, table, stream);
+        return owned<job>(new pool_job(b, table, stream));
     case engine_kind::vectors:
         return make_vector_job(b, table);
     case engine_kind::generic:
@@ -93,7 +93,7 @@ inline std::string candidate_name(const candidate& k, const format_table& table,
 
 /// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few turns each. What
 /// is far behind after two turns is not run again.
-inline std::vector<double> time_in_turns(const std::vector<std::unique_ptr<job>>& jobs) {
+inline std::vector<double> time_in_turns(const std::vector<owned<job>>& jobs) {
     using clock = std::chrono::steady_clock;
     constexpr int most_turns = 40;
     constexpr int fewest_turns = 5;
@@ -172,7 +172,7 @@ public:
             const buffer from = filled(table_.bytes(r.from, r.extents, element::f32), element::f32);
             const buffer to(table_.bytes(r.to, r.extents, element::f32));
             const buffer scratch(detail::reorder_scratch(table_, r));
-            std::vector<std::unique_ptr<job>> one;
+            std::vector<owned<job>> one;
             one.push_back(detail::make_reorder(table_, r, from.data(), to.data(), scratch.data(), stream_.get()));
             known_.add(name, detail::time_in_turns(one)[0]);
         }
@@ -215,7 +215,7 @@ private:
         }
         memory.emplace_back(scratch);
         memory.emplace_back(workspace);
-        std::vector<std::unique_ptr<job>> jobs;
+        std::vector<owned<job>> jobs;
         for (bound_call& b : calls) {
             b.scratch = memory[memory.size() - 2].data();
             b.workspace = memory.back().data();

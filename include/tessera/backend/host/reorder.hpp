@@ -55,10 +55,10 @@ public:
         const dnnl_memory_desc_t plain = desc_as(table, format::plain, other, s);
         const dnnl_memory_desc_t special = table.desc(other, s);
         if (into_blocks_) {
-            rest_ = std::make_unique<reorder_job>(special, plain, from, scratch, nullptr, stream);
+            rest_ = owned<reorder_job>(new reorder_job(special, plain, from, scratch, nullptr, stream));
             from_ = scratch;
         } else {
-            rest_ = std::make_unique<reorder_job>(plain, special, scratch, to, nullptr, stream);
+            rest_ = owned<reorder_job>(new reorder_job(plain, special, scratch, to, nullptr, stream));
             to_ = scratch;
         }
     }
@@ -84,16 +84,16 @@ private:
     std::byte* to_;
     std::ptrdiff_t samples_ = 0;
     std::ptrdiff_t length_ = 0;
-    std::unique_ptr<reorder_job> rest_;
+    owned<reorder_job> rest_;
 };
 
-inline std::unique_ptr<job> make_reorder(const format_table& table, const reorder_call& r, std::byte* from,
-                                         std::byte* to, std::byte* scratch, dnnl_stream_t stream) {
+inline owned<job> make_reorder(const format_table& table, const reorder_call& r, std::byte* from, std::byte* to,
+                               std::byte* scratch, dnnl_stream_t stream) {
     if (in_sample_blocks(r)) {
-        return std::make_unique<block_reorder_job>(r, from, to, scratch, table, stream);
+        return owned<job>(new block_reorder_job(r, from, to, scratch, table, stream));
     }
-    return std::make_unique<reorder_job>(desc_as(table, r.from, r.to, r.extents),
-                                         desc_as(table, r.to, r.from, r.extents), from, to, scratch, stream);
+    return owned<job>(new reorder_job(desc_as(table, r.from, r.to, r.extents), desc_as(table, r.to, r.from, r.extents),
+                                      from, to, scratch, stream));
 }
 
 } // namespace tessera::host::detail
