@@ -2,12 +2,12 @@
 // Law 7: what a model of costs found is measured on the real devices against what everybody knows, and the fastest stays.
 #pragma once
 
+#include "tessera/base/clock.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/search/optcnn.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <string>
 
@@ -20,12 +20,12 @@ struct refine_options {
 
 /// What became of one strategy.
 struct tried_strategy {
-    std::string name;
+    std::string name{};
     int devices = 1;          ///< that it uses
     double milliseconds = -1; ///< median of its steps; -1 where it was refused
     index_t moved_bytes = 0;  ///< between devices in a step
     index_t memory_bytes = 0; ///< of the device that needs the most
-    std::string refused;      ///< why it could not run
+    std::string refused{};    ///< why it could not run
 };
 
 /// The strategy that measured fastest, for as many devices as there were (it may use fewer), with what else was tried, fastest first.
@@ -46,7 +46,8 @@ private:
 };
 
 /// One line a strategy: its name, devices, step time, bytes that move, memory.
-inline std::string to_text(const refined_strategy& r) {
+template <class Refined>
+requires std::same_as<Refined, refined_strategy> std::string to_text(const Refined& r) {
     std::string text;
     for (const tried_strategy& t : r.tried) {
         char numbers[160];
@@ -63,12 +64,15 @@ inline std::string to_text(const refined_strategy& r) {
     return text;
 }
 
+// Templates here are so only that what they use is compiled where a choice is made, not wherever the header is included.
+
 namespace detail {
 
 /// A batch of pseudo-random inputs and labels.
+template <class Graph>
 class synthetic_batch {
 public:
-    explicit synthetic_batch(const graph_view& g) {
+    explicit synthetic_batch(const Graph& g) {
         numbers_.resize(static_cast<std::size_t>(g.tensor_count));
         labels_.resize(static_cast<std::size_t>(g.tensor_count));
         for (int t = 0; t < g.tensor_count; ++t) {
@@ -96,7 +100,7 @@ public:
     std::vector<input_data> inputs;
 
 private:
-    static index_t classes_of(const graph_view& g, int labels) {
+    static index_t classes_of(const Graph& g, int labels) {
         for (int op = 0; op < g.op_count; ++op) {
             if (g.is_loss(op) && g.ops[op].inputs[1] == labels) {
                 return g.tensors[g.ops[op].inputs[0]].extents[1];
@@ -109,7 +113,6 @@ private:
     std::vector<std::vector<std::int32_t>> labels_;
 };
 
-// A template only so that what it uses is compiled where a choice is made, not wherever the header is included.
 template <class B>
 class strategy_race {
 public:
@@ -125,7 +128,7 @@ public:
                 return; // under another name
             }
         }
-        entries_.push_back({{name}, how, {}, {}});
+        entries_.push_back({{.name = name}, how, {}, {}});
         entry& e = entries_.back();
         try {
             e.runs.reset(new session<B>(g_, how, devices_.count(), update_, training_, backend_, devices_.threads()));
@@ -147,12 +150,12 @@ public:
             for (entry& e : entries_) {
                 double spent = 0;
                 while (e.runs && (spent == 0 || (turn >= 0 && spent < how.turn_seconds))) {
-                    const auto begin = std::chrono::steady_clock::now();
+                    const double begin = seconds_now();
                     e.runs->step(data_.inputs);
-                    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-                    spent += took.count();
+                    const double took = seconds_now() - begin;
+                    spent += took;
                     if (turn >= 0) {
-                        e.steps.push_back(took.count() * 1e3);
+                        e.steps.push_back(took * 1e3);
                     }
                 }
             }
@@ -191,7 +194,7 @@ private:
     optimizer update_;
     session_options training_;
     B backend_;
-    synthetic_batch data_;
+    synthetic_batch<graph_view> data_;
     std::vector<entry> entries_;
 };
 

@@ -45,7 +45,8 @@ public:
 
     parameter_store() = default;
     /// Takes the persistent tiles of a plan, with their formats, as they are.
-    explicit parameter_store(const plan& p) {
+    template <class Plan>
+    explicit parameter_store(const Plan& p) {
         for (index_t bytes : p.persistent_bytes) {
             arenas_.emplace_back(bytes);
         }
@@ -81,7 +82,8 @@ private:
 class addresses {
 public:
     addresses() = default;
-    addresses(const plan& p, const parameter_store& store) {
+    template <class Plan>
+    addresses(const Plan& p, const parameter_store& store) {
         for (index_t bytes : p.arena_bytes) {
             arenas_.emplace_back(bytes);
         }

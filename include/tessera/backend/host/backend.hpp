@@ -61,7 +61,7 @@ public:
             break;
         }
         job* const raw = made.get();
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         jobs_.push_back(static_cast<owned<job>&&>(made));
         return {[](void* context, const run_state& run) { static_cast<job*>(context)->run(run); }, raw};
     }
@@ -127,13 +127,13 @@ private:
 
     const description& describe(const graph_view& g, int op) {
         description d = g.describe(op);
-        const std::lock_guard<std::mutex> lock(mutex_);
-        descriptions_.push_back(d);
-        return descriptions_.back();
+        const locked lock(mutex_);
+        descriptions_.emplace_back(new description(static_cast<description&&>(d)));
+        return *descriptions_.back();
     }
 
     dnnl_stream_t stream() {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         streams_.push_back(make_stream());
         return streams_.back().get();
     }
@@ -143,9 +143,9 @@ private:
     format_table formats_;
     profile profile_;
     catalog catalog_;
-    std::mutex mutex_;
+    mutex mutex_;
     std::vector<unique_stream> streams_;
-    std::deque<description> descriptions_;
+    std::vector<owned<description>> descriptions_; ///< jobs point to them
     std::vector<owned<job>> jobs_;
 };
 

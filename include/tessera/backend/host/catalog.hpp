@@ -7,9 +7,8 @@
 #include "tessera/backend/host/profile.hpp"
 #include "tessera/backend/host/reorder.hpp"
 #include "tessera/backend/host/vector_jobs.hpp"
+#include "tessera/base/clock.hpp"
 #include "tessera/execute/store.hpp"
-
-#include <chrono>
 
 namespace tessera::host {
 
@@ -23,7 +22,8 @@ enum class tuning : std::uint8_t {
 namespace detail {
 
 /// All ways to compute a call; at least one.
-inline std::vector<candidate> candidates_of(const compute_call& c, format_table& table) {
+template <class Call>
+std::vector<candidate> candidates_of(const Call& c, format_table& table) {
     std::vector<candidate> all;
     const op_kind kind = c.attributes.kind;
     if (kind == op_kind::conv2d || kind == op_kind::linear) {
@@ -38,14 +38,15 @@ inline std::vector<candidate> candidates_of(const compute_call& c, format_table&
     return all;
 }
 
-inline owned<job> make_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) {
+template <class Call>
+owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stream) {
     switch (b.how.engine) {
     case engine_kind::onednn:
     case engine_kind::winograd:
         if (b.call.attributes.kind == op_kind::conv2d || b.call.attributes.kind == op_kind::linear) {
-            return owned<job>(new product_job(b, table, stream));
+            return owned<job>(new product_job<Call>(b, table, stream));
         }
-        return owned<job>(new pool_job(b, table, stream));
+        return owned<job>(new pool_job<Call>(b, table, stream));
     case engine_kind::vectors:
         return make_vector_job(b, table);
     case engine_kind::generic:
@@ -55,7 +56,8 @@ inline owned<job> make_job(const bound_call& b, const format_table& table, dnnl_
 }
 
 /// A name for a call's local problem, equal for equal problems.
-inline std::string problem_name(const compute_call& c) {
+template <class Call>
+std::string problem_name(const Call& c) {
     std::string name = to_text(c.attributes.kind);
     name += std::string(" ") + to_text(is_forward(c.what) ? pass::forward : c.what) + " n" +
             std::to_string(c.first_nest) + "-" + std::to_string(c.last_nest) + " e" + std::to_string(c.emits) +
@@ -83,7 +85,8 @@ inline std::string problem_name(const compute_call& c) {
     return name;
 }
 
-inline std::string candidate_name(const candidate& k, const format_table& table, int operands) {
+template <class Candidate>
+std::string candidate_name(const Candidate& k, const format_table& table, int operands) {
     std::string name = to_text(k.engine);
     for (int o = 0; o < operands; ++o) {
         name += " " + table.name(k.value[o]) + "/" + table.name(k.gradient[o]);
@@ -93,8 +96,8 @@ inline std::string candidate_name(const candidate& k, const format_table& table,
 
 /// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few turns each. What
 /// is far behind after two turns is not run again.
-inline std::vector<double> time_in_turns(const std::vector<owned<job>>& jobs) {
-    using clock = std::chrono::steady_clock;
+template <class Jobs>
+std::vector<double> time_in_turns(const Jobs& jobs) {
     constexpr int most_turns = 40;
     constexpr int fewest_turns = 5;
     constexpr double enough = 0.04; // seconds a job
@@ -108,9 +111,9 @@ inline std::vector<double> time_in_turns(const std::vector<owned<job>>& jobs) {
             if (turn > 1 && best[i] > 1.5 * least) {
                 continue;
             }
-            const auto begin = clock::now();
+            const double begin = seconds_now();
             jobs[i]->run(run);
-            const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
+            const double seconds = seconds_now() - begin;
             if (turn > 0 || seconds < 0.1) { // the first run of a long one pays for memory that was never touched
                 best[i] = seconds < best[i] ? seconds : best[i];
                 least = seconds < least ? seconds : least;
@@ -124,24 +127,25 @@ inline std::vector<double> time_in_turns(const std::vector<owned<job>>& jobs) {
 
 } // namespace detail
 
-/// Measures candidates and remembers what it measured.
-class catalog {
+/// Measures candidates and remembers what it measured. (Templates here only so that they are compiled where a plan is made.)
+template <class Call>
+class basic_catalog {
 public:
-    catalog(format_table& table, profile& known) : table_(table), known_(known), stream_(make_stream()) {}
+    basic_catalog(format_table& table, profile& known) : table_(table), known_(known), stream_(make_stream()) {}
 
-    const std::vector<candidate>& candidates(const compute_call& c) {
+    const std::vector<candidate>& candidates(const Call& c) {
         const std::string name = detail::problem_name(c) + (c.what == pass::evaluate ? " evaluate" : "");
-        for (const auto& [key, list] : lists_) {
-            if (key == name) {
-                return list;
+        for (const owned<list>& known : lists_) {
+            if (known->problem == name) {
+                return known->ways;
             }
         }
-        lists_.push_back({name, detail::candidates_of(c, table_)});
-        return lists_.back().second;
+        lists_.emplace_back(new list{name, detail::candidates_of(c, table_)});
+        return lists_.back()->ways;
     }
 
     /// Seconds that a call takes done each way.
-    std::vector<double> seconds(const compute_call& c, const std::vector<candidate>& ways) {
+    std::vector<double> seconds(const Call& c, const std::vector<candidate>& ways) {
         std::vector<std::string> names;
         std::vector<candidate> unknown;
         for (const candidate& k : ways) {
@@ -180,7 +184,7 @@ public:
     }
 
 private:
-    std::vector<double> measure(const compute_call& c, const std::vector<candidate>& ways) {
+    std::vector<double> measure(const Call& c, const std::vector<candidate>& ways) {
         // One buffer an operand serves all ways, so that they meet the same state of the caches.
         std::vector<buffer> memory;
         std::vector<bound_call> calls;
@@ -207,8 +211,8 @@ private:
                 memory.push_back(filled(bytes, type));
                 for (std::size_t i = 0; i < ways.size(); ++i) {
                     if ((gradient ? ways[i].gradient[o] : ways[i].value[o]) >= 0) {
-                        (gradient ? calls[i].call.gradient[o] : calls[i].call.value[o]) = {memory.back().data(),
-                                                                                           whole_region};
+                        (gradient ? calls[i].call.gradient[o] : calls[i].call.value[o]) =
+                            tile_view{memory.back().data(), whole_region};
                     }
                 }
             }
@@ -239,7 +243,13 @@ private:
     format_table& table_;
     profile& known_;
     unique_stream stream_;
-    std::deque<std::pair<std::string, std::vector<candidate>>> lists_;
+    struct list {
+        std::string problem;
+        std::vector<candidate> ways;
+    };
+    std::vector<owned<list>> lists_; ///< whose addresses stay
 };
+
+using catalog = basic_catalog<compute_call>;
 
 } // namespace tessera::host

@@ -3,10 +3,9 @@
 #pragma once
 
 #include "tessera/backend/host/onednn.hpp"
+#include "tessera/base/mutex.hpp"
 #include "tessera/plan/plan.hpp"
 
-#include <deque>
-#include <mutex>
 #include <string>
 
 namespace tessera::host {
@@ -27,7 +26,7 @@ class format_table {
 public:
     /// The number of a oneDNN memory format, an equal one getting an equal number. Plain ones are recognized.
     int number(const dnnl_memory_desc_t& md) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         const dnnl_memory_desc_t ordinary = plain_desc(shape_of(md));
         if (dnnl_memory_desc_equal(&md, &ordinary) != 0) {
             return format::plain;
@@ -54,7 +53,7 @@ public:
         default:
             break;
         }
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         return known_.at(static_cast<std::size_t>(f - format::opaque));
     }
 
@@ -119,8 +118,8 @@ private:
         return memory_desc(s.rank == 0 ? make_shape(1) : s, tags[s.rank]);
     }
 
-    mutable std::mutex mutex_;
-    std::deque<dnnl_memory_desc_t> known_;
+    mutable mutex mutex_;
+    std::vector<dnnl_memory_desc_t> known_;
 };
 
 } // namespace tessera::host

@@ -114,7 +114,8 @@ struct primitive_job {
         check(dnnl_primitive_create(&p, pd.get()), "dnnl_primitive_create");
         primitive.reset(p);
     }
-    void bind(int argument, const dnnl_memory_desc_t& md, void* data) {
+    template <class Data>
+    void bind(int argument, const dnnl_memory_desc_t& md, Data* data) {
         dnnl_memory_t m = nullptr;
         check(dnnl_memory_create(&m, &md, engine(), data), "dnnl_memory_create");
         memories.emplace_back(m);

@@ -5,7 +5,9 @@
 #include "tessera/backend/host/call.hpp"
 #include "tessera/backend/host/kernels/optimizer.hpp"
 #include "tessera/backend/host/kernels/reduce.hpp"
+#include "tessera/backend/reference/kernels.hpp"
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/store.hpp"
 #include "tessera/op/optimizer.hpp"
 
 #include <cmath>
