@@ -30,7 +30,7 @@ struct session_options {
     index_t device_memory = 0; ///< bytes of each device; 0: no limit
     bool measure =
         false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
-    std::string profile; ///< file that keeps what was measured for the next time; empty: nothing is kept
+    std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
 };
 
 /// A backend for these options; one that has nothing to choose ignores them.
