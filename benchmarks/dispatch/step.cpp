@@ -134,6 +134,25 @@ std::set<std::string> choices(const ts::plan& p, const ts::graph_view& g) {
     return all;
 }
 
+void print_differences(const std::set<std::string>& on_one, const std::set<std::string>& on_two) {
+    for (const std::string& c : on_one) {
+        if (on_two.count(c) == 0) {
+            std::printf("  only on one device:  %s\n", c.c_str());
+        }
+    }
+    for (const std::string& c : on_two) {
+        if (on_one.count(c) == 0) {
+            std::printf("  only on two devices: %s\n", c.c_str());
+        }
+    }
+}
+
+struct two_devices {
+    const char* name;
+    session runs;
+    std::vector<double> ms;
+};
+
 void compare_devices(int pairs, ts::host::backend& backend, const ts::optimizer& how) {
     constexpr ts::index_t batch = 32;
     const ts::graph network = ts::describe<networks::alexnet_without_dropout>(batch);
@@ -141,33 +160,29 @@ void compare_devices(int pairs, ts::host::backend& backend, const ts::optimizer&
     ts::workers threads(2);
     ts::workers single(1);
     session one(g, ts::search::single_device(g), 1, how, {}, backend, single);
-    session two(g, ts::search::data_parallel(g, 2), 2, how, {}, backend, threads);
+    two_devices both[] = {
+        {"data parallel", session(g, ts::search::data_parallel(g, 2), 2, how, {}, backend, threads), {}},
+        {"one weird trick", session(g, ts::search::one_weird_trick(g, 2), 2, how, {}, backend, threads), {}}};
     const test_support::batch_data data(g, 5);
     std::vector<double> on_one;
-    std::vector<double> on_two;
     for (int i = 0; i < pairs + 1; ++i) {
         const double a = milliseconds([&] { one.step(data.inputs); });
-        const double b = milliseconds([&] { two.step(data.inputs); });
+        for (two_devices& t : both) {
+            const double b = milliseconds([&] { t.runs.step(data.inputs); });
+            if (i > 0) {
+                t.ms.push_back(b);
+            }
+        }
         if (i > 0) {
             on_one.push_back(a);
-            on_two.push_back(b);
         }
     }
-    std::printf("alexnet b32        one device %.1f ms   two devices, data parallel %.1f ms   ratio %.3f   wanted: at "
-                "least 1.75\n",
-                median(on_one), median(on_two), median(on_one) / median(on_two));
-    print_allocations(two, data.inputs);
-    const std::set<std::string> first = choices(one.training_plan(), g);
-    const std::set<std::string> second = choices(two.training_plan(), g);
-    for (const std::string& c : first) {
-        if (second.count(c) == 0) {
-            std::printf("  only on one device:  %s\n", c.c_str());
-        }
-    }
-    for (const std::string& c : second) {
-        if (first.count(c) == 0) {
-            std::printf("  only on two devices: %s\n", c.c_str());
-        }
+    for (two_devices& t : both) {
+        std::printf("alexnet b32        one device %.1f ms   two devices, %s, %.1f ms   ratio %.3f   wanted of the "
+                    "better: at least 1.75\n",
+                    median(on_one), t.name, median(t.ms), median(on_one) / median(t.ms));
+        print_allocations(t.runs, data.inputs);
+        print_differences(choices(one.training_plan(), g), choices(t.runs.training_plan(), g));
     }
 }
 
