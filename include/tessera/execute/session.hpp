@@ -12,8 +12,9 @@
 
 namespace tessera {
 
-/// The same network for another number of samples.
-inline graph with_batch(const graph_view& g, index_t batch) {
+/// The same network for another number of samples. (A template so that it is compiled where it is used.)
+template <class Graph>
+graph with_batch(const Graph& g, index_t batch) {
     graph copy;
     copy.tensors.assign(g.tensors, g.tensors + g.tensor_count);
     copy.parameters.assign(g.parameters, g.parameters + g.parameter_count);
