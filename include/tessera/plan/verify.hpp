@@ -173,6 +173,12 @@ private:
 
     static index_t tensor_key(const tile& x) { return static_cast<index_t>(x.kind) * (index_t{1} << 32) + x.tensor; }
 
+    /// A tile, or the one that it repeats.
+    const tile& origin_of(int t) const {
+        const int origin = p_.tiles[at(t)].origin;
+        return p_.tiles[at(origin >= 0 ? origin : t)];
+    }
+
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const {
         for (const tile* x : pieces) {
             index_t missing = 0;
@@ -181,10 +187,10 @@ private:
             }
             for (std::size_t i = 0; i < t.segments.size(); ++i) {
                 const copy_segment& s = t.segments[i];
-                const tile& source = p_.tiles[at(s.source)];
+                const tile& source = origin_of(s.source);
                 missing -= source.part == x->part && source.region == x->region ? s.region.volume() : 0;
                 for (std::size_t j = 0; j < i; ++j) {
-                    const tile& other = p_.tiles[at(t.segments[j].source)];
+                    const tile& other = origin_of(t.segments[j].source);
                     if (other.part == source.part && !intersect(t.segments[j].region, s.region).empty()) {
                         return false;
                     }
