@@ -13,11 +13,22 @@
 
 namespace tessera {
 
+/// Where the memory of a plan's devices comes from; of the processor unless a backend has its own (see run_hooks.hpp).
+struct memory_source {
+    void* (*take)(void* context, int device, index_t bytes) = nullptr; ///< zeroed; throws tessera::error when there is none
+    void (*give)(void* context, int device, void* memory) = nullptr;
+    void* context = nullptr;
+};
+
 /// Zeroed memory, aligned to `arena_alignment`.
 class buffer {
 public:
     buffer() = default;
-    explicit buffer(index_t bytes) {
+    explicit buffer(index_t bytes, int device = 0, const memory_source& source = {}) : data_(nullptr, release{source, device}) {
+        if (source.take != nullptr) {
+            data_.reset(static_cast<std::byte*>(source.take(source.context, device, bytes)));
+            return;
+        }
         const auto size = static_cast<std::size_t>(detail::align(bytes > 0 ? bytes : 1));
         data_.reset(static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(arena_alignment), size)));
         if (data_ == nullptr) {
@@ -30,7 +41,9 @@ public:
 
 private:
     struct release {
-        void operator()(std::byte* p) const { std::free(p); }
+        memory_source source;
+        int device = 0;
+        void operator()(std::byte* p) const { source.give != nullptr ? source.give(source.context, device, p) : std::free(p); }
     };
     std::unique_ptr<std::byte[], release> data_;
 };
@@ -45,9 +58,9 @@ public:
 
     parameter_store() = default;
     /// Takes the persistent tiles of a plan, with their formats, as they are.
-    explicit parameter_store(const plan& p) {
+    explicit parameter_store(const plan& p, const memory_source& source = {}) {
         for (index_t bytes : p.persistent_bytes) {
-            arenas_.emplace_back(bytes);
+            arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
         }
         for (const tile& t : p.tiles) {
             if (is_persistent(t.kind)) {
@@ -81,9 +94,9 @@ private:
 class addresses {
 public:
     addresses() = default;
-    addresses(const plan& p, const parameter_store& store) {
+    addresses(const plan& p, const parameter_store& store, const memory_source& source = {}) {
         for (index_t bytes : p.arena_bytes) {
-            arenas_.emplace_back(bytes);
+            arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
         }
         for (const tile& t : p.tiles) {
             std::byte* where = nullptr;

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list of calls on its GPUs. Each device's thread issues the calls of its own tasks; streams and events do the rest.
+#pragma once
+
+#include "tessera/backend/cuda/communicators.hpp"
+#include "tessera/backend/cuda/prepared_call.hpp"
+
+#include <atomic>
+#include <thread>
+
+namespace tessera::cuda {
+
+/// Makes a GPU current for a while.
+class current_gpu {
+public:
+    explicit current_gpu(int gpu) {
+        check(cudaGetDevice(&before_), "cudaGetDevice");
+        if (gpu != before_) {
+            check(cudaSetDevice(gpu), "cudaSetDevice");
+        }
+        changed_ = gpu != before_;
+    }
+    current_gpu(const current_gpu&) = delete;
+    current_gpu& operator=(const current_gpu&) = delete;
+    ~current_gpu() {
+        if (changed_) {
+            (void)cudaSetDevice(before_);
+        }
+    }
+
+private:
+    int before_ = 0;
+    bool changed_ = false;
+};
+
+class program {
+public:
+    /// `streams`: those of the list's lanes. `tools`: of every device of the plan.
+    program(call_list list, const addresses& where, std::vector<cudaStream_t> streams,
+            const std::vector<device_tools>& tools, communicator_table& communicators)
+        : list_(static_cast<call_list&&>(list)), where_(&where), streams_(static_cast<std::vector<cudaStream_t>&&>(streams)),
+          tools_(tools), prepared_(list_.calls.size()), events_(list_.calls.size()), issued_(list_.calls.size()),
+          tasks_(list_.first.size() - 1) {
+        for (std::size_t i = 0; i < list_.calls.size(); ++i) {
+            const call& c = list_.calls[i];
+            if (c.records) {
+                const current_gpu current(gpu_of(c));
+                events_[i] = make_event();
+            }
+        }
+        for (const std::vector<int>& gpus : list_.communicators) {
+            members_.push_back(list_.exchanges() ? &communicators.get(gpus) : nullptr);
+        }
+    }
+    program(const program&) = delete;
+    program& operator=(const program&) = delete;
+
+    const call_list& list() const { return list_; }
+    const addresses* where() const { return where_; }
+    const std::vector<cudaStream_t>& streams() const { return streams_; }
+
+    /// Readies the calls of a task; on the thread of its device, whose GPU is current.
+    runnable prepare(int task, int device) {
+        for (int i = list_.first[at(task)]; i < list_.first[at(task) + 1]; ++i) {
+            prepared_[at(i)] = prepare_call(list_.calls[at(i)], *where_, tools_[at(device)]);
+        }
+        tasks_[at(task)] = {this, task, device};
+        return {[](void* context, const run_state& run) {
+                    const auto& t = *static_cast<const task_place*>(context);
+                    t.owner->issue_task(t, run);
+                },
+                &tasks_[at(task)]};
+    }
+
+    /// Before a run of tasks [first, last).
+    void begin(int first) {
+        ++run_;
+        failed_.store(false);
+        next_group_.store(list_.first_group[at(first)], std::memory_order_relaxed);
+    }
+
+private:
+    struct task_place {
+        program* owner = nullptr;
+        int task = 0;
+        int device = 0;
+    };
+
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    int gpu_of(const call& c) const { return list_.lanes[at(c.lane)].gpu; }
+
+    void issue_task(const task_place& t, const run_state& run) {
+        try {
+            const current_gpu current(tools_[at(t.device)].gpu);
+            const int end = list_.first[at(t.task) + 1];
+            for (int i = list_.first[at(t.task)]; i < end;) {
+                const int group = list_.calls[at(i)].group;
+                if (group < 0) {
+                    wait_for_others(i);
+                    prepared_[at(i)]->issue(run);
+                    record(i++);
+                    continue;
+                }
+                int last = i + 1;
+                while (last < end && list_.calls[at(last)].group == group) {
+                    ++last;
+                }
+                issue_group(i, last, group);
+                i = last;
+            }
+        } catch (...) {
+            failed_.store(true); // whoever waits for a call of this task must not wait for ever
+            throw;
+        }
+    }
+
+    void wait_for_others(int i) {
+        const call& c = list_.calls[at(i)];
+        for (const call_wait& w : c.waits) {
+            if (w.spins) {
+                spin([&] { return issued_[at(w.call)].load(std::memory_order_acquire) == run_; });
+            }
+            check(cudaStreamWaitEvent(streams_[at(c.lane)], events_[at(w.call)].get(), 0), "cudaStreamWaitEvent");
+        }
+    }
+
+    void record(int i) {
+        const call& c = list_.calls[at(i)];
+        if (c.records) {
+            check(cudaEventRecord(events_[at(i)].get(), streams_[at(c.lane)]), "cudaEventRecord");
+            issued_[at(i)].store(run_, std::memory_order_release);
+        }
+    }
+
+    /// Groups go out one after the other, in the order of the list, on all communicators: every GPU sees one order.
+    void issue_group(int first, int last, int group) {
+        spin([&] { return next_group_.load(std::memory_order_acquire) == group; });
+        for (int i = first; i < last; ++i) {
+            wait_for_others(i);
+        }
+        check(ncclGroupStart(), "ncclGroupStart");
+        for (int i = first; i < last; ++i) {
+            issue_member(list_.calls[at(i)]);
+        }
+        check(ncclGroupEnd(), "ncclGroupEnd");
+        for (int i = first; i < last; ++i) {
+            const current_gpu current(gpu_of(list_.calls[at(i)]));
+            record(i);
+        }
+        next_group_.store(group + 1, std::memory_order_release);
+    }
+
+    void issue_member(const call& c) {
+        ncclComm_t communicator = (*members_[at(c.communicator)])[at(c.rank)].get();
+        cudaStream_t stream = streams_[at(c.lane)];
+        void* data = (*where_)[c.memory[0].tile] + c.memory[0].offset;
+        if (const auto* e = std::get_if<exchange>(&c.body)) {
+            const ncclDataType_t type = e->type == element::f64   ? ncclFloat64
+                                        : e->type == element::i32 ? ncclInt32
+                                                                  : ncclFloat32;
+            const auto count = static_cast<std::size_t>(e->count);
+            e->sends ? check(ncclSend(data, count, type, e->peer, communicator, stream), "ncclSend")
+                     : check(ncclRecv(data, count, type, e->peer, communicator, stream), "ncclRecv");
+            return;
+        }
+        const auto& what = std::get<collective>(c.body);
+        const auto count = static_cast<std::size_t>(what.count);
+        void* own = static_cast<float*>(data) + static_cast<std::size_t>(c.rank) * count;
+        switch (what.which) {
+        case collective::kind::reduce_scatter:
+            check(ncclReduceScatter(data, own, count, ncclFloat32, ncclSum, communicator, stream), "ncclReduceScatter");
+            break;
+        case collective::kind::all_gather:
+            check(ncclAllGather(own, data, count, ncclFloat32, communicator, stream), "ncclAllGather");
+            break;
+        case collective::kind::all_reduce:
+            check(ncclAllReduce(data, data, count, ncclFloat32, ncclSum, communicator, stream), "ncclAllReduce");
+            break;
+        }
+    }
+
+    template <class Condition>
+    void spin(Condition&& done) const {
+        while (!done()) {
+            if (failed_.load(std::memory_order_relaxed)) {
+                throw error("tessera: another device failed");
+            }
+            std::this_thread::yield();
+        }
+    }
+
+    call_list list_;
+    const addresses* where_;
+    std::vector<cudaStream_t> streams_;
+    const std::vector<device_tools>& tools_;
+    std::vector<const std::vector<communicator_handle>*> members_;
+    std::vector<std::unique_ptr<prepared_call>> prepared_;
+    std::vector<event_handle> events_;
+    std::vector<std::atomic<std::uint64_t>> issued_; ///< run in which a call's event was last recorded
+    std::vector<task_place> tasks_;
+    std::uint64_t run_ = 0;
+    std::atomic<int> next_group_{0};
+    std::atomic<bool> failed_{false};
+};
+
+} // namespace tessera::cuda
