@@ -45,6 +45,24 @@ public:
     }
     void end_run(const ts::addresses&, bool) {}
 
+    template <class Body>
+    void each_call(Body&& body) const {
+        for (const auto& x : programs_) {
+            for (const ts::cuda::call& c : x->list.calls) {
+                body(c);
+            }
+        }
+    }
+    int count_collectives() const {
+        int n = 0;
+        for (const auto& x : programs_) {
+            for (const ts::cuda::call& c : x->list.calls) {
+                n += std::holds_alternative<ts::cuda::collective>(c.body) ? 1 : 0;
+            }
+        }
+        return n;
+    }
+
 private:
     struct program {
         ts::cuda::call_list list;

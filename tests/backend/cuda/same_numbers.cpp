@@ -2,6 +2,7 @@
 // Law 6 for the CUDA backend, without a GPU: under any strategy and any placement of its devices on GPUs, the list of calls computes
 // what one device computes. The vendor's functions are taken at their word; ours run as they are written.
 #include "support/cuda_emulated_backend.hpp"
+#include "support/cuda_lists.hpp"
 #include "support/sweep.hpp"
 
 #include <doctest/doctest.h>
@@ -13,15 +14,6 @@ using namespace test_support;
 
 constexpr double allowed = 1e-4;
 
-/// Where the devices of a plan lie: all on one GPU, each on its own, or two on each.
-std::vector<int> placement(int devices, int kind) {
-    std::vector<int> gpus;
-    for (int d = 0; d < devices; ++d) {
-        gpus.push_back(kind == 0 ? 0 : kind == 1 ? devices - 1 - d : d / 2);
-    }
-    return gpus;
-}
-
 } // namespace
 
 TEST_CASE("random strategies give the numbers of one device, on one GPU and on several") {
@@ -32,7 +24,7 @@ TEST_CASE("random strategies give the numbers of one device, on one GPU and on s
         double worst[3] = {};
         sweep(
             c, strategies, seen,
-            [&](const ts::optimizer& how) { return emulated_backend(how, placement(8, kind++ / 2 % 3)); },
+            [&](const ts::optimizer& how) { return emulated_backend(how, gpu_placement(8, kind++ / 2 % 3)); },
             [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
                 CAPTURE(of.name);
                 CAPTURE(number);
@@ -50,5 +42,42 @@ TEST_CASE("random strategies give the numbers of one device, on one GPU and on s
             });
         MESSAGE(c.name << ": largest relative difference of losses " << worst[0] << ", gradients " << worst[1]
                        << ", changes of weights " << worst[2]);
+    }
+}
+
+TEST_CASE("data parallel updates by reduce-scatter and all-gather give the same numbers, in any order of the streams") {
+    const ts::optimizer plain(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F});
+    const ts::optimizer adam(ts::adam{.learning_rate = 0.01F});
+    const ts::optimizer clipped(ts::sgd{.learning_rate = 0.1F}, 0.05F);
+    const std::vector<ts::graph> networks{ts::describe<test_networks::mlp::network>(8),
+                                          ts::describe<test_networks::residual_net::network>(8)};
+    for (const ts::graph& network : networks) {
+        for (const ts::optimizer& how : {plain, adam, clipped}) {
+            for (const int devices : {2, 4}) {
+                const ts::graph_view g = network.view();
+                ts::strategy s(g);
+                for (ts::configuration& c : s.ops) {
+                    c.degree[0] = devices;
+                    c.reduces = true;
+                }
+                const batch_data data(g, 7);
+                const oracle expected(g, data, how, 4, 11);
+                emulated_backend backend(how, gpu_placement(devices, 1));
+                ts::workers threads(devices);
+                ts::session_options options;
+                options.seed = 11;
+                ts::session<emulated_backend> session(g, s, devices, how, options, backend, threads);
+                CAPTURE(devices);
+                CHECK(backend.count_collectives() > 0);
+                for (double loss : expected.losses) {
+                    CHECK(session.step(data.inputs) == doctest::Approx(loss).epsilon(1e-5));
+                }
+                for (int p = 0; p < g.parameter_count; ++p) {
+                    for (const auto& a : session.parameter_copies(p)) {
+                        CHECK(a.second == session.parameter_copies(p)[0].second);
+                    }
+                }
+            }
+        }
     }
 }
