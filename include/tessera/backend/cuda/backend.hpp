@@ -124,6 +124,10 @@ public:
 
     /// The calls of a plan by its addresses: for those who look at them or time them.
     const call_list& calls(const addresses& where) { return program_at(where).list(); }
+    /// What each of them takes; see program::time_calls. After at least one run.
+    std::vector<double> time_calls(const addresses& where, const run_state& run, int repeats) {
+        return program_at(where).time_calls(run, repeats);
+    }
     const algorithm_table& algorithms() const { return algorithms_; }
     int gpus() const { return there_; }
 

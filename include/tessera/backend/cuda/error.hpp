@@ -76,7 +76,6 @@ inline machine_check find_devices() {
                        cudaGetErrorString(result) + "; the driver supports CUDA " + std::to_string(driver / 1000) +
                        "." + std::to_string(driver % 1000 / 10);
     }
-    (void)cudaGetLastError(); // the error is told; later calls must not meet it again
     return found;
 }
 

@@ -72,6 +72,32 @@ public:
                 &tasks_[at(task)]};
     }
 
+    /// Milliseconds that every call takes on its GPU, alone, the mean of `repeats`; -1 for exchanges between GPUs. What the calls leave
+    /// in memory means nothing afterwards.
+    std::vector<double> time_calls(const run_state& run, int repeats) {
+        std::vector<double> times(list_.calls.size(), -1);
+        for (std::size_t i = 0; i < list_.calls.size(); ++i) {
+            if (list_.calls[i].group >= 0) {
+                continue;
+            }
+            const current_gpu current(gpu_of(list_.calls[i]));
+            const event_handle before = make_timer();
+            const event_handle after = make_timer();
+            cudaStream_t stream = streams_[at(list_.calls[i].lane)];
+            prepared_[i]->issue(run);
+            check(cudaEventRecord(before.get(), stream), "cudaEventRecord");
+            for (int k = 0; k < repeats; ++k) {
+                prepared_[i]->issue(run);
+            }
+            check(cudaEventRecord(after.get(), stream), "cudaEventRecord");
+            check(cudaEventSynchronize(after.get()), "cudaEventSynchronize");
+            float milliseconds = 0;
+            check(cudaEventElapsedTime(&milliseconds, before.get(), after.get()), "cudaEventElapsedTime");
+            times[i] = static_cast<double>(milliseconds) / repeats;
+        }
+        return times;
+    }
+
     /// Before a run of tasks [first, last).
     void begin(int first) {
         ++run_;
