@@ -93,14 +93,13 @@ template <int Stage, int Place>
 struct norm : ts::batch_norm<> {};
 /// 1 x 1, 3 x 3 and 1 x 1; the 3 x 3 one strides.
 template <int Stage, int Place, ts::index_t Width, int Stride>
-using narrow = ts::branch<conv<Stage, Place, Width, 1, 1>, norm<Stage, Place>, ts::relu,                    //
-                          conv<Stage, Place + 1, Width, 3, Stride>, norm<Stage, Place + 1>, ts::relu,       //
+using narrow = ts::branch<conv<Stage, Place, Width, 1, 1>, norm<Stage, Place>, ts::relu,              //
+                          conv<Stage, Place + 1, Width, 3, Stride>, norm<Stage, Place + 1>, ts::relu, //
                           conv<Stage, Place + 2, 4 * Width, 1, 1>, norm<Stage, Place + 2>>;
 template <int Stage, int Blocks, ts::index_t Width, int Stride>
-using stage = ts::branch<
-    ts::branches<ts::add, narrow<Stage, 0, Width, Stride>,
-                 ts::branch<conv<Stage, 3, 4 * Width, 1, Stride>, norm<Stage, 3>>>,
-    ts::relu, ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Width, 1>>, ts::relu>>;
+using stage = ts::branch<ts::branches<ts::add, narrow<Stage, 0, Width, Stride>,
+                                      ts::branch<conv<Stage, 3, 4 * Width, 1, Stride>, norm<Stage, 3>>>,
+                         ts::relu, ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Width, 1>>, ts::relu>>;
 struct fc : ts::linear<1000> {};
 } // namespace resnet_layers
 

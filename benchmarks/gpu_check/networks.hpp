@@ -49,8 +49,8 @@ void time_network(const char* name, int batch, const std::string& peer) {
         ts::workers threads(1);
         std::unique_ptr<ts::session<ts::cuda::backend>> session;
         build = milliseconds([&] {
-            session = std::make_unique<ts::session<ts::cuda::backend>>(g, ts::strategy(g), 1, how, ts::session_options{},
-                                                                       backend, threads);
+            session = std::make_unique<ts::session<ts::cuda::backend>>(g, ts::strategy(g), 1, how,
+                                                                       ts::session_options{}, backend, threads);
         });
         std::vector<double> walls;
         for (int i = 0; i < 25; ++i) {
@@ -81,8 +81,8 @@ void time_network(const char* name, int batch, const std::string& peer) {
 
 inline int all_networks(const std::string& peer) {
     std::printf("training steps, SGD with momentum, fp32 without TF32; milliseconds, medians of 20\n");
-    std::printf("%-12s %6s %8s %7s %10s %10s %10s %8s %10s %10s %8s\n", "network", "batch", "build s", "calls", "kernels",
-                "movement", "step", "ratio", "torch", "compiled", "speed-up");
+    std::printf("%-12s %6s %8s %7s %10s %10s %10s %8s %10s %10s %8s\n", "network", "batch", "build s", "calls",
+                "kernels", "movement", "step", "ratio", "torch", "compiled", "speed-up");
     time_network<networks::lenet5>("lenet5", 256, peer);
     time_network<networks::mlp>("mlp", 256, peer);
     time_network<networks::alexnet_without_dropout>("alexnet", 128, peer);

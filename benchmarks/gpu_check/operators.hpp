@@ -94,8 +94,8 @@ inline void time_operator(const tests::op_case& row, ts::loop_name name, int deg
     const call_times t = times_of(backend.calls(run.memory()), backend.time_calls(run.memory(), state, 10));
     const double wall = median(walls);
     std::printf("%-34s %-10s %7d %10.3f %10.3f %10.3f %10.3f\n", row.name.c_str(),
-                degree == 1 ? "whole" : (std::string(ts::to_text(name)) + "/" + std::to_string(degree)).c_str(), t.calls,
-                t.kernels, t.movement, wall, wall - t.kernels - t.movement);
+                degree == 1 ? "whole" : (std::string(ts::to_text(name)) + "/" + std::to_string(degree)).c_str(),
+                t.calls, t.kernels, t.movement, wall, wall - t.kernels - t.movement);
     std::fflush(stdout);
 }
 
@@ -130,7 +130,9 @@ inline std::vector<tests::op_case> large_rows() {
          {.kind = op_kind::concat},
          {make_shape(64, 128, 28, 28), make_shape(64, 128, 28, 28)}},
         {"dropout 256x4096", {.kind = op_kind::dropout, .percent = 50}, {make_shape(256, 4096)}},
-        {"channel_dropout 64x256x28x28", {.kind = op_kind::channel_dropout, .percent = 20}, {make_shape(64, 256, 28, 28)}},
+        {"channel_dropout 64x256x28x28",
+         {.kind = op_kind::channel_dropout, .percent = 20},
+         {make_shape(64, 256, 28, 28)}},
         {"batch_norm 64x256x28x28", {.kind = op_kind::batch_norm}, {make_shape(64, 256, 28, 28)}},
         {"cross_entropy 256x1000", {.kind = op_kind::cross_entropy}, {make_shape(256, 1000), make_shape(256)}},
     };

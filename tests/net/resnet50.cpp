@@ -28,6 +28,6 @@ TEST_CASE("ResNet-50 has 25557032 parameters and 4.09 billion multiply-adds for 
         convolutions += kind == ts::op_kind::conv2d ? 1 : 0;
         flops += kind == ts::op_kind::conv2d || kind == ts::op_kind::linear ? ts::forward_flops(d, all) : 0;
     }
-    CHECK(convolutions == 53); // 49 and four projections
+    CHECK(convolutions == 53);                                                       // 49 and four projections
     CHECK(static_cast<double>(flops) / 2 == doctest::Approx(4.09e9).epsilon(0.001)); // torchvision: 4.09 "GFLOPS"
 }

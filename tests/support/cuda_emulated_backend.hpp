@@ -12,7 +12,8 @@ namespace test_support {
 
 class emulated_backend {
 public:
-    emulated_backend(const ts::optimizer& how, std::vector<int> gpus) : options_{static_cast<std::vector<int>&&>(gpus), how} {}
+    emulated_backend(const ts::optimizer& how, std::vector<int> gpus)
+        : options_{static_cast<std::vector<int>&&>(gpus), how} {}
 
     void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store*) {
         ts::cuda::bind(p, g, options_, algorithms_);

@@ -88,10 +88,10 @@ namespace device {
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wdiv-by-zero"
 #include "tessera/backend/cuda/kernels/common.inl"
-#include "tessera/backend/cuda/kernels/elementwise.inl"
-#include "tessera/backend/cuda/kernels/pool.inl"
-#include "tessera/backend/cuda/kernels/normalize.inl"
 #include "tessera/backend/cuda/kernels/cross_entropy.inl"
+#include "tessera/backend/cuda/kernels/elementwise.inl"
+#include "tessera/backend/cuda/kernels/normalize.inl"
+#include "tessera/backend/cuda/kernels/pool.inl"
 #include "tessera/backend/cuda/kernels/update.inl"
 #pragma GCC diagnostic pop
 #undef TESSERA_DEVICE_CODE
@@ -108,14 +108,33 @@ static_assert(sizeof(step_values) == sizeof(tessera::cuda::step_values));
 using kernel_function = void (*)(device::arguments);
 
 inline kernel_function function_of(tessera::cuda::kernel_id k) {
-    static constexpr kernel_function functions[] = {
-        device::strided_copy_f32, device::strided_copy_f64,   device::strided_copy_i32,      device::add,
-        device::multiply,         device::gelu_forward,       device::gelu_backward,         device::dropout,
-        device::pool_forward,     device::pool_maximum_backward, device::pool_average_backward, device::spread,
-        device::column_sums,      device::channel_statistics, device::normalize,             device::statistics_gradient,
-        device::normalize_gradient, device::running_statistics, device::row_maximum,         device::row_exponentials,
-        device::row_loss,         device::softmax_gradient,   device::sum_slices,            device::squares_partial,
-        device::squares_total,    device::sgd_update,         device::adam_update};
+    static constexpr kernel_function functions[] = {device::strided_copy_f32,
+                                                    device::strided_copy_f64,
+                                                    device::strided_copy_i32,
+                                                    device::add,
+                                                    device::multiply,
+                                                    device::gelu_forward,
+                                                    device::gelu_backward,
+                                                    device::dropout,
+                                                    device::pool_forward,
+                                                    device::pool_maximum_backward,
+                                                    device::pool_average_backward,
+                                                    device::spread,
+                                                    device::column_sums,
+                                                    device::channel_statistics,
+                                                    device::normalize,
+                                                    device::statistics_gradient,
+                                                    device::normalize_gradient,
+                                                    device::running_statistics,
+                                                    device::row_maximum,
+                                                    device::row_exponentials,
+                                                    device::row_loss,
+                                                    device::softmax_gradient,
+                                                    device::sum_slices,
+                                                    device::squares_partial,
+                                                    device::squares_total,
+                                                    device::sgd_update,
+                                                    device::adam_update};
     static_assert(sizeof functions / sizeof functions[0] == tessera::cuda::kernel_count);
     return functions[static_cast<int>(k)];
 }

@@ -9,6 +9,7 @@
 #include "tessera/backend/cuda/bind.hpp"
 #include "tessera/execute/store.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -31,7 +32,7 @@ struct vendor_loops {
         float* x = memory(0);
         float* w = memory(1);
         float* y = memory(2);
-        const auto volume = [](const int (&e)[4]) { return static_cast<std::size_t>(e[0]) * e[1] * e[2] * e[3]; };
+        const auto volume = [](const int(&e)[4]) { return static_cast<std::size_t>(e[0]) * e[1] * e[2] * e[3]; };
         float* result = k.way == way::forward ? y : k.way == way::backward_data ? x : w;
         const std::size_t size = volume(k.way == way::forward ? k.y : k.way == way::backward_data ? k.x : k.w);
         std::vector<double> sums(size, 0.0);
@@ -133,8 +134,8 @@ struct vendor_loops {
                     if (p.how == ts::cuda::pooling::mode::average_with_padding) {
                         count = p.window[0] * p.window[1];
                     }
-                    const double result = p.how == ts::cuda::pooling::mode::maximum ? static_cast<double>(largest)
-                                                                                    : sum / count;
+                    const double result =
+                        p.how == ts::cuda::pooling::mode::maximum ? static_cast<double>(largest) : sum / count;
                     y[(plane * p.y[2] + h) * p.y[3] + v] = static_cast<float>(static_cast<double>(p.scale) * result);
                 }
             }
@@ -308,20 +309,28 @@ private:
 
     void collect(std::size_t first, std::size_t last) {
         const auto& what = std::get<ts::cuda::collective>(l_.calls[first].body);
+        if (what.type == ts::element::f64) {
+            collect_of<double>(what, first, last);
+        } else {
+            collect_of<float>(what, first, last);
+        }
+    }
+
+    template <class T>
+    void collect_of(const ts::cuda::collective& what, std::size_t first, std::size_t last) {
         const std::size_t members = last - first;
         const auto count = static_cast<std::size_t>(what.count);
-        std::vector<float*> data(members);
+        std::vector<T*> data(members);
         for (std::size_t c = first; c < last; ++c) {
-            data[static_cast<std::size_t>(l_.calls[c].rank)] =
-                reinterpret_cast<float*>(address(l_.calls[c].memory[0]));
+            data[static_cast<std::size_t>(l_.calls[c].rank)] = reinterpret_cast<T*>(address(l_.calls[c].memory[0]));
         }
         const bool reduces = what.which != ts::cuda::collective::kind::all_gather;
         const bool whole = what.which == ts::cuda::collective::kind::all_reduce;
         for (std::size_t r = 0; r < (whole ? 1 : members); ++r) {
             for (std::size_t at = r * count; at < (r + 1) * count; ++at) {
-                float sum = 0;
-                for (std::size_t m = 0; m < members; ++m) {
-                    sum += data[m][at];
+                T sum = data[0][at];
+                for (std::size_t m = 1; m < members; ++m) {
+                    sum = what.how == ts::reducer::max ? std::max(sum, data[m][at]) : sum + data[m][at];
                 }
                 for (std::size_t m = 0; m < members; ++m) {
                     if (whole || !reduces || m == r) {

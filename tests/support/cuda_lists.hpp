@@ -100,8 +100,7 @@ private:
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
             const ts::task& t = p_.tasks[i];
             const bool sliced = t.kind == ts::task_kind::update || t.kind == ts::task_kind::reduce;
-            const bool nothing =
-                sliced && ts::even_part(p_.tiles[at(t.writes[0])].elements, t.slices, t.slice).empty();
+            const bool nothing = sliced && ts::even_part(p_.tiles[at(t.writes[0])].elements, t.slices, t.slice).empty();
             if (l_.first[i] == l_.first[i + 1] && !nothing) {
                 return "task " + std::to_string(i) + " has no calls";
             }
@@ -121,10 +120,9 @@ private:
             }
             for (int w : t.writes) {
                 const ts::tile& x = p_.tiles[at(w)];
-                const ts::interval all =
-                    sliced && x.kind != ts::tile_kind::scalar
-                        ? ts::even_part(x.elements, t.slices, t.slice)
-                        : ts::interval{0, x.elements};
+                const ts::interval all = sliced && x.kind != ts::tile_kind::scalar
+                                             ? ts::even_part(x.elements, t.slices, t.slice)
+                                             : ts::interval{0, x.elements};
                 const bool far = gpu_of(x.device) != gpu_of(t.device);
                 if (!nothing && !(far && is_member(i)) && !is_covered(i, w, all, ts::bytes_of(x.type))) {
                     return "task " + std::to_string(i) + " leaves a part of tile " + std::to_string(w) + " unwritten";
@@ -216,8 +214,10 @@ private:
                 }
             } else {
                 const auto& what = std::get<ts::cuda::collective>(x.body);
-                const ts::index_t parts = static_cast<ts::index_t>(l_.communicators[at(x.communicator)].size());
-                if (!ranks.insert(x.rank).second || x.memory[0].bytes != what.count * 4 * parts) {
+                const bool sums = what.which == ts::cuda::collective::kind::all_reduce;
+                const std::size_t parts = sums ? 1 : l_.communicators[at(x.communicator)].size();
+                const ts::index_t bytes = what.count * ts::bytes_of(what.type) * static_cast<ts::index_t>(parts);
+                if (!ranks.insert(x.rank).second || x.memory[0].bytes != bytes) {
                     return of(c, "a rank twice in a collective, or a wrong count");
                 }
             }
@@ -279,8 +279,8 @@ private:
         for (std::size_t a = 0; a < n_; ++a) {
             for (std::size_t b = 0; b < a; ++b) {
                 if (conflict(l_.calls[a], l_.calls[b]) && !started[a][b]) {
-                    return of(a, "races with call " + std::to_string(b) + " of task " +
-                                     std::to_string(l_.calls[b].task));
+                    return of(a,
+                              "races with call " + std::to_string(b) + " of task " + std::to_string(l_.calls[b].task));
                 }
             }
         }

@@ -28,7 +28,8 @@ inline ts::graph graph_of(const tests::op_case& c) {
         read.push_back(b.add_input(c.inputs[i], is_loss && i == 1 ? ts::element::i32 : ts::element::f32, "input"));
     }
     struct layer;
-    const int out = b.add_op(c.attributes, "layer", ts::key_of<layer>, false, read.data(), static_cast<int>(read.size()));
+    const int out =
+        b.add_op(c.attributes, "layer", ts::key_of<layer>, false, read.data(), static_cast<int>(read.size()));
     if (b.refused) {
         throw ts::error(ts::to_text(b.refused, b.refused_at));
     }
@@ -40,8 +41,8 @@ inline ts::graph graph_of(const tests::op_case& c) {
 
 /// What a run of a plan leaves: the sums of its results and gradients by tensor and parameter.
 template <class Backend>
-std::map<int, std::vector<double>> values_after(Backend& backend, const ts::graph_view& g, const ts::strategy& s, int devices,
-                                                const batch_data& data) {
+std::map<int, std::vector<double>> values_after(Backend& backend, const ts::graph_view& g, const ts::strategy& s,
+                                                int devices, const batch_data& data) {
     ts::lower_options o;
     o.keep_gradients = true;
     o.output_gradient = g.tensor_count - 1;
@@ -60,7 +61,8 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
             whole_parameter[i] = 0.3F + static_cast<float>(ts::op::mix(i) >> 44U) / 1048576.0F;
         }
         std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
-        ts::box_copy(e.what.region, all, e.what.region).apply(whole_parameter.data(), part.data(), true, ts::reducer::none);
+        ts::box_copy(e.what.region, all, e.what.region)
+            .apply(whole_parameter.data(), part.data(), true, ts::reducer::none);
         backend.from_plain(e.what, part.data(), store.address(e));
     }
     ts::executor<Backend> run(backend, threads, g, static_cast<ts::plan&&>(p), store);

@@ -15,7 +15,8 @@ namespace tessera {
 
 /// Where the memory of a plan's devices comes from; of the processor unless a backend has its own (see run_hooks.hpp).
 struct memory_source {
-    void* (*take)(void* context, int device, index_t bytes) = nullptr; ///< zeroed; throws tessera::error when there is none
+    void* (*take)(void* context, int device,
+                  index_t bytes) = nullptr; ///< zeroed; throws tessera::error when there is none
     void (*give)(void* context, int device, void* memory) = nullptr;
     void* context = nullptr;
 };
@@ -24,7 +25,8 @@ struct memory_source {
 class buffer {
 public:
     buffer() = default;
-    explicit buffer(index_t bytes, int device = 0, const memory_source& source = {}) : data_(nullptr, release{source, device}) {
+    explicit buffer(index_t bytes, int device = 0, const memory_source& source = {})
+        : data_(nullptr, release{source, device}) {
         if (source.take != nullptr) {
             data_.reset(static_cast<std::byte*>(source.take(source.context, device, bytes)));
             return;
@@ -43,7 +45,9 @@ private:
     struct release {
         memory_source source;
         int device = 0;
-        void operator()(std::byte* p) const { source.give != nullptr ? source.give(source.context, device, p) : std::free(p); }
+        void operator()(std::byte* p) const {
+            source.give != nullptr ? source.give(source.context, device, p) : std::free(p);
+        }
     };
     std::unique_ptr<std::byte[], release> data_;
 };

@@ -74,14 +74,14 @@ TEST_CASE("the calls of 200 random strategies do what their plans say, on one GP
     std::size_t waits = 0;
     int groups = 0;
     int collectives = 0;
+    int sums = 0;
     const char* said = std::getenv("TESSERA_LISTS");
     const int lists = said != nullptr ? std::atoi(said) : 200;
     for (int i = 0; i < lists; ++i) {
         const one_case& c = all[static_cast<std::size_t>(i) % all.size()];
         const int devices = 1 + i / 3 % 8;
         const int kind = i % 3;
-        const ts::strategy s =
-            random_strategy(c.network.view(), devices, 7000 + static_cast<std::uint64_t>(i), seen);
+        const ts::strategy s = random_strategy(c.network.view(), devices, 7000 + static_cast<std::uint64_t>(i), seen);
         const listed x = make_listed(c.network.view(), s, devices, gpu_placement(devices, kind), c.how);
         CAPTURE(i);
         CAPTURE(devices);
@@ -94,11 +94,14 @@ TEST_CASE("the calls of 200 random strategies do what their plans say, on one GP
         }
         groups += x.list.first_group.back();
         collectives += count(x.list, ts::cuda::collective::kind::all_gather);
+        sums += count(x.list, ts::cuda::collective::kind::all_reduce);
     }
     CHECK(waits > 0);
     CHECK(groups > 0);
+    CHECK(collectives > 0);
+    CHECK(sums > 0);
     MESSAGE(lists << " lists: " << calls << " calls, " << waits << " waits, " << groups << " groups, " << collectives
-                  << " members of all-gathers");
+                  << " members of all-gathers, " << sums << " of all-reduces");
 }
 
 TEST_CASE("a list is a function of its plan, and text") {
@@ -146,6 +149,28 @@ TEST_CASE("data parallel updates on several GPUs are a reduce-scatter and an all
     const listed four = data_parallel(4, ts::optimizer());
     CHECK(list_checker(four).run() == "");
     CHECK(count(four.list, ts::cuda::collective::kind::all_gather) == 4 * 4);
+}
+
+TEST_CASE("partial sums that several GPUs need are an all-reduce, the maxima and sums of a split softmax too") {
+    struct fc : ts::linear<12> {};
+    using network = ts::sequential<ts::features<8>, fc, ts::cross_entropy>;
+    const ts::graph g = ts::describe<network>(6);
+    ts::strategy s(g.view());
+    s.ops[0].degree[1] = 2; // classes
+    s.ops[1].degree[1] = 2;
+    s.ops[1].reduces = true;
+    const listed x = make_listed(g.view(), s, 2, {0, 1}, {});
+    CHECK(list_checker(x).run() == "");
+    int maxima = 0;
+    for (const ts::cuda::call& c : x.list.calls) {
+        const auto* sum = std::get_if<ts::cuda::collective>(&c.body);
+        maxima += sum != nullptr && sum->how == ts::reducer::max ? 1 : 0;
+    }
+    CHECK(count(x.list, ts::cuda::collective::kind::all_reduce) == 4); // two members each
+    CHECK(maxima == 2);
+    const listed one = make_listed(g.view(), s, 2, {0, 0}, {});
+    CHECK(list_checker(one).run() == "");
+    CHECK(!one.list.exchanges());
 }
 
 TEST_CASE("a defect in a list is found") {

@@ -29,8 +29,9 @@ TEST_CASE("an error names the function, the code and the library's text") {
           "tessera: cublasLtMatmul failed with error 15: the requested functionality is not supported");
     CHECK(message_of([] { cuda::check(CUDNN_STATUS_BAD_PARAM, "cudnnAddTensor"); }) ==
           "tessera: cudnnAddTensor failed with error 2000: CUDNN_STATUS_BAD_PARAM");
-    CHECK(message_of([] { cuda::check(ncclInvalidUsage, "ncclSend"); }).find("tessera: ncclSend failed with error 5: ") ==
-          0);
+    CHECK(message_of([] {
+              cuda::check(ncclInvalidUsage, "ncclSend");
+          }).find("tessera: ncclSend failed with error 5: ") == 0);
     CHECK(message_of([] { cuda::check(NVRTC_ERROR_COMPILATION, "nvrtcCompileProgram"); }) ==
           "tessera: nvrtcCompileProgram failed with error 6: NVRTC_ERROR_COMPILATION");
     CHECK(message_of([] { cuda::check(cudaSuccess, "cudaMalloc"); }) == "nothing thrown");

@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // On a GPU: the numbers of one device, with up to 8 virtual shards on one card. Without one, all of it is skipped, and says so.
-#include "support/cuda_lists.hpp"
-#include "support/sweep.hpp"
-
-#include "tessera/cuda.hpp"
+#include "support/cuda_runs.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstdio>
-#include <vector>
 
 namespace {
 
-namespace ts = tessera;
-using namespace test_support;
-
-constexpr double allowed = 1e-4;
-
-struct fc1 : ts::linear<16> {};
-struct fc2 : ts::linear<4> {};
-struct small : ts::sequential<ts::features<6>, fc1, ts::relu, fc2, ts::cross_entropy> {};
-
 /// True, and a line that CTest takes for a reason to skip, where there is no GPU.
 bool skipped() {
-    const ts::cuda::machine_check found = ts::cuda::find_devices();
+    const tessera::cuda::machine_check found = tessera::cuda::find_devices();
     if (!found) {
         std::printf("skipped: %s\n", found.reason.c_str());
     }
@@ -33,67 +20,19 @@ bool skipped() {
 } // namespace
 
 TEST_CASE("random strategies give the numbers of one device") {
-    if (skipped()) {
-        return;
-    }
-    coverage seen;
-    for (const sweep_case& c : sweep_cases()) {
-        sweep(
-            c, strategy_count(8), seen,
-            [](const ts::optimizer& how) {
-                return ts::cuda::backend(how, {.gpus = gpu_placement(8, 0), .measure = false});
-            },
-            [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
-                CAPTURE(of.name);
-                CAPTURE(number);
-                CAPTURE(devices);
-                CAPTURE(r.seen.worst);
-                CHECK(r.failure == "");
-                CHECK(r.seen.loss <= allowed);
-                CHECK(r.seen.gradient <= allowed);
-                CHECK(r.seen.change <= allowed);
-                CHECK(r.seen.copies_equal);
-                CHECK(r.repeats);
-            });
+    if (!skipped()) {
+        cuda_runs::same_numbers(test_support::strategy_count(8), 1);
     }
 }
 
 TEST_CASE("a trainer learns, evaluates, and takes a short batch") {
-    if (skipped()) {
-        return;
+    if (!skipped()) {
+        cuda_runs::trainer();
     }
-    const ts::cuda::devices devices(2);
-    const ts::graph g = ts::describe<small>(8);
-    ts::strategy s(g.view());
-    s.ops[0].degree[1] = 2;
-    ts::trainer<small> trainer(devices, s, 8, ts::optimizer(ts::sgd{.learning_rate = 0.2F}));
-    const batch_data data(g.view(), 5);
-    const double first = trainer.step(std::span<const ts::input_data>(data.inputs));
-    double last = first;
-    for (int i = 0; i < 30; ++i) {
-        last = trainer.step(std::span<const ts::input_data>(data.inputs));
-    }
-    CHECK(last < first / 2);
-    const std::vector<ts::input_data> some{std::span<const float>(data.numbers[0].data(), 3 * 6),
-                                           std::span<const std::int32_t>(data.labels[1].data(), 3)};
-    CHECK(std::isfinite(trainer.step(std::span<const ts::input_data>(some))));
-    const ts::evaluation e = trainer.values().evaluate(data.inputs);
-    CHECK(e.rows == 8);
-    CHECK(e.loss == doctest::Approx(last).epsilon(0.2));
 }
 
 TEST_CASE("one operator in shards runs forward and backward as often as wanted") {
-    if (skipped()) {
-        return;
+    if (!skipped()) {
+        cuda_runs::sharded();
     }
-    struct conv : ts::conv2d<8, ts::window<3>, ts::padding<1>> {};
-    const ts::cuda::devices devices(2);
-    ts::sharded<conv, ts::split<ts::height, 2>> op(devices, ts::make_shape(4, 3, 8, 8));
-    for (int i = 0; i < 3; ++i) {
-        op.forward();
-        op.backward();
-    }
-    const std::vector<float> once = op.gradient(0);
-    op.backward();
-    CHECK(op.gradient(0) == once);
 }

@@ -31,9 +31,8 @@ struct descriptor_check {
         const auto y = ts::cuda::describe_tensor(k.y);
         const auto how = ts::cuda::describe_convolution(k);
         int e[4] = {};
-        ts::cuda::check(
-            cudnnGetConvolution2dForwardOutputDim(how.get(), x.get(), w.get(), &e[0], &e[1], &e[2], &e[3]),
-            "cudnnGetConvolution2dForwardOutputDim");
+        ts::cuda::check(cudnnGetConvolution2dForwardOutputDim(how.get(), x.get(), w.get(), &e[0], &e[1], &e[2], &e[3]),
+                        "cudnnGetConvolution2dForwardOutputDim");
         for (int i = 0; i < 4; ++i) {
             CHECK(e[i] == k.y[i]);
         }
@@ -81,7 +80,7 @@ struct descriptor_check {
     }
     void operator()(const ts::cuda::matrix_product& k) const {
         const auto d = ts::cuda::describe_product(k);
-        const auto elements = [](cublasLtMatrixLayout_t layout, std::uint64_t (&e)[2]) {
+        const auto elements = [](cublasLtMatrixLayout_t layout, std::uint64_t(&e)[2]) {
             std::size_t written = 0;
             ts::cuda::check(cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_ROWS, &e[0], 8, &written),
                             "cublasLtMatrixLayoutGetAttribute");

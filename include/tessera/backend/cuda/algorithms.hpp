@@ -36,7 +36,8 @@ public:
                 return with(c, choice);
             }
         }
-        const algorithm_choice choice = measure_ != nullptr ? measure_(context_, c) : algorithm_choice{1, unmeasured, -1};
+        const algorithm_choice choice =
+            measure_ != nullptr ? measure_(context_, c) : algorithm_choice{1, unmeasured, -1};
         convolutions_.push_back({c, choice});
         return with(c, choice);
     }
@@ -48,7 +49,7 @@ public:
 
     const std::vector<std::pair<convolution, algorithm_choice>>& known() const { return convolutions_; }
 
-    static constexpr index_t unmeasured = index_t{8} << 20;       ///< workspace of a convolution that was not measured
+    static constexpr index_t unmeasured = index_t{8} << 20; ///< workspace of a convolution that was not measured
     static constexpr index_t product_workspace = index_t{32} << 20; ///< NVIDIA recommends 32 MiB on Hopper
 
 private:

@@ -15,9 +15,9 @@ namespace tessera::cuda {
 struct backend_options {
     /// The GPU of every device of a plan. Empty: device d on GPU d modulo the number of GPUs.
     std::vector<int> gpus;
-    bool measure = true;                       ///< choose convolution algorithms by measurement when a plan is bound
+    bool measure = true;                         ///< choose convolution algorithms by measurement when a plan is bound
     index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
-    double patience = 300;                     ///< seconds that an exchange between GPUs may take before it is aborted
+    double patience = 300; ///< seconds that an exchange between GPUs may take before it is aborted
 };
 
 /// Backend for executor<> and session<> on the GPUs of this process. All arithmetic is fp32 without TF32, and every algorithm gives the

@@ -18,9 +18,16 @@ public:
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();
         bool norms_are_there = false;
+        std::vector<char> placed(old.size(), 0);
         for (std::size_t i = 0; i < old.size(); ++i) {
             task& t = old[i];
+            if (placed[i] != 0) {
+                continue;
+            }
             if (t.kind == task_kind::copy) {
+                if (place_shared_sum(old, i, placed)) {
+                    continue;
+                }
                 bring_sources(t);
             } else if (t.kind == task_kind::update && !t.norms.empty()) {
                 if (!norms_are_there) { // before the first of them, so that the members of an update stay together
@@ -40,6 +47,34 @@ private:
     bool is_far(int source, int device) const {
         const int from = p_.tiles[at(source)].device;
         return from >= 0 && where_.gpu(from) != where_.gpu(device);
+    }
+
+    /// Copies on several GPUs that add up the same parts, one from each of them, come one after the other: an all-reduce does them. To
+    /// bring the later ones forward is safe: what they read is there, and nobody else writes what they write.
+    bool place_shared_sum(std::vector<task>& old, std::size_t first, std::vector<char>& placed) {
+        if (!sums_over_gpus(p_, old[first], o_.gpus)) {
+            return false;
+        }
+        std::vector<std::size_t> members{first};
+        for (std::size_t i = first + 1; i < old.size() && members.size() < old[first].segments.size(); ++i) {
+            if (placed[i] == 0 && sum_alike(old[first], old[i]) && sums_over_gpus(p_, old[i], o_.gpus)) {
+                members.push_back(i);
+            }
+        }
+        std::vector<int> devices;
+        for (std::size_t i : members) {
+            devices.push_back(old[i].device);
+        }
+        std::sort(devices.begin(), devices.end());
+        if (members.size() != old[first].segments.size() ||
+            std::adjacent_find(devices.begin(), devices.end()) != devices.end()) {
+            return false;
+        }
+        for (std::size_t i : members) {
+            placed[i] = 1;
+            p_.tasks.push_back(static_cast<task&&>(old[i]));
+        }
+        return true;
     }
 
     /// A tile for a part of another one, on a device.
@@ -121,10 +156,10 @@ private:
     }
 
     void add_scratch() {
-        const std::vector<update_group> groups = find_update_groups(p_, o_.gpus);
+        const std::vector<shared_work> shared = find_shared_work(p_, o_.gpus);
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
             composer c(p_, p_.tasks[i]);
-            compose_task(c, static_cast<int>(i), g_, where_, o_.update, groups[i], algorithms_);
+            compose_task(c, static_cast<int>(i), g_, where_, o_.update, shared[i], algorithms_);
             if (c.scratch_bytes() == 0) {
                 continue;
             }

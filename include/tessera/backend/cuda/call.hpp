@@ -26,9 +26,9 @@ struct memory_use {
 struct convolution {
     enum class direction : std::uint8_t { forward, backward_data, backward_filter };
     direction way = direction::forward;
-    int x[4] = {};      ///< samples, channels, height, width
-    int w[4] = {};      ///< output channels, input channels of a group, window
-    int y[4] = {};      ///< samples, output channels, height, width
+    int x[4] = {}; ///< samples, channels, height, width
+    int w[4] = {}; ///< output channels, input channels of a group, window
+    int y[4] = {}; ///< samples, output channels, height, width
     int padding[2] = {};
     int stride[2] = {1, 1};
     int dilation[2] = {1, 1};
@@ -116,12 +116,14 @@ struct exchange {
     index_t count = 0;
 };
 
-/// A member's part of a collective, in place: ncclReduceScatter (sum), ncclAllGather, ncclAllReduce (sum). Memory: the whole array,
-/// of which member r owns elements [r * count, (r + 1) * count); for all_reduce `count` is that of the whole array.
+/// A member's part of a collective, in place: ncclReduceScatter (sum), ncclAllGather, ncclAllReduce (sum or maximum). Memory: the whole
+/// array, of which member r owns elements [r * count, (r + 1) * count); for all_reduce `count` is that of the whole array.
 struct collective {
     enum class kind : std::uint8_t { reduce_scatter, all_gather, all_reduce };
     kind which = kind::all_reduce;
     index_t count = 0;
+    element type = element::f32;
+    reducer how = reducer::sum;
 };
 
 using call_body = std::variant<convolution, bias_add, bias_gradient, matrix_product, pooling, activation, kernel_launch,
@@ -141,7 +143,8 @@ struct call {
     std::vector<memory_use> memory;
     std::vector<call_wait> waits;
     bool records = false; ///< an event after it, for the waits of others
-    int group = -1;       ///< calls of one number are issued together (ncclGroupStart, ncclGroupEnd), groups in the order of numbers
+    int group =
+        -1; ///< calls of one number are issued together (ncclGroupStart, ncclGroupEnd), groups in the order of numbers
     int communicator = -1;
     int rank = -1;
 };

@@ -29,7 +29,7 @@ inline exchange_plan exchanges_of(const list_options& o) {
 
 /// The update that task `first` begins, if its members can share a reduce-scatter and an all-gather, or the latter alone: their
 /// copies lie on as many GPUs, the slices are equal, and the contributions are one on each GPU (or summed already).
-inline update_group find_update_group(const plan& p, int first, const std::vector<int>& gpus) {
+inline shared_work find_shared_update(const plan& p, int first, const std::vector<int>& gpus) {
     const auto tile_at = [&](int t) -> const tile& { return p.tiles[static_cast<std::size_t>(t)]; };
     const auto gpu_of = [&](int t) { return gpus[static_cast<std::size_t>(tile_at(t).device)]; };
     const task& t = p.tasks[static_cast<std::size_t>(first)];
@@ -70,36 +70,97 @@ inline update_group find_update_group(const plan& p, int first, const std::vecto
             spread = spread && std::count(devices.begin(), devices.end(), tile_at(w).device) == 1;
         }
     }
-    return summed ? update_group{first, members, false} : spread ? update_group{first, members, true} : update_group{};
+    return summed ? shared_work{first, members, false} : spread ? shared_work{first, members, true} : shared_work{};
 }
 
-/// For every task the update that it is a member of, or none.
-inline std::vector<update_group> find_update_groups(const plan& p, const std::vector<int>& gpus) {
-    std::vector<update_group> groups(p.tasks.size());
-    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (groups[i].members > 0) {
-            continue;
+/// True where two copies add up the same whole parts.
+inline bool sum_alike(const task& a, const task& b) {
+    if (b.kind != task_kind::copy || b.clear || a.reduce != b.reduce || a.segments.size() != b.segments.size()) {
+        return false;
+    }
+    for (const copy_segment& s : a.segments) {
+        bool found = false;
+        for (const copy_segment& other : b.segments) {
+            found = found || (other.source == s.source && other.region == s.region);
         }
-        const update_group g = find_update_group(p, static_cast<int>(i), gpus);
-        for (std::size_t k = 0; k < static_cast<std::size_t>(g.members); ++k) {
-            groups[i + k] = g;
+        if (!found) {
+            return false;
         }
     }
-    return groups;
+    return true;
+}
+
+/// True where a copy adds up whole tiles, as many as there are GPUs among them, one of them on its own device.
+inline bool sums_over_gpus(const plan& p, const task& t, const std::vector<int>& gpus) {
+    if (t.kind != task_kind::copy || t.clear || t.segments.size() < 2) {
+        return false;
+    }
+    const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+    std::vector<int> seen;
+    bool own = false;
+    for (const copy_segment& s : t.segments) {
+        const tile& x = p.tiles[static_cast<std::size_t>(s.source)];
+        if (x.device < 0 || !(x.region == target.region) || !(s.region == target.region) || x.type != target.type) {
+            return false;
+        }
+        own = own || x.device == t.device;
+        seen.push_back(gpus[static_cast<std::size_t>(x.device)]);
+    }
+    std::sort(seen.begin(), seen.end());
+    return own && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
+}
+
+/// The copies, beginning with task `first`, that one all-reduce does: they follow each other (binding sees to that) and are on the
+/// devices of the parts that they add up.
+inline shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus) {
+    const task& t = p.tasks[static_cast<std::size_t>(first)];
+    const int members = static_cast<int>(t.segments.size());
+    if (!sums_over_gpus(p, t, gpus) || first + members > static_cast<int>(p.tasks.size())) {
+        return {};
+    }
+    for (int i = 0; i < members; ++i) {
+        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
+        if (!sum_alike(t, m) || !sums_over_gpus(p, m, gpus)) {
+            return {};
+        }
+        for (int k = 0; k < i; ++k) {
+            if (p.tasks[static_cast<std::size_t>(first + k)].device == m.device) {
+                return {};
+            }
+        }
+    }
+    return {first, members, false};
+}
+
+/// For every task the work that it shares, or none.
+inline std::vector<shared_work> find_shared_work(const plan& p, const std::vector<int>& gpus) {
+    std::vector<shared_work> found(p.tasks.size());
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        if (found[i].members > 0) {
+            continue;
+        }
+        const bool copies = p.tasks[i].kind == task_kind::copy;
+        const shared_work w =
+            copies ? find_shared_sum(p, static_cast<int>(i), gpus) : find_shared_update(p, static_cast<int>(i), gpus);
+        for (std::size_t k = 0; k < static_cast<std::size_t>(w.members); ++k) {
+            found[i + k] = w;
+        }
+    }
+    return found;
 }
 
 /// Puts the calls of task `i` into `to`.
 inline void compose_task(composer& to, int i, const graph_view& g, const exchange_plan& where, const optimizer& update,
-                         const update_group& group, algorithm_table& algorithms) {
+                         const shared_work& work, algorithm_table& algorithms) {
     switch (to.what().kind) {
     case task_kind::compute:
         return compose_compute(to, g, algorithms);
     case task_kind::copy:
-        return compose_copy(to, where);
+        return compose_copy(to, where, work, i);
     case task_kind::reduce:
         return compose_reduce(to, where);
     case task_kind::update:
-        return compose_update(to, where, update, group, i);
+        return compose_update(to, where, update, work, i);
     case task_kind::reorder:
         break;
     }
@@ -122,20 +183,17 @@ public:
             list_.lanes.push_back({d, where_.gpu(d)});
         }
         list_.communicators.push_back(where_.world);
-        const std::vector<update_group> groups = find_update_groups(p_, o_.gpus);
-        std::vector<int> shared;
+        const std::vector<shared_work> shared = find_shared_work(p_, o_.gpus);
         for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-            const update_group& group = groups[static_cast<std::size_t>(i)];
-            shared.push_back(group.members > 0 ? group.first : -1);
             list_.first.push_back(static_cast<int>(list_.calls.size()));
             list_.first_group.push_back(groups_);
             composer c(p_, p_.tasks[static_cast<std::size_t>(i)]);
-            compose_task(c, i, g_, where_, o_.update, group, algorithms_);
+            compose_task(c, i, g_, where_, o_.update, shared[static_cast<std::size_t>(i)], algorithms_);
             append(c, i);
         }
         list_.first.push_back(static_cast<int>(list_.calls.size()));
         list_.first_group.push_back(groups_);
-        call_scheduler(list_, p_, shared).run();
+        call_scheduler(list_, p_).run();
         return static_cast<call_list&&>(list_);
     }
 
@@ -209,7 +267,8 @@ private:
 } // namespace detail
 
 /// The calls of a finished plan that was bound to the CUDA backend (see bind.hpp) with the same options and algorithms.
-inline call_list make_call_list(const plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms) {
+inline call_list make_call_list(const plan& p, const graph_view& g, const list_options& o,
+                                algorithm_table& algorithms) {
     return detail::list_maker(p, g, o, algorithms).run();
 }
 

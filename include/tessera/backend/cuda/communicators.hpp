@@ -44,8 +44,8 @@ public:
                 ncclResult_t state = ncclSuccess;
                 check(ncclCommGetAsyncError(g.members[r].get(), &state), "ncclCommGetAsyncError");
                 if (state != ncclSuccess && state != ncclInProgress) {
-                    throw error("tessera: the exchange between GPUs failed on GPU " + std::to_string(g.gpus[r]) +
-                                ": " + ncclGetErrorString(state) + " (" + ncclGetLastError(g.members[r].get()) + ")");
+                    throw error("tessera: the exchange between GPUs failed on GPU " + std::to_string(g.gpus[r]) + ": " +
+                                ncclGetErrorString(state) + " (" + ncclGetLastError(g.members[r].get()) + ")");
                 }
             }
         }

@@ -71,7 +71,9 @@ public:
         return {t, elements.begin * 4, elements.size() * 4, is_write};
     }
     /// From byte `offset` to the end.
-    static memory_use from(memory_use m, index_t offset) { return {m.tile, m.offset + offset, m.bytes - offset, m.write}; }
+    static memory_use from(memory_use m, index_t offset) {
+        return {m.tile, m.offset + offset, m.bytes - offset, m.write};
+    }
     static memory_use as_read(memory_use m) {
         m.write = false;
         return m;

@@ -91,8 +91,10 @@ inline product_descriptors describe_product(const matrix_product& m) {
     const cublasOperation_t a = m.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t b = m.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtEpilogue_t after = m.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a), "cublasLtMatmulDescSetAttribute");
-    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b), "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a),
+          "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b),
+          "cublasLtMatmulDescSetAttribute");
     check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof after),
           "cublasLtMatmulDescSetAttribute");
     r.a = m.transpose_a ? describe_matrix(m.k, m.m) : describe_matrix(m.m, m.k);

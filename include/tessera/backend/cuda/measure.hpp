@@ -31,8 +31,7 @@ algorithm_choice fastest(const Result* results, int count, index_t most_workspac
 class convolution_search {
 public:
     /// `most_workspace` bytes for any one call. Without `times`, algorithm 1 is taken unmeasured.
-    convolution_search(int gpu, index_t most_workspace, bool times)
-        : gpu_(gpu), most_(most_workspace), times_(times) {}
+    convolution_search(int gpu, index_t most_workspace, bool times) : gpu_(gpu), most_(most_workspace), times_(times) {}
 
     static algorithm_choice search(void* self, const convolution& c) {
         return static_cast<convolution_search*>(self)->search(c);

@@ -9,11 +9,14 @@
 
 namespace tessera::cuda::detail {
 
-/// How the members of an update that writes slices to all copies share their work.
-struct update_group {
+/// Consecutive tasks on GPUs of their own that share collectives: the members of an update that writes slices to all copies, or
+/// copies that all add up the same parts, one from each GPU.
+struct shared_work {
     int first = -1; ///< task
     int members = 0;
-    bool scatters = false; ///< the contributions are one on each member's GPU
+    bool scatters = false; ///< an update whose contributions are one on each member's GPU
+    bool contains(int task) const { return task >= first && task < first + members; }
+    bool ends_with(int task) const { return members > 0 && task == first + members - 1; }
 };
 
 /// Where calls of a task that involve other GPUs go.
@@ -79,7 +82,40 @@ inline void compose_upload(composer& to, const copy_segment& s, int target) {
     to.add(u, {to.write(target)});
 }
 
-inline void compose_copy(composer& to, const exchange_plan& where) {
+inline void add_collective(composer& to, const exchange_plan& where, const collective& what,
+                           const std::vector<int>& tiles, int group) {
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+        const tile& x = to.tile_at(tiles[i]);
+        call& c = to.add(what, {to.write(tiles[i])});
+        c.lane = -1 - where.gpu(x.device);
+        c.group = group;
+        c.communicator = -2; // the one of the tiles' GPUs, found when the list is put together
+        c.rank = static_cast<int>(i);
+    }
+}
+
+/// Every member copies its own part; the last one issues the all-reduce of the copies.
+inline void compose_shared_sum(composer& to, const exchange_plan& where, const shared_work& work, int number) {
+    const task& t = to.what();
+    for (const copy_segment& s : t.segments) {
+        if (to.tile_at(s.source).device == t.device) {
+            to.add(memory_copy{}, {to.read(s.source), to.write(t.writes[0])});
+        }
+    }
+    if (work.ends_with(number)) {
+        std::vector<int> targets;
+        for (int i = 0; i < work.members; ++i) {
+            targets.push_back(to.of().tasks[static_cast<std::size_t>(work.first + i)].writes[0]);
+        }
+        const tile& x = to.tile_at(t.writes[0]);
+        add_collective(to, where, {collective::kind::all_reduce, x.elements, x.type, t.reduce}, targets, 0);
+    }
+}
+
+inline void compose_copy(composer& to, const exchange_plan& where, const shared_work& work, int number) {
+    if (work.members > 0) {
+        return compose_shared_sum(to, where, work, number);
+    }
     const task& t = to.what();
     const int target = t.writes[0];
     const tile& x = to.tile_at(target);
@@ -148,23 +184,11 @@ inline kernel_launch update_launch(const optimizer& how, index_t elements) {
     n.f[3] = static_cast<double>(how.beta2);
     n.f[4] = static_cast<double>(how.epsilon);
     n.f[5] = static_cast<double>(how.clip_norm);
-    kernel_launch k = composer::make(
-        how.which == optimizer::kind::adam ? kernel_id::adam_update : kernel_id::sgd_update, 1, n);
+    kernel_launch k =
+        composer::make(how.which == optimizer::kind::adam ? kernel_id::adam_update : kernel_id::sgd_update, 1, n);
     k.blocks = composer::blocks_for(elements);
     k.reads_step = true;
     return k;
-}
-
-inline void add_collective(composer& to, const exchange_plan& where, collective::kind which, const std::vector<int>& tiles,
-                           index_t count, int group) {
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-        const tile& x = to.tile_at(tiles[i]);
-        call& c = to.add(collective{which, count}, {to.write(tiles[i])});
-        c.lane = -1 - where.gpu(x.device);
-        c.group = group;
-        c.communicator = -2; // the one of the copies' GPUs, found when the list is put together
-        c.rank = static_cast<int>(i);
-    }
 }
 
 /// The contribution that lies with copy `i` of the parameter.
@@ -183,7 +207,7 @@ inline std::vector<int> contributions_by_copy(const composer& to) {
 
 /// Sums the contributions' slice and updates it in all copies. `group`: the members' copies are on GPUs of their own; the first
 /// member issues the reduce-scatter of the contributions, the last the all-gather of the results.
-inline void compose_update(composer& to, const exchange_plan& where, const optimizer& how, const update_group& group,
+inline void compose_update(composer& to, const exchange_plan& where, const optimizer& how, const shared_work& group,
                            int number) {
     const task& t = to.what();
     const interval slice = even_part(to.tile_at(t.writes[0]).elements, t.slices, t.slice);
@@ -195,7 +219,7 @@ inline void compose_update(composer& to, const exchange_plan& where, const optim
     if (shares && group.scatters) {
         const std::vector<int> own = contributions_by_copy(to);
         if (number == group.first) {
-            add_collective(to, where, collective::kind::reduce_scatter, own, slice.size(), 0);
+            add_collective(to, where, {collective::kind::reduce_scatter, slice.size()}, own, 0);
         }
         sources = {to.slice(own[static_cast<std::size_t>(t.slice)], slice, false)};
     } else {
@@ -229,8 +253,8 @@ inline void compose_update(composer& to, const exchange_plan& where, const optim
         for (int w : far) {
             transfer(to, where, result, t.device, to.slice(w, slice, true), to.tile_at(w).device, element::f32, 1);
         }
-    } else if (number == group.first + group.members - 1) {
-        add_collective(to, where, collective::kind::all_gather, t.writes, slice.size(), 1);
+    } else if (group.ends_with(number)) {
+        add_collective(to, where, {collective::kind::all_gather, slice.size()}, t.writes, 1);
     }
 }
 

@@ -166,9 +166,9 @@ public:
     void issue(const run_state&) override {
         cudnnTensorDescriptor_t d = row_.get();
         if (backward_) {
-            check(cudnnActivationBackward(t_.cudnn, how_.get(), &one, d, at_[0], d, at_[1], d, at_[0], &zero, d,
-                                          at_[2]),
-                  "cudnnActivationBackward");
+            check(
+                cudnnActivationBackward(t_.cudnn, how_.get(), &one, d, at_[0], d, at_[1], d, at_[0], &zero, d, at_[2]),
+                "cudnnActivationBackward");
         } else {
             check(cudnnActivationForward(t_.cudnn, how_.get(), &one, d, at_[0], &zero, d, at_[1]),
                   "cudnnActivationForward");
@@ -196,12 +196,13 @@ public:
             table_ = make_device_memory(static_cast<index_t>(bytes));
             auto* const start = static_cast<std::byte*>(table_.get());
             if (table > 0) {
-                check(cudaMemcpy(start, at.data() + fixed, table * sizeof(void*), cudaMemcpyHostToDevice), "cudaMemcpy");
+                check(cudaMemcpy(start, at.data() + fixed, table * sizeof(void*), cudaMemcpyHostToDevice),
+                      "cudaMemcpy");
                 arguments_.at[next++] = start;
             }
             if (!k.constants.empty()) {
-                check(cudaMemcpy(start + table * sizeof(void*), k.constants.data(), k.constants.size() * sizeof(index_t),
-                                 cudaMemcpyHostToDevice),
+                check(cudaMemcpy(start + table * sizeof(void*), k.constants.data(),
+                                 k.constants.size() * sizeof(index_t), cudaMemcpyHostToDevice),
                       "cudaMemcpy");
                 arguments_.at[next++] = start + table * sizeof(void*);
             }

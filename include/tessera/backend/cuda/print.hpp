@@ -66,8 +66,9 @@ struct size_text {
     std::string operator()(const bias_add& c) const { return "y " + joined(c.y, "x"); }
     std::string operator()(const bias_gradient& c) const { return "y " + joined(c.y, "x"); }
     std::string operator()(const matrix_product& c) const {
-        return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k) + (c.transpose_a ? " T" : " N") +
-               (c.transpose_b ? "T" : "N") + (c.bias ? " bias" : "") + " workspace " + std::to_string(c.workspace);
+        return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k) +
+               (c.transpose_a ? " T" : " N") + (c.transpose_b ? "T" : "N") + (c.bias ? " bias" : "") + " workspace " +
+               std::to_string(c.workspace);
     }
     std::string operator()(const pooling& c) const {
         constexpr const char* names[] = {"maximum", "average", "average with padding"};
@@ -87,7 +88,7 @@ struct size_text {
     std::string operator()(const exchange& c) const {
         return std::to_string(c.count) + " " + to_text(c.type) + (c.sends ? " to " : " from ") + std::to_string(c.peer);
     }
-    std::string operator()(const collective& c) const { return std::to_string(c.count) + " f32"; }
+    std::string operator()(const collective& c) const { return std::to_string(c.count) + " " + to_text(c.type); }
 };
 
 } // namespace detail

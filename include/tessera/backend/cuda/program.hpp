@@ -38,9 +38,9 @@ public:
     /// `streams`: those of the list's lanes. `tools`: of every device of the plan.
     program(call_list list, const addresses& where, std::vector<cudaStream_t> streams,
             const std::vector<device_tools>& tools, communicator_table& communicators)
-        : list_(static_cast<call_list&&>(list)), where_(&where), streams_(static_cast<std::vector<cudaStream_t>&&>(streams)),
-          tools_(tools), prepared_(list_.calls.size()), events_(list_.calls.size()), issued_(list_.calls.size()),
-          tasks_(list_.first.size() - 1) {
+        : list_(static_cast<call_list&&>(list)), where_(&where),
+          streams_(static_cast<std::vector<cudaStream_t>&&>(streams)), tools_(tools), prepared_(list_.calls.size()),
+          events_(list_.calls.size()), issued_(list_.calls.size()), tasks_(list_.first.size() - 1) {
         for (std::size_t i = 0; i < list_.calls.size(); ++i) {
             const call& c = list_.calls[i];
             if (c.records) {
@@ -101,6 +101,7 @@ public:
     /// Before a run of tasks [first, last).
     void begin(int first) {
         ++run_;
+        first_task_ = first;
         failed_.store(false);
         next_group_.store(list_.first_group[at(first)], std::memory_order_relaxed);
     }
@@ -143,7 +144,7 @@ private:
     void wait_for_others(int i) {
         const call& c = list_.calls[at(i)];
         for (const call_wait& w : c.waits) {
-            if (w.spins) {
+            if (w.spins && list_.calls[at(w.call)].task >= first_task_) { // an earlier run's are done
                 spin([&] { return issued_[at(w.call)].load(std::memory_order_acquire) == run_; });
             }
             check(cudaStreamWaitEvent(streams_[at(c.lane)], events_[at(w.call)].get(), 0), "cudaStreamWaitEvent");
@@ -176,14 +177,16 @@ private:
         next_group_.store(group + 1, std::memory_order_release);
     }
 
+    static ncclDataType_t nccl_type(element e) {
+        return e == element::f64 ? ncclFloat64 : e == element::i32 ? ncclInt32 : ncclFloat32;
+    }
+
     void issue_member(const call& c) {
         ncclComm_t communicator = (*members_[at(c.communicator)])[at(c.rank)].get();
         cudaStream_t stream = streams_[at(c.lane)];
         void* data = (*where_)[c.memory[0].tile] + c.memory[0].offset;
         if (const auto* e = std::get_if<exchange>(&c.body)) {
-            const ncclDataType_t type = e->type == element::f64   ? ncclFloat64
-                                        : e->type == element::i32 ? ncclInt32
-                                                                  : ncclFloat32;
+            const ncclDataType_t type = nccl_type(e->type);
             const auto count = static_cast<std::size_t>(e->count);
             e->sends ? check(ncclSend(data, count, type, e->peer, communicator, stream), "ncclSend")
                      : check(ncclRecv(data, count, type, e->peer, communicator, stream), "ncclRecv");
@@ -200,7 +203,9 @@ private:
             check(ncclAllGather(own, data, count, ncclFloat32, communicator, stream), "ncclAllGather");
             break;
         case collective::kind::all_reduce:
-            check(ncclAllReduce(data, data, count, ncclFloat32, ncclSum, communicator, stream), "ncclAllReduce");
+            check(ncclAllReduce(data, data, count, nccl_type(what.type), what.how == reducer::max ? ncclMax : ncclSum,
+                                communicator, stream),
+                  "ncclAllReduce");
             break;
         }
     }
@@ -225,6 +230,7 @@ private:
     std::vector<std::atomic<std::uint64_t>> issued_; ///< run in which a call's event was last recorded
     std::vector<task_place> tasks_;
     std::uint64_t run_ = 0;
+    int first_task_ = 0;
     std::atomic<int> next_group_{0};
     std::atomic<bool> failed_{false};
 };

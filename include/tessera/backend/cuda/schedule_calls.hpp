@@ -12,9 +12,11 @@ namespace tessera::cuda::detail {
 /// list; a clock for each says how many calls of every stream are known to be finished when it starts.
 class call_scheduler {
 public:
-    call_scheduler(call_list& list, const plan& p, const std::vector<int>& update_groups)
-        : l_(list), p_(p), update_groups_(update_groups), lanes_(list.lanes.size()),
-          history_(static_cast<std::size_t>(p.devices) * 2), last_(lanes_, -1), issued_(lanes_, 0) {}
+    call_scheduler(call_list& list, const plan& p)
+        : l_(list), p_(p), lanes_(list.lanes.size()), history_(static_cast<std::size_t>(p.devices) * 2),
+          last_(lanes_, -1), issued_(lanes_, 0) {
+        order_tasks();
+    }
 
     void run() {
         const std::size_t n = l_.calls.size();
@@ -116,10 +118,38 @@ private:
         start_of(c)[lane] = std::max(start_of(c)[lane], position_[other] + 1);
     }
 
-    /// The plan orders all tasks that touch the same memory but the members of one update, which share calls.
+    /// How many tasks of every device the plan knows to be finished when a task starts.
+    void order_tasks() {
+        const auto devices = static_cast<std::size_t>(p_.devices);
+        known_.assign(p_.tasks.size() * devices, 0);
+        std::vector<int> last(devices, -1);
+        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+            const task& t = p_.tasks[i];
+            int* mine = known_.data() + i * devices;
+            const auto join = [&](int other) {
+                const task& o = p_.tasks[at(other)];
+                for (std::size_t d = 0; d < devices; ++d) {
+                    mine[d] = std::max(mine[d], known_[at(other) * devices + d]);
+                }
+                mine[at(o.device)] = std::max(mine[at(o.device)], o.position + 1);
+            };
+            if (last[at(t.device)] >= 0) {
+                join(last[at(t.device)]);
+            }
+            for (const wait_for& w : t.waits) {
+                if (w.count > 0) {
+                    join(p_.order[at(w.device)][at(w.count - 1)]);
+                }
+            }
+            last[at(t.device)] = static_cast<int>(i);
+        }
+    }
+
+    /// The plan orders all tasks that touch the same memory; but tasks that share collectives issue calls for each other.
     bool spins(std::size_t c, std::size_t other) const {
-        const int a = update_groups_[at(l_.calls[c].task)];
-        return a >= 0 && a == update_groups_[at(l_.calls[other].task)] && l_.calls[c].task != l_.calls[other].task;
+        const task& o = p_.tasks[at(l_.calls[other].task)];
+        const std::size_t mine = at(l_.calls[c].task) * static_cast<std::size_t>(p_.devices);
+        return l_.calls[c].task != l_.calls[other].task && known_[mine + at(o.device)] <= o.position;
     }
 
     void remember(std::size_t c, const memory_use& m) {
@@ -134,7 +164,6 @@ private:
 
     call_list& l_;
     const plan& p_;
-    const std::vector<int>& update_groups_; ///< for every task: the first task of its update, where the members share calls, or -1
     std::size_t lanes_;
     std::vector<int> start_;
     std::vector<int> end_;
@@ -142,6 +171,7 @@ private:
     std::vector<std::vector<past_use>> history_;
     std::vector<int> last_;
     std::vector<int> issued_;
+    std::vector<int> known_; ///< for every task and device
 };
 
 } // namespace tessera::cuda::detail

@@ -247,8 +247,8 @@ inline void global_pool_forward(const shard_call& s) {
     }
     c.window[0] = c.x[2];
     c.window[1] = c.x[3];
-    c.scale = static_cast<float>(static_cast<double>(c.x[2]) * c.x[3] /
-                                 static_cast<double>(whole_plane[2] * whole_plane[3]));
+    c.scale =
+        static_cast<float>(static_cast<double>(c.x[2]) * c.x[3] / static_cast<double>(whole_plane[2] * whole_plane[3]));
     s.to.add(c, {s.value(s.input()), s.value_to(s.output())});
 }
 

@@ -9,10 +9,10 @@ namespace tessera::cuda {
 
 inline constexpr const char* kernel_source =
 #include "tessera/backend/cuda/kernels/common.inl"
-#include "tessera/backend/cuda/kernels/elementwise.inl"
-#include "tessera/backend/cuda/kernels/pool.inl"
-#include "tessera/backend/cuda/kernels/normalize.inl"
 #include "tessera/backend/cuda/kernels/cross_entropy.inl"
+#include "tessera/backend/cuda/kernels/elementwise.inl"
+#include "tessera/backend/cuda/kernels/normalize.inl"
+#include "tessera/backend/cuda/kernels/pool.inl"
 #include "tessera/backend/cuda/kernels/update.inl"
     ;
 
