@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -43,6 +44,16 @@ struct stream {
     std::deque<entry> queue;
 };
 
+/// Streams' entries between the begin and the end of a capture, in the order of the calls. Versions of events count from the begin.
+struct graph {
+    std::vector<std::pair<stream*, entry>> entries;
+    std::vector<stream*> members;
+    std::map<event*, long> recorded;
+
+    bool has(const stream* s) const { return std::find(members.begin(), members.end(), s) != members.end(); }
+    void run(test_support::random& pick) const;
+};
+
 /// A call of NCCL within a group.
 struct exchange_call {
     enum class kind { send, receive, reduce_scatter, all_gather, all_reduce } what = kind::send;
@@ -72,6 +83,7 @@ struct machine {
     ncclResult_t exchange_error = ncclSuccess; ///< what communicators report when they are asked
     int aborted = 0;
     int exchanges = 0;
+    int launches = 0; ///< of graphs
     std::set<void*> memory; ///< what is allocated
 };
 
@@ -80,8 +92,34 @@ inline machine& here() {
     return m;
 }
 inline thread_local int current_device = 0;
+inline thread_local graph* capturing = nullptr;
 inline thread_local int group_depth = 0;
 inline thread_local std::vector<exchange_call> group_calls;
+
+/// In any order that the streams and events allow.
+inline void graph::run(test_support::random& pick) const {
+    std::map<stream*, std::deque<entry>> queues;
+    for (const auto& [s, e] : entries) {
+        queues[s].push_back(e);
+    }
+    std::map<event*, long> done;
+    for (std::size_t left = entries.size(); left > 0; --left) {
+        std::vector<stream*> ready;
+        for (const auto& [s, q] : queues) {
+            if (!q.empty() && (q.front().awaited == nullptr || done[q.front().awaited] >= q.front().version)) {
+                ready.push_back(s);
+            }
+        }
+        std::deque<entry>& q = queues[ready.at(static_cast<std::size_t>(pick(static_cast<int>(ready.size()))))];
+        if (q.front().work) {
+            q.front().work();
+        }
+        if (q.front().recorded != nullptr) {
+            done[q.front().recorded] = q.front().version;
+        }
+        q.pop_front();
+    }
+}
 
 inline bool can_run(const stream& s) {
     const entry& e = s.queue.front();
@@ -142,6 +180,13 @@ inline cudaError_t put(cudaStream_t s, std::function<void()> work) {
     }
     entry e;
     e.work = static_cast<std::function<void()>&&>(work);
+    if (capturing != nullptr) {
+        if (!capturing->has(to)) {
+            return cudaErrorStreamCaptureIsolation; // such a call would run at once
+        }
+        capturing->entries.push_back({to, e});
+        return cudaSuccess;
+    }
     to->queue.push_back(static_cast<entry&&>(e));
     return cudaSuccess;
 }
@@ -357,6 +402,11 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
     }
     cuda_fake::entry x;
     x.recorded = which;
+    if (cuda_fake::capturing != nullptr) {
+        x.version = ++cuda_fake::capturing->recorded[which];
+        cuda_fake::capturing->entries.push_back({on, x});
+        return cudaSuccess;
+    }
     x.version = ++which->recorded;
     on->queue.push_back(x);
     return cudaSuccess;
@@ -366,6 +416,18 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
     auto* which = reinterpret_cast<cuda_fake::event*>(e);
     cuda_fake::entry x;
     x.awaited = which;
+    if (cuda_fake::capturing != nullptr) {
+        auto* waiting = reinterpret_cast<cuda_fake::stream*>(s);
+        x.version = cuda_fake::capturing->recorded[which];
+        if (x.version == 0) {
+            return cudaErrorStreamCaptureIsolation; // recorded outside
+        }
+        if (!cuda_fake::capturing->has(waiting)) {
+            cuda_fake::capturing->members.push_back(waiting);
+        }
+        cuda_fake::capturing->entries.push_back({waiting, x});
+        return cudaSuccess;
+    }
     x.version = which->recorded; // an event that was never recorded is not waited for
     reinterpret_cast<cuda_fake::stream*>(s)->queue.push_back(x);
     return cudaSuccess;
@@ -387,6 +449,45 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
             return cudaErrorLaunchTimeout;
         }
     }
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
+    cuda_fake::capturing = new cuda_fake::graph;
+    cuda_fake::capturing->members.push_back(reinterpret_cast<cuda_fake::stream*>(s));
+    return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* made) {
+    cuda_fake::graph* g = cuda_fake::capturing;
+    cuda_fake::capturing = nullptr;
+    for (const cuda_fake::stream* member : g->members) { // the last that each of the others did must have been waited for
+        cuda_fake::event* last = nullptr;
+        bool joined = reinterpret_cast<cudaStream_t>(const_cast<cuda_fake::stream*>(member)) == s;
+        for (const auto& [on, e] : g->entries) {
+            last = on == member ? e.recorded : last;
+            joined = joined || (e.awaited != nullptr && e.awaited == last && on != member);
+        }
+        if (!joined) {
+            return cudaErrorStreamCaptureUnjoined;
+        }
+    }
+    *made = reinterpret_cast<cudaGraph_t>(g);
+    return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t g, unsigned long long) {
+    *made = reinterpret_cast<cudaGraphExec_t>(new cuda_fake::graph(*reinterpret_cast<cuda_fake::graph*>(g)));
+    return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t g, cudaStream_t s) {
+    const auto* what = reinterpret_cast<cuda_fake::graph*>(g);
+    ++cuda_fake::here().launches;
+    return cuda_fake::put(s, [what] { what->run(cuda_fake::here().pick); });
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t g) {
+    delete reinterpret_cast<cuda_fake::graph*>(g);
+    return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t g) {
+    delete reinterpret_cast<cuda_fake::graph*>(g);
+    return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* time, cudaEvent_t, cudaEvent_t) {
     *time = 1;

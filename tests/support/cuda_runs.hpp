@@ -17,7 +17,7 @@ namespace ts = tessera;
 using namespace test_support;
 
 /// Random strategies on 1 to 8 devices, placed on GPUs by `kinds` ways in turn.
-inline void same_numbers(int strategies, int kinds) {
+inline void same_numbers(int strategies, int kinds, bool graph = false) {
     constexpr double allowed = 1e-4;
     coverage seen;
     int kind = 0;
@@ -25,7 +25,7 @@ inline void same_numbers(int strategies, int kinds) {
         sweep(
             c, strategies, seen,
             [&](const ts::optimizer& how) {
-                return ts::cuda::backend(how, {.gpus = gpu_placement(8, kind++ / 2 % kinds), .measure = false});
+                return ts::cuda::backend(how, {.gpus = gpu_placement(8, kind++ / 2 % kinds), .measure = false, .graph = graph});
             },
             [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
                 CAPTURE(of.name);

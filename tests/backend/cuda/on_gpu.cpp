@@ -25,6 +25,12 @@ TEST_CASE("random strategies give the numbers of one device") {
     }
 }
 
+TEST_CASE("steps replayed from a graph give the numbers of one device") {
+    if (!skipped()) {
+        cuda_runs::same_numbers(test_support::strategy_count(4), 1, true);
+    }
+}
+
 TEST_CASE("a trainer learns, evaluates, and takes a short batch") {
     if (!skipped()) {
         cuda_runs::trainer();

@@ -17,6 +17,7 @@ struct backend_options {
     std::vector<int> gpus;
     bool measure = true;                         ///< choose convolution algorithms by measurement when a plan is bound
     index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
+    bool graph = false;    ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
     double patience = 300; ///< seconds that an exchange between GPUs may take before it is aborted
 };
 
@@ -90,14 +91,20 @@ public:
                                                       communicators_));
     }
 
-    void begin_run(const addresses& where, const run_state& state, int first, int) {
+    void begin_run(const addresses& where, const run_state& state, int first, int last) {
         communicators_.require_usable();
-        program_at(where).begin(first);
+        program& now = program_at(where);
+        now.begin(first, last);
+        const bool whole = first == 0 && last + 1 == static_cast<int>(now.list().first.size());
+        const bool replays = options_.graph && whole && now.can_capture();
         for (std::size_t d = 0; d < devices_.size(); ++d) {
             set_step(*static_cast<step_values*>(devices_[d]->pinned_step.get()), state);
             check(cudaMemcpyAsync(tools_[d].step, devices_[d]->pinned_step.get(), sizeof(step_values),
-                                  cudaMemcpyHostToDevice, tools_[d].stream),
+                                  cudaMemcpyHostToDevice, tools_[replays ? 0 : d].stream),
                   "cudaMemcpyAsync");
+        }
+        if (replays) {
+            now.replay(state);
         }
     }
 

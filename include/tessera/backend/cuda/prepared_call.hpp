@@ -24,6 +24,8 @@ class prepared_call {
 public:
     virtual ~prepared_call() = default;
     virtual void issue(const run_state& run) = 0;
+    /// What the processor does in a step whose calls are replayed from a graph.
+    virtual void pack(const run_state&) {}
 };
 
 namespace detail {
@@ -245,8 +247,11 @@ class prepared_upload final : public prepared_call {
 public:
     prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
         : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t), packed_(make_pinned_memory(bytes)) {}
-    void issue(const run_state& run) override {
+    void pack(const run_state& run) override {
         u_.what.apply(run.inputs[u_.tensor], packed_.get(), u_.type, true, reducer::none);
+    }
+    void issue(const run_state& run) override {
+        pack(run);
         check(cudaMemcpyAsync(to_, packed_.get(), bytes_, cudaMemcpyHostToDevice, t_.stream), "cudaMemcpyAsync");
     }
 

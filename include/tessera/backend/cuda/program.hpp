@@ -72,6 +72,24 @@ public:
                 &tasks_[at(task)]};
     }
 
+    // ---- graphs --------------------------------------------------------------------------------------------------------
+
+    /// Whether a graph may hold the list: it stays on one GPU, and its calls have run once, so that libraries have loaded what they need.
+    bool can_capture() const { return !list_.exchanges() && list_.communicators[0].size() == 1 && whole_runs_ > 0; }
+
+    /// Replays the list as a graph, captured at first use, in place of the tasks' own calls until the next begin(). Without the
+    /// threads: the first stream takes it all.
+    void replay(const run_state& run) {
+        if (graph_run_.get() == nullptr) {
+            capture(run);
+        }
+        for (const auto& c : prepared_) {
+            c->pack(run);
+        }
+        check(cudaGraphLaunch(graph_run_.get(), streams_[0]), "cudaGraphLaunch");
+        replays_ = true;
+    }
+
     /// Milliseconds that every call takes on its GPU, alone, the mean of `repeats`; -1 for exchanges between GPUs. What the calls leave
     /// in memory means nothing afterwards.
     std::vector<double> time_calls(const run_state& run, int repeats) {
@@ -99,9 +117,11 @@ public:
     }
 
     /// Before a run of tasks [first, last).
-    void begin(int first) {
+    void begin(int first, int last) {
+        whole_runs_ += first == 0 && last == static_cast<int>(tasks_.size()) && run_ > 0 ? 1 : 0;
         ++run_;
         first_task_ = first;
+        replays_ = false;
         failed_.store(false);
         next_group_.store(list_.first_group[at(first)], std::memory_order_relaxed);
     }
@@ -117,6 +137,9 @@ private:
     int gpu_of(const call& c) const { return list_.lanes[at(c.lane)].gpu; }
 
     void issue_task(const task_place& t, const run_state& run) {
+        if (replays_) {
+            return;
+        }
         try {
             const current_gpu current(tools_[at(t.device)].gpu);
             const int end = list_.first[at(t.task) + 1];
@@ -139,6 +162,34 @@ private:
             failed_.store(true); // whoever waits for a call of this task must not wait for ever
             throw;
         }
+    }
+
+    /// Streams join the capture of the first one by waiting for it, and end it by being waited for.
+    void capture(const run_state& run) {
+        const current_gpu current(list_.lanes[0].gpu);
+        const event_handle fork = make_event();
+        std::vector<event_handle> joins;
+        check(cudaStreamBeginCapture(streams_[0], cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+        check(cudaEventRecord(fork.get(), streams_[0]), "cudaEventRecord");
+        for (std::size_t s = 1; s < streams_.size(); ++s) {
+            check(cudaStreamWaitEvent(streams_[s], fork.get(), 0), "cudaStreamWaitEvent");
+        }
+        for (int i = 0; i < static_cast<int>(list_.calls.size()); ++i) {
+            wait_for_others(i);
+            prepared_[at(i)]->issue(run);
+            record(i);
+        }
+        for (std::size_t s = 1; s < streams_.size(); ++s) {
+            joins.push_back(make_event());
+            check(cudaEventRecord(joins.back().get(), streams_[s]), "cudaEventRecord");
+            check(cudaStreamWaitEvent(streams_[0], joins.back().get(), 0), "cudaStreamWaitEvent");
+        }
+        cudaGraph_t made = nullptr;
+        check(cudaStreamEndCapture(streams_[0], &made), "cudaStreamEndCapture");
+        graph_ = graph_handle(made);
+        cudaGraphExec_t runnable_graph = nullptr;
+        check(cudaGraphInstantiate(&runnable_graph, made, 0), "cudaGraphInstantiate");
+        graph_run_ = graph_run_handle(runnable_graph);
     }
 
     void wait_for_others(int i) {
@@ -231,6 +282,10 @@ private:
     std::vector<task_place> tasks_;
     std::uint64_t run_ = 0;
     int first_task_ = 0;
+    int whole_runs_ = 0;   ///< that have ended
+    bool replays_ = false; ///< the run that is under way is a graph's
+    graph_handle graph_;
+    graph_run_handle graph_run_;
     std::atomic<int> next_group_{0};
     std::atomic<bool> failed_{false};
 };

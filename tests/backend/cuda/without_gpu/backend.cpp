@@ -50,6 +50,29 @@ TEST_CASE("random strategies give the numbers of one device, on one GPU and on s
     CHECK(cuda_fake::here().exchanges > 100);
 }
 
+TEST_CASE("steps replayed from a graph give the same numbers, with the inputs, seed and rate of their own step") {
+    cuda_fake::here().launches = 0;
+    cuda_runs::same_numbers(strategy_count(2), 1, true);
+    CHECK(cuda_fake::here().launches > 20);
+    // Other inputs in every step: a graph must take them, not those of its capture.
+    const ts::graph g = ts::describe<test_networks::mlp::network>(8);
+    const ts::optimizer how(ts::adam{.learning_rate = 0.01F});
+    ts::cuda::backend plain(how, {.gpus = {0, 0}, .measure = false});
+    ts::cuda::backend replayed(how, {.gpus = {0, 0}, .measure = false, .graph = true});
+    ts::workers threads(2);
+    ts::strategy s(g.view());
+    s.ops[0].degree[0] = 2;
+    ts::session<ts::cuda::backend> a(g.view(), s, 2, how, {}, plain, threads);
+    ts::session<ts::cuda::backend> b(g.view(), s, 2, how, {}, replayed, threads);
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        const batch_data data(g.view(), 20 + i);
+        a.set_learning_rate(0.01 / static_cast<double>(i + 1));
+        b.set_learning_rate(0.01 / static_cast<double>(i + 1));
+        CHECK(a.step(data.inputs) == b.step(data.inputs));
+    }
+    CHECK(a.parameter(0) == b.parameter(0));
+}
+
 TEST_CASE("a trainer learns, evaluates, and takes a short batch") { cuda_runs::trainer(); }
 
 TEST_CASE("one operator in shards runs forward and backward as often as wanted") { cuda_runs::sharded(); }
