@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution algorithms chosen by measurement on the GPU: cuDNN's own search, among those that always give the same bits.
+// Convolution algorithms chosen by measurement on the GPU, or by cuDNN's own estimate: among those that always give the same bits.
 #pragma once
 
 #include "tessera/backend/cuda/algorithms.hpp"
@@ -30,7 +30,7 @@ algorithm_choice fastest(const Result* results, int count, index_t most_workspac
 /// Searches on the GPU that is current, in memory of its own that is released afterwards.
 class convolution_search {
 public:
-    /// `most_workspace` bytes for any one call. Without `times`, algorithm 1 is taken unmeasured.
+    /// `most_workspace` bytes for any one call. Without `times`, cuDNN estimates; where it knows none, algorithm 1 is taken.
     convolution_search(int gpu, index_t most_workspace, bool times) : gpu_(gpu), most_(most_workspace), times_(times) {}
 
     static algorithm_choice search(void* self, const convolution& c) {
@@ -62,6 +62,9 @@ private:
             const device_pointer py = make_device_memory(detail::volume_of(c.y) * 4);
             const device_pointer space = make_device_memory(most_);
             best = time_all(c, x.get(), px.get(), w.get(), pw.get(), y.get(), py.get(), how.get(), space.get());
+        }
+        if (!times_) {
+            best = estimate(c, x.get(), w.get(), y.get(), how.get());
         }
         if (best.workspace < 0) {
             best.workspace = workspace_of_first(c, x.get(), w.get(), y.get(), how.get());
@@ -97,6 +100,32 @@ private:
         check(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle_.get(), x, px, y, py, how, w, pw, most, &count,
                                                             results, space, bytes),
               "cudnnFindConvolutionBackwardFilterAlgorithmEx");
+        return detail::fastest(results, count, most_);
+    }
+
+    algorithm_choice estimate(const convolution& c, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
+                              cudnnTensorDescriptor_t y, cudnnConvolutionDescriptor_t how) {
+        constexpr int most = 16;
+        int count = 0;
+        switch (c.way) {
+        case convolution::direction::forward: {
+            cudnnConvolutionFwdAlgoPerf_t results[most];
+            check(cudnnGetConvolutionForwardAlgorithm_v7(handle_.get(), x, w, how, y, most, &count, results),
+                  "cudnnGetConvolutionForwardAlgorithm_v7");
+            return detail::fastest(results, count, most_);
+        }
+        case convolution::direction::backward_data: {
+            cudnnConvolutionBwdDataAlgoPerf_t results[most];
+            check(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_.get(), w, y, how, x, most, &count, results),
+                  "cudnnGetConvolutionBackwardDataAlgorithm_v7");
+            return detail::fastest(results, count, most_);
+        }
+        case convolution::direction::backward_filter:
+            break;
+        }
+        cudnnConvolutionBwdFilterAlgoPerf_t results[most];
+        check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_.get(), x, y, how, w, most, &count, results),
+              "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
         return detail::fastest(results, count, most_);
     }
 

@@ -55,16 +55,16 @@ inline void transfer(composer& to, const exchange_plan& where, memory_use from, 
 
 // ---- copies ----------------------------------------------------------------------------------------------------------
 
-/// True where a copy adds whole tiles of floats, which one kernel does in one pass.
-inline bool sums_whole_tiles(const composer& c) {
+/// True where a copy adds whole tiles of floats on one GPU, which one kernel does in one pass.
+inline bool sums_whole_tiles(const composer& c, const exchange_plan& where) {
     const task& t = c.what();
     const tile& target = c.tile_at(t.writes[0]);
     bool whole = t.segments.size() > 1 && !t.clear && t.reduce == reducer::sum && target.type == element::f32;
     for (std::size_t i = 0; i < t.segments.size() && whole; ++i) {
         const copy_segment& s = t.segments[i];
         const tile& source = c.tile_at(s.source);
-        whole = source.device >= 0 && s.region == target.region && source.region == target.region &&
-                s.overwrite == (i == 0);
+        whole = source.device >= 0 && where.gpu(source.device) == where.gpu(t.device) && s.region == target.region &&
+                source.region == target.region && s.overwrite == (i == 0);
     }
     return whole;
 }
@@ -122,7 +122,7 @@ inline void compose_copy(composer& to, const exchange_plan& where, const shared_
     if (t.clear) {
         to.add(memory_clear{}, {to.write(target)});
     }
-    if (sums_whole_tiles(to)) {
+    if (sums_whole_tiles(to, where)) {
         std::vector<memory_use> memory{to.write(target)};
         for (const copy_segment& s : t.segments) {
             memory.push_back(to.read(s.source));

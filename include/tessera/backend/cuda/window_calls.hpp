@@ -14,7 +14,8 @@ struct window_place {
     index_t before[2] = {}; ///< padding above or left of the tile
     index_t after[2] = {};
     bool empty = false; ///< nothing but padding
-    bool even() const { return before[0] == after[0] && before[1] == after[1]; }
+    bool even =
+        true; ///< the padding before the tile, on both sides, makes as many windows: what is beyond the last is not read
 };
 
 inline window_place place_of(const shard_call& s) {
@@ -30,6 +31,7 @@ inline window_place place_of(const shard_call& s) {
         w.before[k] = tile.dim[2 + k].begin - first;
         w.after[k] = last + 1 - tile.dim[2 + k].end;
         w.empty = w.empty || w.extent[k] == 0;
+        w.even = w.even && w.before[k] >= w.after[k] && w.before[k] - w.after[k] < a.stride[k];
     }
     return w;
 }
@@ -51,7 +53,7 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
     const index_t in_apart = s.d.loops[s.d.find_loop(loop_name::reduction)].extent;
     const index_t samples = s.size(s.input(), 0);
     x.gaps = groups > 1 && in != in_apart;
-    x.padded = !w.even();
+    x.padded = !w.even;
     x.staged = x.gaps || x.padded;
     index_t extent[2];
     convolution c;
@@ -200,7 +202,7 @@ inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w) {
 inline void pool_forward(const shard_call& s) {
     const window_place w = place_of(s);
     const op_attributes& a = s.attributes();
-    bool vendor = w.even();
+    bool vendor = w.even;
     pooling c;
     for (int k = 0; k < 2; ++k) {
         vendor = vendor && a.dilation[k] == 1 && w.before[k] < a.window[k];
