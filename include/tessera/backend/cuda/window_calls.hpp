@@ -14,8 +14,9 @@ struct window_place {
     index_t before[2] = {}; ///< padding above or left of the tile
     index_t after[2] = {};
     bool empty = false; ///< nothing but padding
-    bool even =
-        true; ///< the padding before the tile, on both sides, makes as many windows: what is beyond the last is not read
+    /// The padding before the tile, on both sides, makes as many windows: what is beyond the last is not read.
+    bool even[2] = {};
+    bool is_even() const { return even[0] && even[1]; }
 };
 
 inline window_place place_of(const shard_call& s) {
@@ -31,7 +32,7 @@ inline window_place place_of(const shard_call& s) {
         w.before[k] = tile.dim[2 + k].begin - first;
         w.after[k] = last + 1 - tile.dim[2 + k].end;
         w.empty = w.empty || w.extent[k] == 0;
-        w.even = w.even && w.before[k] >= w.after[k] && w.before[k] - w.after[k] < a.stride[k];
+        w.even[k] = w.before[k] >= w.after[k] && w.before[k] - w.after[k] < a.stride[k];
     }
     return w;
 }
@@ -53,13 +54,13 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
     const index_t in_apart = s.d.loops[s.d.find_loop(loop_name::reduction)].extent;
     const index_t samples = s.size(s.input(), 0);
     x.gaps = groups > 1 && in != in_apart;
-    x.padded = !w.even;
+    x.padded = !w.is_even();
     x.staged = x.gaps || x.padded;
     index_t extent[2];
     convolution c;
     for (int k = 0; k < 2; ++k) {
-        extent[k] = x.padded ? w.before[k] + w.extent[k] + w.after[k] : w.extent[k];
-        c.padding[k] = x.padded ? 0 : to_int(w.before[k]);
+        extent[k] = w.even[k] ? w.extent[k] : w.before[k] + w.extent[k] + w.after[k];
+        c.padding[k] = w.even[k] ? to_int(w.before[k]) : 0;
         c.stride[k] = to_int(a.stride[k]);
         c.dilation[k] = to_int(a.dilation[k]);
         c.w[2 + k] = to_int(a.window[k]);
@@ -83,7 +84,7 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
             x.out_of_tile.from[k] = tile[k];
             x.out_of_tile.to[k] = staged[k];
         }
-        x.out_of_tile.to_start = x.padded ? w.before[0] * extent[1] + w.before[1] : 0;
+        x.out_of_tile.to_start = (w.even[0] ? 0 : w.before[0] * extent[1]) + (w.even[1] ? 0 : w.before[1]);
         x.bytes = samples * groups * in * staged_plane * bytes_of(element::f32);
     }
     return c;
@@ -202,7 +203,7 @@ inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w) {
 inline void pool_forward(const shard_call& s) {
     const window_place w = place_of(s);
     const op_attributes& a = s.attributes();
-    bool vendor = w.even;
+    bool vendor = w.is_even();
     pooling c;
     for (int k = 0; k < 2; ++k) {
         vendor = vendor && a.dilation[k] == 1 && w.before[k] < a.window[k];
