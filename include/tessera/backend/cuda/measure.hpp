@@ -80,14 +80,14 @@ private:
         int count = 0;
         switch (c.way) {
         case convolution::direction::forward: {
-            cudnnConvolutionFwdAlgoPerf_t results[most];
+            cudnnConvolutionFwdAlgoPerf_t results[most]{};
             check(cudnnFindConvolutionForwardAlgorithmEx(handle_.get(), x, px, w, pw, how, y, py, most, &count, results,
                                                          space, bytes),
                   "cudnnFindConvolutionForwardAlgorithmEx");
             return detail::fastest(results, count, most_);
         }
         case convolution::direction::backward_data: {
-            cudnnConvolutionBwdDataAlgoPerf_t results[most];
+            cudnnConvolutionBwdDataAlgoPerf_t results[most]{};
             check(cudnnFindConvolutionBackwardDataAlgorithmEx(handle_.get(), w, pw, y, py, how, x, px, most, &count,
                                                               results, space, bytes),
                   "cudnnFindConvolutionBackwardDataAlgorithmEx");
@@ -96,7 +96,7 @@ private:
         case convolution::direction::backward_filter:
             break;
         }
-        cudnnConvolutionBwdFilterAlgoPerf_t results[most];
+        cudnnConvolutionBwdFilterAlgoPerf_t results[most]{};
         check(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle_.get(), x, px, y, py, how, w, pw, most, &count,
                                                             results, space, bytes),
               "cudnnFindConvolutionBackwardFilterAlgorithmEx");
@@ -109,13 +109,13 @@ private:
         int count = 0;
         switch (c.way) {
         case convolution::direction::forward: {
-            cudnnConvolutionFwdAlgoPerf_t results[most];
+            cudnnConvolutionFwdAlgoPerf_t results[most]{};
             check(cudnnGetConvolutionForwardAlgorithm_v7(handle_.get(), x, w, how, y, most, &count, results),
                   "cudnnGetConvolutionForwardAlgorithm_v7");
             return detail::fastest(results, count, most_);
         }
         case convolution::direction::backward_data: {
-            cudnnConvolutionBwdDataAlgoPerf_t results[most];
+            cudnnConvolutionBwdDataAlgoPerf_t results[most]{};
             check(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_.get(), w, y, how, x, most, &count, results),
                   "cudnnGetConvolutionBackwardDataAlgorithm_v7");
             return detail::fastest(results, count, most_);
@@ -123,7 +123,7 @@ private:
         case convolution::direction::backward_filter:
             break;
         }
-        cudnnConvolutionBwdFilterAlgoPerf_t results[most];
+        cudnnConvolutionBwdFilterAlgoPerf_t results[most]{};
         check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_.get(), x, y, how, w, most, &count, results),
               "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
         return detail::fastest(results, count, most_);
