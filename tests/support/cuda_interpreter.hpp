@@ -17,7 +17,7 @@ namespace test_support {
 
 namespace ts = tessera;
 
-/// The vendor calls, by their definitions. f(i) is the address of memory number i.
+/// The vendor calls, by their definitions. at[i] is the address of memory number i.
 struct vendor_loops {
     const ts::cuda::call& c;
     std::byte* const* at;
@@ -27,12 +27,17 @@ struct vendor_loops {
         return reinterpret_cast<T*>(at[i]);
     }
 
+    /// Number of the element (a, b, c, d) of a dense array, and of the array's elements.
+    static std::size_t place(const int (&e)[4], int a, int b, int i, int j) {
+        return static_cast<std::size_t>(((ts::index_t{a} * e[1] + b) * e[2] + i) * e[3] + j);
+    }
+    static std::size_t volume(const int (&e)[4]) { return place(e, e[0], 0, 0, 0); }
+
     void operator()(const ts::cuda::convolution& k) const {
         using way = ts::cuda::convolution::direction;
         float* x = memory(0);
         float* w = memory(1);
         float* y = memory(2);
-        const auto volume = [](const int(&e)[4]) { return static_cast<std::size_t>(e[0]) * e[1] * e[2] * e[3]; };
         float* result = k.way == way::forward ? y : k.way == way::backward_data ? x : w;
         const std::size_t size = volume(k.way == way::forward ? k.y : k.way == way::backward_data ? k.x : k.w);
         std::vector<double> sums(size, 0.0);
@@ -41,7 +46,7 @@ struct vendor_loops {
             for (int o = 0; o < k.y[1]; ++o) {
                 for (int h = 0; h < k.y[2]; ++h) {
                     for (int v = 0; v < k.y[3]; ++v) {
-                        const std::size_t yi = ((static_cast<std::size_t>(n) * k.y[1] + o) * k.y[2] + h) * k.y[3] + v;
+                        const std::size_t yi = place(k.y, n, o, h, v);
                         for (int i = 0; i < k.w[1]; ++i) {
                             for (int r = 0; r < k.w[2]; ++r) {
                                 for (int s = 0; s < k.w[3]; ++s) {
@@ -51,17 +56,14 @@ struct vendor_loops {
                                         continue;
                                     }
                                     const int channel = o / out_per_group * k.w[1] + i;
-                                    const std::size_t xi =
-                                        ((static_cast<std::size_t>(n) * k.x[1] + channel) * k.x[2] + row) * k.x[3] +
-                                        column;
-                                    const std::size_t wi =
-                                        ((static_cast<std::size_t>(o) * k.w[1] + i) * k.w[2] + r) * k.w[3] + s;
+                                    const std::size_t xi = place(k.x, n, channel, row, column);
+                                    const std::size_t wi = place(k.w, o, i, r, s);
                                     if (k.way == way::forward) {
-                                        sums[yi] += static_cast<double>(x[xi]) * w[wi];
+                                        sums[yi] += static_cast<double>(x[xi]) * static_cast<double>(w[wi]);
                                     } else if (k.way == way::backward_data) {
-                                        sums[xi] += static_cast<double>(y[yi]) * w[wi];
+                                        sums[xi] += static_cast<double>(y[yi]) * static_cast<double>(w[wi]);
                                     } else {
-                                        sums[wi] += static_cast<double>(y[yi]) * x[xi];
+                                        sums[wi] += static_cast<double>(y[yi]) * static_cast<double>(x[xi]);
                                     }
                                 }
                             }
@@ -78,16 +80,16 @@ struct vendor_loops {
         }
     }
     void operator()(const ts::cuda::bias_add& k) const {
-        const std::size_t plane = static_cast<std::size_t>(k.y[2]) * k.y[3];
-        for (std::size_t i = 0; i < plane * k.y[0] * k.y[1]; ++i) {
-            memory(1)[i] += memory(0)[i / plane % k.y[1]];
+        const std::size_t plane = place({1, 1, k.y[2], k.y[3]}, 1, 0, 0, 0);
+        for (std::size_t i = 0; i < volume(k.y); ++i) {
+            memory(1)[i] += memory(0)[i / plane % static_cast<std::size_t>(k.y[1])];
         }
     }
     void operator()(const ts::cuda::bias_gradient& k) const {
-        const std::size_t plane = static_cast<std::size_t>(k.y[2]) * k.y[3];
+        const std::size_t plane = place({1, 1, k.y[2], k.y[3]}, 1, 0, 0, 0);
         std::vector<double> sums(static_cast<std::size_t>(k.y[1]), 0.0);
-        for (std::size_t i = 0; i < plane * k.y[0] * k.y[1]; ++i) {
-            sums[i / plane % k.y[1]] += memory(0)[i];
+        for (std::size_t i = 0; i < volume(k.y); ++i) {
+            sums[i / plane % sums.size()] += static_cast<double>(memory(0)[i]);
         }
         for (std::size_t i = 0; i < sums.size(); ++i) {
             memory(1)[i] = static_cast<float>(sums[i]);

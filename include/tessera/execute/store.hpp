@@ -21,12 +21,25 @@ struct memory_source {
     void* context = nullptr;
 };
 
+namespace detail {
+
+/// Gives memory back to where it came from.
+struct release_memory {
+    memory_source source;
+    int device = 0;
+    void operator()(std::byte* p) const {
+        source.give != nullptr ? source.give(source.context, device, p) : std::free(p);
+    }
+};
+
+} // namespace detail
+
 /// Zeroed memory, aligned to `arena_alignment`.
 class buffer {
 public:
     buffer() = default;
     explicit buffer(index_t bytes, int device = 0, const memory_source& source = {})
-        : data_(nullptr, release{source, device}) {
+        : data_(nullptr, detail::release_memory{source, device}) {
         if (source.take != nullptr) {
             data_.reset(static_cast<std::byte*>(source.take(source.context, device, bytes)));
             return;
@@ -42,14 +55,7 @@ public:
     std::byte* data() const { return data_.get(); }
 
 private:
-    struct release {
-        memory_source source;
-        int device = 0;
-        void operator()(std::byte* p) const {
-            source.give != nullptr ? source.give(source.context, device, p) : std::free(p);
-        }
-    };
-    std::unique_ptr<std::byte[], release> data_;
+    std::unique_ptr<std::byte[], detail::release_memory> data_;
 };
 
 /// Parameters and optimizer state on every device.

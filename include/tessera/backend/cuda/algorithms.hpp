@@ -47,6 +47,9 @@ public:
         return m;
     }
 
+    /// Adds what was measured before.
+    void add(const convolution& c, const algorithm_choice& choice) { convolutions_.push_back({c, choice}); }
+
     const std::vector<std::pair<convolution, algorithm_choice>>& known() const { return convolutions_; }
 
     static constexpr index_t unmeasured = index_t{8} << 20; ///< workspace of a convolution that was not measured

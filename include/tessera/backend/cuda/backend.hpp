@@ -3,6 +3,7 @@
 // and an arena on a GPU; several may share one GPU.
 #pragma once
 
+#include "tessera/backend/cuda/algorithm_file.hpp"
 #include "tessera/backend/cuda/bind.hpp"
 #include "tessera/backend/cuda/measure.hpp"
 #include "tessera/backend/cuda/program.hpp"
@@ -17,8 +18,9 @@ struct backend_options {
     std::vector<int> gpus;
     bool measure = true;                         ///< choose convolution algorithms by measurement when a plan is bound
     index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
-    bool graph = false;    ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
-    double patience = 300; ///< seconds that an exchange between GPUs may take before it is aborted
+    bool graph = false;       ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
+    std::string profile_path; ///< where measured algorithms are kept; empty: for the life of the backend
+    double patience = 300;    ///< seconds that an exchange between GPUs may take before it is aborted
 };
 
 /// Backend for executor<> and session<> on the GPUs of this process. All arithmetic is fp32 without TF32, and every algorithm gives the
@@ -36,6 +38,9 @@ public:
                             std::to_string(there_) + " GPUs, numbered from 0");
             }
         }
+        if (!options_.profile_path.empty()) {
+            read_algorithms(algorithms_, options_.profile_path, machine_name());
+        }
     }
     backend(const backend&) = delete;
     backend& operator=(const backend&) = delete;
@@ -44,7 +49,11 @@ public:
 
     /// Chooses algorithms, adds scratch memory, and transfers where GPUs exchange data.
     void bind(plan& p, const graph_view& g, const parameter_store*) {
+        const std::size_t before = algorithms_.known().size();
         cuda::bind(p, g, list_options{placement(p.devices), optimizer_}, algorithms_);
+        if (!options_.profile_path.empty() && algorithms_.known().size() > before) {
+            write_algorithms(algorithms_, options_.profile_path, machine_name());
+        }
     }
 
     /// A device's thread issues to its GPU.
@@ -151,6 +160,14 @@ private:
         std::unique_ptr<kernel_module> kernels;
         stream_handle exchange;
     };
+
+    /// What measurements depend on: the GPU, cuDNN's version, and how much workspace was allowed.
+    std::string machine_name() const {
+        cudaDeviceProp gpu{};
+        check(cudaGetDeviceProperties(&gpu, options_.gpus.empty() ? 0 : options_.gpus[0]), "cudaGetDeviceProperties");
+        return std::string("tessera algorithms 1: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
+               ", workspace " + std::to_string(options_.most_workspace) + (options_.measure ? "" : ", estimated");
+    }
 
     int gpu_of(int device) const {
         const auto d = static_cast<std::size_t>(device);

@@ -6,7 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <string>
+
+#include <unistd.h>
 
 namespace {
 
@@ -155,6 +158,15 @@ TEST_CASE("of cuDNN's algorithms the fastest that repeats, has no TF32 and fits 
     for (double loss : expected.losses) {
         CHECK(session.step(data.inputs) == doctest::Approx(loss).epsilon(1e-5));
     }
+    // A second backend takes what the first one measured from the file, and measures nothing.
+    const std::string path = "/tmp/tessera_without_gpu_" + std::to_string(getpid());
+    {
+        ts::cuda::backend first(how, {.gpus = {0}, .profile_path = path});
+        ts::session<ts::cuda::backend> one(g.view(), ts::strategy(g.view()), 1, how, {}, first, threads);
+    }
+    ts::cuda::backend second(how, {.gpus = {0}, .profile_path = path});
+    CHECK(second.algorithms().known().size() == 5);
+    std::remove(path.c_str());
     CHECK(backend.algorithms().known().size() == 5); // two convolutions, three ways; the input needs no gradient
     for (const auto& [call, choice] : backend.algorithms().known()) {
         CHECK(choice.algorithm == 3);
