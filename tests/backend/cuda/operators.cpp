@@ -127,7 +127,8 @@ TEST_CASE("every row of the operator table computes what the reference backend c
             REQUIRE(expected.size() == got.size());
             for (const auto& [key, values] : expected) {
                 const double difference = relative(got.at(key), values, 1e-6);
-                CAPTURE(key);
+                const int result = key; // a structured binding cannot be captured
+                CAPTURE(result);
                 CHECK(difference < 1e-4);
                 worst = std::max(worst, difference);
             }
