@@ -15,12 +15,12 @@ namespace tessera::cuda {
 
 struct backend_options {
     /// The GPU of every device of a plan. Empty: device d on GPU d modulo the number of GPUs.
-    std::vector<int> gpus;
+    std::vector<int> gpus = {};
     bool measure = true;                         ///< choose convolution algorithms by measurement when a plan is bound
     index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
-    bool graph = false;       ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
-    std::string profile_path; ///< where measured algorithms are kept; empty: for the life of the backend
-    double patience = 300;    ///< seconds that an exchange between GPUs may take before it is aborted
+    bool graph = false;            ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
+    std::string profile_path = {}; ///< where measured algorithms are kept; empty: for the life of the backend
+    double patience = 300;         ///< seconds that an exchange between GPUs may take before it is aborted
 };
 
 /// Backend for executor<> and session<> on the GPUs of this process. All arithmetic is fp32 without TF32, and every algorithm gives the
@@ -178,7 +178,7 @@ private:
         return options_.gpus.empty() ? device % there_ : options_.gpus[d];
     }
     std::vector<int> placement(int devices) const {
-        std::vector<int> gpus;
+        std::vector<int> gpus = {};
         for (int d = 0; d < devices; ++d) {
             gpus.push_back(gpu_of(d));
         }
