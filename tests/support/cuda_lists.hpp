@@ -43,6 +43,22 @@ inline listed make_listed(const ts::graph_view& g, const ts::strategy& s, int de
     return x;
 }
 
+/// A set of numbers.
+class bits {
+public:
+    explicit bits(std::size_t n) : words_((n + 63) / 64, 0) {}
+    void set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << i % 64; }
+    bool has(std::size_t i) const { return (words_[i / 64] >> i % 64 & 1) != 0; }
+    void join(const bits& other) {
+        for (std::size_t w = 0; w < words_.size(); ++w) {
+            words_[w] |= other.words_[w];
+        }
+    }
+
+private:
+    std::vector<std::uint64_t> words_;
+};
+
 class list_checker {
 public:
     explicit list_checker(const listed& x) : p_(x.p), l_(x.list), n_(x.list.calls.size()) {}
@@ -234,9 +250,9 @@ private:
     /// Reachability by streams, events and groups: any two calls that touch the same bytes, one writing, are ordered, and as the plan
     /// orders their tasks.
     std::string order() {
-        before_.assign(n_, std::vector<bool>(n_, false));
+        before_.assign(n_, bits(n_));
+        std::vector<bits> started(n_, bits(n_)); // what has ended before a call starts
         std::vector<int> last(l_.lanes.size(), -1);
-        std::vector<std::vector<bool>> started(n_); // what has ended before a call starts
         for (std::size_t c = 0; c < n_;) {
             std::size_t end = c + 1;
             while (end < n_ && l_.calls[c].group >= 0 && l_.calls[end].group == l_.calls[c].group) {
@@ -244,12 +260,9 @@ private:
             }
             std::vector<int> now = last;
             for (std::size_t k = c; k < end; ++k) {
-                started[k].assign(n_, false);
                 const auto join = [&](int other) {
-                    started[k][at(other)] = true;
-                    for (std::size_t i = 0; i < n_; ++i) {
-                        started[k][i] = started[k][i] || before_[at(other)][i];
-                    }
+                    started[k].set(at(other));
+                    started[k].join(before_[at(other)]);
                 };
                 const std::size_t lane = at(l_.calls[k].lane);
                 if (last[lane] >= 0) {
@@ -267,10 +280,10 @@ private:
                 before_[k] = started[k];
                 for (std::size_t other = c; other < end; ++other) {
                     // An event, and what comes next in the stream, is after all that a group put on the stream.
-                    before_[k][other] = other != k && l_.calls[other].lane == l_.calls[k].lane;
-                    for (std::size_t i = 0; i < n_; ++i) {
-                        before_[k][i] = before_[k][i] || started[other][i];
+                    if (other != k && l_.calls[other].lane == l_.calls[k].lane) {
+                        before_[k].set(other);
                     }
+                    before_[k].join(started[other]);
                 }
             }
             last = now;
@@ -278,7 +291,7 @@ private:
         }
         for (std::size_t a = 0; a < n_; ++a) {
             for (std::size_t b = 0; b < a; ++b) {
-                if (conflict(l_.calls[a], l_.calls[b]) && !started[a][b]) {
+                if (!started[a].has(b) && conflict(l_.calls[a], l_.calls[b])) {
                     return of(a,
                               "races with call " + std::to_string(b) + " of task " + std::to_string(l_.calls[b].task));
                 }
@@ -340,7 +353,7 @@ private:
     const ts::plan& p_;
     const ts::cuda::call_list& l_;
     std::size_t n_;
-    std::vector<std::vector<bool>> before_;
+    std::vector<bits> before_;
 };
 
 } // namespace test_support
