@@ -221,6 +221,38 @@ TEST_CASE("a defect in a list is found") {
     }
 }
 
+TEST_CASE("what is carried between GPUs counts as what it repeats, and as nothing else") {
+    const ts::graph g = ts::describe<test_networks::lenet5::network>(4);
+    coverage seen;
+    const ts::strategy s = random_strategy(g.view(), 4, 12, seen);
+    listed x = make_listed(g.view(), s, 4, gpu_placement(4, 1), {});
+    int repeated = 0;
+    int refused = 0;
+    for (std::size_t i = 0; i < x.p.tiles.size(); ++i) {
+        const int origin = x.p.tiles[i].origin;
+        if (origin < 0) {
+            continue;
+        }
+        for (int other = 0; other < static_cast<int>(x.p.tiles.size()); ++other) {
+            const ts::tile& a = x.p.tiles[static_cast<std::size_t>(origin)];
+            const ts::tile& b = x.p.tiles[static_cast<std::size_t>(other)];
+            if (b.origin < 0 && b.kind == a.kind && b.tensor == a.tensor && !(b.region == a.region) && b.part >= 0) {
+                x.p.tiles[i].origin = other;
+                ++repeated;
+                refused += ts::verify(g.view(), x.p).text.find("every part") != std::string::npos ? 1 : 0;
+                x.p.tiles[i].origin = origin;
+                break;
+            }
+        }
+        if (repeated == 5) {
+            break;
+        }
+    }
+    CHECK(!ts::verify(g.view(), x.p));
+    CHECK(repeated == 5);
+    CHECK(refused == repeated);
+}
+
 TEST_CASE("a plan that cannot be put into calls is refused") {
     const ts::graph g = ts::describe<test_networks::mlp::network>(8);
     ts::cuda::algorithm_table algorithms;
