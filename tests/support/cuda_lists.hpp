@@ -153,8 +153,8 @@ private:
         for (std::size_t c = at(l_.first[task]); c < n_; ++c) {
             const auto* x = std::get_if<ts::cuda::collective>(&l_.calls[c].body);
             if (x != nullptr && x->which == ts::cuda::collective::kind::all_gather &&
-                l_.calls[c].memory[0].tile == p_.tasks[task].writes[at(l_.calls[c].rank)] &&
-                p_.tasks[at(l_.calls[c].task)].writes == p_.tasks[task].writes) {
+                p_.tasks[at(l_.calls[c].task)].writes == p_.tasks[task].writes &&
+                l_.calls[c].memory[0].tile == p_.tasks[task].writes[at(l_.calls[c].rank)]) {
                 return true;
             }
         }
