@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include <ucontext.h>
@@ -20,19 +21,22 @@ inline dimensions threadIdx, blockIdx, blockDim, gridDim;
 /// The threads of one block: each runs until it meets __syncthreads or ends.
 class block {
 public:
-    /// True where the kernel has barriers, so that threads need stacks of their own.
+    /// For kernels with barriers, whose threads need stacks of their own.
     static void run(void (*body)(), unsigned threads) {
         block b;
         current() = &b;
         b.body_ = body;
         b.fibers_.resize(threads);
-        std::vector<std::vector<char>> stacks(threads);
+        constexpr std::size_t stack_size = 32768;
+        static std::vector<std::unique_ptr<char[]>> stacks; // for all blocks: one runs at a time
+        while (stacks.size() < threads) {
+            stacks.emplace_back(new char[stack_size]);
+        }
         for (unsigned i = 0; i < threads; ++i) {
-            stacks[i].resize(32768);
             fiber& f = b.fibers_[i];
             getcontext(&f.context);
-            f.context.uc_stack.ss_sp = stacks[i].data();
-            f.context.uc_stack.ss_size = stacks[i].size();
+            f.context.uc_stack.ss_sp = stacks[i].get();
+            f.context.uc_stack.ss_size = stack_size;
             f.context.uc_link = &b.scheduler_;
             makecontext(&f.context, &block::enter, 0);
         }
