@@ -25,7 +25,8 @@ inline void same_numbers(int strategies, int kinds, bool graph = false) {
         sweep(
             c, strategies, seen,
             [&](const ts::optimizer& how) {
-                return ts::cuda::backend(how, {.gpus = gpu_placement(8, kind++ / 2 % kinds), .measure = false, .graph = graph});
+                return ts::cuda::backend(
+                    how, {.gpus = gpu_placement(8, kind++ / 2 % kinds), .measure = false, .graph = graph});
             },
             [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
                 CAPTURE(of.name);
