@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installation: the headers of each component and a CMake package, find_package(tessera 0.1 COMPONENTS core execute host io).
+# Installation: the headers of each component and a CMake package, find_package(tessera 0.1 COMPONENTS core execute host cuda io).
 
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/tessera")
-foreach(component core execute host io)
+foreach(component core execute host cuda io)
   if(TARGET tessera_${component})
     set(sets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${component})
     get_target_property(names tessera_${component} INTERFACE_HEADER_SETS)
@@ -24,4 +24,9 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/tesseraConfigVersion.cma
   COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" "${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
         DESTINATION "${package_dir}" COMPONENT core)
+if(TARGET tessera_cuda)
+  foreach(module FindCUDNN FindNCCL TesseraWheels)
+    install(FILES "${PROJECT_SOURCE_DIR}/cmake/${module}.cmake" DESTINATION "${package_dir}" COMPONENT cuda)
+  endforeach()
+endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT core)

@@ -3,6 +3,7 @@
 #   tessera::core     base to search: needs nothing
 #   tessera::execute  core, the executor and the reference backend: threads
 #   tessera::host     execute and the host backend: oneDNN and the OpenMP runtime that it uses
+#   tessera::cuda     execute and the CUDA backend: cudart, cublasLt, NVRTC, cuDNN and NCCL; no nvcc
 #   tessera::io       core, files, data sets, plots: zlib
 # Each is a component of the installed package.
 
@@ -56,6 +57,19 @@ if(TESSERA_HAS_HOST)
   # oneDNN of Debian runs on GNU OpenMP, and its CMake target does not say so.
   target_link_libraries(tessera_host INTERFACE tessera_execute DNNL::dnnl gomp)
   tessera_want(TESSERA_WITH_MPI TESSERA_HAS_MPI MPI "install libopenmpi-dev and openmpi-bin" COMPONENTS CXX)
+endif()
+
+tessera_want(TESSERA_WITH_CUDA TESSERA_HAS_CUDATOOLKIT CUDAToolkit "install the CUDA toolkit" 12.8)
+set(TESSERA_HAS_CUDA FALSE)
+if(TESSERA_HAS_CUDATOOLKIT)
+  tessera_want(TESSERA_WITH_CUDA TESSERA_HAS_CUDNN CUDNN "install cuDNN 9 or set CUDNN_ROOT" 9)
+  tessera_want(TESSERA_WITH_CUDA TESSERA_HAS_NCCL NCCL "install NCCL or set NCCL_ROOT" 2.20)
+  if(TESSERA_HAS_CUDNN AND TESSERA_HAS_NCCL)
+    set(TESSERA_HAS_CUDA TRUE)
+    tessera_add_library(cuda FOLDERS backend/cuda UMBRELLA cuda.hpp)
+    target_link_libraries(tessera_cuda INTERFACE tessera_execute CUDA::cudart CUDA::cublasLt CUDA::nvrtc CUDNN::cudnn
+                                                 NCCL::nccl)
+  endif()
 endif()
 
 tessera_want(TESSERA_WITH_IO TESSERA_HAS_IO ZLIB "install zlib1g-dev")

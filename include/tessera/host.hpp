@@ -10,10 +10,13 @@
 
 namespace tessera {
 
+#ifndef TESSERA_DEFAULT_BACKEND // of the umbrella header that is included first
+#define TESSERA_DEFAULT_BACKEND
 template <class Net>
 struct default_backend {
     using type = host::backend;
 };
+#endif
 
 namespace host {
 

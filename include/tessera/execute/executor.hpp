@@ -2,7 +2,7 @@
 // The executor walks a bound plan: every device runs its list in order and waits only where the plan says so.
 #pragma once
 
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/run_hooks.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/plan/finish.hpp"
 
@@ -11,7 +11,8 @@
 namespace tessera {
 
 /// What an executor needs of a backend: `bind(plan, graph, store)` chooses formats and inserts reorders; `prepare(plan, task, graph,
-/// addresses)`, called on the task's own device, makes what runs it; `start(device)` readies a device's thread.
+/// addresses)`, called on the task's own device, makes what runs it; `start(device)` readies a device's thread. It may have more: see
+/// run_hooks.hpp.
 template <class B>
 concept Backend = requires(B& b, plan& p, const graph_view& g, const addresses& a) {
     b.bind(p, g, static_cast<const parameter_store*>(nullptr));
@@ -25,8 +26,10 @@ class executor {
 public:
     /// `p` must be finished (bound, with waits and memory). Throws what the backend throws while it prepares tasks.
     executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store)
-        : plan_(static_cast<plan&&>(p)), threads_(threads), addresses_(plan_, store),
-          lists_(static_cast<std::size_t>(plan_.devices)), done_(static_cast<std::size_t>(plan_.devices)) {
+        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads),
+          addresses_(plan_, store, memory_of(backend)), lists_(static_cast<std::size_t>(plan_.devices)),
+          done_(static_cast<std::size_t>(plan_.devices)) {
+        load_plan(backend, plan_, g, addresses_);
         auto prepare = [&](int device) {
             backend.start(device);
             if (device >= plan_.devices) {
@@ -58,7 +61,7 @@ public:
                 run_device(device, state);
             }
         };
-        threads_.run(body);
+        run_between(backend_, addresses_, state, 0, static_cast<int>(plan_.tasks.size()), [&] { threads_.run(body); });
     }
 
 private:
@@ -90,6 +93,7 @@ private:
     }
 
     plan plan_;
+    B& backend_;
     workers& threads_;
     addresses addresses_;
     std::vector<std::vector<entry>> lists_;

@@ -74,7 +74,7 @@ public:
                         std::to_string(threads.devices()) + "; make more devices or plan for fewer");
         }
         plan p = make_plan(graph_.view(), run_kind::training, false);
-        store_ = parameter_store(p);
+        store_ = parameter_store(p, memory_of(backend_));
         const index_t batch = graph_.tensors[0].extents.extent[0];
         runs_.push_back(make_run(batch, run_kind::training, static_cast<plan&&>(p)));
         state_.seed = options.seed;

@@ -29,8 +29,9 @@ public:
         : devices_(devices), graph_(make_graph(inputs)), backend_(optimizer()),
           done_(static_cast<std::size_t>(devices.count())) {
         plan_ = make_plan();
-        store_ = parameter_store(plan_);
-        addresses_ = addresses(plan_, store_);
+        store_ = parameter_store(plan_, memory_of(backend_));
+        addresses_ = addresses(plan_, store_, memory_of(backend_));
+        load_plan(backend_, plan_, view(), addresses_);
         prepare();
         fill();
     }
@@ -155,10 +156,9 @@ private:
     }
 
     void prepare() {
-        int boundary = 0;
-        while (boundary < static_cast<int>(plan_.tasks.size()) &&
-               !is_backward(plan_.tasks[static_cast<std::size_t>(boundary)])) {
-            ++boundary;
+        while (boundary_ < static_cast<int>(plan_.tasks.size()) &&
+               !is_backward(plan_.tasks[static_cast<std::size_t>(boundary_)])) {
+            ++boundary_;
         }
         lists_.resize(static_cast<std::size_t>(plan_.devices));
         const graph_view g = view();
@@ -169,7 +169,7 @@ private:
                 const task& t = plan_.tasks[static_cast<std::size_t>(i)];
                 list.entries.push_back(
                     {backend_.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size())});
-                list.phase_end[0] += i < boundary ? 1 : 0;
+                list.phase_end[0] += i < boundary_ ? 1 : 0;
             }
             list.phase_end[1] = static_cast<int>(list.entries.size());
         };
@@ -181,7 +181,9 @@ private:
             done_[d].value.store(phase == 0 ? 0 : lists_[d].phase_end[0], std::memory_order_relaxed);
         }
         auto body = [&](int device) { run_device(device, phase); };
-        devices_.threads().run(body);
+        const int last = phase == 0 ? boundary_ : static_cast<int>(plan_.tasks.size());
+        run_between(backend_, addresses_, state_, phase == 0 ? 0 : boundary_, last,
+                    [&] { devices_.threads().run(body); });
     }
 
     void run_device(int device, int phase) {
@@ -270,6 +272,7 @@ private:
     graph graph_;
     B backend_;
     plan plan_;
+    int boundary_ = 0; ///< first backward task
     parameter_store store_;
     addresses addresses_;
     std::vector<device_list> lists_;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
-#include "tessera/base/owned.hpp"
 #include "tessera/plan/memory.hpp"
 
 #include <cstdlib>
@@ -13,26 +12,61 @@
 
 namespace tessera {
 
+/// Where the memory of a plan's devices comes from; of the processor unless a backend has its own (see run_hooks.hpp).
+struct memory_source {
+    void* (*take)(void* context, int device,
+                  index_t bytes) = nullptr; ///< zeroed; throws tessera::error when there is none
+    void (*give)(void* context, int device, void* memory) = nullptr;
+    void* context = nullptr;
+};
+
 /// Zeroed memory, aligned to `arena_alignment`.
 class buffer {
 public:
     buffer() = default;
-    explicit buffer(index_t bytes) {
+    explicit buffer(index_t bytes, int device = 0, const memory_source& source = {})
+        : source_(source), device_(device) {
+        if (source.take != nullptr) {
+            data_ = static_cast<std::byte*>(source.take(source.context, device, bytes));
+            return;
+        }
         const auto size = static_cast<std::size_t>(detail::align(bytes > 0 ? bytes : 1));
-        data_.reset(static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(arena_alignment), size)));
-        if (!data_) {
+        data_ = static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(arena_alignment), size));
+        if (data_ == nullptr) {
             throw error("tessera: no memory for an arena of " + std::to_string(bytes) +
                         " bytes; use smaller batches or more devices");
         }
-        std::memset(data_.get(), 0, size);
+        std::memset(data_, 0, size);
     }
-    std::byte* data() const { return data_.get(); }
+    buffer(buffer&& other) noexcept : data_(other.data_), source_(other.source_), device_(other.device_) {
+        other.data_ = nullptr;
+    }
+    buffer& operator=(buffer&& other) noexcept {
+        if (this != &other) {
+            give_back();
+            data_ = other.data_;
+            source_ = other.source_;
+            device_ = other.device_;
+            other.data_ = nullptr;
+        }
+        return *this;
+    }
+    buffer(const buffer&) = delete;
+    buffer& operator=(const buffer&) = delete;
+    ~buffer() { give_back(); }
+
+    std::byte* data() const { return data_; }
 
 private:
-    struct release {
-        static void destroy(std::byte* p) { std::free(p); }
-    };
-    owned<std::byte, release> data_;
+    void give_back() {
+        if (data_ != nullptr) {
+            source_.give != nullptr ? source_.give(source_.context, device_, data_) : std::free(data_);
+        }
+    }
+
+    std::byte* data_ = nullptr;
+    memory_source source_;
+    int device_ = 0;
 };
 
 /// Parameters and optimizer state on every device.
@@ -46,9 +80,9 @@ public:
     parameter_store() = default;
     /// Takes the persistent tiles of a plan, with their formats, as they are.
     template <class Plan>
-    explicit parameter_store(const Plan& p) {
+    explicit parameter_store(const Plan& p, const memory_source& source = {}) {
         for (index_t bytes : p.persistent_bytes) {
-            arenas_.emplace_back(bytes);
+            arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
         }
         for (const tile& t : p.tiles) {
             if (is_persistent(t.kind)) {
@@ -83,9 +117,9 @@ class addresses {
 public:
     addresses() = default;
     template <class Plan>
-    addresses(const Plan& p, const parameter_store& store) {
+    addresses(const Plan& p, const parameter_store& store, const memory_source& source = {}) {
         for (index_t bytes : p.arena_bytes) {
-            arenas_.emplace_back(bytes);
+            arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
         }
         for (const tile& t : p.tiles) {
             std::byte* where = nullptr;

@@ -39,9 +39,11 @@ struct tile {
     box region;
     int device = 0;
     element type = element::f32;
-    int alias = -1;       ///< shares the memory of this tile, same elements in the same order
-    bool keep = false;    ///< still needed when the run has ended
-    int part = -1;        ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
+    int alias = -1;    ///< shares the memory of this tile, same elements in the same order
+    bool keep = false; ///< still needed when the run has ended
+    int part = -1;     ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
+    int origin =
+        -1; ///< set by binding: the tile whose elements it repeats, region by region, on its way to another device
     index_t elements = 0; ///< optimizer_state: numbers in it; otherwise the region's volume
 
     // Set by binding.

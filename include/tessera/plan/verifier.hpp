@@ -44,6 +44,12 @@ private:
 
     static index_t tensor_key(const tile& x) { return static_cast<index_t>(x.kind) * (index_t{1} << 32) + x.tensor; }
 
+    /// A tile, or the one that it repeats.
+    const tile& origin_of(int t) const {
+        const int origin = p_.tiles[at(t)].origin;
+        return p_.tiles[at(origin >= 0 ? origin : t)];
+    }
+
     // ---- the parts fit together: verify_structure.hpp ---------------------------------------------------------------
 
     bool structure();

@@ -147,10 +147,10 @@ bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vect
         }
         for (std::size_t i = 0; i < t.segments.size(); ++i) {
             const copy_segment& s = t.segments[i];
-            const tile& source = p_.tiles[at(s.source)];
+            const tile& source = origin_of(s.source);
             missing -= source.part == x->part && source.region == x->region ? s.region.volume() : 0;
             for (std::size_t j = 0; j < i; ++j) {
-                const tile& other = p_.tiles[at(t.segments[j].source)];
+                const tile& other = origin_of(t.segments[j].source);
                 if (other.part == source.part && !intersect(t.segments[j].region, s.region).empty()) {
                     return false;
                 }

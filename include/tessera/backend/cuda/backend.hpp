@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend: cuDNN, cublasLt, NCCL and kernels of our own, compiled by a plain C++ compiler. A device of a plan is a stream
+// and an arena on a GPU; several may share one GPU.
+#pragma once
+
+#include "tessera/backend/cuda/algorithm_file.hpp"
+#include "tessera/backend/cuda/bind.hpp"
+#include "tessera/backend/cuda/measure.hpp"
+#include "tessera/backend/cuda/program.hpp"
+
+#include <chrono>
+#include <cmath>
+
+namespace tessera::cuda {
+
+struct backend_options {
+    /// The GPU of every device of a plan. Empty: device d on GPU d modulo the number of GPUs.
+    std::vector<int> gpus = {};
+    bool measure = true;                         ///< choose convolution algorithms by measurement when a plan is bound
+    index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
+    bool graph = false;            ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
+    std::string profile_path = {}; ///< where measured algorithms are kept; empty: for the life of the backend
+    double patience = 300;         ///< seconds that an exchange between GPUs may take before it is aborted
+};
+
+/// Backend for executor<> and session<> on the GPUs of this process. All arithmetic is fp32 without TF32, and every algorithm gives the
+/// same bits each time.
+class backend {
+public:
+    /// Throws tessera::error where there is no GPU, or `gpus` names one that is not there.
+    explicit backend(const optimizer& update = {}, const backend_options& options = {})
+        : optimizer_(update), options_(options), there_(require_devices()),
+          search_(options.gpus.empty() ? 0 : options.gpus[0], options.most_workspace, options.measure),
+          algorithms_(convolution_search::search, &search_) {
+        for (int gpu : options_.gpus) {
+            if (gpu < 0 || gpu >= there_) {
+                throw error("tessera: a device is placed on GPU " + std::to_string(gpu) + " and there are " +
+                            std::to_string(there_) + " GPUs, numbered from 0");
+            }
+        }
+        if (!options_.profile_path.empty()) {
+            read_algorithms(algorithms_, options_.profile_path, machine_name());
+        }
+    }
+    backend(const backend&) = delete;
+    backend& operator=(const backend&) = delete;
+
+    // ---- what an executor asks for -------------------------------------------------------------------------------------
+
+    /// Chooses algorithms, adds scratch memory, and transfers where GPUs exchange data.
+    void bind(plan& p, const graph_view& g, const parameter_store*) {
+        const std::size_t before = algorithms_.known().size();
+        cuda::bind(p, g, list_options{placement(p.devices), optimizer_}, algorithms_);
+        if (!options_.profile_path.empty() && algorithms_.known().size() > before) {
+            write_algorithms(algorithms_, options_.profile_path, machine_name());
+        }
+    }
+
+    /// A device's thread issues to its GPU.
+    void start(int device) { check(cudaSetDevice(gpu_of(device)), "cudaSetDevice"); }
+
+    runnable prepare(const plan& p, int index, const graph_view&, const addresses& where) {
+        return program_at(where).prepare(index, p.tasks[static_cast<std::size_t>(index)].device);
+    }
+
+    void to_plain(const tile& t, const std::byte* from, float* to) const {
+        check(cudaMemcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float), cudaMemcpyDeviceToHost),
+              "cudaMemcpy");
+    }
+    void from_plain(const tile& t, const float* from, std::byte* to) const {
+        check(cudaMemcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float), cudaMemcpyHostToDevice),
+              "cudaMemcpy");
+    }
+
+    // ---- what is around a run (execute/run_hooks.hpp) --------------------------------------------------------------------
+
+    /// Arenas by cudaMalloc, zeroed.
+    memory_source memory() {
+        return {[](void* self, int device, index_t bytes) -> void* {
+                    const current_gpu current(static_cast<backend*>(self)->gpu_of(device));
+                    return make_device_memory(bytes).release();
+                },
+                [](void*, int, void* memory) { (void)cudaFree(memory); }, this};
+    }
+
+    /// Makes the calls of a plan, and the streams and handles that they need.
+    void load(const plan& p, const graph_view& g, const addresses& where) {
+        while (static_cast<int>(devices_.size()) < p.devices) {
+            add_device();
+        }
+        call_list list = make_call_list(p, g, list_options{placement(p.devices), optimizer_}, algorithms_);
+        std::vector<cudaStream_t> streams;
+        for (const stream_lane& lane : list.lanes) {
+            streams.push_back(lane.device >= 0 ? tools_[static_cast<std::size_t>(lane.device)].stream
+                                               : exchange_stream(lane.gpu));
+        }
+        std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
+        programs_.push_back(std::make_unique<program>(static_cast<call_list&&>(list), where,
+                                                      static_cast<std::vector<cudaStream_t>&&>(streams), tools_,
+                                                      communicators_));
+    }
+
+    void begin_run(const addresses& where, const run_state& state, int first, int last) {
+        communicators_.require_usable();
+        program& now = program_at(where);
+        now.begin(first, last);
+        const bool whole = first == 0 && last + 1 == static_cast<int>(now.list().first.size());
+        const bool replays = options_.graph && whole && now.can_capture();
+        for (std::size_t d = 0; d < devices_.size(); ++d) {
+            set_step(*static_cast<step_values*>(devices_[d]->pinned_step.get()), state);
+            check(cudaMemcpyAsync(tools_[d].step, devices_[d]->pinned_step.get(), sizeof(step_values),
+                                  cudaMemcpyHostToDevice, tools_[replays ? 0 : d].stream),
+                  "cudaMemcpyAsync");
+        }
+        if (replays) {
+            now.replay(state);
+        }
+    }
+
+    /// Waits until the GPUs have finished; throws what went wrong on them.
+    void end_run(const addresses& where, bool failed) {
+        if (failed) {
+            communicators_.abort();
+            for (cudaStream_t s : program_at(where).streams()) {
+                (void)cudaStreamSynchronize(s); // the first error is the one that is told
+            }
+            return;
+        }
+        try {
+            for (cudaStream_t s : program_at(where).streams()) {
+                wait(s);
+            }
+        } catch (...) {
+            communicators_.abort();
+            throw;
+        }
+    }
+
+    // ---- what there is -------------------------------------------------------------------------------------------------
+
+    /// The calls of a plan by its addresses: for those who look at them or time them.
+    const call_list& calls(const addresses& where) { return program_at(where).list(); }
+    /// What each of them takes; see program::time_calls. After at least one run.
+    std::vector<double> time_calls(const addresses& where, const run_state& run, int repeats) {
+        return program_at(where).time_calls(run, repeats);
+    }
+    const algorithm_table& algorithms() const { return algorithms_; }
+    int gpus() const { return there_; }
+
+private:
+    struct device_state {
+        stream_handle stream;
+        cudnn_handle cudnn;
+        device_pointer step;
+        pinned_pointer pinned_step;
+    };
+    struct gpu_state {
+        int gpu = 0;
+        cublas_handle cublas;
+        std::unique_ptr<kernel_module> kernels;
+        stream_handle exchange;
+    };
+
+    /// What measurements depend on: the GPU, cuDNN's version, and how much workspace was allowed.
+    std::string machine_name() const {
+        cudaDeviceProp gpu{};
+        check(cudaGetDeviceProperties(&gpu, options_.gpus.empty() ? 0 : options_.gpus[0]), "cudaGetDeviceProperties");
+        return std::string("tessera algorithms 1: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
+               ", workspace " + std::to_string(options_.most_workspace) + (options_.measure ? "" : ", estimated");
+    }
+
+    int gpu_of(int device) const {
+        const auto d = static_cast<std::size_t>(device);
+        if (!options_.gpus.empty() && d >= options_.gpus.size()) {
+            throw error("tessera: device " + std::to_string(device) + " has no GPU: backend_options::gpus places " +
+                        std::to_string(options_.gpus.size()) + " devices");
+        }
+        return options_.gpus.empty() ? device % there_ : options_.gpus[d];
+    }
+    std::vector<int> placement(int devices) const {
+        std::vector<int> gpus = {};
+        for (int d = 0; d < devices; ++d) {
+            gpus.push_back(gpu_of(d));
+        }
+        return gpus;
+    }
+
+    gpu_state& state_of(int gpu) {
+        for (const auto& s : gpu_states_) {
+            if (s->gpu == gpu) {
+                return *s;
+            }
+        }
+        const current_gpu current(gpu);
+        auto made = std::make_unique<gpu_state>();
+        made->gpu = gpu;
+        made->cublas = make_cublas();
+        made->kernels = std::make_unique<kernel_module>(gpu);
+        gpu_states_.push_back(static_cast<std::unique_ptr<gpu_state>&&>(made));
+        return *gpu_states_.back();
+    }
+
+    cudaStream_t exchange_stream(int gpu) {
+        gpu_state& s = state_of(gpu);
+        if (s.exchange.get() == nullptr) {
+            const current_gpu current(gpu);
+            s.exchange = make_stream(true); // what others wait for goes first
+        }
+        return s.exchange.get();
+    }
+
+    void add_device() {
+        const int gpu = gpu_of(static_cast<int>(devices_.size()));
+        gpu_state& s = state_of(gpu);
+        const current_gpu current(gpu);
+        auto d = std::make_unique<device_state>();
+        d->stream = make_stream();
+        d->cudnn = make_cudnn();
+        check(cudnnSetStream(d->cudnn.get(), d->stream.get()), "cudnnSetStream");
+        d->step = make_device_memory(sizeof(step_values));
+        d->pinned_step = make_pinned_memory(sizeof(step_values));
+        tools_.push_back({gpu, d->stream.get(), d->cudnn.get(), s.cublas.get(), s.kernels.get(), d->step.get()});
+        devices_.push_back(static_cast<std::unique_ptr<device_state>&&>(d));
+    }
+
+    void set_step(step_values& v, const run_state& state) const {
+        v = {};
+        v.seed = state.seed;
+        v.step = state.step;
+        v.learning_rate = state.learning_rate;
+        if (optimizer_.which == optimizer::kind::adam) {
+            const double steps = static_cast<double>(state.step) + 1;
+            v.correction1 = 1 - std::pow(static_cast<double>(optimizer_.beta1), steps);
+            v.correction2 = 1 - std::pow(static_cast<double>(optimizer_.beta2), steps);
+        }
+    }
+
+    void wait(cudaStream_t s) {
+        if (communicators_.empty()) {
+            check(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+            return;
+        }
+        const auto start = std::chrono::steady_clock::now();
+        for (cudaError_t state = cudaStreamQuery(s); state != cudaSuccess; state = cudaStreamQuery(s)) {
+            if (state != cudaErrorNotReady) {
+                check(state, "cudaStreamQuery");
+            }
+            communicators_.poll();
+            const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+            if (waited.count() > options_.patience) {
+                throw error("tessera: the GPUs have not finished a step within " + std::to_string(options_.patience) +
+                            " seconds; look for a GPU that hangs, or raise backend_options::patience");
+            }
+            std::this_thread::yield();
+        }
+    }
+
+    program& program_at(const addresses& where) {
+        for (const auto& x : programs_) {
+            if (x->where() == &where) {
+                return *x;
+            }
+        }
+        throw error("tessera: a plan is run that was not loaded on the CUDA backend");
+    }
+
+    optimizer optimizer_;
+    backend_options options_;
+    int there_;
+    convolution_search search_;
+    algorithm_table algorithms_;
+    communicator_table communicators_;
+    std::vector<std::unique_ptr<gpu_state>> gpu_states_;
+    std::vector<std::unique_ptr<device_state>> devices_;
+    std::vector<device_tools> tools_; ///< of devices_
+    std::vector<std::unique_ptr<program>> programs_;
+};
+
+} // namespace tessera::cuda

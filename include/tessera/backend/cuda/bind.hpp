@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding a plan to GPUs: algorithms and scratch memory for every task, and, between GPUs, transfers of whole tiles: what a copy
+// needs of another GPU is packed there, carried over, and then copied like anything else.
+#pragma once
+
+#include "tessera/backend/cuda/call_list.hpp"
+
+namespace tessera::cuda {
+
+namespace detail {
+
+class binder {
+public:
+    binder(plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms)
+        : p_(p), g_(g), o_(o), algorithms_(algorithms), where_(exchanges_of(o_)) {}
+
+    void run() {
+        std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
+        p_.tasks.clear();
+        bool norms_are_there = false;
+        std::vector<char> placed(old.size(), 0);
+        for (std::size_t i = 0; i < old.size(); ++i) {
+            task& t = old[i];
+            if (placed[i] != 0) {
+                continue;
+            }
+            if (t.kind == task_kind::copy) {
+                if (place_shared_sum(old, i, placed)) {
+                    continue;
+                }
+                bring_sources(t);
+            } else if (t.kind == task_kind::update && !t.norms.empty()) {
+                if (!norms_are_there) { // before the first of them, so that the members of an update stay together
+                    for (std::size_t k = i; k < old.size(); ++k) {
+                        bring_norms(old[k]);
+                    }
+                    norms_are_there = true;
+                }
+            }
+            p_.tasks.push_back(static_cast<task&&>(t));
+        }
+        add_scratch();
+    }
+
+private:
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    bool is_far(int source, int device) const {
+        const int from = p_.tiles[at(source)].device;
+        return from >= 0 && where_.gpu(from) != where_.gpu(device);
+    }
+
+    /// Copies on several GPUs that add up the same parts, one from each of them, come one after the other: an all-reduce does them. To
+    /// bring the later ones forward is safe: what they read is there, and nobody else writes what they write.
+    bool place_shared_sum(std::vector<task>& old, std::size_t first, std::vector<char>& placed) {
+        if (!sums_over_gpus(p_, old[first], o_.gpus)) {
+            return false;
+        }
+        std::vector<std::size_t> members{first};
+        for (std::size_t i = first + 1; i < old.size() && members.size() < old[first].segments.size(); ++i) {
+            if (placed[i] == 0 && sum_alike(old[first], old[i]) && sums_over_gpus(p_, old[i], o_.gpus)) {
+                members.push_back(i);
+            }
+        }
+        std::vector<int> devices;
+        for (std::size_t i : members) {
+            devices.push_back(old[i].device);
+        }
+        std::sort(devices.begin(), devices.end());
+        if (members.size() != old[first].segments.size() ||
+            std::adjacent_find(devices.begin(), devices.end()) != devices.end()) {
+            return false;
+        }
+        for (std::size_t i : members) {
+            placed[i] = 1;
+            p_.tasks.push_back(static_cast<task&&>(old[i]));
+        }
+        return true;
+    }
+
+    /// A tile for a part of another one, on a device.
+    int add_part(int source, const box& region, int device) {
+        tile x = p_.tiles[at(source)];
+        x.origin = x.origin >= 0 ? x.origin : source;
+        x.region = region;
+        x.device = device;
+        x.alias = -1;
+        x.keep = false;
+        x.elements = region.volume();
+        x.bytes = 0;
+        x.offset = -1;
+        p_.tiles.push_back(x);
+        return static_cast<int>(p_.tiles.size()) - 1;
+    }
+
+    void add_copy(const task& like, int device, int source, int target) {
+        task t;
+        t.kind = task_kind::copy;
+        t.op = like.op;
+        t.what = like.what;
+        t.shard_number = like.shard_number;
+        t.micro_batch = like.micro_batch;
+        t.step = like.step;
+        t.device = device;
+        t.reads = {source};
+        t.writes = {target};
+        t.segments = {{source, p_.tiles[at(target)].region, true}};
+        p_.tasks.push_back(static_cast<task&&>(t));
+    }
+
+    void bring_sources(task& t) {
+        const bool alone = t.segments.size() == 1 && !t.clear;
+        for (copy_segment& s : t.segments) {
+            if (!is_far(s.source, t.device)) {
+                continue;
+            }
+            if (!(p_.tiles[at(s.source)].region == s.region)) {
+                const int packed = add_part(s.source, s.region, p_.tiles[at(s.source)].device);
+                add_copy(t, p_.tiles[at(packed)].device, s.source, packed);
+                s.source = packed;
+            }
+            if (!(alone && p_.tiles[at(t.writes[0])].region == s.region)) {
+                const int arrived = add_part(s.source, s.region, t.device);
+                add_copy(t, t.device, s.source, arrived);
+                s.source = arrived;
+            }
+        }
+        t.reads.clear();
+        for (const copy_segment& s : t.segments) {
+            t.reads.push_back(s.source);
+        }
+    }
+
+    /// Squared norms of gradients on other GPUs: one copy of each on every device that needs it.
+    void bring_norms(task& t) {
+        if (t.kind != task_kind::update) {
+            return;
+        }
+        for (int& n : t.norms) {
+            if (!is_far(n, t.device)) {
+                continue;
+            }
+            int own = -1;
+            for (const auto& [source, device, tile_number] : norms_) {
+                own = source == n && device == t.device ? tile_number : own;
+            }
+            if (own < 0) {
+                own = add_part(n, p_.tiles[at(n)].region, t.device);
+                add_copy(t, t.device, n, own);
+                norms_.push_back({n, t.device, own});
+            }
+            for (int& r : t.reads) {
+                r = r == n ? own : r;
+            }
+            n = own;
+        }
+    }
+
+    void add_scratch() {
+        const std::vector<shared_work> shared = find_shared_work(p_, o_.gpus);
+        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+            composer c(p_, p_.tasks[i]);
+            compose_task(c, static_cast<int>(i), g_, where_, o_.update, shared[i], algorithms_);
+            if (c.scratch_bytes() == 0) {
+                continue;
+            }
+            tile x;
+            x.kind = tile_kind::scratch;
+            x.device = p_.tasks[i].device;
+            x.region = box{1, {{0, c.scratch_bytes() / 4}}};
+            x.elements = c.scratch_bytes() / 4;
+            x.bytes = c.scratch_bytes();
+            p_.tiles.push_back(x);
+            p_.tasks[i].scratch = static_cast<int>(p_.tiles.size()) - 1;
+        }
+    }
+
+    struct brought {
+        int source;
+        int device;
+        int tile_number;
+    };
+
+    plan& p_;
+    const graph_view g_;
+    list_options o_;
+    algorithm_table& algorithms_;
+    exchange_plan where_;
+    std::vector<brought> norms_;
+};
+
+} // namespace detail
+
+/// Binds a logical plan. Afterwards finish() places its memory and make_call_list() makes its calls.
+inline void bind(plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms) {
+    if (static_cast<int>(o.gpus.size()) < p.devices) {
+        throw error("tessera: the plan has " + std::to_string(p.devices) + " devices and only " +
+                    std::to_string(o.gpus.size()) + " are placed on GPUs");
+    }
+    detail::binder(p, g, o, algorithms).run();
+}
+
+} // namespace tessera::cuda

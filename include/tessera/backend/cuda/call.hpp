@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that a bound plan makes, as values: which function of which library, its sizes, the memory that it touches, the stream
+// that it is put on and what that stream waits for. Made without a GPU, printed as text, and executed as it stands.
+#pragma once
+
+#include "tessera/backend/cuda/kernels/names.hpp"
+#include "tessera/execute/copy_box.hpp"
+#include "tessera/plan/plan.hpp"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tessera::cuda {
+
+/// Bytes [offset, offset + bytes) of a tile (its own, or those of the tile that it is an alias of).
+struct memory_use {
+    int tile = -1;
+    index_t offset = 0;
+    index_t bytes = 0;
+    bool write = false;
+};
+
+/// cudnnConvolutionForward, ...BackwardData or ...BackwardFilter on dense NCHW tensors with the same padding on both sides.
+/// Memory: x, w, y (or their gradients), and workspace where it is not 0. TF32 is off: FMA math alone.
+struct convolution {
+    enum class direction : std::uint8_t { forward, backward_data, backward_filter };
+    direction way = direction::forward;
+    int x[4] = {}; ///< samples, channels, height, width
+    int w[4] = {}; ///< output channels, input channels of a group, window
+    int y[4] = {}; ///< samples, output channels, height, width
+    int padding[2] = {};
+    int stride[2] = {1, 1};
+    int dilation[2] = {1, 1};
+    int groups = 1;
+    int algorithm = 0;     ///< cudnnConvolutionFwdAlgo_t and its like
+    index_t workspace = 0; ///< bytes
+
+    friend bool operator==(const convolution&, const convolution&) = default;
+};
+
+/// cudnnAddTensor: y[n,k,h,w] += bias[k]. Memory: bias, y.
+struct bias_add {
+    int y[4] = {};
+};
+
+/// cudnnConvolutionBackwardBias: db[k] = sum of dy[n,k,h,w]. Memory: dy, db.
+struct bias_gradient {
+    int y[4] = {};
+};
+
+/// cublasLtMatmul in fp32 (CUBLAS_COMPUTE_32F, no TF32), column-major: d[m,n] = op(a) op(b), and + bias[m] where it is asked for.
+/// op(a) is m x k and op(b) k x n; leading dimensions are those of dense matrices. Memory: a, b, d, bias, workspace.
+struct matrix_product {
+    index_t m = 0;
+    index_t n = 0;
+    index_t k = 0;
+    bool transpose_a = false;
+    bool transpose_b = false;
+    bool bias = false;
+    index_t workspace = 0; ///< bytes
+
+    friend bool operator==(const matrix_product&, const matrix_product&) = default;
+};
+
+/// cudnnPoolingForward: y = scale * pool(x). Memory: x, y. A NaN propagates.
+struct pooling {
+    enum class mode : std::uint8_t { maximum, average, average_with_padding };
+    mode how = mode::maximum;
+    int x[4] = {};
+    int y[4] = {};
+    int window[2] = {1, 1};
+    int padding[2] = {};
+    int stride[2] = {1, 1};
+    float scale = 1;
+};
+
+/// cudnnActivationForward (memory: x, y) or cudnnActivationBackward (memory: y, dy, dx) on `count` numbers in a row. Backward
+/// hands y in for x as well: the derivatives of these three functions are functions of y.
+struct activation {
+    op_kind which = op_kind::relu; ///< relu, sigmoid or tanh
+    bool backward = false;
+    index_t count = 0;
+};
+
+/// A kernel of our own: memory in the order of its pointers. The memory after the first `pointers` entries is handed over as a table
+/// of addresses in pointer number `pointers`, `constants` as a table of integers after that, the step's values after that.
+struct kernel_launch {
+    kernel_id which{};
+    int pointers = 0;
+    std::vector<index_t> constants;
+    bool reads_step = false; ///< takes the address of the step's values
+    kernel_numbers numbers;
+    int blocks = 1;
+    int threads = 256;
+};
+
+/// cudaMemsetAsync to 0. Memory: what is cleared.
+struct memory_clear {};
+
+/// cudaMemcpyAsync within a GPU. Memory: from, to.
+struct memory_copy {};
+
+/// A box of an input of the caller's, packed in pinned memory by the processor and copied by cudaMemcpyAsync. Memory: to.
+struct upload {
+    int tensor = 0;
+    box_copy what;
+    element type = element::f32;
+};
+
+/// ncclSend (memory read) or ncclRecv (memory written), in a group with its peer.
+struct exchange {
+    bool sends = false;
+    int peer = 0; ///< rank
+    element type = element::f32;
+    index_t count = 0;
+};
+
+/// A member's part of a collective, in place: ncclReduceScatter (sum), ncclAllGather, ncclAllReduce (sum or maximum). Memory: the whole
+/// array, of which member r owns elements [r * count, (r + 1) * count); for all_reduce `count` is that of the whole array.
+struct collective {
+    enum class kind : std::uint8_t { reduce_scatter, all_gather, all_reduce };
+    kind which = kind::all_reduce;
+    index_t count = 0;
+    element type = element::f32;
+    reducer how = reducer::sum;
+};
+
+using call_body = std::variant<convolution, bias_add, bias_gradient, matrix_product, pooling, activation, kernel_launch,
+                               memory_clear, memory_copy, upload, exchange, collective>;
+
+/// Waits until call `call` has finished. `spins`: the host, too, must wait until that call was issued, because the plan's own waits
+/// do not say so.
+struct call_wait {
+    int call = 0;
+    bool spins = false;
+};
+
+struct call {
+    int task = -1;
+    int lane = 0; ///< the stream
+    call_body body;
+    std::vector<memory_use> memory;
+    std::vector<call_wait> waits;
+    bool records = false; ///< an event after it, for the waits of others
+    int group =
+        -1; ///< calls of one number are issued together (ncclGroupStart, ncclGroupEnd), groups in the order of numbers
+    int communicator = -1;
+    int rank = -1;
+};
+
+/// A stream. Every device of the plan has one for computing; every GPU that exchanges data has one for that.
+struct stream_lane {
+    int device = -1; ///< of the plan; -1 for a GPU's exchange
+    int gpu = 0;
+};
+
+/// What a plan does on GPUs, in an order in which one thread could issue it all.
+struct call_list {
+    std::vector<int> gpus; ///< of every device of the plan
+    std::vector<stream_lane> lanes;
+    std::vector<std::vector<int>> communicators; ///< GPUs by rank
+    std::vector<call> calls;
+    std::vector<int> first;       ///< call of every task, and the end
+    std::vector<int> first_group; ///< number of the first group at or after every task, and the end
+
+    /// True where GPUs exchange data.
+    bool exchanges() const { return lanes.size() > 0 && lanes.back().device < 0; }
+    /// The stream of a GPU's exchange, or -1.
+    int exchange_lane(int gpu) const {
+        for (std::size_t i = 0; i < lanes.size(); ++i) {
+            if (lanes[i].device < 0 && lanes[i].gpu == gpu) {
+                return static_cast<int>(i);
+            }
+        }
+        return -1;
+    }
+};
+
+} // namespace tessera::cuda

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a bound plan to the list of its calls: a pure function, which needs no GPU.
+#pragma once
+
+#include "tessera/backend/cuda/compute_calls.hpp"
+#include "tessera/backend/cuda/move_calls.hpp"
+#include "tessera/backend/cuda/schedule_calls.hpp"
+
+namespace tessera::cuda {
+
+/// What a list depends on besides its plan.
+struct list_options {
+    std::vector<int> gpus; ///< of every device of the plan; several devices may share one
+    optimizer update;
+};
+
+namespace detail {
+
+inline int rank_in(const std::vector<int>& sorted, int gpu) {
+    return static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), gpu) - sorted.begin());
+}
+
+inline exchange_plan exchanges_of(const list_options& o) {
+    exchange_plan e{o.gpus, rank_in, o.gpus};
+    std::sort(e.world.begin(), e.world.end());
+    e.world.erase(std::unique(e.world.begin(), e.world.end()), e.world.end());
+    return e;
+}
+
+/// The update that task `first` begins, if its members can share a reduce-scatter and an all-gather, or the latter alone: their
+/// copies lie on as many GPUs, the slices are equal, and the contributions are one on each GPU (or summed already).
+inline shared_work find_shared_update(const plan& p, int first, const std::vector<int>& gpus) {
+    const auto tile_at = [&](int t) -> const tile& { return p.tiles[static_cast<std::size_t>(t)]; };
+    const auto gpu_of = [&](int t) { return gpus[static_cast<std::size_t>(tile_at(t).device)]; };
+    const task& t = p.tasks[static_cast<std::size_t>(first)];
+    const int members = t.slices;
+    if (t.kind != task_kind::update || members < 2 || t.slice != 0 ||
+        first + members > static_cast<int>(p.tasks.size()) || tile_at(t.writes[0]).elements % members != 0) {
+        return {};
+    }
+    for (int i = 0; i < members; ++i) {
+        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
+        if (m.kind != task_kind::update || m.writes != t.writes || m.slice != i ||
+            m.device != tile_at(t.writes[static_cast<std::size_t>(i)]).device) {
+            return {};
+        }
+        for (int k = 0; k < i; ++k) {
+            if (gpu_of(t.writes[static_cast<std::size_t>(k)]) == gpu_of(t.writes[static_cast<std::size_t>(i)])) {
+                return {};
+            }
+        }
+    }
+    bool summed = true; // each member reads one slice on its own device
+    bool spread = true; // all members read the same contributions, one with each copy
+    for (int i = 0; i < members; ++i) {
+        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
+        int sources = 0;
+        std::vector<int> devices;
+        for (int r : m.reads) {
+            if (tile_at(r).kind != tile_kind::scalar) {
+                ++sources;
+                summed = summed && tile_at(r).device == m.device;
+                spread = spread && !p.tiles[static_cast<std::size_t>(p.root(r))].keep;
+                devices.push_back(tile_at(r).device);
+            }
+        }
+        summed = summed && sources == 1;
+        spread = spread && sources == members && m.reads == t.reads;
+        for (int w : t.writes) {
+            spread = spread && std::count(devices.begin(), devices.end(), tile_at(w).device) == 1;
+        }
+    }
+    return summed ? shared_work{first, members, false} : spread ? shared_work{first, members, true} : shared_work{};
+}
+
+/// True where two copies add up the same whole parts.
+inline bool sum_alike(const task& a, const task& b) {
+    if (b.kind != task_kind::copy || b.clear || a.reduce != b.reduce || a.segments.size() != b.segments.size()) {
+        return false;
+    }
+    for (const copy_segment& s : a.segments) {
+        bool found = false;
+        for (const copy_segment& other : b.segments) {
+            found = found || (other.source == s.source && other.region == s.region);
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// True where a copy adds up whole tiles, as many as there are GPUs among them, one of them on its own device.
+inline bool sums_over_gpus(const plan& p, const task& t, const std::vector<int>& gpus) {
+    if (t.kind != task_kind::copy || t.clear || t.segments.size() < 2) {
+        return false;
+    }
+    const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+    std::vector<int> seen;
+    bool own = false;
+    for (const copy_segment& s : t.segments) {
+        const tile& x = p.tiles[static_cast<std::size_t>(s.source)];
+        if (x.device < 0 || !(x.region == target.region) || !(s.region == target.region) || x.type != target.type) {
+            return false;
+        }
+        own = own || x.device == t.device;
+        seen.push_back(gpus[static_cast<std::size_t>(x.device)]);
+    }
+    std::sort(seen.begin(), seen.end());
+    return own && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
+}
+
+/// The copies, beginning with task `first`, that one all-reduce does: they follow each other (binding sees to that) and are on the
+/// devices of the parts that they add up.
+inline shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus) {
+    const task& t = p.tasks[static_cast<std::size_t>(first)];
+    const int members = static_cast<int>(t.segments.size());
+    if (!sums_over_gpus(p, t, gpus) || first + members > static_cast<int>(p.tasks.size())) {
+        return {};
+    }
+    for (int i = 0; i < members; ++i) {
+        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
+        if (!sum_alike(t, m) || !sums_over_gpus(p, m, gpus)) {
+            return {};
+        }
+        for (int k = 0; k < i; ++k) {
+            if (p.tasks[static_cast<std::size_t>(first + k)].device == m.device) {
+                return {};
+            }
+        }
+    }
+    return {first, members, false};
+}
+
+/// For every task the work that it shares, or none.
+inline std::vector<shared_work> find_shared_work(const plan& p, const std::vector<int>& gpus) {
+    std::vector<shared_work> found(p.tasks.size());
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        if (found[i].members > 0) {
+            continue;
+        }
+        const bool copies = p.tasks[i].kind == task_kind::copy;
+        const shared_work w =
+            copies ? find_shared_sum(p, static_cast<int>(i), gpus) : find_shared_update(p, static_cast<int>(i), gpus);
+        for (std::size_t k = 0; k < static_cast<std::size_t>(w.members); ++k) {
+            found[i + k] = w;
+        }
+    }
+    return found;
+}
+
+/// Puts the calls of task `i` into `to`.
+inline void compose_task(composer& to, int i, const graph_view& g, const exchange_plan& where, const optimizer& update,
+                         const shared_work& work, algorithm_table& algorithms) {
+    switch (to.what().kind) {
+    case task_kind::compute:
+        return compose_compute(to, g, algorithms);
+    case task_kind::copy:
+        return compose_copy(to, where, work, i);
+    case task_kind::reduce:
+        return compose_reduce(to, where);
+    case task_kind::update:
+        return compose_update(to, where, update, work, i);
+    case task_kind::reorder:
+        break;
+    }
+    throw error("tessera: the CUDA backend keeps all tensors in one memory format; a plan bound to another backend "
+                "cannot run on it");
+}
+
+class list_maker {
+public:
+    list_maker(const plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms)
+        : p_(p), g_(g), o_(o), algorithms_(algorithms), where_(exchanges_of(o_)) {}
+
+    call_list run() {
+        if (static_cast<int>(o_.gpus.size()) < p_.devices) {
+            throw error("tessera: the plan has " + std::to_string(p_.devices) + " devices and only " +
+                        std::to_string(o_.gpus.size()) + " are placed on GPUs");
+        }
+        list_.gpus = o_.gpus;
+        for (int d = 0; d < p_.devices; ++d) {
+            list_.lanes.push_back({d, where_.gpu(d)});
+        }
+        list_.communicators.push_back(where_.world);
+        const std::vector<shared_work> shared = find_shared_work(p_, o_.gpus);
+        for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
+            list_.first.push_back(static_cast<int>(list_.calls.size()));
+            list_.first_group.push_back(groups_);
+            composer c(p_, p_.tasks[static_cast<std::size_t>(i)]);
+            compose_task(c, i, g_, where_, o_.update, shared[static_cast<std::size_t>(i)], algorithms_);
+            append(c, i);
+        }
+        list_.first.push_back(static_cast<int>(list_.calls.size()));
+        list_.first_group.push_back(groups_);
+        call_scheduler(list_, p_).run();
+        return static_cast<call_list&&>(list_);
+    }
+
+private:
+    /// Numbers streams, groups and communicators.
+    void append(composer& c, int number) {
+        std::vector<call>& calls = c.calls();
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+            call& x = calls[i];
+            x.task = number;
+            if (x.group < 0) {
+                x.lane = c.what().device;
+            }
+        }
+        for (std::size_t i = 0; i < calls.size();) {
+            std::size_t end = i + 1;
+            while (calls[i].group >= 0 && end < calls.size() && calls[end].group == calls[i].group) {
+                ++end;
+            }
+            if (calls[i].group >= 0) {
+                number_group(calls, i, end);
+            }
+            i = end;
+        }
+        for (call& x : calls) {
+            list_.calls.push_back(static_cast<call&&>(x));
+        }
+    }
+
+    void number_group(std::vector<call>& calls, std::size_t begin, std::size_t end) {
+        std::vector<int> members; // GPUs by rank
+        for (std::size_t i = begin; i < end; ++i) {
+            members.push_back(-1 - calls[i].lane);
+        }
+        for (std::size_t i = begin; i < end; ++i) {
+            calls[i].lane = exchange_lane(-1 - calls[i].lane);
+            calls[i].group = groups_;
+            calls[i].communicator = calls[i].communicator == 0 ? 0 : communicator_of(members);
+        }
+        ++groups_;
+    }
+
+    int exchange_lane(int gpu) {
+        const int found = list_.exchange_lane(gpu);
+        if (found >= 0) {
+            return found;
+        }
+        list_.lanes.push_back({-1, gpu});
+        return static_cast<int>(list_.lanes.size()) - 1;
+    }
+
+    int communicator_of(const std::vector<int>& gpus) {
+        for (std::size_t i = 0; i < list_.communicators.size(); ++i) {
+            if (list_.communicators[i] == gpus) {
+                return static_cast<int>(i);
+            }
+        }
+        list_.communicators.push_back(gpus);
+        return static_cast<int>(list_.communicators.size()) - 1;
+    }
+
+    const plan& p_;
+    const graph_view g_;
+    list_options o_;
+    algorithm_table& algorithms_;
+    exchange_plan where_; ///< refers to o_
+    call_list list_;
+    int groups_ = 0;
+};
+
+} // namespace detail
+
+/// The calls of a finished plan that was bound to the CUDA backend (see bind.hpp) with the same options and algorithms.
+inline call_list make_call_list(const plan& p, const graph_view& g, const list_options& o,
+                                algorithm_table& algorithms) {
+    return detail::list_maker(p, g, o, algorithms).run();
+}
+
+} // namespace tessera::cuda

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words in which tasks are put into calls: memory, scratch, launches, copies of boxes.
+#pragma once
+
+#include "tessera/backend/cuda/algorithms.hpp"
+#include "tessera/base/error.hpp"
+#include "tessera/plan/call.hpp"
+
+#include <limits>
+#include <utility>
+
+namespace tessera::cuda {
+
+/// cuDNN counts in int.
+inline int to_int(index_t x) {
+    if (x < 0 || x > std::numeric_limits<int>::max()) {
+        throw error("tessera: an extent of " + std::to_string(x) +
+                    " is more than cuDNN takes; split the operator or use a smaller batch");
+    }
+    return static_cast<int>(x);
+}
+
+/// A dense row-major array of up to five dimensions in another one: what strided_copy takes.
+struct strided_box {
+    index_t count[5] = {1, 1, 1, 1, 1};
+    index_t from[5] = {};
+    index_t to[5] = {};
+    index_t from_start = 0; ///< elements
+    index_t to_start = 0;
+};
+
+/// `what`, a part of both regions (given in the coordinates of each), from one dense array to another.
+inline strided_box box_between(const box& what, const box& from, const box& what_in_to, const box& to) {
+    strided_box b;
+    index_t from_step = 1;
+    index_t to_step = 1;
+    for (int d = what.rank - 1, k = 4; d >= 0; --d, --k) {
+        b.count[k] = what.dim[d].size();
+        b.from[k] = from_step;
+        b.to[k] = to_step;
+        b.from_start += (what.dim[d].begin - from.dim[d].begin) * from_step;
+        b.to_start += (what_in_to.dim[d].begin - to.dim[d].begin) * to_step;
+        from_step *= from.dim[d].size();
+        to_step *= to.dim[d].size();
+    }
+    return b;
+}
+
+/// The calls of one task while they are put together.
+class composer {
+public:
+    composer(const plan& p, const task& t) : p_(p), t_(t) {}
+
+    const plan& of() const { return p_; }
+    const task& what() const { return t_; }
+    std::vector<call>& calls() { return calls_; }
+    index_t scratch_bytes() const { return scratch_; }
+
+    const tile& tile_at(int t) const { return p_.tiles[static_cast<std::size_t>(t)]; }
+    static index_t bytes_of_tile(const tile& t) {
+        return t.kind == tile_kind::optimizer_state || t.kind == tile_kind::scratch ? t.bytes
+                                                                                    : t.elements * bytes_of(t.type);
+    }
+
+    // ---- memory ------------------------------------------------------------------------------------------------------
+
+    memory_use read(int t) const { return {t, 0, bytes_of_tile(tile_at(t)), false}; }
+    memory_use write(int t) const { return {t, 0, bytes_of_tile(tile_at(t)), true}; }
+    /// Elements of a tile of f32.
+    memory_use slice(int t, const interval& elements, bool is_write) const {
+        return {t, elements.begin * 4, elements.size() * 4, is_write};
+    }
+    /// From byte `offset` to the end.
+    static memory_use from(memory_use m, index_t offset) {
+        return {m.tile, m.offset + offset, m.bytes - offset, m.write};
+    }
+    static memory_use as_read(memory_use m) {
+        m.write = false;
+        return m;
+    }
+    /// Fresh scratch memory of the task, written by whoever gets it first.
+    memory_use take(index_t bytes) {
+        constexpr index_t alignment = 256;
+        const memory_use m{t_.scratch, scratch_, bytes, true};
+        scratch_ += (bytes + alignment - 1) / alignment * alignment;
+        return m;
+    }
+
+    // ---- calls -------------------------------------------------------------------------------------------------------
+
+    call& add(call_body body, std::vector<memory_use> memory) {
+        call c;
+        c.body = static_cast<call_body&&>(body);
+        c.memory = static_cast<std::vector<memory_use>&&>(memory);
+        calls_.push_back(static_cast<call&&>(c));
+        return calls_.back();
+    }
+
+    /// A thread for each of `elements`, up to a number that fills any GPU; then each takes several.
+    void launch(kernel_id which, std::vector<memory_use> memory, const kernel_numbers& numbers, index_t elements,
+                bool reads_step = false) {
+        kernel_launch k = make(which, static_cast<int>(memory.size()), numbers);
+        k.blocks = blocks_for(elements);
+        k.reads_step = reads_step;
+        add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+    }
+    /// A block for each of `blocks`, with threads for `work` elements each.
+    void launch_blocks(kernel_id which, std::vector<memory_use> memory, const kernel_numbers& numbers, index_t blocks,
+                       index_t work) {
+        kernel_launch k = make(which, static_cast<int>(memory.size()), numbers);
+        k.blocks = to_int(blocks);
+        k.threads = 32;
+        while (k.threads < 256 && k.threads * 4 < work) {
+            k.threads *= 2;
+        }
+        add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+    }
+
+    static kernel_launch make(kernel_id which, int pointers, const kernel_numbers& numbers) {
+        kernel_launch k;
+        k.which = which;
+        k.pointers = pointers;
+        k.numbers = numbers;
+        return k;
+    }
+    static int blocks_for(index_t elements) {
+        constexpr index_t most = 4096;
+        const index_t wanted = (elements + 255) / 256;
+        return static_cast<int>(wanted < 1 ? 1 : wanted > most ? most : wanted);
+    }
+
+    /// Copies a box, or adds it, or takes the larger. Both memories are whole dense arrays.
+    void copy(const strided_box& b, memory_use from_memory, memory_use to_memory, element type, bool overwrite,
+              reducer how) {
+        index_t total = 1;
+        bool dense = true; // a row without gaps on both sides
+        for (int k = 4; k >= 0; --k) {
+            dense = dense && (b.count[k] == 1 || (b.from[k] == total && b.to[k] == total));
+            total *= b.count[k];
+        }
+        const index_t size = bytes_of(type);
+        memory_use source = from(from_memory, b.from_start * size);
+        memory_use target = from(to_memory, b.to_start * size);
+        if (total == 0) {
+            return;
+        }
+        source.bytes = span(b.count, b.from) * size;
+        target.bytes = span(b.count, b.to) * size;
+        if (dense && overwrite) {
+            add(memory_copy{}, {as_read(source), target});
+            return;
+        }
+        kernel_numbers n;
+        for (int k = 0; k < 5; ++k) {
+            n.n[k] = b.count[k];
+            n.n[5 + k] = b.from[k];
+            n.n[10 + k] = b.to[k];
+        }
+        n.n[15] = overwrite ? 0 : how == reducer::max ? 2 : 1;
+        const kernel_id which = type == element::f32   ? kernel_id::strided_copy_f32
+                                : type == element::f64 ? kernel_id::strided_copy_f64
+                                                       : kernel_id::strided_copy_i32;
+        launch(which, {as_read(source), target}, n, total);
+    }
+
+private:
+    /// Elements between the first and the last that are touched.
+    static index_t span(const index_t* count, const index_t* stride) {
+        index_t last = 1;
+        for (int k = 0; k < 5; ++k) {
+            last += (count[k] - 1) * stride[k];
+        }
+        return last;
+    }
+
+    const plan& p_;
+    const task& t_;
+    std::vector<call> calls_;
+    index_t scratch_ = 0;
+};
+
+/// A compute task with its operands at hand.
+struct shard_call {
+    composer& to;
+    const description& d;
+    const compute_call& call;
+    const graph_view& g;
+    algorithm_table& algorithms;
+
+    const op_attributes& attributes() const { return call.attributes; }
+    int input(int slot = 0) const { return d.find_operand(operand_kind::input, slot); }
+    int parameter(int slot) const { return d.find_operand(operand_kind::parameter, slot); }
+    int intermediate(int slot) const { return d.find_operand(operand_kind::intermediate, slot); }
+    int output() const { return d.output(); }
+    bool emits(int o) const { return o >= 0 && has(call.emits, o); }
+
+    /// What the shard touches of an operand; its tiles hold exactly that, densely.
+    box region_of(int o) const { return region(d, o, call.ranges); }
+    index_t size(int o, int dimension) const { return region_of(o).dim[dimension].size(); }
+    index_t volume(int o) const { return region_of(o).volume(); }
+
+    memory_use value(int o) const { return to.read(checked(to.what().value[o], o)); }
+    memory_use value_to(int o) const { return to.write(checked(to.what().value[o], o)); }
+    memory_use gradient(int o) const { return to.read(checked(to.what().gradient[o], o)); }
+    memory_use gradient_to(int o) const { return to.write(checked(to.what().gradient[o], o)); }
+
+private:
+    int checked(int t, int o) const {
+        if (t < 0 || !(to.tile_at(t).region == region_of(o))) {
+            throw error(std::string("tessera: operand ") + std::to_string(o) + " of a " + to_text(attributes().kind) +
+                        (t < 0 ? " has no tile" : " has a tile of another region") + " in its " + to_text(call.what) +
+                        " pass; the plan must place exactly its region on the device");
+        }
+        return t;
+    }
+};
+
+} // namespace tessera::cuda

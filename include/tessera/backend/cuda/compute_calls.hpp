@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compute task as calls: one row for every kind of operator.
+#pragma once
+
+#include "tessera/backend/cuda/dense_calls.hpp"
+#include "tessera/backend/cuda/norm_calls.hpp"
+#include "tessera/backend/cuda/window_calls.hpp"
+
+namespace tessera::cuda::detail {
+
+inline void compose_forward(const shard_call& s) {
+    switch (s.attributes().kind) {
+    case op_kind::conv2d:
+        return convolution_forward(s);
+    case op_kind::linear:
+        return linear_forward(s);
+    case op_kind::max_pool:
+    case op_kind::average_pool:
+        return pool_forward(s);
+    case op_kind::global_average_pool:
+        return global_pool_forward(s);
+    case op_kind::relu:
+    case op_kind::sigmoid:
+    case op_kind::tanh:
+    case op_kind::gelu:
+        return activation_forward(s);
+    case op_kind::add:
+    case op_kind::multiply:
+        return combine_forward(s);
+    case op_kind::concat:
+        return concat_forward(s);
+    case op_kind::flatten:
+        return s.to.add(memory_copy{}, {s.value(s.input()), s.value_to(s.output())}), void();
+    case op_kind::dropout:
+    case op_kind::channel_dropout:
+        return dropout_forward(s);
+    case op_kind::batch_norm:
+        return norm_forward(s);
+    case op_kind::cross_entropy:
+        return cross_entropy_forward(s);
+    }
+}
+
+inline void compose_backward(const shard_call& s) {
+    switch (s.attributes().kind) {
+    case op_kind::conv2d:
+        return convolution_backward(s);
+    case op_kind::linear:
+        return linear_backward(s);
+    case op_kind::max_pool:
+    case op_kind::average_pool:
+        return pool_backward(s);
+    case op_kind::global_average_pool:
+        return global_pool_backward(s);
+    case op_kind::relu:
+    case op_kind::sigmoid:
+    case op_kind::tanh:
+    case op_kind::gelu:
+        return activation_backward(s);
+    case op_kind::multiply:
+        return multiply_backward(s);
+    case op_kind::concat:
+        return concat_backward(s);
+    case op_kind::add:
+    case op_kind::flatten: // plans rename their gradients instead
+        for (int k = 0; s.input(k) >= 0; ++k) {
+            if (s.emits(s.input(k))) {
+                s.to.add(memory_copy{}, {s.gradient(s.output()), s.gradient_to(s.input(k))});
+            }
+        }
+        return;
+    case op_kind::dropout:
+    case op_kind::channel_dropout:
+        return dropout_backward(s);
+    case op_kind::batch_norm:
+        return norm_backward(s);
+    case op_kind::cross_entropy:
+        return cross_entropy_backward(s);
+    }
+}
+
+/// Puts the calls of a compute task into `to`.
+inline void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
+    const task& t = to.what();
+    const description d = g.describe(t.op);
+    const compute_call c = call_of(to.of(), t, g, d);
+    const shard_call s{to, d, c, g, algorithms};
+    switch (t.what) {
+    case pass::forward:
+    case pass::recompute:
+    case pass::evaluate:
+        return compose_forward(s);
+    case pass::backward:
+    case pass::backward_input:
+    case pass::backward_weight:
+        return compose_backward(s);
+    case pass::update:
+        return norm_update(s);
+    }
+}
+
+} // namespace tessera::cuda::detail

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors of cuDNN and cublasLt for calls. They are made on the processor alone, so that tests hold them against the calls without
+// a GPU.
+#pragma once
+
+#include "tessera/backend/cuda/call.hpp"
+#include "tessera/backend/cuda/handles.hpp"
+#include "tessera/plan/memory.hpp"
+
+namespace tessera::cuda {
+
+/// A dense NCHW tensor of floats.
+inline tensor_handle describe_tensor(const int (&e)[4]) {
+    cudnnTensorDescriptor_t d = nullptr;
+    check(cudnnCreateTensorDescriptor(&d), "cudnnCreateTensorDescriptor");
+    tensor_handle owner(d);
+    check(cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, e[0], e[1], e[2], e[3]),
+          "cudnnSetTensor4dDescriptor");
+    return owner;
+}
+
+inline filter_handle describe_filter(const int (&e)[4]) {
+    cudnnFilterDescriptor_t d = nullptr;
+    check(cudnnCreateFilterDescriptor(&d), "cudnnCreateFilterDescriptor");
+    filter_handle owner(d);
+    check(cudnnSetFilter4dDescriptor(d, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, e[0], e[1], e[2], e[3]),
+          "cudnnSetFilter4dDescriptor");
+    return owner;
+}
+
+/// Cross-correlation, as every framework has it, in fp32 without TF32.
+inline convolution_handle describe_convolution(const convolution& c) {
+    cudnnConvolutionDescriptor_t d = nullptr;
+    check(cudnnCreateConvolutionDescriptor(&d), "cudnnCreateConvolutionDescriptor");
+    convolution_handle owner(d);
+    check(cudnnSetConvolution2dDescriptor(d, c.padding[0], c.padding[1], c.stride[0], c.stride[1], c.dilation[0],
+                                          c.dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+          "cudnnSetConvolution2dDescriptor");
+    check(cudnnSetConvolutionGroupCount(d, c.groups), "cudnnSetConvolutionGroupCount");
+    check(cudnnSetConvolutionMathType(d, CUDNN_FMA_MATH), "cudnnSetConvolutionMathType");
+    return owner;
+}
+
+inline pooling_handle describe_pooling(const pooling& p) {
+    cudnnPoolingDescriptor_t d = nullptr;
+    check(cudnnCreatePoolingDescriptor(&d), "cudnnCreatePoolingDescriptor");
+    pooling_handle owner(d);
+    const cudnnPoolingMode_t mode = p.how == pooling::mode::maximum   ? CUDNN_POOLING_MAX_DETERMINISTIC
+                                    : p.how == pooling::mode::average ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING
+                                                                      : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
+    check(cudnnSetPooling2dDescriptor(d, mode, CUDNN_PROPAGATE_NAN, p.window[0], p.window[1], p.padding[0],
+                                      p.padding[1], p.stride[0], p.stride[1]),
+          "cudnnSetPooling2dDescriptor");
+    return owner;
+}
+
+inline activation_handle describe_activation(const activation& a) {
+    cudnnActivationDescriptor_t d = nullptr;
+    check(cudnnCreateActivationDescriptor(&d), "cudnnCreateActivationDescriptor");
+    activation_handle owner(d);
+    const cudnnActivationMode_t mode = a.which == op_kind::relu      ? CUDNN_ACTIVATION_RELU
+                                       : a.which == op_kind::sigmoid ? CUDNN_ACTIVATION_SIGMOID
+                                                                     : CUDNN_ACTIVATION_TANH;
+    check(cudnnSetActivationDescriptor(d, mode, CUDNN_PROPAGATE_NAN, 0), "cudnnSetActivationDescriptor");
+    return owner;
+}
+
+/// Rows x columns, column after column.
+inline matrix_handle describe_matrix(index_t rows, index_t columns) {
+    cublasLtMatrixLayout_t d = nullptr;
+    check(cublasLtMatrixLayoutCreate(&d, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(columns), rows),
+          "cublasLtMatrixLayoutCreate");
+    return matrix_handle(d);
+}
+
+/// What cublasLtMatmul takes besides pointers.
+struct product_descriptors {
+    product_handle product;
+    matrix_handle a;
+    matrix_handle b;
+    matrix_handle d;
+};
+
+inline product_descriptors describe_product(const matrix_product& m) {
+    product_descriptors r;
+    cublasLtMatmulDesc_t p = nullptr;
+    // CUBLAS_COMPUTE_32F uses TF32 only where CUBLAS_COMPUTE_32F_FAST_TF32 asks for it.
+    check(cublasLtMatmulDescCreate(&p, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+    r.product = product_handle(p);
+    const cublasOperation_t a = m.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t b = m.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasLtEpilogue_t after = m.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a),
+          "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b),
+          "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof after),
+          "cublasLtMatmulDescSetAttribute");
+    r.a = m.transpose_a ? describe_matrix(m.k, m.m) : describe_matrix(m.m, m.k);
+    r.b = m.transpose_b ? describe_matrix(m.n, m.k) : describe_matrix(m.k, m.n);
+    r.d = describe_matrix(m.m, m.n);
+    return r;
+}
+
+/// What cublasLt may choose from: workspace within the plan's, sums in an order that does not depend on which block comes first,
+/// and pointers as the plan aligns them.
+inline preference_handle describe_preference(const matrix_product& m) {
+    cublasLtMatmulPreference_t p = nullptr;
+    check(cublasLtMatmulPreferenceCreate(&p), "cublasLtMatmulPreferenceCreate");
+    preference_handle owner(p);
+    const auto workspace = static_cast<std::size_t>(m.workspace);
+    const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; // besides none: through the workspace
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, const void* value, std::size_t size) {
+        check(cublasLtMatmulPreferenceSetAttribute(p, which, value, size), "cublasLtMatmulPreferenceSetAttribute");
+    };
+    const auto tile_alignment = static_cast<std::uint32_t>(arena_alignment);
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &tile_alignment, sizeof tile_alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &tile_alignment, sizeof tile_alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &tile_alignment, sizeof tile_alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &tile_alignment, sizeof tile_alignment);
+    return owner;
+}
+
+} // namespace tessera::cuda

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device code that all kernels share. The text is compiled by NVRTC at start, and by tests as C++ for the processor: no preprocessor
+// directives, nothing included. `arguments` and `step_values` repeat kernel_arguments and step_values of names.hpp.
+// clang-format off
+TESSERA_DEVICE_CODE(
+
+struct arguments {
+    void* at[8];
+    long long n[20];
+    double f[8];
+};
+
+struct step_values {
+    unsigned long long seed;
+    unsigned long long step;
+    double learning_rate;
+    double correction1;
+    double correction2;
+};
+
+template <class T>
+__device__ T* pointer(const arguments& a, int i) {
+    return static_cast<T*>(a.at[i]);
+}
+
+__device__ inline long long first_index() {
+    return static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ inline long long index_step() {
+    return static_cast<long long>(gridDim.x) * blockDim.x;
+}
+
+/// Sum over the threads of a block, a power of two of at most 256, in an order that is always the same.
+__device__ inline double block_sum(double value, double* shared) {
+    shared[threadIdx.x] = value;
+    __syncthreads();
+    for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+        if (threadIdx.x < width) {
+            shared[threadIdx.x] += shared[threadIdx.x + width];
+        }
+        __syncthreads();
+    }
+    const double total = shared[0];
+    __syncthreads();
+    return total;
+}
+
+/// The larger, and NaN once there is one.
+__device__ inline float larger(float a, float b) {
+    return b > a || b != b ? b : a;
+}
+
+__device__ inline float block_maximum(float value, float* shared) {
+    shared[threadIdx.x] = value;
+    __syncthreads();
+    for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+        if (threadIdx.x < width) {
+            shared[threadIdx.x] = larger(shared[threadIdx.x], shared[threadIdx.x + width]);
+        }
+        __syncthreads();
+    }
+    const float total = shared[0];
+    __syncthreads();
+    return total;
+}
+
+)
+// clang-format on

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax cross-entropy of a shard of the classes. Logits are [samples, classes, plane]; a row is a sample's pixel.
+// n of all: samples, classes of the shard, plane, number of the shard's first class.
+// clang-format off
+TESSERA_DEVICE_CODE(
+
+/// A block for each row. at: logits, to.
+extern "C" __global__ void row_maximum(arguments a) {
+    __shared__ float shared[256];
+    const long long row = blockIdx.x;
+    const float* x = pointer<const float>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
+    float largest = -1.0f / 0.0f;
+    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
+        largest = larger(largest, x[k * a.n[2]]);
+    }
+    largest = block_maximum(largest, shared);
+    if (threadIdx.x == 0) {
+        pointer<float>(a, 1)[row] = largest;
+    }
+}
+
+/// The sum of exp(logit - maximum). A block for each row. at: logits, maxima, to.
+extern "C" __global__ void row_exponentials(arguments a) {
+    __shared__ double shared[256];
+    const long long row = blockIdx.x;
+    const float* x = pointer<const float>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
+    const float largest = pointer<const float>(a, 1)[row];
+    double sum = 0;
+    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
+        sum += expf(x[k * a.n[2]] - largest);
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) {
+        pointer<float>(a, 2)[row] = static_cast<float>(sum);
+    }
+}
+
+/// log(sum) + maximum - logit of the label, where the shard has the label's class, else 0. at: logits, labels, maxima, sums, to.
+extern "C" __global__ void row_loss(arguments a) {
+    for (long long row = first_index(); row < a.n[0] * a.n[2]; row += index_step()) {
+        const long long k = pointer<const int>(a, 1)[row] - a.n[3];
+        float loss = 0.0f;
+        if (k >= 0 && k < a.n[1]) {
+            const float x = pointer<const float>(a, 0)[(row / a.n[2] * a.n[1] + k) * a.n[2] + row % a.n[2]];
+            loss = logf(pointer<const float>(a, 3)[row]) + pointer<const float>(a, 2)[row] - x;
+        }
+        pointer<float>(a, 4)[row] = loss;
+    }
+}
+
+/// (softmax - 1 at the label) * f[0]. at: logits, labels, maxima, sums, dx.
+extern "C" __global__ void softmax_gradient(arguments a) {
+    const float* x = pointer<const float>(a, 0);
+    const float scale = static_cast<float>(a.f[0]);
+    const long long count = a.n[0] * a.n[1] * a.n[2];
+    for (long long i = first_index(); i < count; i += index_step()) {
+        const long long k = i / a.n[2] % a.n[1];
+        const long long row = i / (a.n[1] * a.n[2]) * a.n[2] + i % a.n[2];
+        const float p = expf(x[i] - pointer<const float>(a, 2)[row]) / pointer<const float>(a, 3)[row];
+        const bool hit = pointer<const int>(a, 1)[row] == k + a.n[3];
+        pointer<float>(a, 4)[i] = (p - (hit ? 1.0f : 0.0f)) * scale;
+    }
+}
+
+)
+// clang-format on

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch norm with statistics that are sums in double, and sums of columns. Arrays are [samples, channels, plane].
+// clang-format off
+TESSERA_DEVICE_CODE(
+
+/// The gradient of a bias. at: dy[rows, columns], to[columns]. n: rows, columns.
+extern "C" __global__ void column_sums(arguments a) {
+    const float* dy = pointer<const float>(a, 0);
+    for (long long c = first_index(); c < a.n[1]; c += index_step()) {
+        float sum = 0.0f;
+        for (long long r = 0; r < a.n[0]; ++r) {
+            sum += dy[r * a.n[1] + c];
+        }
+        pointer<float>(a, 1)[c] = sum;
+    }
+}
+
+/// A block for each channel. at: x, sums[2, channels]. n: samples, channels, plane.
+extern "C" __global__ void channel_statistics(arguments a) {
+    __shared__ double shared[256];
+    const float* x = pointer<const float>(a, 0);
+    double* sums = pointer<double>(a, 1);
+    const long long c = blockIdx.x;
+    double first = 0;
+    double second = 0;
+    for (long long i = threadIdx.x; i < a.n[0] * a.n[2]; i += blockDim.x) {
+        const double value = x[(i / a.n[2] * a.n[1] + c) * a.n[2] + i % a.n[2]];
+        first += value;
+        second += value * value;
+    }
+    first = block_sum(first, shared);
+    second = block_sum(second, shared);
+    if (threadIdx.x == 0) {
+        sums[c] = first;
+        sums[a.n[1] + c] = second;
+    }
+}
+
+struct normalizer {
+    double mean;
+    double inverse;
+};
+
+/// From sums over `count` elements, or (count 0) from running mean and variance.
+__device__ inline normalizer normalizer_of(const void* statistics, long long c, long long channels, double count, double epsilon) {
+    const double first = count > 0 ? static_cast<const double*>(statistics)[c] : static_cast<const float*>(statistics)[c];
+    const double second =
+        count > 0 ? static_cast<const double*>(statistics)[channels + c] : static_cast<const float*>(statistics)[channels + c];
+    const double mean = count > 0 ? first / count : first;
+    const double variance = count > 0 ? second / count - mean * mean : second;
+    return {mean, 1 / sqrt((variance > 0 ? variance : 0) + epsilon)};
+}
+
+/// at: x, statistics, gamma, beta, y. n: count, channels, plane. f: elements per channel (0: running statistics), epsilon.
+extern "C" __global__ void normalize(arguments a) {
+    const float* x = pointer<const float>(a, 0);
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        const long long c = i / a.n[2] % a.n[1];
+        const normalizer n = normalizer_of(a.at[1], c, a.n[1], a.f[0], a.f[1]);
+        const double normal = (x[i] - n.mean) * n.inverse;
+        pointer<float>(a, 4)[i] =
+            static_cast<float>(pointer<const float>(a, 2)[c] * normal + pointer<const float>(a, 3)[c]);
+    }
+}
+
+/// A block for each channel. at: dy, x, statistics, to. n: samples, channels, plane, then what goes to `to`: 0 the sums of dy and of
+/// dy * normalized x in double, 1 the latter in float (gamma), 2 the former in float (beta). f: as normalize.
+extern "C" __global__ void statistics_gradient(arguments a) {
+    __shared__ double shared[256];
+    const float* dy = pointer<const float>(a, 0);
+    const float* x = pointer<const float>(a, 1);
+    const long long c = blockIdx.x;
+    const bool needs_x = a.n[3] != 2;
+    normalizer n = {0, 0};
+    if (needs_x) {
+        n = normalizer_of(a.at[2], c, a.n[1], a.f[0], a.f[1]);
+    }
+    double plain = 0;
+    double normal = 0;
+    for (long long i = threadIdx.x; i < a.n[0] * a.n[2]; i += blockDim.x) {
+        const long long at = (i / a.n[2] * a.n[1] + c) * a.n[2] + i % a.n[2];
+        plain += dy[at];
+        if (needs_x) {
+            normal += dy[at] * ((x[at] - n.mean) * n.inverse);
+        }
+    }
+    plain = block_sum(plain, shared);
+    normal = block_sum(normal, shared);
+    if (threadIdx.x == 0) {
+        if (a.n[3] == 0) {
+            pointer<double>(a, 3)[c] = plain;
+            pointer<double>(a, 3)[a.n[1] + c] = normal;
+        } else {
+            pointer<float>(a, 3)[c] = static_cast<float>(a.n[3] == 1 ? normal : plain);
+        }
+    }
+}
+
+/// dx = gamma / sigma * (dy - (sum of dy + normalized x * sum of dy * normalized x) / count).
+/// at: dy, x, gamma, statistics, sums, dx. n and f: as normalize.
+extern "C" __global__ void normalize_gradient(arguments a) {
+    const float* dy = pointer<const float>(a, 0);
+    const float* x = pointer<const float>(a, 1);
+    const double* sums = pointer<const double>(a, 4);
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        const long long c = i / a.n[2] % a.n[1];
+        const normalizer n = normalizer_of(a.at[3], c, a.n[1], a.f[0], a.f[1]);
+        const double normal = (x[i] - n.mean) * n.inverse;
+        pointer<float>(a, 5)[i] = static_cast<float>(pointer<const float>(a, 2)[c] * n.inverse *
+                                                     (dy[i] - (sums[c] + normal * sums[a.n[1] + c]) / a.f[0]));
+    }
+}
+
+/// at: sums[2, channels], running[2, channels]. n: channels. f: elements per channel, momentum.
+extern "C" __global__ void running_statistics(arguments a) {
+    const double* sums = pointer<const double>(a, 0);
+    float* running = pointer<float>(a, 1);
+    for (long long c = first_index(); c < a.n[0]; c += index_step()) {
+        const double mean = sums[c] / a.f[0];
+        const double biased = sums[a.n[0] + c] / a.f[0] - mean * mean;
+        const double variance = (biased > 0 ? biased : 0) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
+        running[c] = static_cast<float>((1 - a.f[1]) * running[c] + a.f[1] * mean);
+        running[a.n[0] + c] = static_cast<float>((1 - a.f[1]) * running[a.n[0] + c] + a.f[1] * variance);
+    }
+}
+
+)
+// clang-format on

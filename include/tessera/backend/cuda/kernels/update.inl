@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of gradients, their norm, and the optimizers' steps. A table is an array of addresses in device memory.
+// clang-format off
+TESSERA_DEVICE_CODE(
+
+__device__ inline float sum_of(float* const* sources, long long count, long long i) {
+    float total = sources[0][i];
+    for (long long k = 1; k < count; ++k) {
+        total += sources[k][i];
+    }
+    return total;
+}
+
+/// at: to, table of sources. n: count, sources.
+extern "C" __global__ void sum_slices(arguments a) {
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        pointer<float>(a, 0)[i] = sum_of(pointer<float*>(a, 1), a.n[1], i);
+    }
+}
+
+/// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and origin of
+/// the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index of x[0] in the region, boxes.
+extern "C" __global__ void squares_partial(arguments a) {
+    __shared__ double shared[256];
+    const float* x = pointer<const float>(a, 0);
+    const long long* constants = pointer<const long long>(a, 2);
+    double sum = 0;
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        bool counted = false;
+        for (long long b = 0; b < a.n[2]; ++b) {
+            const long long* box = constants + 10 + b * 10;
+            long long rest = a.n[1] + i;
+            bool inside_box = true;
+            for (int d = 4; d >= 0; --d) {
+                const long long at = constants[5 + d] + rest % constants[d];
+                rest /= constants[d];
+                inside_box = inside_box && at >= box[d] && at < box[5 + d];
+            }
+            counted = counted || inside_box;
+        }
+        sum += counted ? 0.0 : static_cast<double>(x[i]) * x[i];
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) {
+        pointer<double>(a, 1)[blockIdx.x] = sum;
+    }
+}
+
+/// One block. at: sums, to. n: count.
+extern "C" __global__ void squares_total(arguments a) {
+    __shared__ double shared[256];
+    double sum = 0;
+    for (long long i = threadIdx.x; i < a.n[0]; i += blockDim.x) {
+        sum += pointer<const double>(a, 0)[i];
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) {
+        *pointer<double>(a, 1) = sum;
+    }
+}
+
+/// Factor of all gradients: 1, or what keeps their norm at most f[5].
+__device__ inline float clip_factor(const arguments& a, void* const* norms) {
+    if (a.n[3] == 0) {
+        return 1.0f;
+    }
+    double squares = 0;
+    for (long long k = 0; k < a.n[3]; ++k) {
+        squares += *static_cast<const double*>(norms[k]);
+    }
+    const double factor = a.f[5] / (sqrt(squares) + 1e-6);
+    return a.f[5] > 0 && factor < 1 ? static_cast<float>(factor) : 1.0f;
+}
+
+/// w -= rate * v, v = momentum * v + g, in every copy. at: state (with momentum), table of sources, targets, norms; step.
+/// n: count, sources, targets, norms, 1 with momentum. f: momentum, weight decay, -, -, -, largest norm.
+extern "C" __global__ void sgd_update(arguments a) {
+    void* const* table = pointer<void*>(a, 1);
+    float* const* sources = pointer<float*>(a, 1);
+    float* const* targets = sources + a.n[1];
+    const float factor = clip_factor(a, table + a.n[1] + a.n[2]);
+    const float rate = static_cast<float>(pointer<const step_values>(a, 2)->learning_rate);
+    const float momentum = static_cast<float>(a.f[0]);
+    const float decay = static_cast<float>(a.f[1]);
+    float* state = pointer<float>(a, 0);
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        const float w = targets[0][i];
+        float change = sum_of(sources, a.n[1], i) * factor + decay * w;
+        if (a.n[4] == 1) {
+            change += momentum * state[i];
+            state[i] = change;
+        }
+        const float result = w - rate * change;
+        for (long long k = 0; k < a.n[2]; ++k) {
+            targets[k][i] = result;
+        }
+    }
+}
+
+/// Kingma and Ba's step, in every copy. at and n: as sgd_update. f: -, weight decay, beta1, beta2, epsilon, largest norm.
+extern "C" __global__ void adam_update(arguments a) {
+    void* const* table = pointer<void*>(a, 1);
+    float* const* sources = pointer<float*>(a, 1);
+    float* const* targets = sources + a.n[1];
+    const step_values* now = pointer<const step_values>(a, 2);
+    const float factor = clip_factor(a, table + a.n[1] + a.n[2]);
+    const float rate = static_cast<float>(now->learning_rate / now->correction1);
+    const float correction2 = static_cast<float>(now->correction2);
+    const float decay = static_cast<float>(a.f[1]);
+    const float beta1 = static_cast<float>(a.f[2]);
+    const float beta2 = static_cast<float>(a.f[3]);
+    const float rest1 = static_cast<float>(1 - a.f[2]);
+    const float rest2 = static_cast<float>(1 - a.f[3]);
+    const float epsilon = static_cast<float>(a.f[4]);
+    float* first = pointer<float>(a, 0);
+    float* second = first + a.n[0];
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        const float w = targets[0][i];
+        const float g = sum_of(sources, a.n[1], i) * factor + decay * w;
+        const float m = beta1 * first[i] + rest1 * g;
+        const float v = beta2 * second[i] + rest2 * g * g;
+        first[i] = m;
+        second[i] = v;
+        const float result = w - rate * m / (sqrtf(v / correction2) + epsilon);
+        for (long long k = 0; k < a.n[2]; ++k) {
+            targets[k][i] = result;
+        }
+    }
+}
+
+)
+// clang-format on

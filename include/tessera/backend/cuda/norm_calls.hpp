@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch norm and softmax cross-entropy, nest by nest: a split of either leaves partial results between the nests, for which no
+// vendor call exists. Their kernels are our own, whole or split, so that both compute the same.
+#pragma once
+
+#include "tessera/backend/cuda/compose.hpp"
+
+namespace tessera::cuda::detail {
+
+/// Samples, channels and elements of a channel's plane of a tile.
+inline kernel_numbers channel_numbers(const shard_call& s, int o) {
+    kernel_numbers n;
+    n.n[0] = s.size(o, 0);
+    n.n[1] = s.size(o, 1);
+    n.n[2] = s.volume(o) / (n.n[0] * n.n[1]);
+    return n;
+}
+
+/// Elements per channel of the global batch.
+inline double channel_count(const shard_call& s) {
+    const shape& x = s.d.operands[s.input()].extents;
+    return static_cast<double>(x.volume() / x[1]);
+}
+
+inline void norm_forward(const shard_call& s) {
+    kernel_numbers n = channel_numbers(s, s.input());
+    const bool running = s.call.what == pass::evaluate;
+    const int statistics = running ? s.d.find_operand(operand_kind::state, 2) : s.intermediate(0);
+    if (s.call.first_nest == 0 && !running) {
+        s.to.launch_blocks(kernel_id::channel_statistics, {s.value(s.input()), s.value_to(statistics)}, n, n.n[1],
+                           n.n[0] * n.n[2]);
+    }
+    if (s.call.last_nest == 1) {
+        n.n[0] = s.volume(s.input());
+        n.f[0] = running ? 0 : channel_count(s);
+        n.f[1] = s.attributes().epsilon;
+        s.to.launch(kernel_id::normalize,
+                    {s.value(s.input()), s.value(statistics), s.value(s.parameter(0)), s.value(s.parameter(1)),
+                     s.value_to(s.output())},
+                    n, n.n[0]);
+    }
+}
+
+inline void norm_backward(const shard_call& s) {
+    const memory_use dy = s.gradient(s.output());
+    kernel_numbers n = channel_numbers(s, s.input());
+    n.f[0] = channel_count(s);
+    n.f[1] = s.attributes().epsilon;
+    const int statistics = s.intermediate(0);
+    const int emitted[] = {statistics, s.parameter(0), s.parameter(1)};
+    for (int k = 0; k < 3; ++k) {
+        if (!s.emits(emitted[k])) {
+            continue;
+        }
+        n.n[3] = k;
+        // The sums of dy alone (beta) need neither x nor the statistics: dy stands in for them.
+        const memory_use x = k == 2 ? dy : s.value(s.input());
+        const memory_use sums = k == 2 ? dy : s.value(statistics);
+        s.to.launch_blocks(kernel_id::statistics_gradient, {dy, x, sums, s.gradient_to(emitted[k])}, n, n.n[1],
+                           n.n[0] * n.n[2]);
+    }
+    if (s.emits(s.input())) {
+        n.n[0] = s.volume(s.input());
+        s.to.launch(kernel_id::normalize_gradient,
+                    {dy, s.value(s.input()), s.value(s.parameter(0)), s.value(statistics), s.gradient(statistics),
+                     s.gradient_to(s.input())},
+                    n, n.n[0]);
+    }
+}
+
+/// Running statistics follow those of the batch.
+inline void norm_update(const shard_call& s) {
+    const int running = s.d.find_operand(operand_kind::state, 2);
+    kernel_numbers n;
+    n.n[0] = s.size(running, 1);
+    n.f[0] = channel_count(s);
+    n.f[1] = s.attributes().momentum;
+    s.to.launch(kernel_id::running_statistics, {s.value(s.intermediate(0)), s.value_to(running)}, n, n.n[0]);
+}
+
+/// Samples, classes, pixels and the number of the first class of a shard of logits.
+inline kernel_numbers class_numbers(const shard_call& s) {
+    kernel_numbers n = channel_numbers(s, s.input());
+    n.n[3] = s.region_of(s.input()).dim[1].begin;
+    return n;
+}
+
+inline void cross_entropy_forward(const shard_call& s) {
+    const kernel_numbers n = class_numbers(s);
+    const index_t rows = n.n[0] * n.n[2];
+    const memory_use logits = s.value(s.input());
+    const int largest = s.intermediate(0);
+    const int total = s.intermediate(1);
+    if (s.call.first_nest == 0) {
+        s.to.launch_blocks(kernel_id::row_maximum, {logits, s.value_to(largest)}, n, rows, n.n[1]);
+    }
+    if (s.call.first_nest <= 1 && s.call.last_nest >= 1) {
+        s.to.launch_blocks(kernel_id::row_exponentials, {logits, s.value(largest), s.value_to(total)}, n, rows, n.n[1]);
+    }
+    if (s.call.last_nest == 2) {
+        s.to.launch(kernel_id::row_loss,
+                    {logits, s.value(s.input(1)), s.value(largest), s.value(total), s.value_to(s.output())}, n, rows);
+    }
+}
+
+inline void cross_entropy_backward(const shard_call& s) {
+    kernel_numbers n = class_numbers(s);
+    n.f[0] = s.call.loss_scale;
+    s.to.launch(kernel_id::softmax_gradient,
+                {s.value(s.input()), s.value(s.input(1)), s.value(s.intermediate(0)), s.value(s.intermediate(1)),
+                 s.gradient_to(s.input())},
+                n, s.volume(s.input()));
+}
+
+} // namespace tessera::cuda::detail

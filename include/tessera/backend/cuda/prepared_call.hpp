@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call with its addresses and descriptors: what is left to do in a step is to hand them to the library.
+#pragma once
+
+#include "tessera/backend/cuda/descriptors.hpp"
+#include "tessera/backend/cuda/module.hpp"
+#include "tessera/execute/store.hpp"
+
+#include <memory>
+
+namespace tessera::cuda {
+
+/// What calls on one device of the plan share.
+struct device_tools {
+    int gpu = 0;
+    cudaStream_t stream = nullptr;
+    cudnnHandle_t cudnn = nullptr; ///< of this device alone, on its stream
+    cublasLtHandle_t cublas = nullptr;
+    const kernel_module* kernels = nullptr;
+    void* step = nullptr; ///< step_values in device memory
+};
+
+class prepared_call {
+public:
+    virtual ~prepared_call() = default;
+    virtual void issue(const run_state& run) = 0;
+    /// What the processor does in a step whose calls are replayed from a graph.
+    virtual void pack(const run_state&) {}
+};
+
+namespace detail {
+
+inline constexpr float one = 1;
+inline constexpr float zero = 0;
+
+using pointers = std::vector<void*>;
+
+class prepared_convolution final : public prepared_call {
+public:
+    prepared_convolution(const convolution& c, pointers at, const device_tools& t)
+        : c_(c), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(c.x)), w_(describe_filter(c.w)),
+          y_(describe_tensor(c.y)), how_(describe_convolution(c)) {
+        at_.resize(4, nullptr);
+    }
+    void issue(const run_state&) override {
+        const auto workspace = static_cast<std::size_t>(c_.workspace);
+        switch (c_.way) {
+        case convolution::direction::forward:
+            check(cudnnConvolutionForward(t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(),
+                                          static_cast<cudnnConvolutionFwdAlgo_t>(c_.algorithm), at_[3], workspace,
+                                          &zero, y_.get(), at_[2]),
+                  "cudnnConvolutionForward");
+            break;
+        case convolution::direction::backward_data:
+            check(cudnnConvolutionBackwardData(t_.cudnn, &one, w_.get(), at_[1], y_.get(), at_[2], how_.get(),
+                                               static_cast<cudnnConvolutionBwdDataAlgo_t>(c_.algorithm), at_[3],
+                                               workspace, &zero, x_.get(), at_[0]),
+                  "cudnnConvolutionBackwardData");
+            break;
+        case convolution::direction::backward_filter:
+            check(cudnnConvolutionBackwardFilter(t_.cudnn, &one, x_.get(), at_[0], y_.get(), at_[2], how_.get(),
+                                                 static_cast<cudnnConvolutionBwdFilterAlgo_t>(c_.algorithm), at_[3],
+                                                 workspace, &zero, w_.get(), at_[1]),
+                  "cudnnConvolutionBackwardFilter");
+            break;
+        }
+    }
+
+private:
+    convolution c_;
+    pointers at_; ///< x, w, y, workspace
+    device_tools t_;
+    tensor_handle x_;
+    filter_handle w_;
+    tensor_handle y_;
+    convolution_handle how_;
+};
+
+/// Adds a bias, or sums its gradient.
+class prepared_bias final : public prepared_call {
+public:
+    prepared_bias(const int (&y)[4], bool backward, pointers at, const device_tools& t)
+        : backward_(backward), at_(static_cast<pointers&&>(at)), t_(t), y_(describe_tensor(y)) {
+        const int bias[4] = {1, y[1], 1, 1};
+        bias_ = describe_tensor(bias);
+    }
+    void issue(const run_state&) override {
+        if (backward_) {
+            check(cudnnConvolutionBackwardBias(t_.cudnn, &one, y_.get(), at_[0], &zero, bias_.get(), at_[1]),
+                  "cudnnConvolutionBackwardBias");
+        } else {
+            check(cudnnAddTensor(t_.cudnn, &one, bias_.get(), at_[0], &one, y_.get(), at_[1]), "cudnnAddTensor");
+        }
+    }
+
+private:
+    bool backward_;
+    pointers at_;
+    device_tools t_;
+    tensor_handle y_;
+    tensor_handle bias_;
+};
+
+class prepared_product final : public prepared_call {
+public:
+    prepared_product(const matrix_product& m, pointers at, const device_tools& t)
+        : at_(static_cast<pointers&&>(at)), t_(t), d_(describe_product(m)),
+          workspace_bytes_(static_cast<std::size_t>(m.workspace)) {
+        workspace_ = m.workspace > 0 ? at_.back() : nullptr;
+        if (m.bias) {
+            check(cublasLtMatmulDescSetAttribute(d_.product.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at_[3],
+                                                 sizeof(void*)),
+                  "cublasLtMatmulDescSetAttribute");
+        }
+        const preference_handle preference = describe_preference(m);
+        cublasLtMatmulHeuristicResult_t found{};
+        int count = 0;
+        check(cublasLtMatmulAlgoGetHeuristic(t_.cublas, d_.product.get(), d_.a.get(), d_.b.get(), d_.d.get(),
+                                             d_.d.get(), preference.get(), 1, &found, &count),
+              "cublasLtMatmulAlgoGetHeuristic");
+        if (count < 1) {
+            throw error("tessera: cublasLt has no algorithm for a product of " + std::to_string(m.m) + " x " +
+                        std::to_string(m.n) + " x " + std::to_string(m.k) + " in fp32");
+        }
+        algorithm_ = found.algo;
+    }
+    void issue(const run_state&) override {
+        check(cublasLtMatmul(t_.cublas, d_.product.get(), &one, at_[0], d_.a.get(), at_[1], d_.b.get(), &zero, at_[2],
+                             d_.d.get(), at_[2], d_.d.get(), &algorithm_, workspace_, workspace_bytes_, t_.stream),
+              "cublasLtMatmul");
+    }
+
+private:
+    pointers at_; ///< a, b, d, bias, workspace
+    device_tools t_;
+    product_descriptors d_;
+    void* workspace_ = nullptr;
+    std::size_t workspace_bytes_;
+    cublasLtMatmulAlgo_t algorithm_{};
+};
+
+class prepared_pooling final : public prepared_call {
+public:
+    prepared_pooling(const pooling& p, pointers at, const device_tools& t)
+        : at_(static_cast<pointers&&>(at)), t_(t), scale_(p.scale), how_(describe_pooling(p)), x_(describe_tensor(p.x)),
+          y_(describe_tensor(p.y)) {}
+    void issue(const run_state&) override {
+        check(cudnnPoolingForward(t_.cudnn, how_.get(), &scale_, x_.get(), at_[0], &zero, y_.get(), at_[1]),
+              "cudnnPoolingForward");
+    }
+
+private:
+    pointers at_;
+    device_tools t_;
+    float scale_;
+    pooling_handle how_;
+    tensor_handle x_;
+    tensor_handle y_;
+};
+
+class prepared_activation final : public prepared_call {
+public:
+    prepared_activation(const activation& a, pointers at, const device_tools& t)
+        : backward_(a.backward), at_(static_cast<pointers&&>(at)), t_(t), how_(describe_activation(a)) {
+        const int row[4] = {1, 1, 1, static_cast<int>(a.count)};
+        row_ = describe_tensor(row);
+    }
+    void issue(const run_state&) override {
+        cudnnTensorDescriptor_t d = row_.get();
+        if (backward_) {
+            check(
+                cudnnActivationBackward(t_.cudnn, how_.get(), &one, d, at_[0], d, at_[1], d, at_[0], &zero, d, at_[2]),
+                "cudnnActivationBackward");
+        } else {
+            check(cudnnActivationForward(t_.cudnn, how_.get(), &one, d, at_[0], &zero, d, at_[1]),
+                  "cudnnActivationForward");
+        }
+    }
+
+private:
+    bool backward_;
+    pointers at_;
+    device_tools t_;
+    activation_handle how_;
+    tensor_handle row_;
+};
+
+class prepared_kernel final : public prepared_call {
+public:
+    prepared_kernel(const kernel_launch& k, const pointers& at, const device_tools& t) : k_(k), t_(t) {
+        arguments_.numbers = k.numbers;
+        const auto fixed = static_cast<std::size_t>(k.pointers);
+        std::copy(at.begin(), at.begin() + k.pointers, arguments_.at);
+        std::size_t next = fixed;
+        const std::size_t table = at.size() - fixed;
+        const std::size_t bytes = table * sizeof(void*) + k.constants.size() * sizeof(index_t);
+        if (bytes > 0) {
+            table_ = make_device_memory(static_cast<index_t>(bytes));
+            auto* const start = static_cast<std::byte*>(table_.get());
+            if (table > 0) {
+                check(cudaMemcpy(start, at.data() + fixed, table * sizeof(void*), cudaMemcpyHostToDevice),
+                      "cudaMemcpy");
+                arguments_.at[next++] = start;
+            }
+            if (!k.constants.empty()) {
+                check(cudaMemcpy(start + table * sizeof(void*), k.constants.data(),
+                                 k.constants.size() * sizeof(index_t), cudaMemcpyHostToDevice),
+                      "cudaMemcpy");
+                arguments_.at[next++] = start + table * sizeof(void*);
+            }
+        }
+        if (k.reads_step) {
+            arguments_.at[next] = t.step;
+        }
+    }
+    void issue(const run_state&) override {
+        t_.kernels->launch(k_.which, k_.blocks, k_.threads, arguments_, t_.stream);
+    }
+
+private:
+    kernel_launch k_;
+    device_tools t_;
+    kernel_arguments arguments_;
+    device_pointer table_;
+};
+
+/// Clears, or copies within the GPU.
+class prepared_memory final : public prepared_call {
+public:
+    prepared_memory(pointers at, index_t bytes, const device_tools& t)
+        : at_(static_cast<pointers&&>(at)), bytes_(static_cast<std::size_t>(bytes)), t_(t) {}
+    void issue(const run_state&) override {
+        if (at_.size() == 1) {
+            check(cudaMemsetAsync(at_[0], 0, bytes_, t_.stream), "cudaMemsetAsync");
+        } else {
+            check(cudaMemcpyAsync(at_[1], at_[0], bytes_, cudaMemcpyDeviceToDevice, t_.stream), "cudaMemcpyAsync");
+        }
+    }
+
+private:
+    pointers at_;
+    std::size_t bytes_;
+    device_tools t_;
+};
+
+class prepared_upload final : public prepared_call {
+public:
+    prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
+        : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t), packed_(make_pinned_memory(bytes)) {}
+    void pack(const run_state& run) override {
+        u_.what.apply(run.inputs[u_.tensor], packed_.get(), u_.type, true, reducer::none);
+    }
+    void issue(const run_state& run) override {
+        pack(run);
+        check(cudaMemcpyAsync(to_, packed_.get(), bytes_, cudaMemcpyHostToDevice, t_.stream), "cudaMemcpyAsync");
+    }
+
+private:
+    upload u_;
+    void* to_;
+    std::size_t bytes_;
+    device_tools t_;
+    pinned_pointer packed_;
+};
+
+struct preparation {
+    const std::vector<memory_use>& memory;
+    pointers at;
+    const device_tools& tools;
+
+    std::unique_ptr<prepared_call> operator()(const convolution& c) {
+        return std::make_unique<prepared_convolution>(c, at, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const bias_add& b) {
+        return std::make_unique<prepared_bias>(b.y, false, at, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const bias_gradient& b) {
+        return std::make_unique<prepared_bias>(b.y, true, at, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const matrix_product& m) {
+        return std::make_unique<prepared_product>(m, at, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const pooling& p) {
+        return std::make_unique<prepared_pooling>(p, at, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const activation& a) {
+        return std::make_unique<prepared_activation>(a, at, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const kernel_launch& k) {
+        return std::make_unique<prepared_kernel>(k, at, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const memory_clear&) {
+        return std::make_unique<prepared_memory>(at, memory.back().bytes, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const memory_copy&) {
+        return std::make_unique<prepared_memory>(at, memory.back().bytes, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const upload& u) {
+        return std::make_unique<prepared_upload>(u, at[0], memory[0].bytes, tools);
+    }
+    std::unique_ptr<prepared_call> operator()(const exchange&) { return nullptr; } // issued in groups
+    std::unique_ptr<prepared_call> operator()(const collective&) { return nullptr; }
+};
+
+} // namespace detail
+
+/// Makes a call ready on the GPU that is current; null for those that are issued in groups.
+inline std::unique_ptr<prepared_call> prepare_call(const call& c, const addresses& where, const device_tools& tools) {
+    detail::pointers at;
+    for (const memory_use& m : c.memory) {
+        at.push_back(where[m.tile] + m.offset);
+    }
+    detail::preparation p{c.memory, static_cast<detail::pointers&&>(at), tools};
+    return std::visit(p, c.body);
+}
+
+} // namespace tessera::cuda

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core, the executor and the CUDA backend. Needs cudart, cuDNN 9, cublasLt, NCCL and NVRTC to link, and no nvcc.
+#pragma once
+
+#include "tessera/backend/cuda/backend.hpp"
+#include "tessera/backend/cuda/print.hpp"
+#include "tessera/execute/session.hpp"
+#include "tessera/execute/sharded.hpp"
+#include "tessera/execute/trainer.hpp"
+
+namespace tessera {
+
+#ifndef TESSERA_DEFAULT_BACKEND // of the umbrella header that is included first
+#define TESSERA_DEFAULT_BACKEND
+template <class Net>
+struct default_backend {
+    using type = cuda::backend;
+};
+#endif
+
+namespace cuda {
+
+/// cuda::devices(2): two devices of a plan, each a thread of this process that issues to its GPU.
+using devices = local_devices;
+
+} // namespace cuda
+
+} // namespace tessera

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend may have besides what Backend asks for: device memory of its own, and work around a plan's runs. A backend whose
+// tasks are finished when their calls return, in memory of the processor, has none of it.
+#pragma once
+
+#include "tessera/execute/store.hpp"
+
+namespace tessera {
+
+/// `b.memory()`: where arenas come from. The backend must outlive them.
+template <class B>
+memory_source memory_of(B& b) {
+    if constexpr (requires { b.memory(); }) {
+        return b.memory();
+    } else {
+        return {};
+    }
+}
+
+/// `b.load(plan, graph, addresses)`: once for every plan, before its tasks are prepared. The addresses identify the plan from then on.
+template <class B>
+void load_plan(B& b, const plan& p, const graph_view& g, const addresses& where) {
+    if constexpr (requires { b.load(p, g, where); }) {
+        b.load(p, g, where);
+    }
+}
+
+/// Runs `body` between `b.begin_run(addresses, state, first, last)` and `b.end_run(addresses, failed)`, the latter also when it throws.
+/// Tasks [first, last) of the plan run in between.
+template <class B, class Body>
+void run_between(B& b, const addresses& where, const run_state& state, int first, int last, Body&& body) {
+    if constexpr (requires { b.begin_run(where, state, first, last); }) {
+        b.begin_run(where, state, first, last);
+        try {
+            body();
+        } catch (...) {
+            b.end_run(where, true);
+            throw;
+        }
+        b.end_run(where, false);
+    } else {
+        body();
+    }
+}
+
+} // namespace tessera

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured algorithms in a file: what is written is read, and nothing else is.
+#include "tessera/backend/cuda/algorithm_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <string>
+
+#include <unistd.h>
+
+namespace {
+
+namespace cuda = tessera::cuda;
+
+/// A name for a file that is removed at the end.
+struct temporary {
+    std::string path = "/tmp/tessera_algorithms_" + std::to_string(getpid());
+    ~temporary() {
+        std::remove(path.c_str());
+        std::remove((path + ".new").c_str());
+    }
+};
+
+cuda::convolution example(int channels, cuda::convolution::direction way) {
+    cuda::convolution c;
+    c.way = way;
+    for (int i = 0; i < 4; ++i) {
+        c.x[i] = channels + i;
+        c.w[i] = 20 + i;
+        c.y[i] = 30 + i;
+    }
+    c.padding[1] = 2;
+    c.stride[0] = 3;
+    c.dilation[1] = 4;
+    c.groups = 5;
+    return c;
+}
+
+void append(const std::string& path, const char* text) {
+    std::FILE* f = std::fopen(path.c_str(), "a");
+    REQUIRE(f != nullptr);
+    std::fputs(text, f);
+    std::fclose(f);
+}
+
+} // namespace
+
+TEST_CASE("choices are read as they were written") {
+    const temporary file;
+    cuda::algorithm_table written;
+    written.add(example(1, cuda::convolution::direction::forward), {1, 0, -0.001});
+    written.add(example(2, cuda::convolution::direction::backward_data), {5, tessera::index_t{1} << 33, 1.5});
+    written.add(example(3, cuda::convolution::direction::backward_filter), {3, 512, 0.125});
+    cuda::write_algorithms(written, file.path, "a GPU");
+    cuda::algorithm_table read;
+    cuda::read_algorithms(read, file.path, "a GPU");
+    REQUIRE(read.known().size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(read.known()[i].first == written.known()[i].first);
+        CHECK(read.known()[i].second.algorithm == written.known()[i].second.algorithm);
+        CHECK(read.known()[i].second.workspace == written.known()[i].second.workspace);
+        CHECK(read.known()[i].second.milliseconds == doctest::Approx(written.known()[i].second.milliseconds));
+    }
+    // What is known is chosen, without a measurement.
+    const cuda::convolution chosen = read.choose(example(2, cuda::convolution::direction::backward_data));
+    CHECK(chosen.algorithm == 5);
+    CHECK(chosen.workspace == tessera::index_t{1} << 33);
+    CHECK(read.known().size() == 3);
+}
+
+TEST_CASE("another machine's file, a missing one and damaged lines teach nothing") {
+    const temporary file;
+    cuda::algorithm_table table;
+    cuda::read_algorithms(table, file.path, "a GPU");
+    CHECK(table.known().empty());
+    cuda::algorithm_table written;
+    written.add(example(1, cuda::convolution::direction::forward), {1, 0, 1});
+    cuda::write_algorithms(written, file.path, "a GPU");
+    cuda::read_algorithms(table, file.path, "another GPU");
+    CHECK(table.known().empty());
+    append(file.path, "1 2 3\n");
+    append(file.path, "words\n\n");
+    append(file.path, "9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+    cuda::read_algorithms(table, file.path, "a GPU");
+    CHECK(table.known().size() == 1);
+}
+
+TEST_CASE("a file that cannot be written is an error") {
+    CHECK_THROWS_WITH_AS(cuda::write_algorithms({}, "/no such folder/file", "a GPU"),
+                         "tessera: the measured algorithms cannot be written to /no such folder/file.new; look at the "
+                         "folder and at the space on its disk",
+                         tessera::error);
+}

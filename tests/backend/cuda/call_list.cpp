@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of calls against its plan: 200 random strategies, and lists with a defect, which the same checks must refuse.
+#include "support/cuda_lists.hpp"
+#include "support/networks.hpp"
+
+#include "tessera/net/describe.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+namespace {
+
+namespace ts = tessera;
+using namespace test_support;
+
+struct one_case {
+    ts::graph network;
+    ts::lower_options how;
+};
+
+std::vector<one_case> cases() {
+    namespace n = test_networks;
+    std::vector<one_case> all;
+    const auto add = [&](ts::graph g, const ts::optimizer& update, ts::run_kind kind, bool keep) {
+        ts::lower_options o;
+        o.update = update;
+        o.kind = kind;
+        o.keep_gradients = keep;
+        all.push_back({static_cast<ts::graph&&>(g), o});
+    };
+    const ts::optimizer momentum(ts::sgd{.momentum = 0.9F});
+    const ts::optimizer clipped(ts::sgd{.momentum = 0.9F}, 1.0F);
+    const ts::optimizer adam(ts::adam{});
+    constexpr auto train = ts::run_kind::training;
+    add(ts::describe<n::lenet5::network>(4), momentum, train, false);
+    add(ts::describe<n::residual_net::network>(4), clipped, train, false);
+    add(ts::describe<n::inception::network>(4), adam, train, false);
+    add(ts::describe<n::unet::network>(4), momentum, train, true);
+    add(ts::describe<n::mlp::network>(8), clipped, train, false);
+    add(ts::describe<n::frozen_net::network>(5), momentum, train, false);
+    add(ts::describe<n::two_losses::network>(6), adam, train, true);
+    add(ts::describe<n::residual_net::network>(4), momentum, ts::run_kind::evaluation, false);
+    return all;
+}
+
+/// A data-parallel multilayer perceptron on as many GPUs as devices: its updates share collectives.
+listed data_parallel(int devices, const ts::optimizer& update) {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(8);
+    ts::strategy s(g.view());
+    for (ts::configuration& c : s.ops) {
+        c.degree[0] = devices;
+    }
+    ts::lower_options o;
+    o.update = update;
+    return make_listed(g.view(), s, devices, gpu_placement(devices, 1), o);
+}
+
+int count(const ts::cuda::call_list& l, ts::cuda::collective::kind which) {
+    int n = 0;
+    for (const ts::cuda::call& c : l.calls) {
+        const auto* x = std::get_if<ts::cuda::collective>(&c.body);
+        n += x != nullptr && x->which == which ? 1 : 0;
+    }
+    return n;
+}
+
+} // namespace
+
+TEST_CASE("the calls of 200 random strategies do what their plans say, on one GPU and on several") {
+    const std::vector<one_case> all = cases();
+    coverage seen;
+    std::size_t calls = 0;
+    std::size_t waits = 0;
+    int groups = 0;
+    int collectives = 0;
+    int sums = 0;
+    const char* said = std::getenv("TESSERA_LISTS");
+    const int lists = said != nullptr ? std::atoi(said) : 200;
+    for (int i = 0; i < lists; ++i) {
+        const one_case& c = all[static_cast<std::size_t>(i) % all.size()];
+        const int devices = 1 + i / 3 % 8;
+        const int kind = i % 3;
+        const ts::strategy s = random_strategy(c.network.view(), devices, 7000 + static_cast<std::uint64_t>(i), seen);
+        const listed x = make_listed(c.network.view(), s, devices, gpu_placement(devices, kind), c.how);
+        CAPTURE(i);
+        CAPTURE(devices);
+        CAPTURE(kind);
+        CHECK(list_checker(x).run() == "");
+        CHECK((kind != 0 || !x.list.exchanges()));
+        calls += x.list.calls.size();
+        for (const ts::cuda::call& y : x.list.calls) {
+            waits += y.waits.size();
+        }
+        groups += x.list.first_group.back();
+        collectives += count(x.list, ts::cuda::collective::kind::all_gather);
+        sums += count(x.list, ts::cuda::collective::kind::all_reduce);
+    }
+    CHECK(waits > 0);
+    CHECK(groups > 0);
+    CHECK(collectives > 0);
+    CHECK(sums > 0);
+    MESSAGE(lists << " lists: " << calls << " calls, " << waits << " waits, " << groups << " groups, " << collectives
+                  << " members of all-gathers, " << sums << " of all-reduces");
+}
+
+TEST_CASE("a list is a function of its plan, and text") {
+    const ts::graph g = ts::describe<test_networks::inception::network>(4);
+    coverage seen;
+    const ts::strategy s = random_strategy(g.view(), 4, 3, seen);
+    const listed a = make_listed(g.view(), s, 4, gpu_placement(4, 2), {});
+    const listed b = make_listed(g.view(), s, 4, gpu_placement(4, 2), {});
+    const std::string text = ts::cuda::to_text(a.list, a.p, g.view());
+    CHECK(text == ts::cuda::to_text(b.list, b.p, g.view()));
+    CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) ==
+          a.list.calls.size() + a.list.communicators.size());
+    CHECK(text.find("cudnnConvolutionBackwardFilter") != std::string::npos);
+    CHECK(text.find("ncclSend") != std::string::npos);
+    CHECK(text.find("| event") != std::string::npos);
+}
+
+TEST_CASE("one device makes one vendor call for each task that has one") {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(8);
+    const listed x = make_listed(g.view(), ts::strategy(g.view()), 1, {0}, {});
+    std::string functions;
+    for (const ts::cuda::call& c : x.list.calls) {
+        functions += ts::cuda::function_of(c) + "\n";
+        CHECK(c.waits.empty()); // one stream needs no events
+        CHECK(!c.records);
+    }
+    CHECK(functions == "cudaMemcpyAsync from the processor\ncublasLtMatmul\nkernel dropout\nkernel gelu_forward\n"
+                       "cublasLtMatmul\ncudnnActivationForward\ncublasLtMatmul\ncudaMemcpyAsync from the processor\n"
+                       "kernel row_maximum\nkernel row_exponentials\nkernel row_loss\nkernel softmax_gradient\n"
+                       "cublasLtMatmul\nkernel column_sums\ncublasLtMatmul\nkernel sgd_update\nkernel sgd_update\n"
+                       "cudnnActivationBackward\ncublasLtMatmul\ncublasLtMatmul\nkernel sgd_update\n"
+                       "kernel gelu_backward\nkernel dropout\ncublasLtMatmul\nkernel column_sums\nkernel sgd_update\n"
+                       "kernel sgd_update\n");
+}
+
+TEST_CASE("data parallel updates on several GPUs are a reduce-scatter and an all-gather") {
+    for (const bool clips : {false, true}) {
+        const listed x = data_parallel(2, ts::optimizer(ts::sgd{.momentum = 0.9F}, clips ? 1.0F : 0.0F));
+        CHECK(list_checker(x).run() == "");
+        // Five parameters, all of even size; with clipping their sums are exchanged one by one, for the norm.
+        CHECK(count(x.list, ts::cuda::collective::kind::reduce_scatter) == (clips ? 0 : 5 * 2));
+        CHECK(count(x.list, ts::cuda::collective::kind::all_gather) == 5 * 2);
+    }
+    // 18 x 24, 10 x 18 and the biases of 24 and 10 divide by 2; by 4 those of 10 do not.
+    const listed four = data_parallel(4, ts::optimizer());
+    CHECK(list_checker(four).run() == "");
+    CHECK(count(four.list, ts::cuda::collective::kind::all_gather) == 4 * 4);
+}
+
+TEST_CASE("partial sums that several GPUs need are an all-reduce, the maxima and sums of a split softmax too") {
+    struct fc : ts::linear<12> {};
+    using network = ts::sequential<ts::features<8>, fc, ts::cross_entropy>;
+    const ts::graph g = ts::describe<network>(6);
+    ts::strategy s(g.view());
+    s.ops[0].degree[1] = 2; // classes
+    s.ops[1].degree[1] = 2;
+    s.ops[1].reduces = true;
+    const listed x = make_listed(g.view(), s, 2, {0, 1}, {});
+    CHECK(list_checker(x).run() == "");
+    int maxima = 0;
+    for (const ts::cuda::call& c : x.list.calls) {
+        const auto* sum = std::get_if<ts::cuda::collective>(&c.body);
+        maxima += sum != nullptr && sum->how == ts::reducer::max ? 1 : 0;
+    }
+    CHECK(count(x.list, ts::cuda::collective::kind::all_reduce) == 4); // two members each
+    CHECK(maxima == 2);
+    const listed one = make_listed(g.view(), s, 2, {0, 0}, {});
+    CHECK(list_checker(one).run() == "");
+    CHECK(!one.list.exchanges());
+}
+
+TEST_CASE("a defect in a list is found") {
+    const ts::graph g = ts::describe<test_networks::lenet5::network>(4);
+    coverage seen;
+    const ts::strategy s = random_strategy(g.view(), 4, 12, seen);
+    for (int kind = 0; kind < 3; ++kind) {
+        CAPTURE(kind);
+        const listed good = make_listed(g.view(), s, 4, gpu_placement(4, kind), {});
+        REQUIRE(list_checker(good).run() == "");
+        int missing = 0;
+        int removed = 0;
+        for (std::size_t c = 0; c < good.list.calls.size(); c += 3) {
+            if (good.list.calls[c].waits.empty()) {
+                continue;
+            }
+            listed bad = good;
+            bad.list.calls[c].waits.pop_back();
+            ++removed;
+            missing += list_checker(bad).run() != "" ? 1 : 0;
+        }
+        CHECK(removed > 0);
+        CHECK(missing == removed); // no wait is idle
+        listed outside = good;
+        outside.list.calls[5].memory.back().bytes += 1 << 20;
+        CHECK(list_checker(outside).run().find("outside") != std::string::npos);
+        listed wrong_gpu = good;
+        wrong_gpu.list.lanes[static_cast<std::size_t>(good.list.calls[5].lane)].gpu = 9;
+        CHECK(list_checker(wrong_gpu).run() != "");
+        listed short_write = good;
+        for (ts::cuda::call& c : short_write.list.calls) {
+            for (ts::cuda::memory_use& m : c.memory) {
+                m.bytes -= m.write && std::holds_alternative<ts::cuda::convolution>(c.body) ? 4 : 0;
+            }
+        }
+        CHECK(list_checker(short_write).run().find("unwritten") != std::string::npos);
+        if (kind == 1) {
+            listed alone = good;
+            for (std::size_t c = 0; c < alone.list.calls.size(); ++c) {
+                if (auto* e = std::get_if<ts::cuda::exchange>(&alone.list.calls[c].body)) {
+                    e->count = 1;
+                    alone.list.calls[c].memory[0].bytes = ts::bytes_of(e->type);
+                    break;
+                }
+            }
+            CHECK(list_checker(alone).run() != "");
+        }
+    }
+}
+
+TEST_CASE("what is carried between GPUs counts as what it repeats, and as nothing else") {
+    const ts::graph g = ts::describe<test_networks::lenet5::network>(4);
+    coverage seen;
+    const ts::strategy s = random_strategy(g.view(), 4, 12, seen);
+    listed x = make_listed(g.view(), s, 4, gpu_placement(4, 1), {});
+    int repeated = 0;
+    int refused = 0;
+    for (std::size_t i = 0; i < x.p.tiles.size(); ++i) {
+        const int origin = x.p.tiles[i].origin;
+        if (origin < 0) {
+            continue;
+        }
+        for (int other = 0; other < static_cast<int>(x.p.tiles.size()); ++other) {
+            const ts::tile& a = x.p.tiles[static_cast<std::size_t>(origin)];
+            const ts::tile& b = x.p.tiles[static_cast<std::size_t>(other)];
+            if (b.origin < 0 && b.kind == a.kind && b.tensor == a.tensor && !(b.region == a.region) && b.part >= 0) {
+                x.p.tiles[i].origin = other;
+                ++repeated;
+                refused += ts::verify(g.view(), x.p).text.find("every part") != std::string::npos ? 1 : 0;
+                x.p.tiles[i].origin = origin;
+                break;
+            }
+        }
+        if (repeated == 5) {
+            break;
+        }
+    }
+    CHECK(!ts::verify(g.view(), x.p));
+    CHECK(repeated == 5);
+    CHECK(refused == repeated);
+}
+
+TEST_CASE("a plan that cannot be put into calls is refused") {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(8);
+    ts::cuda::algorithm_table algorithms;
+    ts::plan p = ts::lower(g.view(), ts::strategy(g.view()).view(), 2);
+    CHECK_THROWS_WITH_AS(ts::cuda::bind(p, g.view(), {{0}, {}}, algorithms),
+                         "tessera: the plan has 2 devices and only 1 are placed on GPUs", ts::error);
+    p.tasks[1].kind = ts::task_kind::reorder;
+    CHECK_THROWS_WITH_AS(ts::cuda::bind(p, g.view(), {{0, 0}, {}}, algorithms),
+                         "tessera: the CUDA backend keeps all tensors in one memory format; a plan bound to another "
+                         "backend cannot run on it",
+                         ts::error);
+}

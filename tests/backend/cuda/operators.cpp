@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator table: every row under random splits, as calls that the interpreter runs, against the reference backend on the same
+// plan; and against what the vendors' libraries say of the calls, as far as they say it without a GPU.
+#include "support/cuda_emulated_backend.hpp"
+#include "support/cuda_lists.hpp"
+#include "support/one_operator.hpp"
+
+#include "tessera/backend/cuda/descriptors.hpp"
+#include "tessera/backend/reference/backend.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+using namespace test_support;
+
+/// Holds calls against the descriptors that cuDNN and cublasLt make of them.
+struct descriptor_check {
+    const ts::cuda::call& c;
+    int& checked;
+
+    static ts::index_t bytes(cudnnTensorDescriptor_t d) {
+        std::size_t size = 0;
+        ts::cuda::check(cudnnGetTensorSizeInBytes(d, &size), "cudnnGetTensorSizeInBytes");
+        return static_cast<ts::index_t>(size);
+    }
+    void operator()(const ts::cuda::convolution& k) const {
+        const auto x = ts::cuda::describe_tensor(k.x);
+        const auto w = ts::cuda::describe_filter(k.w);
+        const auto y = ts::cuda::describe_tensor(k.y);
+        const auto how = ts::cuda::describe_convolution(k);
+        int e[4] = {};
+        ts::cuda::check(cudnnGetConvolution2dForwardOutputDim(how.get(), x.get(), w.get(), &e[0], &e[1], &e[2], &e[3]),
+                        "cudnnGetConvolution2dForwardOutputDim");
+        for (int i = 0; i < 4; ++i) {
+            CHECK(e[i] == k.y[i]);
+        }
+        std::size_t filter = 0;
+        ts::cuda::check(cudnnGetFilterSizeInBytes(w.get(), &filter), "cudnnGetFilterSizeInBytes");
+        CHECK(bytes(x.get()) == c.memory[0].bytes);
+        CHECK(static_cast<ts::index_t>(filter) == c.memory[1].bytes);
+        CHECK(bytes(y.get()) == c.memory[2].bytes);
+        cudnnMathType_t math = CUDNN_DEFAULT_MATH;
+        ts::cuda::check(cudnnGetConvolutionMathType(how.get(), &math), "cudnnGetConvolutionMathType");
+        CHECK(math == CUDNN_FMA_MATH);
+        ++checked;
+    }
+    void operator()(const ts::cuda::bias_add& k) const {
+        CHECK(bytes(ts::cuda::describe_tensor(k.y).get()) == c.memory[1].bytes);
+        CHECK(c.memory[0].bytes == k.y[1] * 4);
+        ++checked;
+    }
+    void operator()(const ts::cuda::bias_gradient& k) const {
+        CHECK(bytes(ts::cuda::describe_tensor(k.y).get()) == c.memory[0].bytes);
+        CHECK(c.memory[1].bytes == k.y[1] * 4);
+        ++checked;
+    }
+    void operator()(const ts::cuda::pooling& k) const {
+        const auto x = ts::cuda::describe_tensor(k.x);
+        const auto y = ts::cuda::describe_tensor(k.y);
+        const auto how = ts::cuda::describe_pooling(k);
+        int e[4] = {};
+        ts::cuda::check(cudnnGetPooling2dForwardOutputDim(how.get(), x.get(), &e[0], &e[1], &e[2], &e[3]),
+                        "cudnnGetPooling2dForwardOutputDim");
+        for (int i = 0; i < 4; ++i) {
+            CHECK(e[i] == k.y[i]);
+        }
+        CHECK(bytes(x.get()) == c.memory[0].bytes);
+        CHECK(bytes(y.get()) == c.memory[1].bytes);
+        ++checked;
+    }
+    void operator()(const ts::cuda::activation& k) const {
+        const auto how = ts::cuda::describe_activation(k);
+        CHECK(how.get() != nullptr);
+        for (const ts::cuda::memory_use& m : c.memory) {
+            CHECK(m.bytes == k.count * 4);
+        }
+        ++checked;
+    }
+    void operator()(const ts::cuda::matrix_product& k) const {
+        const auto d = ts::cuda::describe_product(k);
+        const auto elements = [](cublasLtMatrixLayout_t layout, std::uint64_t(&e)[2]) {
+            std::size_t written = 0;
+            ts::cuda::check(cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_ROWS, &e[0], 8, &written),
+                            "cublasLtMatrixLayoutGetAttribute");
+            ts::cuda::check(cublasLtMatrixLayoutGetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_COLS, &e[1], 8, &written),
+                            "cublasLtMatrixLayoutGetAttribute");
+            return static_cast<ts::index_t>(e[0] * e[1]) * 4;
+        };
+        std::uint64_t a[2];
+        std::uint64_t b[2];
+        std::uint64_t y[2];
+        CHECK(elements(d.a.get(), a) == c.memory[0].bytes);
+        CHECK(elements(d.b.get(), b) == c.memory[1].bytes);
+        CHECK(elements(d.d.get(), y) == c.memory[2].bytes);
+        CHECK(a[k.transpose_a ? 1 : 0] == y[0]); // the product is one of matrices that fit
+        CHECK(b[k.transpose_b ? 0 : 1] == y[1]);
+        CHECK(a[k.transpose_a ? 0 : 1] == b[k.transpose_b ? 1 : 0]);
+        CHECK(ts::cuda::describe_preference(k).get() != nullptr);
+        ++checked;
+    }
+    template <class Other>
+    void operator()(const Other&) const {}
+};
+
+} // namespace
+
+TEST_CASE("every row of the operator table computes what the reference backend computes, under random splits") {
+    double worst = 0;
+    int kinds[20] = {};
+    int vendor = 0;
+    coverage seen;
+    for (const tests::op_case& row : tests::op_table()) {
+        const ts::graph network = graph_of(row);
+        const ts::graph_view g = network.view();
+        const batch_data data(g, 3);
+        for (std::uint64_t seed = 0; seed < 8; ++seed) {
+            const int devices = 1 + static_cast<int>(seed % 4) * 2;
+            const ts::strategy s = random_strategy(g, devices, seed + 90, seen);
+            CAPTURE(row.name);
+            CAPTURE(seed);
+            ts::reference::backend plain;
+            emulated_backend emulated({}, gpu_placement(devices, static_cast<int>(seed % 3)));
+            const auto expected = values_after(plain, g, s, devices, data);
+            const auto got = values_after(emulated, g, s, devices, data);
+            REQUIRE(expected.size() == got.size());
+            for (const auto& [key, values] : expected) {
+                const double difference = relative(got.at(key), values, 1e-6);
+                const int result = key; // a structured binding cannot be captured
+                CAPTURE(result);
+                CHECK(difference < 1e-4);
+                worst = std::max(worst, difference);
+            }
+            emulated.each_call([&](const ts::cuda::call& c) { std::visit(descriptor_check{c, vendor}, c.body); });
+        }
+        ++kinds[static_cast<int>(row.attributes.kind)];
+    }
+    for (int k = 0; k <= static_cast<int>(ts::op_kind::cross_entropy); ++k) {
+        CAPTURE(std::string(ts::to_text(static_cast<ts::op_kind>(k))));
+        CHECK(kinds[k] > 0);
+    }
+    MESSAGE(tests::op_table().size() << " rows, largest relative difference " << worst << "; " << vendor
+                                     << " vendor calls agree with their descriptors");
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a convolution or a pool is computed on a padded copy: only where cuDNN, which pads both sides alike, cannot do without.
+#include "support/cuda_lists.hpp"
+#include "support/one_operator.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+using namespace test_support;
+
+/// Forward calls of one operator under a split of its rows.
+std::vector<ts::cuda::call> calls_of(const ts::op_attributes& a, const ts::shape& x, ts::loop_name name, int degree) {
+    const ts::graph network = graph_of({"", a, {x}});
+    ts::strategy s(network.view());
+    const ts::description d = network.view().describe(0);
+    s.ops[0].degree[d.find_loop(name)] = degree;
+    s.ops[0].uneven = s.ops[0].reduces = true;
+    ts::lower_options o;
+    o.output_gradient = network.view().tensor_count - 1;
+    return make_listed(network.view(), s, degree, gpu_placement(degree, 0), o).list.calls;
+}
+
+template <class Body>
+std::vector<Body> all(const std::vector<ts::cuda::call>& calls) {
+    std::vector<Body> found;
+    for (const ts::cuda::call& c : calls) {
+        if (const auto* b = std::get_if<Body>(&c.body)) {
+            found.push_back(*b);
+        }
+    }
+    return found;
+}
+
+int count(const std::vector<ts::cuda::call>& calls, ts::cuda::kernel_id which) {
+    int n = 0;
+    for (const auto& k : all<ts::cuda::kernel_launch>(calls)) {
+        n += k.which == which ? 1 : 0;
+    }
+    return n;
+}
+
+constexpr ts::op_attributes first_of_resnet{
+    .kind = ts::op_kind::conv2d, .out = 4, .window = {7, 7}, .stride = {2, 2}, .padding = {3, 3}};
+constexpr ts::op_attributes same{.kind = ts::op_kind::conv2d, .out = 4, .window = {3, 3}, .padding = {1, 1}};
+
+} // namespace
+
+TEST_CASE("a whole convolution is not staged, also where a stride leaves padding unread") {
+    for (const ts::op_attributes& a : {first_of_resnet, same}) {
+        const auto calls = calls_of(a, ts::make_shape(2, 3, 16, 16), ts::loop_name::sample, 1);
+        CHECK(all<ts::cuda::memory_clear>(calls).empty());
+        CHECK(count(calls, ts::cuda::kernel_id::strided_copy_f32) == 0);
+        for (const ts::cuda::convolution& c : all<ts::cuda::convolution>(calls)) {
+            CHECK(c.padding[0] == a.padding[0]);
+            CHECK(c.x[2] == 16);
+        }
+        CHECK(all<ts::cuda::convolution>(calls).size() == 3); // forward, and two ways back
+    }
+}
+
+TEST_CASE(
+    "the first and the last shard of rows are staged, those between have no padding, samples and channels never are") {
+    const auto rows = calls_of(same, ts::make_shape(2, 3, 12, 12), ts::loop_name::height, 3);
+    int forward = 0;
+    for (const ts::cuda::convolution& c : all<ts::cuda::convolution>(rows)) {
+        if (c.way == ts::cuda::convolution::direction::forward) {
+            // 4 rows of output need 6 of input, one of them padding in the outer shards; cuDNN pads the columns.
+            CHECK(c.y[2] == 4);
+            CHECK(c.x[2] == 6);
+            CHECK(c.x[3] == 12);
+            CHECK(c.padding[0] == 0);
+            CHECK(c.padding[1] == 1);
+            ++forward;
+        }
+    }
+    CHECK(forward == 3);
+    CHECK(all<ts::cuda::memory_clear>(rows).size() == 4); // x for forward and for the weights' gradient, in two shards
+    for (const ts::loop_name name : {ts::loop_name::sample, ts::loop_name::channel}) {
+        const auto calls = calls_of(same, ts::make_shape(2, 3, 12, 12), name, 2);
+        CHECK(all<ts::cuda::memory_clear>(calls).empty());
+    }
+}
+
+TEST_CASE("a pool of shards of rows is cuDNN's where it can be, and our kernel's where padding is on one side") {
+    const ts::op_attributes plain{.kind = ts::op_kind::max_pool, .window = {2, 2}, .stride = {2, 2}};
+    const auto even = calls_of(plain, ts::make_shape(2, 3, 8, 8), ts::loop_name::height, 2);
+    CHECK(all<ts::cuda::pooling>(even).size() == 2);
+    CHECK(count(even, ts::cuda::kernel_id::pool_forward) == 0);
+    const ts::op_attributes padded{.kind = ts::op_kind::max_pool, .window = {3, 3}, .padding = {1, 1}};
+    const auto odd = calls_of(padded, ts::make_shape(2, 3, 8, 8), ts::loop_name::height, 2);
+    CHECK(all<ts::cuda::pooling>(odd).empty());
+    CHECK(count(odd, ts::cuda::kernel_id::pool_forward) == 2);
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's libraries without a GPU, for one test program: definitions that take the place of the shared libraries' own, on the make-believe
+// GPUs of cuda_fake_machine.hpp. Descriptors stay the libraries' own.
+#pragma once
+
+#include "cuda_fake_machine.hpp"
+
+// ---- the runtime -----------------------------------------------------------------------------------------------------
+
+extern "C" {
+
+cudaError_t cudaDriverGetVersion(int* version) {
+    *version = 13000;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+    *count = cuda_fake::here().devices;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+    if (device < 0 || device >= cuda_fake::here().devices) {
+        return cudaErrorInvalidDevice;
+    }
+    cuda_fake::current_device = device;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+    *device = cuda_fake::current_device;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+    *value = which == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
+    *p = {};
+    std::strcpy(p->name, "make-believe");
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; } // for the memory of a cudaMemset, which is done
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned, int) {
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    auto* made = new cuda_fake::stream;
+    made->device = cuda_fake::current_device;
+    cuda_fake::here().streams.push_back(made);
+    *s = reinterpret_cast<cudaStream_t>(made);
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t s) {
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    auto* gone = reinterpret_cast<cuda_fake::stream*>(s);
+    std::erase(cuda_fake::here().streams, gone);
+    delete gone;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+    return cuda_fake::drain(reinterpret_cast<cuda_fake::stream*>(s)) ? cudaSuccess : cudaErrorLaunchTimeout;
+}
+cudaError_t cudaStreamQuery(cudaStream_t s) {
+    if (cuda_fake::here().exchange_error != ncclSuccess) {
+        return cudaErrorNotReady; // what a stream does when a peer is gone
+    }
+    return cudaStreamSynchronize(s);
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned) {
+    auto* made = new cuda_fake::event;
+    made->device = cuda_fake::current_device;
+    *e = reinterpret_cast<cudaEvent_t>(made);
+    return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* e) { return cudaEventCreateWithFlags(e, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t e) {
+    delete reinterpret_cast<cuda_fake::event*>(e);
+    return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    auto* which = reinterpret_cast<cuda_fake::event*>(e);
+    auto* on = reinterpret_cast<cuda_fake::stream*>(s);
+    if (which->device != on->device) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    cuda_fake::entry x;
+    x.recorded = which;
+    if (cuda_fake::capturing != nullptr) {
+        x.version = ++cuda_fake::capturing->recorded[which];
+        cuda_fake::capturing->entries.push_back({on, x});
+        return cudaSuccess;
+    }
+    x.version = ++which->recorded;
+    on->queue.push_back(x);
+    return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    auto* which = reinterpret_cast<cuda_fake::event*>(e);
+    cuda_fake::entry x;
+    x.awaited = which;
+    if (cuda_fake::capturing != nullptr) {
+        auto* waiting = reinterpret_cast<cuda_fake::stream*>(s);
+        x.version = cuda_fake::capturing->recorded[which];
+        if (x.version == 0) {
+            return cudaErrorStreamCaptureIsolation; // recorded outside
+        }
+        if (!cuda_fake::capturing->has(waiting)) {
+            cuda_fake::capturing->members.push_back(waiting);
+        }
+        cuda_fake::capturing->entries.push_back({waiting, x});
+        return cudaSuccess;
+    }
+    x.version = which->recorded; // an event that was never recorded is not waited for
+    reinterpret_cast<cuda_fake::stream*>(s)->queue.push_back(x);
+    return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+    for (;;) {
+        cuda_fake::stream* busy = nullptr;
+        {
+            const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+            auto* which = reinterpret_cast<cuda_fake::event*>(e);
+            if (which->done >= which->recorded) {
+                return cudaSuccess;
+            }
+            for (cuda_fake::stream* s : cuda_fake::here().streams) {
+                busy = s->queue.empty() ? busy : s;
+            }
+        }
+        if (busy == nullptr || !cuda_fake::drain(busy)) {
+            return cudaErrorLaunchTimeout;
+        }
+    }
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
+    cuda_fake::capturing = new cuda_fake::graph;
+    cuda_fake::capturing->members.push_back(reinterpret_cast<cuda_fake::stream*>(s));
+    return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* made) {
+    cuda_fake::graph* g = cuda_fake::capturing;
+    cuda_fake::capturing = nullptr;
+    for (const cuda_fake::stream* member :
+         g->members) { // the last that each of the others did must have been waited for
+        cuda_fake::event* last = nullptr;
+        bool joined = reinterpret_cast<cudaStream_t>(const_cast<cuda_fake::stream*>(member)) == s;
+        for (const auto& [on, e] : g->entries) {
+            last = on == member ? e.recorded : last;
+            joined = joined || (e.awaited != nullptr && e.awaited == last && on != member);
+        }
+        if (!joined) {
+            return cudaErrorStreamCaptureUnjoined;
+        }
+    }
+    *made = reinterpret_cast<cudaGraph_t>(g);
+    return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t g, unsigned long long) {
+    *made = reinterpret_cast<cudaGraphExec_t>(new cuda_fake::graph(*reinterpret_cast<cuda_fake::graph*>(g)));
+    return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t g, cudaStream_t s) {
+    const auto* what = reinterpret_cast<cuda_fake::graph*>(g);
+    ++cuda_fake::here().launches;
+    return cuda_fake::put(s, [what] { what->run(cuda_fake::here().pick); });
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t g) {
+    delete reinterpret_cast<cuda_fake::graph*>(g);
+    return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t g) {
+    delete reinterpret_cast<cuda_fake::graph*>(g);
+    return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* time, cudaEvent_t, cudaEvent_t) {
+    *time = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaMalloc(void** p, size_t size) {
+    *p = std::aligned_alloc(256, (size + 255) / 256 * 256);
+    std::memset(*p, 0x7f, size); // device memory comes with something in it
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    cuda_fake::here().memory.insert(*p);
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void* p) {
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    cuda_fake::here().memory.erase(p);
+    std::free(p);
+    return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void** p, size_t size) { return cudaMalloc(p, size); }
+cudaError_t cudaFreeHost(void* p) { return cudaFree(p); }
+cudaError_t cudaMemset(void* p, int value, size_t size) {
+    std::memset(p, value, size);
+    return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* p, int value, size_t size, cudaStream_t s) {
+    return cuda_fake::put(s, [=] { std::memset(p, value, size); });
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
+    std::memcpy(to, from, size);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind, cudaStream_t s) {
+    const int before = cuda_fake::current_device; // a copy may go to a stream of another device
+    cuda_fake::current_device = reinterpret_cast<cuda_fake::stream*>(s)->device;
+    const cudaError_t result = cuda_fake::put(s, [=] { std::memcpy(to, from, size); });
+    cuda_fake::current_device = before;
+    return result;
+}
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* l, const void*, cudaJitOption*, void**, unsigned, cudaLibraryOption*,
+                                void**, unsigned) {
+    static int library = 0;
+    *l = reinterpret_cast<cudaLibrary_t>(&library);
+    return cudaSuccess;
+}
+cudaError_t cudaLibraryUnload(cudaLibrary_t) { return cudaSuccess; }
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* k, cudaLibrary_t, const char* name) {
+    for (int i = 0; i < tessera::cuda::kernel_count; ++i) {
+        if (std::string(name) == to_text(static_cast<tessera::cuda::kernel_id>(i))) {
+            *k = reinterpret_cast<cudaKernel_t>(static_cast<std::uintptr_t>(i + 1));
+            return cudaSuccess;
+        }
+    }
+    return cudaErrorSymbolNotFound;
+}
+cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t, cudaStream_t s) {
+    const auto which = static_cast<tessera::cuda::kernel_id>(reinterpret_cast<std::uintptr_t>(f) - 1);
+    const auto a = *static_cast<tessera::cuda::kernel_arguments*>(arguments[0]);
+    return cuda_fake::put(s, [=] { cuda_emulation::launch(which, grid.x, block.x, a); });
+}
+
+// ---- cuDNN -----------------------------------------------------------------------------------------------------------
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t* h) {
+    *h = reinterpret_cast<cudnnHandle_t>(new cuda_fake::cudnn_context{cuda_fake::current_device, nullptr});
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t h) {
+    delete reinterpret_cast<cuda_fake::cudnn_context*>(h);
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s) {
+    reinterpret_cast<cuda_fake::cudnn_context*>(h)->stream = s;
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t,
+                                                      cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t,
+                                                      cudnnConvolutionFwdAlgo_t, size_t* bytes) {
+    *bytes = 1000;
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t, cudnnFilterDescriptor_t,
+                                                           cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t,
+                                                           cudnnTensorDescriptor_t, cudnnConvolutionBwdDataAlgo_t,
+                                                           size_t* bytes) {
+    *bytes = 0;
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t,
+                                                             cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t,
+                                                             cudnnFilterDescriptor_t, cudnnConvolutionBwdFilterAlgo_t,
+                                                             size_t* bytes) {
+    *bytes = 777;
+    return CUDNN_STATUS_SUCCESS;
+}
+/// No estimate: the algorithm that needs none is to be taken.
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
+                                                     const cudnnFilterDescriptor_t, const cudnnConvolutionDescriptor_t,
+                                                     const cudnnTensorDescriptor_t, const int, int* count,
+                                                     cudnnConvolutionFwdAlgoPerf_t*) {
+    *count = 0;
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t, const cudnnFilterDescriptor_t,
+                                                          const cudnnTensorDescriptor_t,
+                                                          const cudnnConvolutionDescriptor_t,
+                                                          const cudnnTensorDescriptor_t, const int, int* count,
+                                                          cudnnConvolutionBwdDataAlgoPerf_t*) {
+    *count = 0;
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
+                                                            const cudnnTensorDescriptor_t,
+                                                            const cudnnConvolutionDescriptor_t,
+                                                            const cudnnFilterDescriptor_t, const int most, int* count,
+                                                            cudnnConvolutionBwdFilterAlgoPerf_t* results) {
+    return cuda_fake::find_algorithms(most, count, results, 100000);
+}
+cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t, const cudnnTensorDescriptor_t, const void*,
+                                                     const cudnnFilterDescriptor_t, const void*,
+                                                     const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t,
+                                                     void*, const int most, int* count,
+                                                     cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t bytes) {
+    return cuda_fake::find_algorithms(most, count, results, bytes);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(cudnnHandle_t, const cudnnFilterDescriptor_t, const void*,
+                                                          const cudnnTensorDescriptor_t, const void*,
+                                                          const cudnnConvolutionDescriptor_t,
+                                                          const cudnnTensorDescriptor_t, void*, const int most,
+                                                          int* count, cudnnConvolutionBwdDataAlgoPerf_t* results, void*,
+                                                          size_t bytes) {
+    return cuda_fake::find_algorithms(most, count, results, bytes);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t, const cudnnTensorDescriptor_t, const void*,
+                                                            const cudnnTensorDescriptor_t, const void*,
+                                                            const cudnnConvolutionDescriptor_t,
+                                                            const cudnnFilterDescriptor_t, void*, const int most,
+                                                            int* count, cudnnConvolutionBwdFilterAlgoPerf_t* results,
+                                                            void*, size_t bytes) {
+    return cuda_fake::find_algorithms(most, count, results, bytes);
+}
+cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t dx, const void* x,
+                                      cudnnFilterDescriptor_t dw, const void* w, cudnnConvolutionDescriptor_t how,
+                                      cudnnConvolutionFwdAlgo_t, void* space, size_t bytes, const void*,
+                                      cudnnTensorDescriptor_t dy, void* y) {
+    tessera::cuda::convolution c = cuda_fake::read_convolution(dx, dw, dy, how);
+    c.workspace = static_cast<tessera::index_t>(bytes);
+    return cuda_fake::put_vendor(h, c, {x, w, y, space}, bytes);
+}
+cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void*, cudnnFilterDescriptor_t dw, const void* w,
+                                           cudnnTensorDescriptor_t dy, const void* y, cudnnConvolutionDescriptor_t how,
+                                           cudnnConvolutionBwdDataAlgo_t, void* space, size_t bytes, const void*,
+                                           cudnnTensorDescriptor_t dx, void* x) {
+    tessera::cuda::convolution c = cuda_fake::read_convolution(dx, dw, dy, how);
+    c.way = tessera::cuda::convolution::direction::backward_data;
+    c.workspace = static_cast<tessera::index_t>(bytes);
+    return cuda_fake::put_vendor(h, c, {x, w, y, space}, bytes);
+}
+cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t dx, const void* x,
+                                             cudnnTensorDescriptor_t dy, const void* y,
+                                             cudnnConvolutionDescriptor_t how, cudnnConvolutionBwdFilterAlgo_t,
+                                             void* space, size_t bytes, const void*, cudnnFilterDescriptor_t dw,
+                                             void* w) {
+    tessera::cuda::convolution c = cuda_fake::read_convolution(dx, dw, dy, how);
+    c.way = tessera::cuda::convolution::direction::backward_filter;
+    c.workspace = static_cast<tessera::index_t>(bytes);
+    return cuda_fake::put_vendor(h, c, {x, w, y, space}, bytes);
+}
+cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t dy, const void* y,
+                                           const void*, cudnnTensorDescriptor_t, void* b) {
+    tessera::cuda::bias_gradient c;
+    cuda_fake::read_tensor(dy, c.y);
+    return cuda_fake::put_vendor(h, c, {y, b}, 0);
+}
+cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t, const void* b, const void*,
+                             cudnnTensorDescriptor_t dy, void* y) {
+    tessera::cuda::bias_add c;
+    cuda_fake::read_tensor(dy, c.y);
+    return cuda_fake::put_vendor(h, c, {b, y}, 0);
+}
+cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, const cudnnPoolingDescriptor_t how, const void* scale,
+                                  const cudnnTensorDescriptor_t dx, const void* x, const void*,
+                                  const cudnnTensorDescriptor_t dy, void* y) {
+    tessera::cuda::pooling p;
+    cudnnPoolingMode_t mode{};
+    cudnnNanPropagation_t nan{};
+    tessera::cuda::check(cudnnGetPooling2dDescriptor(how, &mode, &nan, &p.window[0], &p.window[1], &p.padding[0],
+                                                     &p.padding[1], &p.stride[0], &p.stride[1]),
+                         "cudnnGetPooling2dDescriptor");
+    p.how = mode == CUDNN_POOLING_MAX_DETERMINISTIC               ? tessera::cuda::pooling::mode::maximum
+            : mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING ? tessera::cuda::pooling::mode::average
+                                                                  : tessera::cuda::pooling::mode::average_with_padding;
+    p.scale = *static_cast<const float*>(scale);
+    cuda_fake::read_tensor(dx, p.x);
+    cuda_fake::read_tensor(dy, p.y);
+    return cuda_fake::put_vendor(h, p, {x, y}, 0);
+}
+static tessera::cuda::activation read_activation(cudnnActivationDescriptor_t how, cudnnTensorDescriptor_t d) {
+    tessera::cuda::activation a;
+    cudnnActivationMode_t mode{};
+    cudnnNanPropagation_t nan{};
+    double coefficient = 0;
+    tessera::cuda::check(cudnnGetActivationDescriptor(how, &mode, &nan, &coefficient), "cudnnGetActivationDescriptor");
+    a.which = mode == CUDNN_ACTIVATION_RELU      ? tessera::op_kind::relu
+              : mode == CUDNN_ACTIVATION_SIGMOID ? tessera::op_kind::sigmoid
+                                                 : tessera::op_kind::tanh;
+    int e[4];
+    cuda_fake::read_tensor(d, e);
+    a.count = tessera::index_t{e[0]} * e[1] * e[2] * e[3];
+    return a;
+}
+cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescriptor_t how, const void*,
+                                     const cudnnTensorDescriptor_t dx, const void* x, const void*,
+                                     const cudnnTensorDescriptor_t, void* y) {
+    return cuda_fake::put_vendor(h, read_activation(how, dx), {x, y}, 0);
+}
+cudnnStatus_t cudnnActivationBackward(cudnnHandle_t h, cudnnActivationDescriptor_t how, const void*,
+                                      const cudnnTensorDescriptor_t d, const void* y, const cudnnTensorDescriptor_t,
+                                      const void* dy, const cudnnTensorDescriptor_t, const void*, const void*,
+                                      const cudnnTensorDescriptor_t, void* dx) {
+    tessera::cuda::activation a = read_activation(how, d);
+    a.backward = true;
+    return cuda_fake::put_vendor(h, a, {y, dy, dx}, 0);
+}
+
+// ---- cublasLt --------------------------------------------------------------------------------------------------------
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* h) {
+    *h = reinterpret_cast<cublasLtHandle_t>(new int(cuda_fake::current_device));
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) {
+    delete reinterpret_cast<int*>(h);
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t*,
+                                              int* count) {
+    *count = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void*, const void* a,
+                              cublasLtMatrixLayout_t da, const void* b, cublasLtMatrixLayout_t, const void*,
+                              const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t dd,
+                              const cublasLtMatmulAlgo_t*, void* space, size_t bytes, cudaStream_t s) {
+    tessera::cuda::matrix_product m;
+    std::size_t written = 0;
+    cublasOperation_t ta{};
+    cublasOperation_t tb{};
+    cublasLtEpilogue_t after{};
+    const void* bias = nullptr;
+    std::uint64_t rows = 0;
+    std::uint64_t columns = 0;
+    std::uint64_t inner = 0;
+    const auto get = [&](cublasLtMatmulDescAttributes_t which, void* to, std::size_t size) {
+        tessera::cuda::check(cublasLtMatmulDescGetAttribute(how, which, to, size, &written), "GetAttribute");
+    };
+    get(CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
+    get(CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
+    get(CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof after);
+    get(CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    m.transpose_a = ta == CUBLAS_OP_T;
+    m.transpose_b = tb == CUBLAS_OP_T;
+    m.bias = after == CUBLASLT_EPILOGUE_BIAS;
+    const auto layout = [&](cublasLtMatrixLayout_t x, cublasLtMatrixLayoutAttribute_t which, std::uint64_t& to) {
+        tessera::cuda::check(cublasLtMatrixLayoutGetAttribute(x, which, &to, sizeof to, &written), "GetAttribute");
+    };
+    layout(dd, CUBLASLT_MATRIX_LAYOUT_ROWS, rows);
+    layout(dd, CUBLASLT_MATRIX_LAYOUT_COLS, columns);
+    layout(da, m.transpose_a ? CUBLASLT_MATRIX_LAYOUT_ROWS : CUBLASLT_MATRIX_LAYOUT_COLS, inner);
+    m.m = static_cast<tessera::index_t>(rows);
+    m.n = static_cast<tessera::index_t>(columns);
+    m.k = static_cast<tessera::index_t>(inner);
+    m.workspace = static_cast<tessera::index_t>(bytes);
+    cuda_fake::cudnn_context context{cuda_fake::current_device, s};
+    std::vector<const void*> at{a, b, d};
+    if (m.bias) {
+        at.push_back(bias);
+    }
+    at.push_back(space);
+    return cuda_fake::put_vendor(reinterpret_cast<cudnnHandle_t>(&context), m, at, bytes) == CUDNN_STATUS_SUCCESS
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+// ---- NCCL ------------------------------------------------------------------------------------------------------------
+
+ncclResult_t ncclCommInitAll(ncclComm_t* made, int n, const int* devices) {
+    auto all = std::make_shared<cuda_fake::clique>();
+    all->devices.assign(devices, devices + n);
+    if (std::set<int>(devices, devices + n).size() != static_cast<std::size_t>(n)) {
+        return ncclInvalidUsage; // a GPU twice
+    }
+    for (int r = 0; r < n; ++r) {
+        made[r] = reinterpret_cast<ncclComm_t>(new cuda_fake::communicator{all, r});
+    }
+    return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t c) {
+    delete reinterpret_cast<cuda_fake::communicator*>(c);
+    return ncclSuccess;
+}
+ncclResult_t ncclCommAbort(ncclComm_t c) {
+    ++cuda_fake::here().aborted;
+    cuda_fake::here().exchange_error = ncclSuccess;
+    return ncclCommDestroy(c);
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* state) {
+    *state = cuda_fake::here().exchange_error;
+    return ncclSuccess;
+}
+const char* ncclGetLastError(ncclComm_t) { return "a peer is gone"; }
+ncclResult_t ncclGroupStart() {
+    ++cuda_fake::group_depth;
+    return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd() {
+    if (--cuda_fake::group_depth > 0 || cuda_fake::group_calls.empty()) {
+        return ncclSuccess;
+    }
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    auto group = std::make_shared<cuda_fake::exchange_group>();
+    for (const cuda_fake::exchange_call& c : cuda_fake::group_calls) {
+        if (std::find(group->streams.begin(), group->streams.end(), c.on) == group->streams.end()) {
+            group->streams.push_back(c.on);
+        }
+    }
+    group->work = [calls = cuda_fake::group_calls] { cuda_fake::perform(calls); };
+    for (cuda_fake::stream* s : group->streams) {
+        cuda_fake::entry e;
+        e.group = group;
+        s->queue.push_back(e);
+    }
+    ++cuda_fake::here().exchanges;
+    cuda_fake::group_calls.clear();
+    return ncclSuccess;
+}
+static std::size_t size_of(ncclDataType_t t) { return t == ncclFloat64 ? 8 : 4; }
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t t, int peer, ncclComm_t c, cudaStream_t s) {
+    return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::send, reinterpret_cast<cuda_fake::communicator*>(c),
+                                    from, nullptr, count * size_of(t), peer, reinterpret_cast<cuda_fake::stream*>(s)});
+}
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t t, int peer, ncclComm_t c, cudaStream_t s) {
+    return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::receive,
+                                    reinterpret_cast<cuda_fake::communicator*>(c), nullptr, to, count * size_of(t),
+                                    peer, reinterpret_cast<cuda_fake::stream*>(s)});
+}
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t t, ncclRedOp_t, ncclComm_t c,
+                               cudaStream_t s) {
+    return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::reduce_scatter,
+                                    reinterpret_cast<cuda_fake::communicator*>(c), from, to, count * size_of(t), 0,
+                                    reinterpret_cast<cuda_fake::stream*>(s)});
+}
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t t, ncclComm_t c, cudaStream_t s) {
+    return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::all_gather,
+                                    reinterpret_cast<cuda_fake::communicator*>(c), from, to, count * size_of(t), 0,
+                                    reinterpret_cast<cuda_fake::stream*>(s)});
+}
+
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t t, ncclRedOp_t how, ncclComm_t c,
+                           cudaStream_t s) {
+    return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::all_reduce,
+                                    reinterpret_cast<cuda_fake::communicator*>(c), from, to, count * size_of(t), 0,
+                                    reinterpret_cast<cuda_fake::stream*>(s), t == ncclFloat64, how == ncclMax});
+}
+
+} // extern "C"

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs that do not exist, for cuda_fake.hpp: streams are queues that run as late as they can, in a random order, so that what was not
+// waited for is not there; vendor functions are plain loops, kernels are their own text, memory is the processor's.
+#pragma once
+
+#include "cuda_interpreter.hpp"
+
+#include "tessera/backend/cuda/backend.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+namespace cuda_fake {
+
+namespace ts = tessera;
+
+struct event {
+    int device = 0;
+    long recorded = 0; ///< in the order of the host's calls
+    long done = 0;
+};
+
+/// Calls of one ncclGroup: they start together.
+struct exchange_group {
+    std::vector<struct stream*> streams;
+    std::function<void()> work;
+};
+
+struct entry {
+    std::function<void()> work;
+    event* recorded = nullptr;
+    event* awaited = nullptr;
+    long version = 0;
+    std::shared_ptr<exchange_group> group;
+};
+
+struct stream {
+    int device = 0;
+    std::deque<entry> queue;
+};
+
+/// Streams' entries between the begin and the end of a capture, in the order of the calls. Versions of events count from the begin.
+struct graph {
+    std::vector<std::pair<stream*, entry>> entries;
+    std::vector<stream*> members;
+    std::map<event*, long> recorded;
+
+    bool has(const stream* s) const { return std::find(members.begin(), members.end(), s) != members.end(); }
+    void run(test_support::random& pick) const;
+};
+
+/// A call of NCCL within a group.
+struct exchange_call {
+    enum class kind { send, receive, reduce_scatter, all_gather, all_reduce } what = kind::send;
+    struct communicator* owner = nullptr;
+    const void* from = nullptr;
+    void* to = nullptr;
+    std::size_t bytes = 0;
+    int peer = 0;
+    stream* on = nullptr;
+    bool wide = false;    ///< double, not float
+    bool largest = false; ///< maximum, not sum
+};
+
+struct clique {
+    std::vector<int> devices;
+};
+struct communicator {
+    std::shared_ptr<clique> all;
+    int rank = 0;
+};
+
+struct machine {
+    std::mutex mutex;
+    int devices = 8;
+    std::vector<stream*> streams;
+    test_support::random pick{17};
+    ncclResult_t exchange_error = ncclSuccess; ///< what communicators report when they are asked
+    int aborted = 0;
+    int exchanges = 0;
+    int launches = 0;       ///< of graphs
+    std::set<void*> memory; ///< what is allocated
+};
+
+inline machine& here() {
+    static machine m;
+    return m;
+}
+inline thread_local int current_device = 0;
+inline thread_local graph* capturing = nullptr;
+inline thread_local int group_depth = 0;
+inline thread_local std::vector<exchange_call> group_calls;
+
+/// In any order that the streams and events allow.
+inline void graph::run(test_support::random& pick) const {
+    std::map<stream*, std::deque<entry>> queues;
+    for (const auto& [s, e] : entries) {
+        queues[s].push_back(e);
+    }
+    std::map<event*, long> done;
+    for (std::size_t left = entries.size(); left > 0; --left) {
+        std::vector<stream*> ready;
+        for (const auto& [s, q] : queues) {
+            if (!q.empty() && (q.front().awaited == nullptr || done[q.front().awaited] >= q.front().version)) {
+                ready.push_back(s);
+            }
+        }
+        std::deque<entry>& q = queues[ready.at(static_cast<std::size_t>(pick(static_cast<int>(ready.size()))))];
+        if (q.front().work) {
+            q.front().work();
+        }
+        if (q.front().recorded != nullptr) {
+            done[q.front().recorded] = q.front().version;
+        }
+        q.pop_front();
+    }
+}
+
+inline bool can_run(const stream& s) {
+    const entry& e = s.queue.front();
+    if (e.awaited != nullptr) {
+        return e.awaited->done >= e.version;
+    }
+    if (e.group != nullptr) {
+        for (const stream* other : e.group->streams) {
+            if (other->queue.empty() || other->queue.front().group != e.group) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+inline void run_one(stream& s) {
+    const entry e = s.queue.front();
+    if (e.group != nullptr) {
+        e.group->work();
+        for (stream* other : e.group->streams) {
+            other->queue.pop_front();
+        }
+        return;
+    }
+    if (e.work) {
+        e.work();
+    }
+    if (e.recorded != nullptr) {
+        e.recorded->done = e.version;
+    }
+    s.queue.pop_front();
+}
+
+/// Runs streams, any that can, until `until` is empty. False where they wait for each other.
+inline bool drain(stream* until) {
+    const std::lock_guard<std::mutex> lock(here().mutex);
+    while (!until->queue.empty()) {
+        std::vector<stream*> ready;
+        for (stream* s : here().streams) {
+            if (!s->queue.empty() && can_run(*s)) {
+                ready.push_back(s);
+            }
+        }
+        if (ready.empty()) {
+            return false;
+        }
+        run_one(*ready[static_cast<std::size_t>(here().pick(static_cast<int>(ready.size())))]);
+    }
+    return true;
+}
+
+inline cudaError_t put(cudaStream_t s, std::function<void()> work) {
+    const std::lock_guard<std::mutex> lock(here().mutex);
+    auto* to = reinterpret_cast<stream*>(s);
+    if (to == nullptr || to->device != current_device) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    entry e;
+    e.work = static_cast<std::function<void()>&&>(work);
+    if (capturing != nullptr) {
+        if (!capturing->has(to)) {
+            return cudaErrorStreamCaptureIsolation; // such a call would run at once
+        }
+        capturing->entries.push_back({to, e});
+        return cudaSuccess;
+    }
+    to->queue.push_back(static_cast<entry&&>(e));
+    return cudaSuccess;
+}
+
+struct cudnn_context {
+    int device = 0;
+    cudaStream_t stream = nullptr;
+};
+
+/// A vendor call with its addresses, by its definition.
+template <class Body>
+cudnnStatus_t put_vendor(cudnnHandle_t h, const Body& body, const std::vector<const void*>& at, std::size_t workspace) {
+    const auto* context = reinterpret_cast<cudnn_context*>(h);
+    ts::cuda::call c;
+    c.body = body;
+    c.memory.resize(at.size());
+    c.memory.back().bytes = static_cast<ts::index_t>(workspace);
+    std::vector<std::byte*> pointers;
+    for (const void* p : at) {
+        pointers.push_back(static_cast<std::byte*>(const_cast<void*>(p)));
+    }
+    const cudaError_t result = put(context->stream, [c, pointers] {
+        std::visit(test_support::vendor_loops{c, pointers.data()}, c.body);
+    });
+    return result == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+inline void read_tensor(cudnnTensorDescriptor_t d, int (&e)[4]) {
+    cudnnDataType_t type{};
+    int strides[4];
+    ts::cuda::check(cudnnGetTensor4dDescriptor(d, &type, &e[0], &e[1], &e[2], &e[3], &strides[0], &strides[1],
+                                               &strides[2], &strides[3]),
+                    "cudnnGetTensor4dDescriptor");
+}
+
+inline ts::cuda::convolution read_convolution(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
+                                              cudnnTensorDescriptor_t y, cudnnConvolutionDescriptor_t how) {
+    ts::cuda::convolution c;
+    cudnnDataType_t type{};
+    cudnnTensorFormat_t format{};
+    cudnnConvolutionMode_t mode{};
+    read_tensor(x, c.x);
+    read_tensor(y, c.y);
+    ts::cuda::check(cudnnGetFilter4dDescriptor(w, &type, &format, &c.w[0], &c.w[1], &c.w[2], &c.w[3]),
+                    "cudnnGetFilter4dDescriptor");
+    ts::cuda::check(cudnnGetConvolution2dDescriptor(how, &c.padding[0], &c.padding[1], &c.stride[0], &c.stride[1],
+                                                    &c.dilation[0], &c.dilation[1], &mode, &type),
+                    "cudnnGetConvolution2dDescriptor");
+    ts::cuda::check(cudnnGetConvolutionGroupCount(how, &c.groups), "cudnnGetConvolutionGroupCount");
+    return c;
+}
+
+/// The fastest does not repeat, the next one uses TF32, the third wants more memory than there is: the fourth is to be taken.
+template <class Result>
+cudnnStatus_t find_algorithms(int most, int* count, Result* results, size_t bytes) {
+    *count = most < 4 ? most : 4;
+    for (int i = 0; i < *count; ++i) {
+        results[i] = {};
+        results[i].algo = static_cast<decltype(results[i].algo)>(i);
+        results[i].status = CUDNN_STATUS_SUCCESS;
+        results[i].time = static_cast<float>(i + 1);
+        results[i].memory = i == 2 ? bytes + 1 : 512;
+        results[i].determinism = i == 0 ? CUDNN_NON_DETERMINISTIC : CUDNN_DETERMINISTIC;
+        results[i].mathType = i == 1 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/// In place, in the order of the ranks.
+template <class T>
+void all_reduce(const std::vector<exchange_call>& calls) {
+    const std::size_t count = calls[0].bytes / sizeof(T);
+    for (std::size_t i = 0; i < count; ++i) {
+        T total = static_cast<const T*>(calls[0].from)[i];
+        for (std::size_t m = 1; m < calls.size(); ++m) {
+            const T x = static_cast<const T*>(calls[m].from)[i];
+            total = calls[m].largest ? std::max(total, x) : total + x;
+        }
+        for (const exchange_call& c : calls) {
+            static_cast<T*>(c.to)[i] = total;
+        }
+    }
+}
+
+/// Does the calls of a group, matched as NCCL matches them.
+inline void perform(const std::vector<exchange_call>& calls) {
+    using kind = exchange_call::kind;
+    std::vector<char> taken(calls.size(), 0);
+    for (const exchange_call& r : calls) {
+        for (std::size_t s = 0; s < calls.size() && r.what == kind::receive; ++s) {
+            const exchange_call& from = calls[s];
+            if (from.what == kind::send && taken[s] == 0 && from.owner->all == r.owner->all &&
+                from.owner->rank == r.peer && from.peer == r.owner->rank && from.bytes == r.bytes) {
+                taken[s] = 1;
+                std::memcpy(r.to, from.from, r.bytes);
+                break;
+            }
+        }
+    }
+    const std::size_t n = calls.size();
+    if (calls[0].what == kind::reduce_scatter) {
+        const std::size_t count = calls[0].bytes / sizeof(float);
+        for (const exchange_call& r : calls) {
+            std::vector<float> sum(count, 0.0F);
+            for (const exchange_call& m : calls) {
+                const auto* from = static_cast<const float*>(m.from) + static_cast<std::size_t>(r.owner->rank) * count;
+                for (std::size_t i = 0; i < count; ++i) {
+                    sum[i] += from[i];
+                }
+            }
+            std::memcpy(r.to, sum.data(), r.bytes);
+        }
+    } else if (calls[0].what == kind::all_reduce) {
+        calls[0].wide ? all_reduce<double>(calls) : all_reduce<float>(calls);
+    } else if (calls[0].what == kind::all_gather) {
+        for (std::size_t a = 0; a < n; ++a) {
+            for (std::size_t b = 0; b < n; ++b) {
+                auto* to = static_cast<std::byte*>(calls[b].to) +
+                           static_cast<std::size_t>(calls[a].owner->rank) * calls[a].bytes;
+                std::memmove(to, calls[a].from, calls[a].bytes);
+            }
+        }
+    }
+}
+
+inline ncclResult_t add_exchange(exchange_call c) {
+    if (group_depth == 0) {
+        return ncclInvalidUsage; // ours are always grouped
+    }
+    if (c.on->device != c.owner->all->devices[static_cast<std::size_t>(c.owner->rank)]) {
+        return ncclInvalidArgument;
+    }
+    group_calls.push_back(c);
+    return ncclSuccess;
+}
+
+} // namespace cuda_fake

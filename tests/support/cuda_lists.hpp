@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of any list of calls, checked on the list and its plan alone, by other means than those that made it.
+#pragma once
+
+#include "random_strategy.hpp"
+
+#include "tessera/backend/cuda/bind.hpp"
+#include "tessera/backend/cuda/print.hpp"
+#include "tessera/plan/finish.hpp"
+#include "tessera/plan/lower.hpp"
+
+#include <set>
+#include <string>
+
+namespace test_support {
+
+namespace ts = tessera;
+
+/// Where the devices of a plan lie: all on one GPU, each on its own, or two on each.
+inline std::vector<int> gpu_placement(int devices, int kind) {
+    std::vector<int> gpus;
+    for (int d = 0; d < devices; ++d) {
+        gpus.push_back(kind == 0 ? 0 : kind == 1 ? devices - 1 - d : d / 2);
+    }
+    return gpus;
+}
+
+/// A plan with its calls.
+struct listed {
+    ts::plan p;
+    ts::cuda::call_list list;
+};
+
+inline listed make_listed(const ts::graph_view& g, const ts::strategy& s, int devices, const std::vector<int>& gpus,
+                          const ts::lower_options& how) {
+    listed x;
+    ts::cuda::algorithm_table algorithms;
+    const ts::cuda::list_options options{gpus, how.update};
+    x.p = ts::lower(g, s.view(), devices, how);
+    ts::cuda::bind(x.p, g, options, algorithms);
+    ts::finish(g, x.p);
+    x.list = ts::cuda::make_call_list(x.p, g, options, algorithms);
+    return x;
+}
+
+/// A set of numbers.
+class bits {
+public:
+    explicit bits(std::size_t n) : words_((n + 63) / 64, 0) {}
+    void set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << i % 64; }
+    bool has(std::size_t i) const { return (words_[i / 64] >> i % 64 & 1) != 0; }
+    void join(const bits& other) {
+        for (std::size_t w = 0; w < words_.size(); ++w) {
+            words_[w] |= other.words_[w];
+        }
+    }
+
+private:
+    std::vector<std::uint64_t> words_;
+};
+
+class list_checker {
+public:
+    explicit list_checker(const listed& x) : p_(x.p), l_(x.list), n_(x.list.calls.size()) {}
+
+    /// Empty, or the first rule that is broken.
+    std::string run() {
+        std::string text = memory();
+        text = text.empty() ? coverage() : text;
+        text = text.empty() ? groups() : text;
+        text = text.empty() ? order() : text;
+        return text.empty() ? host_waits() : text;
+    }
+
+private:
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    std::string of(std::size_t c, const std::string& what) const {
+        return "call " + std::to_string(c) + " of task " + std::to_string(l_.calls[c].task) + ": " + what;
+    }
+    const ts::tile& root(int t) const { return p_.tiles[at(p_.root(t))]; }
+    int gpu_of(int device) const { return l_.gpus[at(device)]; }
+    int gpu_of(const ts::cuda::call& c) const { return l_.lanes[at(c.lane)].gpu; }
+
+    /// Every call touches memory of its own GPU, inside tiles, which are inside arenas.
+    std::string memory() const {
+        for (std::size_t c = 0; c < n_; ++c) {
+            for (const ts::cuda::memory_use& m : l_.calls[c].memory) {
+                const ts::tile& t = root(m.tile);
+                const auto& limits = ts::is_persistent(t.kind) ? p_.persistent_bytes : p_.arena_bytes;
+                if (t.device < 0 || t.offset < 0 || m.offset < 0 || m.bytes <= 0 || m.offset + m.bytes > t.bytes ||
+                    t.offset + t.bytes > limits[at(t.device)]) {
+                    return of(c, "memory outside a tile or an arena");
+                }
+                if (gpu_of(t.device) != gpu_of(l_.calls[c])) {
+                    return of(c, "memory of another GPU");
+                }
+            }
+        }
+        return {};
+    }
+
+    bool may_touch(const ts::task& t, int tile, bool write) const {
+        const auto is = [&](int other) { return other >= 0 && p_.root(other) == p_.root(tile); };
+        bool found = is(t.scratch) || is(t.state);
+        for (int w : t.writes) {
+            found = found || is(w);
+        }
+        for (int r : t.reads) {
+            found = found || (!write && is(r));
+        }
+        return found;
+    }
+
+    /// The calls of a task write all that it writes (its slice, of an update), touch nothing else, and there are some.
+    std::string coverage() const {
+        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+            const ts::task& t = p_.tasks[i];
+            const bool sliced = t.kind == ts::task_kind::update || t.kind == ts::task_kind::reduce;
+            const bool nothing = sliced && ts::even_part(p_.tiles[at(t.writes[0])].elements, t.slices, t.slice).empty();
+            if (l_.first[i] == l_.first[i + 1] && !nothing) {
+                return "task " + std::to_string(i) + " has no calls";
+            }
+            bool shared = false; // an update whose members share a reduce-scatter and an all-gather
+            for (int c = l_.first[i]; c < l_.first[i + 1]; ++c) {
+                const ts::cuda::call& x = l_.calls[at(c)];
+                if (x.task != static_cast<int>(i)) {
+                    return of(at(c), "listed with another task");
+                }
+                const bool collects = std::holds_alternative<ts::cuda::collective>(x.body);
+                shared = shared || (sliced && gpu_of(t.device) >= 0 && x.communicator > 0);
+                for (const ts::cuda::memory_use& m : x.memory) {
+                    if (!collects && !may_touch(t, m.tile, m.write)) {
+                        return of(at(c), "touches a tile that its task does not");
+                    }
+                }
+            }
+            for (int w : t.writes) {
+                const ts::tile& x = p_.tiles[at(w)];
+                const ts::interval all = sliced && x.kind != ts::tile_kind::scalar
+                                             ? ts::even_part(x.elements, t.slices, t.slice)
+                                             : ts::interval{0, x.elements};
+                const bool far = gpu_of(x.device) != gpu_of(t.device);
+                if (!nothing && !(far && is_member(i)) && !is_covered(i, w, all, ts::bytes_of(x.type))) {
+                    return "task " + std::to_string(i) + " leaves a part of tile " + std::to_string(w) + " unwritten";
+                }
+            }
+        }
+        return {};
+    }
+
+    /// True where another member of the task's update gathers the slices: an all-gather on these copies follows.
+    bool is_member(std::size_t task) const {
+        for (std::size_t c = at(l_.first[task]); c < n_; ++c) {
+            const auto* x = std::get_if<ts::cuda::collective>(&l_.calls[c].body);
+            if (x != nullptr && x->which == ts::cuda::collective::kind::all_gather &&
+                p_.tasks[at(l_.calls[c].task)].writes == p_.tasks[task].writes &&
+                l_.calls[c].memory[0].tile == p_.tasks[task].writes[at(l_.calls[c].rank)]) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    bool is_covered(std::size_t task, int tile, const ts::interval& elements, ts::index_t size) const {
+        std::vector<char> written(static_cast<std::size_t>(elements.size() * size), 0);
+        for (int c = l_.first[task]; c < l_.first[task + 1]; ++c) {
+            for (const ts::cuda::memory_use& m : l_.calls[at(c)].memory) {
+                for (ts::index_t b = 0; b < m.bytes && m.write && p_.root(m.tile) == p_.root(tile); ++b) {
+                    const ts::index_t where = m.offset + b - elements.begin * size;
+                    if (where >= 0 && where < static_cast<ts::index_t>(written.size())) {
+                        written[static_cast<std::size_t>(where)] = 1;
+                    }
+                }
+            }
+        }
+        return std::count(written.begin(), written.end(), 0) == 0;
+    }
+
+    /// All members of a communicator meet its groups in one order; groups are complete.
+    std::string groups() const {
+        std::vector<int> last(l_.lanes.size(), -1);
+        for (std::size_t c = 0; c < n_; ++c) {
+            const ts::cuda::call& x = l_.calls[c];
+            const bool exchanges = std::holds_alternative<ts::cuda::exchange>(x.body) ||
+                                   std::holds_alternative<ts::cuda::collective>(x.body);
+            if (exchanges != (x.group >= 0) || exchanges != (l_.lanes[at(x.lane)].device < 0)) {
+                return of(c, "a group's call on a device's stream, or the other way round");
+            }
+            if (!exchanges) {
+                continue;
+            }
+            if (x.group < last[at(x.lane)]) {
+                return of(c, "groups out of order on a GPU");
+            }
+            last[at(x.lane)] = x.group;
+            if (l_.communicators[at(x.communicator)][at(x.rank)] != gpu_of(x)) {
+                return of(c, "a rank that is not its GPU's");
+            }
+        }
+        for (std::size_t c = 0; c < n_;) {
+            std::size_t end = c + 1;
+            while (end < n_ && l_.calls[c].group >= 0 && l_.calls[end].group == l_.calls[c].group) {
+                ++end;
+            }
+            if (l_.calls[c].group >= 0) {
+                const std::string text = one_group(c, end);
+                if (!text.empty()) {
+                    return text;
+                }
+            }
+            c = end;
+        }
+        return {};
+    }
+
+    std::string one_group(std::size_t first, std::size_t last) const {
+        std::multiset<std::string> sent;
+        std::multiset<std::string> received;
+        std::set<int> ranks;
+        for (std::size_t c = first; c < last; ++c) {
+            const ts::cuda::call& x = l_.calls[c];
+            if (const auto* e = std::get_if<ts::cuda::exchange>(&x.body)) {
+                const int from = e->sends ? x.rank : e->peer;
+                const int to = e->sends ? e->peer : x.rank;
+                (e->sends ? sent : received)
+                    .insert(std::to_string(from) + ">" + std::to_string(to) + ":" + std::to_string(e->count));
+                if (e->peer == x.rank || x.memory[0].write == e->sends ||
+                    x.memory[0].bytes != e->count * ts::bytes_of(e->type)) {
+                    return of(c, "a send or receive that is none");
+                }
+            } else {
+                const auto& what = std::get<ts::cuda::collective>(x.body);
+                const bool sums = what.which == ts::cuda::collective::kind::all_reduce;
+                const std::size_t parts = sums ? 1 : l_.communicators[at(x.communicator)].size();
+                const ts::index_t bytes = what.count * ts::bytes_of(what.type) * static_cast<ts::index_t>(parts);
+                if (!ranks.insert(x.rank).second || x.memory[0].bytes != bytes) {
+                    return of(c, "a rank twice in a collective, or a wrong count");
+                }
+            }
+        }
+        if (sent != received) {
+            return of(first, "sends without receives");
+        }
+        if (!ranks.empty() && ranks.size() != l_.communicators[at(l_.calls[first].communicator)].size()) {
+            return of(first, "a collective without all its members");
+        }
+        return {};
+    }
+
+    /// Reachability by streams, events and groups: any two calls that touch the same bytes, one writing, are ordered, and as the plan
+    /// orders their tasks.
+    std::string order() {
+        before_.assign(n_, bits(n_));
+        std::vector<bits> started(n_, bits(n_)); // what has ended before a call starts
+        std::vector<int> last(l_.lanes.size(), -1);
+        for (std::size_t c = 0; c < n_;) {
+            std::size_t end = c + 1;
+            while (end < n_ && l_.calls[c].group >= 0 && l_.calls[end].group == l_.calls[c].group) {
+                ++end;
+            }
+            std::vector<int> now = last;
+            for (std::size_t k = c; k < end; ++k) {
+                const auto join = [&](int other) {
+                    started[k].set(at(other));
+                    started[k].join(before_[at(other)]);
+                };
+                const std::size_t lane = at(l_.calls[k].lane);
+                if (last[lane] >= 0) {
+                    join(last[lane]);
+                }
+                for (const ts::cuda::call_wait& w : l_.calls[k].waits) {
+                    if (w.call >= static_cast<int>(c) || !l_.calls[at(w.call)].records) {
+                        return of(k, "waits for a later call or for one without an event");
+                    }
+                    join(w.call);
+                }
+                now[lane] = static_cast<int>(k);
+            }
+            for (std::size_t k = c; k < end; ++k) { // before_[k]: what has ended when k has ended
+                before_[k] = started[k];
+                for (std::size_t other = c; other < end; ++other) {
+                    // An event, and what comes next in the stream, is after all that a group put on the stream.
+                    if (other != k && l_.calls[other].lane == l_.calls[k].lane) {
+                        before_[k].set(other);
+                    }
+                    before_[k].join(started[other]);
+                }
+            }
+            last = now;
+            c = end;
+        }
+        for (std::size_t a = 0; a < n_; ++a) {
+            for (std::size_t b = 0; b < a; ++b) {
+                if (!started[a].has(b) && conflict(l_.calls[a], l_.calls[b])) {
+                    return of(a,
+                              "races with call " + std::to_string(b) + " of task " + std::to_string(l_.calls[b].task));
+                }
+            }
+        }
+        return {};
+    }
+
+    bool conflict(const ts::cuda::call& a, const ts::cuda::call& b) const {
+        for (const ts::cuda::memory_use& x : a.memory) {
+            for (const ts::cuda::memory_use& y : b.memory) {
+                const ts::tile& s = root(x.tile);
+                const ts::tile& t = root(y.tile);
+                if ((x.write || y.write) && s.device == t.device &&
+                    ts::is_persistent(s.kind) == ts::is_persistent(t.kind) &&
+                    s.offset + x.offset < t.offset + y.offset + y.bytes &&
+                    t.offset + y.offset < s.offset + x.offset + x.bytes) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /// An event is recorded before another thread waits for it: the plan orders the tasks, or the wait says that the host must wait too.
+    std::string host_waits() const {
+        const std::size_t devices = p_.order.size();
+        std::vector<std::vector<int>> known(p_.tasks.size(), std::vector<int>(devices, 0)); // tasks finished before
+        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+            const ts::task& t = p_.tasks[i];
+            const auto join = [&](int other) {
+                for (std::size_t d = 0; d < devices; ++d) {
+                    known[i][d] = std::max(known[i][d], known[at(other)][d]);
+                }
+                int& own = known[i][at(p_.tasks[at(other)].device)];
+                own = std::max(own, p_.tasks[at(other)].position + 1);
+            };
+            if (t.position > 0) {
+                join(p_.order[at(t.device)][at(t.position - 1)]);
+            }
+            for (const ts::wait_for& w : t.waits) {
+                if (w.count > 0) {
+                    join(p_.order[at(w.device)][at(w.count - 1)]);
+                }
+            }
+        }
+        for (std::size_t c = 0; c < n_; ++c) {
+            for (const ts::cuda::call_wait& w : l_.calls[c].waits) {
+                const ts::task& other = p_.tasks[at(l_.calls[at(w.call)].task)];
+                const bool same = l_.calls[at(w.call)].task == l_.calls[c].task;
+                if (!same && !w.spins && known[at(l_.calls[c].task)][at(other.device)] <= other.position) {
+                    return of(c, "waits for an event that may not have been recorded yet");
+                }
+            }
+        }
+        return {};
+    }
+
+    const ts::plan& p_;
+    const ts::cuda::call_list& l_;
+    std::size_t n_;
+    std::vector<bits> before_;
+};
+
+} // namespace test_support

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row of the operator table as a network of one operator, run once on any backend.
+#pragma once
+
+#include "op/table.hpp"
+#include "support/same_numbers.hpp"
+
+#include "tessera/plan/lower.hpp"
+
+#include <map>
+#include <tuple>
+
+namespace test_support {
+
+/// A graph of one operator, with an input for the gradient of its output.
+inline ts::graph graph_of(const tests::op_case& c) {
+    ts::graph g;
+    g.tensors.resize(c.inputs.size() + 3);
+    g.parameters.resize(3);
+    g.ops.resize(1);
+    ts::graph_builder b;
+    b.tensors = g.tensors.data();
+    b.parameters = g.parameters.data();
+    b.ops = g.ops.data();
+    const bool is_loss = c.attributes.kind == ts::op_kind::cross_entropy;
+    std::vector<int> read;
+    for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+        read.push_back(b.add_input(c.inputs[i], is_loss && i == 1 ? ts::element::i32 : ts::element::f32, "input"));
+    }
+    struct layer;
+    const int out =
+        b.add_op(c.attributes, "layer", ts::key_of<layer>, false, read.data(), static_cast<int>(read.size()));
+    if (b.refused) {
+        throw ts::error(ts::to_text(b.refused, b.refused_at));
+    }
+    b.add_input(b.tensors[out].extents, ts::element::f32, "output gradient");
+    g.tensors.resize(static_cast<std::size_t>(b.tensor_count));
+    g.parameters.resize(static_cast<std::size_t>(b.parameter_count));
+    return g;
+}
+
+/// What a run of a plan leaves: the sums of its results and gradients by tensor and parameter.
+template <class Backend>
+std::map<int, std::vector<double>> values_after(Backend& backend, const ts::graph_view& g, const ts::strategy& s,
+                                                int devices, const batch_data& data) {
+    ts::lower_options o;
+    o.keep_gradients = true;
+    o.output_gradient = g.tensor_count - 1;
+    ts::plan p = ts::lower(g, s.view(), devices, o);
+    backend.bind(p, g, nullptr);
+    ts::finish(g, p);
+    ts::workers threads(devices);
+    const ts::parameter_store store(p, ts::memory_of(backend));
+    for (const auto& e : store.entries()) { // a function of the element's place alone, the same for every split
+        if (e.what.kind != ts::tile_kind::parameter) {
+            continue;
+        }
+        const ts::box all = ts::whole(g.parameters[e.what.tensor].extents);
+        std::vector<float> whole_parameter(static_cast<std::size_t>(all.volume()));
+        for (std::size_t i = 0; i < whole_parameter.size(); ++i) {
+            whole_parameter[i] = 0.3F + static_cast<float>(ts::op::mix(i) >> 44U) / 1048576.0F;
+        }
+        std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
+        ts::box_copy(e.what.region, all, e.what.region)
+            .apply(whole_parameter.data(), part.data(), true, ts::reducer::none);
+        backend.from_plain(e.what, part.data(), store.address(e));
+    }
+    ts::executor<Backend> run(backend, threads, g, static_cast<ts::plan&&>(p), store);
+    ts::run_state state;
+    state.seed = 5;
+    state.learning_rate = 0;
+    std::vector<const void*> pointers(static_cast<std::size_t>(g.tensor_count), nullptr);
+    for (std::size_t k = 0; k < data.tensors.size(); ++k) {
+        pointers[static_cast<std::size_t>(data.tensors[k])] = data.inputs[k].data;
+    }
+    state.inputs = pointers.data();
+    run.run(state);
+    std::map<int, std::vector<double>> result;
+    const auto add = [&](const std::vector<ts::result_piece>& pieces, int offset, auto&& extents_of) {
+        std::vector<std::tuple<int, int, ts::box>> seen;
+        for (const ts::result_piece& r : pieces) {
+            const ts::tile& t = run.bound().tiles[static_cast<std::size_t>(r.tile)];
+            bool again = false;
+            for (const auto& [tensor, part, region] : seen) {
+                again = again || (tensor == r.tensor && part == r.part && region == t.region);
+            }
+            if (again) {
+                continue;
+            }
+            seen.push_back({r.tensor, r.part, t.region});
+            const ts::box all = ts::whole(extents_of(r.tensor));
+            std::vector<double>& to = result[offset + r.tensor];
+            to.resize(static_cast<std::size_t>(all.volume()), 0.0);
+            std::vector<float> plain(static_cast<std::size_t>(t.elements));
+            backend.to_plain(t, run.memory()[r.tile], plain.data());
+            const std::vector<double> piece(plain.begin(), plain.end());
+            ts::box_copy(t.region, t.region, all).apply(piece.data(), to.data(), false, ts::reducer::sum);
+        }
+    };
+    add(run.bound().results, 0, [&](int t) { return g.tensors[t].extents; });
+    add(run.bound().gradients, 1000, [&](int i) { return g.parameters[i].extents; });
+    return result;
+}
+
+} // namespace test_support
