@@ -2,6 +2,7 @@
 // A network in training on the devices of this process: plans, parameters and the threads that run them, for networks as values.
 #pragma once
 
+#include "tessera/base/owned.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/net/initialize.hpp"
