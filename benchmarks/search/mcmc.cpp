@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints, for each network and number of P100s, how fast proposals are priced by full and by delta simulation, and what MCMC finds beside data
-// parallelism, the best expert and OptCNN, all simulated. Arguments: seconds per measurement, seconds per search.
+// parallelism, the best expert and OptCNN, all simulated. Arguments: seconds per measurement, seconds per search, the
+// least number of proposals that are compared, and the number of nodes if not all.
 #include "tessera/search/mcmc.hpp"
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
@@ -69,7 +70,7 @@ ts::index_t simulated(const ts::graph_view& g, const ts::strategy& s, const ts::
 }
 
 /// What both ways of pricing take for the same proposals from data parallelism, half of those that are legal accepted.
-void speed(const char* name, const ts::graph_view& g, const ts::cluster& on, double limit) {
+void speed(const char* name, const ts::graph_view& g, const ts::cluster& on, double limit, int least) {
     const ts::strategy start = search::data_parallel(g, on.devices());
     simulation::delta_simulation delta(on, g, start);
     const search::proposer propose(on, g, {});
@@ -81,7 +82,7 @@ void speed(const char* name, const ts::graph_view& g, const ts::cluster& on, dou
     double activities = 0;
     bool equal = true;
     const double begin = seconds();
-    while (seconds() - begin < limit || made < 5) {
+    while (seconds() - begin < limit || made < least) {
         const search::proposal p = propose.next(delta.current(), pick);
         if (p.op < 0) {
             continue;
@@ -104,8 +105,8 @@ void speed(const char* name, const ts::graph_view& g, const ts::cluster& on, dou
         delta_time += seconds() - before;
         ++made;
     }
-    std::printf("%-22s %3d %9.0f %10.0f %10.0f %6.1f %8.2f  %s\n", name, on.devices(), activities / made,
-                made / full_time, made / delta_time, full_time / delta_time, visited / activities,
+    std::printf("%-22s %3d %9.0f %10.0f %10.0f %6.1f %8.2f  %d %s\n", name, on.devices(), activities / made,
+                made / full_time, made / delta_time, full_time / delta_time, visited / activities, made,
                 equal ? "equal" : "DIFFERENT");
     std::fflush(stdout);
 }
@@ -153,8 +154,11 @@ void find(const char* name, const ts::graph_view& g, const ts::cluster& on, doub
 }
 
 template <class Action>
-void for_all(const Action& action) {
+void for_all(int only, const Action& action) {
     for (const int nodes : {1, 4, 16}) {
+        if (only > 0 && nodes != only) {
+            continue;
+        }
         const ts::cluster on(ts::machines::p100_nodes(nodes));
         const ts::index_t batch = 32 * on.devices();
         action("LeNet-5", ts::describe<networks::lenet5>(batch), on);
@@ -170,13 +174,21 @@ void for_all(const Action& action) {
 int main(int count, char** arguments) {
     const double measured = count > 1 ? std::atof(arguments[1]) : 1;
     const double searched = count > 2 ? std::atof(arguments[2]) : 5;
+    const int least = count > 3 ? std::atoi(arguments[3]) : 5;
+    const int only = count > 4 ? std::atoi(arguments[4]) : 0;
     std::printf(
         "Proposals per second on one core, nodes of 4 P100, 32 samples per device; every makespan compared.\n\n");
     std::printf("%-22s %3s %9s %10s %10s %6s %8s\n", "network", "GPU", "activities", "full /s", "delta /s", "ratio",
                 "visited");
-    for_all([&](const char* name, const ts::graph& g, const ts::cluster& on) { speed(name, g.view(), on, measured); });
+    for_all(only, [&](const char* name, const ts::graph& g, const ts::cluster& on) {
+        speed(name, g.view(), on, measured, least);
+    });
+    if (searched <= 0) {
+        return 0;
+    }
     std::printf("\nSimulated ms per step; MCMC from every expert and OptCNN, %.0f s each, one core.\n\n", searched);
     std::printf("%-22s %3s %9s %9s %9s %9s %6s %6s %8s\n", "network", "GPU", "data", "expert", "OptCNN", "MCMC",
                 "/data", "/best", "proposals");
-    for_all([&](const char* name, const ts::graph& g, const ts::cluster& on) { find(name, g.view(), on, searched); });
+    for_all(only,
+            [&](const char* name, const ts::graph& g, const ts::cluster& on) { find(name, g.view(), on, searched); });
 }

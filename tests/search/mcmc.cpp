@@ -162,6 +162,8 @@ TEST_CASE("mcmc: only what fits in memory counts, and a chain leaves what does n
     const auto found = search::mcmc(on, g.view(), starts(g.view(), 4), o);
     const search::memory_estimate needs(on, g.view(), found.best, 0);
     CHECK(needs.excess() == 0);
+    CHECK(search::fits(on, g.view(), found.best));
+    CHECK_FALSE(search::fits(on, g.view(), search::data_parallel(g.view(), 4)));
     CHECK(search::memory_estimate(on, g.view(), search::data_parallel(g.view(), 4), 0).excess() > 0);
     machine.classes[0].memory_bytes = 1'000;
     CHECK_THROWS_AS(search::mcmc(ts::cluster(machine), g.view(), starts(g.view(), 4), small(100)), ts::error);

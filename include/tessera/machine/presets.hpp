@@ -46,7 +46,8 @@ inline device_graph rails(const std::string& name, const device_class& c, int no
             const int d = g.add_device(0, numbered("gpu ", n, i), chassis);
             g.add_link(d, nvswitch, nvlink, gpu_latency);
             if (nodes > 1) {
-                g.add_link(d, leaf[static_cast<std::size_t>(i * leaves + n / leaf_nodes)], card, fabric_latency);
+                const int mine = i * leaves + n / leaf_nodes;
+                g.add_link(d, leaf[static_cast<std::size_t>(mine)], card, fabric_latency);
             }
         }
     }

@@ -3,6 +3,7 @@
 // placements of single operators, each proposal priced by delta simulation.
 #pragma once
 
+#include "tessera/plan/memory.hpp"
 #include "tessera/search/experts.hpp"
 #include "tessera/search/memory_estimate.hpp"
 #include "tessera/simulate/delta.hpp"
@@ -32,6 +33,9 @@ public:
           memory_(on, g, start, o.lowering.update.state_count()), pick_{op::mix(o.seed)}, best_(simulated_.current()) {
         excess_ = o.proposals.memory_limit ? memory_.excess() : 0;
         best_cost_ = excess_ == 0 ? simulated_.makespan() : INT64_MAX;
+        if (excess_ == 0) {
+            improvements_.push_back({best_cost_, best_});
+        }
     }
 
     /// Makes proposals until so many more have been made, or the chain stops.
@@ -47,6 +51,13 @@ public:
     }
 
     const strategy& best() const { return best_; }
+    struct improvement {
+        index_t cost = 0;
+        strategy value;
+    };
+    /// The best and, in case it turns out not to be usable, those that were best before it, the latest last; at most 64, the start among
+    /// them if it fits in memory.
+    const std::vector<improvement>& improvements() const { return improvements_; }
     /// ns per step; INT64_MAX while nothing that fits in memory has been seen.
     index_t best_cost() const { return best_cost_; }
     index_t current_cost() const { return simulated_.makespan(); }
@@ -70,11 +81,12 @@ private:
         if (excess > excess_) {
             return;
         }
+        // Accepted is what brings the memory down, what is no slower, and what is slower by less than the bar allows.
+        const double most =
+            excess < excess_ ? 1e300 : static_cast<double>(now) * (1 - options_.temperature * std::log(bar));
         const index_t next = simulated_.propose(p.op, p.what, p.devices);
         visited_ += static_cast<std::int64_t>(simulated_.visited());
-        const bool relieves = excess < excess_;
-        const double worse = static_cast<double>(next - now) / (static_cast<double>(now) * options_.temperature);
-        if (relieves || worse <= 0 || bar < std::exp(-worse)) {
+        if (next <= now || static_cast<double>(next) < most) {
             simulated_.accept();
             memory_.accept();
             excess_ = excess;
@@ -83,6 +95,10 @@ private:
                 best_cost_ = next;
                 best_ = simulated_.current();
                 improved_at_ = made_;
+                if (improvements_.size() == 64) { // the start stays
+                    improvements_.erase(improvements_.begin() + 1);
+                }
+                improvements_.push_back({best_cost_, best_});
             }
         } else {
             simulated_.reject();
@@ -95,6 +111,7 @@ private:
     memory_estimate memory_;
     random_numbers pick_;
     strategy best_;
+    std::vector<improvement> improvements_;
     index_t best_cost_ = 0;
     index_t excess_ = 0;
     std::int64_t made_ = 0;
@@ -118,6 +135,20 @@ struct mcmc_result {
     std::vector<chain> chains;
 };
 
+/// True if the plan of a strategy, with all that is gathered and on its way, fits in the devices' memory.
+inline bool fits(const cluster& on, const graph_view& g, const strategy& s, const lower_options& o = {}) {
+    plan p = lower(g, s.view(), on.devices(), o);
+    plan_memory(p);
+    for (int d = 0; d < on.devices(); ++d) {
+        const index_t limit = on.class_of(d).memory_bytes;
+        const auto at = static_cast<std::size_t>(d);
+        if (limit > 0 && p.arena_bytes[at] + p.persistent_bytes[at] > limit) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// Runs a chain from every start, one after the other, and returns the best of all; never worse than a start that fits in memory. Chains are
 /// independent: who has several cores runs mcmc_chain objects on them and takes the best. Throws tessera::error if nothing fits.
 inline mcmc_result mcmc(const cluster& on, const graph_view& g, const std::vector<named_strategy>& starts,
@@ -132,10 +163,14 @@ inline mcmc_result mcmc(const cluster& on, const graph_view& g, const std::vecto
         chain.run(options.budget);
         result.chains.push_back(
             {s.name, before, chain.best_cost(), chain.made(), chain.accepted(), chain.improved_at()});
-        if (chain.best_cost() < result.cost) {
-            result.cost = chain.best_cost();
-            result.best = chain.best();
-            result.start = s.name;
+        const std::vector<mcmc_chain::improvement>& found = chain.improvements();
+        for (std::size_t i = found.size(); i-- > 0 && found[i].cost < result.cost;) {
+            if (!options.proposals.memory_limit || fits(on, g, found[i].value, options.lowering)) {
+                result.cost = found[i].cost;
+                result.best = found[i].value;
+                result.start = s.name;
+                break;
+            }
         }
     }
     if (result.cost == INT64_MAX) {

@@ -12,10 +12,10 @@ namespace tessera::search {
 /// Numbers that depend on the seed alone, on every machine.
 struct random_numbers {
     std::uint64_t state = 1;
-    /// In [0, n).
+    /// In [0, n); 0 where n is less than 2.
     int operator()(int n) {
         state = op::mix(state);
-        return static_cast<int>((state >> 33U) % static_cast<std::uint64_t>(n));
+        return n < 2 ? 0 : static_cast<int>((state >> 33U) % static_cast<std::uint64_t>(n));
     }
     /// In [0, 1).
     double number() {
