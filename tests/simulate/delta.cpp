@@ -65,8 +65,9 @@ void check_against_full(const ts::graph& network, const ts::cluster& on, int pro
             continue;
         }
         std::vector<int> devices;
-        for (int k = 0; k < c.shards(); ++k) {
-            devices.push_back(static_cast<int>(next.pool[static_cast<std::size_t>(c.devices + k)]));
+        const auto first = next.pool.begin() + c.devices;
+        for (auto device = first; device != first + c.shards(); ++device) {
+            devices.push_back(static_cast<int>(*device));
         }
         const ts::strategy before = delta.current();
         const index_t old = delta.makespan();
