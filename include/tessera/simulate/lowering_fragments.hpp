@@ -57,6 +57,7 @@ public:
 protected:
     using gathered_list = std::vector<tessera::detail::gathered_tile>;
     using located = tessera::detail::located;
+    using intermediate_state = tessera::detail::intermediate_state;
 
     struct saved_tensor {
         int which = 0;
