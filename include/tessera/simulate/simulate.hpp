@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// simulate(plan): predicts when every task of a plan starts and ends on a cluster, from the same tasks in the same order as the executor runs.
+#pragma once
+
+#include "tessera/simulate/carry.hpp"
+
+namespace tessera::simulation {
+
+struct task_span {
+    index_t start = 0; ///< ns from the start of the run
+    index_t end = 0;
+    friend constexpr bool operator==(const task_span&, const task_span&) = default;
+};
+
+/// A plan's run as predicted.
+struct timeline {
+    std::vector<task_span> tasks;     ///< of an update in a group: from its reduce-scatter to its all-gather
+    index_t makespan = 0;             ///< ns
+    std::vector<index_t> device_busy; ///< ns that each device computes
+    std::vector<index_t>
+        lane_busy; ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its computation
+    std::vector<index_t> peak_bytes; ///< memory of each device, if the plan's memory has been planned
+};
+
+/// Resolves the order between activities: which tile was written by which, and which persistent tiles are read by which.
+class tile_users {
+public:
+    void resize(std::size_t tiles) {
+        writer.resize(tiles, -1);
+        readers.resize(tiles);
+    }
+    /// Registers an activity after everything it comes after has been.
+    template <class Root>
+    void add(const carried& c, int number, const std::vector<tile>& tiles, const Root& root, std::vector<int>& after) {
+        for (int r : c.reads) {
+            const std::size_t base = root(r);
+            if (writer[base] >= 0) {
+                after.push_back(writer[base]);
+            }
+            if (is_persistent(tiles[base].kind)) {
+                readers[base].push_back(number);
+            }
+        }
+        for (int w : c.overwrites) {
+            for (int r : readers[root(w)]) {
+                if (r != number) {
+                    after.push_back(r);
+                }
+            }
+        }
+        for (int w : c.writes) {
+            writer[root(w)] = number;
+        }
+        std::sort(after.begin(), after.end());
+        after.erase(std::unique(after.begin(), after.end()), after.end());
+    }
+
+    std::vector<int> writer;
+    std::vector<std::vector<int>> readers;
+};
+
+/// A plan's activities in the plan's order, and which tasks each is part of.
+struct activity_graph {
+    struct covered {
+        int first = 0;
+        int count = 1;
+    };
+    std::vector<activity> items;
+    std::vector<covered> tasks;
+};
+
+/// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again
+/// included; everywhere else the order follows from the tiles.
+inline activity_graph activities_of(const plan& p, carrier& how) {
+    activity_graph g;
+    std::vector<carried> all = how.carry(p.tiles, p.tasks);
+    tile_users users;
+    users.resize(p.tiles.size());
+    std::vector<int> last_of_task(p.tasks.size(), -1);
+    const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        carried& c = all[i];
+        const int number = static_cast<int>(i);
+        std::vector<int>& after = c.what.after;
+        after = c.beside;
+        const task& t = p.tasks[static_cast<std::size_t>(c.task)];
+        for (const wait_for& w : t.waits) {
+            if (how.machine().class_of(t.device).copies_in_turn && how.machine().class_of(w.device).copies_in_turn) {
+                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
+                after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
+            }
+        }
+        for (int k = c.task; k < c.task + c.count; ++k) {
+            last_of_task[static_cast<std::size_t>(k)] = number;
+        }
+        users.add(c, number, p.tiles, root, after);
+        g.items.push_back(static_cast<activity&&>(c.what));
+        g.tasks.push_back({c.task, c.count});
+    }
+    return g;
+}
+
+namespace detail {
+
+/// Adds an activity to the spans of its tasks.
+inline void add_span(std::vector<task_span>& spans, int first, int count, index_t start, index_t end) {
+    for (int k = first; k < first + count; ++k) {
+        task_span& span = spans[static_cast<std::size_t>(k)];
+        span.start = span.end == 0 ? start : std::min(span.start, start);
+        span.end = std::max(span.end, end);
+    }
+}
+
+} // namespace detail
+
+/// Simulates one run of a plan. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
+/// other.
+inline timeline simulate(const plan& p, carrier& how) {
+    const cluster& on = how.machine();
+    if (p.devices > on.devices()) {
+        throw error("tessera: the plan is for " + std::to_string(p.devices) + " devices, but the machine '" +
+                    on.graph().name + "' has " + std::to_string(on.devices()));
+    }
+    const activity_graph g = activities_of(p, how);
+    std::vector<int> order(g.items.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = static_cast<int>(i);
+    }
+    schedule s;
+    scheduler(on.devices(), how.lanes()).run(g.items, order, s);
+    timeline t;
+    t.makespan = s.makespan;
+    t.tasks.resize(p.tasks.size());
+    t.device_busy.assign(static_cast<std::size_t>(on.devices()), 0);
+    t.lane_busy.assign(static_cast<std::size_t>(how.lanes()), 0);
+    for (std::size_t i = 0; i < g.items.size(); ++i) {
+        const activity& a = g.items[i];
+        detail::add_span(t.tasks, g.tasks[i].first, g.tasks[i].count, s.start[i], s.end[i]);
+        if (a.device >= 0) {
+            t.device_busy[static_cast<std::size_t>(a.device)] += a.duration;
+        }
+        for (const lane_use& u : a.lanes) {
+            t.lane_busy[static_cast<std::size_t>(u.lane)] += u.busy;
+        }
+    }
+    for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
+        t.peak_bytes.push_back(p.arena_bytes[d] + p.persistent_bytes[d]);
+    }
+    return t;
+}
+
+inline timeline simulate(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {}) {
+    carrier how(on, g, times);
+    return simulate(p, how);
+}
+
+} // namespace tessera::simulation
