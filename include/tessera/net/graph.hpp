@@ -60,6 +60,26 @@ struct graph_view {
         return tessera::describe(ops[op].attributes, inputs, ops[op].inputs.size());
     }
     constexpr bool is_loss(int op) const { return ops[op].attributes.kind == op_kind::cross_entropy; }
+
+    /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for numbers.
+    constexpr index_t integers_of(int op, int slot) const {
+        if (ops[op].attributes.kind == op_kind::embedding) {
+            return ops[op].attributes.vocabulary;
+        }
+        const shape& x = tensors[ops[op].inputs[0]].extents;
+        return is_loss(op) && slot == 1 ? x[op::channel_dimension(x.rank)] : 0;
+    }
+    /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.
+    constexpr index_t integers_in(int tensor) const {
+        index_t least = 0;
+        for (int op = 0; op < op_count; ++op) {
+            for (int k = 0; k < ops[op].inputs.size(); ++k) {
+                const index_t own = ops[op].inputs[k] == tensor ? integers_of(op, k) : 0;
+                least = own > 0 && (least == 0 || own < least) ? own : least;
+            }
+        }
+        return least;
+    }
 };
 
 /// Where a builder writes a network: arrays with room for what is to come.
@@ -142,8 +162,10 @@ struct graph_builder {
         for (const operand& o : d.operands) {
             const bool integers = o.kind == operand_kind::input && tensors[node.inputs[o.slot]].type == element::i32;
             if (o.kind == operand_kind::input && integers != (o.type == element::i32)) {
-                return fail(
-                    {integers ? rule::integers_into_arithmetic : rule::labels_do_not_fit, 0, -1, integers, !integers});
+                const rule broken = integers                       ? rule::integers_into_arithmetic
+                                    : a.kind == op_kind::embedding ? rule::numbers_are_looked_up
+                                                                   : rule::labels_do_not_fit;
+                return fail({broken, 0, -1, integers, !integers});
             }
         }
         const int earlier = previous(key, node.instance);
