@@ -83,6 +83,33 @@ struct vgg16 : ts::sequential<ts::image<3, 224, 224>, vgg_layers::two<1, 64>, vg
                               ts::flatten, vgg_layers::fc6, ts::relu, ts::dropout<50>,                         //
                               vgg_layers::fc7, ts::relu, ts::dropout<50>, vgg_layers::fc8, ts::cross_entropy> {};
 
+namespace resnet_layers {
+struct conv1 : ts::conv2d<64, ts::window<7>, ts::stride<2>, ts::padding<3>, ts::no_bias> {};
+struct norm1 : ts::batch_norm<> {};
+/// A convolution of a bottleneck without bias, and its batch norm. Stage and Place tell layers apart.
+template <int Stage, int Place, ts::index_t Channels, int Window, int Stride>
+struct conv : ts::conv2d<Channels, ts::window<Window>, ts::stride<Stride>, ts::padding<Window / 2>, ts::no_bias> {};
+template <int Stage, int Place>
+struct norm : ts::batch_norm<> {};
+/// 1 x 1, 3 x 3 and 1 x 1; the 3 x 3 one strides.
+template <int Stage, int Place, ts::index_t Width, int Stride>
+using narrow = ts::branch<conv<Stage, Place, Width, 1, 1>, norm<Stage, Place>, ts::relu,              //
+                          conv<Stage, Place + 1, Width, 3, Stride>, norm<Stage, Place + 1>, ts::relu, //
+                          conv<Stage, Place + 2, 4 * Width, 1, 1>, norm<Stage, Place + 2>>;
+template <int Stage, int Blocks, ts::index_t Width, int Stride>
+using stage = ts::branch<ts::branches<ts::add, narrow<Stage, 0, Width, Stride>,
+                                      ts::branch<conv<Stage, 3, 4 * Width, 1, Stride>, norm<Stage, 3>>>,
+                         ts::relu, ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Width, 1>>, ts::relu>>;
+struct fc : ts::linear<1000> {};
+} // namespace resnet_layers
+
+/// ResNet-50 for 224 x 224 images (He et al. 2016), with the stride on the 3 x 3 convolutions as torchvision has it.
+struct resnet50 : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
+                                 ts::max_pool<3, ts::stride<2>, ts::padding<1>>, resnet_layers::stage<1, 3, 64, 1>,
+                                 resnet_layers::stage<2, 4, 128, 2>, resnet_layers::stage<3, 6, 256, 2>,
+                                 resnet_layers::stage<4, 3, 512, 2>, ts::global_average_pool, resnet_layers::fc,
+                                 ts::cross_entropy> {};
+
 namespace mlp_layers {
 struct fc1 : ts::linear<4096> {};
 struct fc2 : ts::linear<4096> {};

@@ -137,9 +137,10 @@ struct graph_builder {
         return -1;
     }
 
-    /// Appends an operator and its parameters; returns its output tensor, or -1 after a broken rule.
+    /// Appends an operator and its parameters; returns its output tensor, or -1 after a broken rule. `tied_to` is the layer whose
+    /// parameters it takes, as far as they go, or 0.
     constexpr int add_op(const op_attributes& a, std::string_view name, type_key key, bool shared, const int* inputs,
-                         int count) {
+                         int count, type_key tied_to = 0) {
         if (refused) {
             return -1;
         }
@@ -168,8 +169,15 @@ struct graph_builder {
                 return fail({broken, 0, -1, integers, !integers});
             }
         }
-        const int earlier = previous(key, node.instance);
-        if (!add_parameters(d, node, shared, earlier)) {
+        int earlier = previous(key, node.instance);
+        if (tied_to != 0) {
+            int unused = 0;
+            earlier = previous(tied_to, unused);
+            if (earlier < 0) {
+                return fail({rule::tied_to_nothing, 0, -1, 0, 1});
+            }
+        }
+        if (!add_parameters(d, node, shared || tied_to != 0, earlier)) {
             return -1;
         }
         node.output = tensor_count;
@@ -196,7 +204,7 @@ private:
             if (o.kind != operand_kind::parameter && o.kind != operand_kind::state) {
                 continue;
             }
-            if (earlier >= 0 && shared) {
+            if (earlier >= 0 && shared && o.slot < ops[earlier].parameters.size()) {
                 const int p = ops[earlier].parameters[o.slot];
                 if (!(parameters[p].extents == o.extents)) {
                     fail({rule::shared_parameters_differ, 0, -1, o.extents.volume(), parameters[p].extents.volume()});
@@ -205,7 +213,7 @@ private:
                 node.parameters.push_back(p);
                 continue;
             }
-            if (earlier >= 0 && repeating == 0) {
+            if (earlier >= 0 && !shared && repeating == 0) {
                 fail({rule::layer_used_twice, 0, -1, node.instance + 1, 1});
                 return false;
             }

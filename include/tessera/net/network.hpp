@@ -279,12 +279,26 @@ struct input;
 template <class Name, class L, class... From>
 struct node;
 
+namespace detail {
+
+/// Entries without operators after the first number: the inputs.
+template <int Count>
+constexpr int count_inputs_of(const int (&operators)[Count]) {
+    int inputs = 0;
+    for (int i = 1; i < Count; ++i) {
+        inputs += operators[i] == 0 ? 1 : 0;
+    }
+    return inputs;
+}
+
+} // namespace detail
+
 /// A network as a list of inputs and nodes, each node after what it reads. Several losses may stand in it; their weighted sum
 /// is minimized.
 template <class... Entries>
 struct dag {
     static constexpr int op_count = detail::ops_in<Entries...>();
-    static constexpr int input_count = static_cast<int>(sizeof...(Entries)) - op_count;
+    static constexpr int input_count = detail::count_inputs_of({0, Entries::op_count...});
     template <int I>
     static constexpr auto nth() {
         return detail::nth_of<I, dag, Entries...>();
