@@ -15,7 +15,7 @@ struct network : ts::sequential<ts::sequence<4, 8>, norm, ts::cross_entropy> {};
 #ifdef TESSERA_EXPECT_ERROR
 using by_hand = ts::strategy_of<network, 2, 64, ts::on<norm, ts::split<ts::channel, 2>>>;
 #else
-using by_hand = ts::strategy_of<network, 2, 64, ts::on<norm, ts::split<ts::position, 2>>>;
+using by_hand = ts::strategy_of<network, 2, 64, ts::on<norm, ts::split<ts::loop_name::position, 2>>>;
 #endif
 
 inline constexpr auto view = by_hand::view();

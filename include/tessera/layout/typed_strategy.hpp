@@ -12,7 +12,6 @@ inline constexpr loop_name channel = loop_name::channel;
 inline constexpr loop_name height = loop_name::height;
 inline constexpr loop_name width = loop_name::width;
 inline constexpr loop_name reduction = loop_name::reduction;
-inline constexpr loop_name position = loop_name::position;
 
 namespace detail {
 
