@@ -18,6 +18,7 @@
 #include "tessera/net/graph.hpp"
 #include "tessera/net/initialize.hpp"
 #include "tessera/net/network.hpp"
+#include "tessera/net/sequences.hpp"
 #include "tessera/op/layers.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/search/additive_problem.hpp"

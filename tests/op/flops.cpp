@@ -24,8 +24,15 @@ TEST_CASE("FLOPs of convolutions, products and pools") {
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
             break;
         case ts::op_kind::linear:
-            expected = 2 * x[0] * x[1] * a.out;
+            expected = 2 * x.volume() * a.out;
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
+            break;
+        case ts::op_kind::matmul: // every element of the result sums over what the first input has beside its rows
+            expected = 2 * y.volume() * (a.transposed[0] ? x[x.rank - 2] : x[x.rank - 1] / (x.rank == 3 ? a.heads : 1));
+            CHECK(ts::backward_flops(d, all.range) == 2 * expected);
+            break;
+        case ts::op_kind::embedding:
+            CHECK(ts::backward_flops(d, all.range) == 0);
             break;
         case ts::op_kind::max_pool:
         case ts::op_kind::average_pool:
@@ -79,4 +86,12 @@ TEST_CASE("bytes of the forward pass count every operand once") {
     const ts::description n = ts::describe(norm, &image, 1);
     const loop_ranges everything(n);
     CHECK(ts::forward_bytes(n, everything.range) == 4 * (2 * 2 * 3 * 8 * 8 + 3 + 3) + 8 * 2 * 3);
+
+    const ts::shape tokens = ts::make_shape(2, 5);
+    for (const ts::index_t rows : {3, 1000}) { // of a large table, only what is looked up
+        const ts::op_attributes look{.kind = ts::op_kind::embedding, .out = 8, .vocabulary = rows};
+        const ts::description e = ts::describe(look, &tokens, 1);
+        const loop_ranges each(e);
+        CHECK(ts::forward_bytes(e, each.range) == 4 * (2 * 5 + (rows == 3 ? 3 * 8 : 2 * 5 * 8) + 2 * 5 * 8));
+    }
 }

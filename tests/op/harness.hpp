@@ -59,7 +59,7 @@ struct op_instance {
             gradient.back().numbers.resize(count);
             if (x.type == ts::element::i32) {
                 for (std::size_t i = 0; i < count; ++i) {
-                    t.integers.push_back(static_cast<std::int32_t>(random.below(c.inputs[0][1])));
+                    t.integers.push_back(static_cast<std::int32_t>(random.below(c.integers())));
                 }
             } else {
                 t.numbers = x.kind == ts::operand_kind::state ? running(count) : spread(random, count);

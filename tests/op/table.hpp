@@ -20,6 +20,11 @@ struct op_case {
     ts::description describe() const {
         return ts::describe(attributes, inputs.data(), static_cast<int>(inputs.size()));
     }
+    /// How many integers there are to choose from, where an input has them.
+    ts::index_t integers() const {
+        const bool looks_up = attributes.kind == ts::op_kind::embedding;
+        return looks_up ? attributes.vocabulary : inputs[0][ts::op::channel_dimension(inputs[0].rank)];
+    }
     ts::inferred infer() const { return ts::infer(attributes, inputs.data(), static_cast<int>(inputs.size())); }
 };
 
@@ -87,7 +92,43 @@ inline const std::vector<op_case>& op_table() {
         {"channel_dropout of features", {.kind = op_kind::channel_dropout, .percent = 30}, {make_shape(4, 9)}},
         {"batch_norm", {.kind = op_kind::batch_norm}, {make_shape(4, 3, 3, 2)}},
         {"batch_norm of features", {.kind = op_kind::batch_norm}, {make_shape(7, 5)}},
+        {"linear of sequences", {.kind = op_kind::linear, .out = 5, .bias = true}, {make_shape(3, 4, 6)}},
+        {"tanh of sequences", {.kind = op_kind::tanh}, {make_shape(2, 5, 3)}},
+        {"multiply of sequences", {.kind = op_kind::multiply}, {make_shape(2, 3, 4), make_shape(2, 3, 4)}},
+        {"dropout of sequences", {.kind = op_kind::dropout, .percent = 30}, {make_shape(3, 5, 4)}},
+        {"flatten sequences", {.kind = op_kind::flatten}, {make_shape(3, 4, 2)}},
+        {"concat of sequences",
+         {.kind = op_kind::concat},
+         {make_shape(2, 3, 2), make_shape(2, 3, 4), make_shape(2, 3, 1)}},
+        {"concat of positions", {.kind = op_kind::concat, .axis = 1}, {make_shape(2, 3, 4), make_shape(2, 2, 4)}},
+        {"concat of rows", {.kind = op_kind::concat, .axis = 2}, {make_shape(2, 2, 3, 2), make_shape(2, 2, 2, 2)}},
+        {"slice of features", {.kind = op_kind::slice, .out = 4, .begin = 3}, {make_shape(3, 9)}},
+        {"slice of sequences", {.kind = op_kind::slice, .out = 3, .begin = 2}, {make_shape(2, 3, 8)}},
+        {"slice of positions", {.kind = op_kind::slice, .out = 2, .begin = 1, .axis = 1}, {make_shape(2, 5, 3)}},
+        {"slice of channels", {.kind = op_kind::slice, .out = 2, .begin = 0}, {make_shape(2, 4, 3, 2)}},
+        {"layer_norm", {.kind = op_kind::layer_norm}, {make_shape(4, 3, 6)}},
+        {"layer_norm of features", {.kind = op_kind::layer_norm}, {make_shape(5, 7)}},
+        {"softmax", {.kind = op_kind::softmax}, {make_shape(4, 6)}},
+        {"softmax of sequences", {.kind = op_kind::softmax}, {make_shape(2, 3, 5)}},
+        {"softmax causal", {.kind = op_kind::softmax, .causal = true}, {make_shape(2, 4, 4)}},
+        {"softmax causal of heads", {.kind = op_kind::softmax, .causal = true}, {make_shape(2, 3, 4, 5)}},
+        {"softmax of heads", {.kind = op_kind::softmax}, {make_shape(2, 2, 3, 4)}},
+        {"matmul", {.kind = op_kind::matmul}, {make_shape(3, 4, 5), make_shape(3, 5, 2)}},
+        {"matmul transposed",
+         {.kind = op_kind::matmul, .transposed = {true, true}},
+         {make_shape(2, 5, 3), make_shape(2, 4, 5)}},
+        {"matmul of matrices of heads",
+         {.kind = op_kind::matmul, .transposed = {true, false}},
+         {make_shape(2, 3, 4, 3), make_shape(2, 3, 4, 2)}},
+        {"matmul scores",
+         {.kind = op_kind::matmul, .heads = 2, .transposed = {false, true}, .scaled = true},
+         {make_shape(2, 4, 6), make_shape(2, 5, 6)}},
+        {"matmul mixtures", {.kind = op_kind::matmul, .heads = 3}, {make_shape(2, 3, 4, 5), make_shape(2, 5, 6)}},
+        {"embedding", {.kind = op_kind::embedding, .out = 4, .vocabulary = 7}, {make_shape(3, 5)}},
+        {"embedding of features", {.kind = op_kind::embedding, .out = 3, .vocabulary = 6}, {make_shape(5)}},
+        {"position_embedding", {.kind = op_kind::position_embedding}, {make_shape(3, 4, 5)}},
         {"cross_entropy", {.kind = op_kind::cross_entropy}, {make_shape(4, 7), make_shape(4)}},
+        {"cross_entropy of sequences", {.kind = op_kind::cross_entropy}, {make_shape(3, 4, 5), make_shape(3, 4)}},
         {"cross_entropy of pixels",
          {.kind = op_kind::cross_entropy, .weight = 0.5},
          {make_shape(2, 5, 3, 4), make_shape(2, 3, 4)}},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/net/describe.hpp"
+#include "tessera/net/sequences.hpp"
 
 namespace test_networks {
 
@@ -107,5 +108,69 @@ using network =
             ts::node<near_loss, ts::weighted_cross_entropy<ts::weight<1, 4>>, near_logits, near_labels>,
             ts::node<far_loss, ts::weighted_cross_entropy<ts::weight<2>>, far_logits, far_labels>>;
 } // namespace two_losses
+
+/// A block of a Transformer that predicts the next token, its output layer tied to its embedding.
+namespace transformer {
+struct words : ts::embedding<11, 8> {};
+struct places : ts::position_embedding<> {};
+struct norm1 : ts::layer_norm<> {};
+struct query : ts::linear<8> {};
+struct key : ts::linear<8> {};
+struct value : ts::linear<8> {};
+struct merge : ts::linear<8> {};
+struct norm2 : ts::layer_norm<> {};
+struct wide : ts::linear<20> {};
+struct narrow : ts::linear<8, ts::no_bias> {};
+struct norm3 : ts::layer_norm<> {};
+struct logits : ts::linear<11> {};
+using attention = ts::self_attention<2, query, key, value, merge, ts::softmax<ts::causal>, ts::dropout<20>>;
+struct network
+    : ts::sequential<ts::tokens<6>, words, places, ts::dropout<10>, ts::residual<norm1, attention>,
+                     ts::residual<norm2, wide, ts::gelu, narrow>, norm3, ts::tied<logits, words>, ts::cross_entropy> {};
+} // namespace transformer
+
+/// Two LSTM layers, a classification of what the last step says.
+namespace recurrent {
+struct words : ts::embedding<9, 5> {};
+struct in1 : ts::linear<24> {};
+struct again1 : ts::linear<24, ts::no_bias> {};
+struct in2 : ts::linear<16> {};
+struct again2 : ts::linear<16, ts::no_bias> {};
+struct logits : ts::linear<3> {};
+using cells = ts::lstm<3, ts::lstm_cell<6, in1, again1>, ts::lstm_cell<4, in2, again2>>;
+struct network : ts::sequential<ts::tokens<3>, words, cells, ts::slice<2, 1, ts::axis<1>>, ts::flatten, logits,
+                                ts::cross_entropy> {};
+} // namespace recurrent
+
+/// Encoder and decoder of one LSTM layer each, with attention to the encoder's states.
+namespace translator {
+struct source;
+struct target;
+struct truth;
+struct memory;
+struct scores;
+struct loss;
+struct state;
+struct source_words : ts::embedding<7, 6> {};
+struct target_words : ts::embedding<8, 4> {};
+struct encode : ts::linear<16> {};
+struct encode_again : ts::linear<16, ts::no_bias> {};
+struct decode : ts::linear<16> {};
+struct decode_again : ts::linear<16, ts::no_bias> {};
+struct query : ts::linear<4> {};
+struct key : ts::linear<4> {};
+struct value : ts::linear<4> {};
+struct merge : ts::linear<4> {};
+struct mix : ts::linear<6> {};
+struct logits : ts::linear<8> {};
+using encoder = ts::lstm_cell<4, encode, encode_again>;
+using decoder = ts::lstm_cell<4, decode, decode_again, encoder>;
+using network = ts::dag<ts::input<source, ts::tokens<3>>, ts::input<target, ts::tokens<2>>,
+                        ts::input<truth, ts::tokens<2>>, ts::chain<memory, source, source_words, ts::lstm<3, encoder>>,
+                        ts::chain<scores, target, target_words, ts::lstm<2, decoder>, ts::save<state>,
+                                  ts::cross_attention<memory, 1, query, key, value, merge, ts::softmax<>>,
+                                  ts::tap<ts::concat, state>, mix, ts::tanh, logits>,
+                        ts::node<loss, ts::cross_entropy, scores, truth>>;
+} // namespace translator
 
 } // namespace test_networks

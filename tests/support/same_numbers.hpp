@@ -30,12 +30,7 @@ struct batch_data {
             numbers.emplace_back();
             labels.emplace_back();
             if (g.tensors[t].type == ts::element::i32) {
-                int classes = 2;
-                for (int op = 0; op < g.op_count; ++op) {
-                    if (g.is_loss(op) && g.ops[op].inputs[1] == t) {
-                        classes = static_cast<int>(g.tensors[g.ops[op].inputs[0]].extents[1]);
-                    }
-                }
+                const int classes = static_cast<int>(g.integers_in(t));
                 for (std::size_t i = 0; i < n; ++i) {
                     labels.back().push_back(pick(classes));
                 }

@@ -18,7 +18,7 @@ struct sweep_case {
     ts::optimizer how;
 };
 
-/// The five networks, and what the options of training add.
+/// The networks, and what the options of training add.
 inline std::vector<sweep_case> sweep_cases() {
     namespace n = test_networks;
     const ts::optimizer plain(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F});
@@ -30,6 +30,9 @@ inline std::vector<sweep_case> sweep_cases() {
     cases.push_back({"inception block", ts::describe<n::inception::network>(4), plain});
     cases.push_back({"U-Net", ts::describe<n::unet::network>(4), plain});
     cases.push_back({"MLP", ts::describe<n::mlp::network>(8), plain});
+    cases.push_back({"Transformer block", ts::describe<n::transformer::network>(4), plain});
+    cases.push_back({"LSTM", ts::describe<n::recurrent::network>(4), plain});
+    cases.push_back({"translation", ts::describe<n::translator::network>(3), plain});
     cases.push_back({"U-Net with Adam", ts::describe<n::unet::network>(3), adam});
     cases.push_back({"MLP with clipping", ts::describe<n::mlp::network>(7), clipped});
     cases.push_back({"frozen layers", ts::describe<n::frozen_net::network>(5), plain});

@@ -25,6 +25,11 @@ inline constexpr bool never = false;
     rule(branch_changes_shape, "a residual branch must keep the shape of its input; change the branch or project the shortcut") \
     rule(shapes_differ, "the inputs of an element-wise layer must have the same shape") \
     rule(concat_shapes_differ, "concatenated tensors may differ in their channels only") \
+    rule(inner_extents_differ, "the extents that a matrix product sums over must be equal; transpose_first and transpose_second exchange rows and columns") \
+    rule(heads_do_not_divide_channels, "the heads must divide the channels of inputs of rank 3 and be the second extent of an input of rank 4") \
+    rule(slice_outside_input, "a slice must lie inside its input") \
+    rule(numbers_are_looked_up, "an embedding looks up integers; its input must be tokens") \
+    rule(tied_to_nothing, "the layer whose parameters are tied must come earlier in the network") \
     rule(labels_do_not_fit, "the labels must be integers with the shape of the logits without their classes") \
     rule(integers_into_arithmetic, "the layer computes with floating-point numbers and this input has integers") \
     rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \

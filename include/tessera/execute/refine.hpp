@@ -83,7 +83,8 @@ public:
             auto& floats = numbers_[static_cast<std::size_t>(t)];
             auto& integers = labels_[static_cast<std::size_t>(t)];
             if (g.tensors[t].type == element::i32) {
-                const auto classes = static_cast<std::uint64_t>(classes_of(g, t));
+                const index_t count = g.integers_in(t);
+                const auto classes = static_cast<std::uint64_t>(count > 0 ? count : 1);
                 for (std::size_t i = 0; i < n; ++i) {
                     integers.push_back(static_cast<std::int32_t>(op::mix(i) % classes));
                 }
@@ -100,15 +101,6 @@ public:
     std::vector<input_data> inputs;
 
 private:
-    static index_t classes_of(const Graph& g, int labels) {
-        for (int op = 0; op < g.op_count; ++op) {
-            if (g.is_loss(op) && g.ops[op].inputs[1] == labels) {
-                return g.tensors[g.ops[op].inputs[0]].extents[1];
-            }
-        }
-        return 1;
-    }
-
     std::vector<std::vector<float>> numbers_;
     std::vector<std::vector<std::int32_t>> labels_;
 };

@@ -239,18 +239,25 @@ private:
     }
 
     void check_labels(std::span<const input_data> inputs) const {
-        for (const op_node& o : graph_.ops) {
-            if (o.attributes.kind != op_kind::cross_entropy) {
-                continue;
-            }
-            const index_t classes = graph_.tensors[static_cast<std::size_t>(o.inputs[0])].extents[1];
-            const input_data& x = inputs[input_number(o.inputs[1])];
-            const auto* labels = static_cast<const std::int32_t*>(x.data);
-            for (index_t i = 0; i < x.elements; ++i) {
-                if (labels[i] < 0 || labels[i] >= classes) {
-                    throw error("tessera: label " + std::to_string(labels[i]) + " of sample " + std::to_string(i) +
-                                " is not one of the " + std::to_string(classes) + " classes of " + std::string(o.name));
+        const graph_view g = graph_.view();
+        for (int op = 0; op < g.op_count; ++op) {
+            const op_node& o = g.ops[op];
+            for (int k = 0; k < o.inputs.size(); ++k) {
+                const index_t count = g.tensors[o.inputs[k]].producer < 0 ? g.integers_of(op, k) : 0;
+                if (count > 0) {
+                    check_integers(inputs[input_number(o.inputs[k])], count, g.is_loss(op), o.name);
                 }
+            }
+        }
+    }
+
+    static void check_integers(const input_data& x, index_t count, bool is_loss, std::string_view layer) {
+        const auto* numbers = static_cast<const std::int32_t*>(x.data);
+        for (index_t i = 0; i < x.elements; ++i) {
+            if (numbers[i] < 0 || numbers[i] >= count) {
+                throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) +
+                            (is_loss ? " of sample " : " at place ") + std::to_string(i) + " is not one of the " +
+                            std::to_string(count) + (is_loss ? " classes of " : " rows of ") + std::string(layer));
             }
         }
     }
@@ -323,13 +330,16 @@ private:
             std::vector<float> logits(static_cast<std::size_t>(x.volume()), 0.0F);
             add_pieces(r, r.runner.bound().results, g.ops[op].inputs[0], whole(x), logits);
             const auto* labels = static_cast<const std::int32_t*>(inputs[input_number(g.ops[op].inputs[1])].data);
-            const index_t pixels = x.volume() / x[0] / x[1];
-            for (index_t n = 0; n < x[0]; ++n) {
+            const int axis = op::channel_dimension(x.rank);
+            const index_t classes = x[axis];
+            const index_t blocks = axis == 1 ? x[0] : x[0] * x[1];
+            const index_t pixels = x.volume() / blocks / classes;
+            for (index_t n = 0; n < blocks; ++n) {
                 for (index_t q = 0; q < pixels; ++q) {
                     index_t best = 0;
-                    for (index_t c = 1; c < x[1]; ++c) {
+                    for (index_t c = 1; c < classes; ++c) {
                         const auto at = [&](index_t k) {
-                            return logits[static_cast<std::size_t>((n * x[1] + k) * pixels + q)];
+                            return logits[static_cast<std::size_t>((n * classes + k) * pixels + q)];
                         };
                         best = at(c) > at(best) ? c : best;
                     }

@@ -103,12 +103,11 @@ private:
         b.ops = g.ops.data();
         std::vector<int> read;
         for (const shape& s : inputs) {
-            read.push_back(b.add_input(s, element::f32, "input"));
+            const bool looks_up = Op::attributes.kind == op_kind::embedding;
+            read.push_back(b.add_input(s, looks_up ? element::i32 : element::f32, "input"));
         }
         if (is_loss && inputs.size() == 1) {
-            const shape& x = inputs[0];
-            read.push_back(
-                b.add_input(x.rank == 4 ? make_shape(x[0], x[2], x[3]) : make_shape(x[0]), element::i32, "labels"));
+            read.push_back(b.add_input(detail::rows_of(inputs[0]), element::i32, "labels"));
         }
         const int out =
             b.add_op(Op::attributes, type_name<Op>(), key_of<Op>, false, read.data(), static_cast<int>(read.size()));
@@ -213,9 +212,9 @@ private:
             const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
             numbers_.emplace_back();
             if (g.tensors[t].type == element::i32) {
-                const auto classes = static_cast<std::size_t>(g.tensors[0].extents[1]);
+                const auto count = static_cast<std::size_t>(g.integers_in(t));
                 for (std::size_t i = 0; i < n; ++i) {
-                    labels_.push_back(static_cast<std::int32_t>(i % classes));
+                    labels_.push_back(static_cast<std::int32_t>(i % count));
                 }
             } else if (g.tensors[t].producer < 0) {
                 const std::uint64_t key = op::mix(static_cast<std::uint64_t>(t));

@@ -60,6 +60,26 @@ struct graph_view {
         return tessera::describe(ops[op].attributes, inputs, ops[op].inputs.size());
     }
     constexpr bool is_loss(int op) const { return ops[op].attributes.kind == op_kind::cross_entropy; }
+
+    /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for numbers.
+    constexpr index_t integers_of(int op, int slot) const {
+        if (ops[op].attributes.kind == op_kind::embedding) {
+            return ops[op].attributes.vocabulary;
+        }
+        const shape& x = tensors[ops[op].inputs[0]].extents;
+        return is_loss(op) && slot == 1 ? x[op::channel_dimension(x.rank)] : 0;
+    }
+    /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.
+    constexpr index_t integers_in(int tensor) const {
+        index_t least = 0;
+        for (int op = 0; op < op_count; ++op) {
+            for (int k = 0; k < ops[op].inputs.size(); ++k) {
+                const index_t own = ops[op].inputs[k] == tensor ? integers_of(op, k) : 0;
+                least = own > 0 && (least == 0 || own < least) ? own : least;
+            }
+        }
+        return least;
+    }
 };
 
 /// Where a builder writes a network: arrays with room for what is to come.
@@ -117,9 +137,10 @@ struct graph_builder {
         return -1;
     }
 
-    /// Appends an operator and its parameters; returns its output tensor, or -1 after a broken rule.
+    /// Appends an operator and its parameters; returns its output tensor, or -1 after a broken rule. `tied_to` is the layer whose
+    /// parameters it takes, as far as they go, or 0.
     constexpr int add_op(const op_attributes& a, std::string_view name, type_key key, bool shared, const int* inputs,
-                         int count) {
+                         int count, type_key tied_to = 0) {
         if (refused) {
             return -1;
         }
@@ -142,12 +163,21 @@ struct graph_builder {
         for (const operand& o : d.operands) {
             const bool integers = o.kind == operand_kind::input && tensors[node.inputs[o.slot]].type == element::i32;
             if (o.kind == operand_kind::input && integers != (o.type == element::i32)) {
-                return fail(
-                    {integers ? rule::integers_into_arithmetic : rule::labels_do_not_fit, 0, -1, integers, !integers});
+                const rule broken = integers                       ? rule::integers_into_arithmetic
+                                    : a.kind == op_kind::embedding ? rule::numbers_are_looked_up
+                                                                   : rule::labels_do_not_fit;
+                return fail({broken, 0, -1, integers, !integers});
             }
         }
-        const int earlier = previous(key, node.instance);
-        if (!add_parameters(d, node, shared, earlier)) {
+        int earlier = previous(key, node.instance);
+        if (tied_to != 0) {
+            int unused = 0;
+            earlier = previous(tied_to, unused);
+            if (earlier < 0) {
+                return fail({rule::tied_to_nothing, 0, -1, 0, 1});
+            }
+        }
+        if (!add_parameters(d, node, shared || tied_to != 0, earlier)) {
             return -1;
         }
         node.output = tensor_count;
@@ -174,7 +204,7 @@ private:
             if (o.kind != operand_kind::parameter && o.kind != operand_kind::state) {
                 continue;
             }
-            if (earlier >= 0 && shared) {
+            if (earlier >= 0 && shared && o.slot < ops[earlier].parameters.size()) {
                 const int p = ops[earlier].parameters[o.slot];
                 if (!(parameters[p].extents == o.extents)) {
                     fail({rule::shared_parameters_differ, 0, -1, o.extents.volume(), parameters[p].extents.volume()});
@@ -183,7 +213,7 @@ private:
                 node.parameters.push_back(p);
                 continue;
             }
-            if (earlier >= 0 && repeating == 0) {
+            if (earlier >= 0 && !shared && repeating == 0) {
                 fail({rule::layer_used_twice, 0, -1, node.instance + 1, 1});
                 return false;
             }

@@ -74,9 +74,7 @@ struct identity {
 
 /// A loss in a sequential network brings its labels along.
 constexpr int append_loss(graph_builder& b, const op_attributes& a, std::string_view name, type_key key, int tensor) {
-    const shape& x = b.tensors[tensor].extents;
-    const shape rows = x.rank == 4 ? make_shape(x[0], x[2], x[3]) : make_shape(x[0]);
-    const int both[2] = {tensor, b.add_input(rows, element::i32, "labels")};
+    const int both[2] = {tensor, b.add_input(rows_of(b.tensors[tensor].extents), element::i32, "labels")};
     return b.add_op(a, name, key, false, both, 2);
 }
 
@@ -176,7 +174,7 @@ struct residual {
         const shape& y = b.tensors[both[1]].extents;
         if (!(x == y)) {
             const int d = x.rank == y.rank ? detail::first_difference(x, y) : -1;
-            return b.fail({rule::branch_changes_shape, 0, d < 0 ? -1 : static_cast<int>(op::dimension_name(d)),
+            return b.fail({rule::branch_changes_shape, 0, d < 0 ? -1 : static_cast<int>(op::dimension_name(d, x.rank)),
                            d < 0 ? y.rank : y[d], d < 0 ? x.rank : x[d]});
         }
         return b.add_op(add::attributes, "add", key_of<add>, false, both, 2);
@@ -281,12 +279,26 @@ struct input;
 template <class Name, class L, class... From>
 struct node;
 
+namespace detail {
+
+/// Entries without operators after the first number: the inputs.
+template <int Count>
+constexpr int count_inputs_of(const int (&operators)[Count]) {
+    int inputs = 0;
+    for (int i = 1; i < Count; ++i) {
+        inputs += operators[i] == 0 ? 1 : 0;
+    }
+    return inputs;
+}
+
+} // namespace detail
+
 /// A network as a list of inputs and nodes, each node after what it reads. Several losses may stand in it; their weighted sum
 /// is minimized.
 template <class... Entries>
 struct dag {
     static constexpr int op_count = detail::ops_in<Entries...>();
-    static constexpr int input_count = static_cast<int>(sizeof...(Entries)) - op_count;
+    static constexpr int input_count = detail::count_inputs_of({0, Entries::op_count...});
     template <int I>
     static constexpr auto nth() {
         return detail::nth_of<I, dag, Entries...>();

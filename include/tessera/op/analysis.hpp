@@ -200,7 +200,7 @@ constexpr index_t backward_flops(const description& d, const interval* ranges) {
     return total;
 }
 
-/// Bytes that the forward pass over `ranges` reads and writes, each operand once.
+/// Bytes that the forward pass over `ranges` reads and writes, each operand once; of what is looked up, as much as is written.
 constexpr index_t forward_bytes(const description& d, const interval* ranges) {
     std::uint32_t touched = 0;
     for (const nest& n : d.nests) {
@@ -209,7 +209,10 @@ constexpr index_t forward_bytes(const description& d, const interval* ranges) {
     index_t total = 0;
     for (int o = 0; o < d.operands.size(); ++o) {
         if (has(touched, o)) {
-            total += region(d, o, ranges).volume() * bytes_of(d.operands[o].type);
+            const index_t elements = region(d, o, ranges).volume();
+            const index_t written = region(d, d.output(), ranges).volume();
+            const bool few = d.operands[o].gathered && written < elements;
+            total += (few ? written : elements) * bytes_of(d.operands[o].type);
         }
     }
     return total;

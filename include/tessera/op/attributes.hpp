@@ -23,14 +23,38 @@ enum class op_kind : std::uint8_t {
     dropout,
     channel_dropout,
     batch_norm,
+    layer_norm,
+    softmax,
+    matmul,
+    embedding,
+    position_embedding,
+    slice,
     cross_entropy,
 };
 
 constexpr const char* to_text(op_kind kind) {
-    constexpr const char* names[] = {"conv2d",       "max_pool", "average_pool",    "global_average_pool",
-                                     "linear",       "relu",     "sigmoid",         "tanh",
-                                     "gelu",         "add",      "multiply",        "concat",
-                                     "flatten",      "dropout",  "channel_dropout", "batch_norm",
+    constexpr const char* names[] = {"conv2d",
+                                     "max_pool",
+                                     "average_pool",
+                                     "global_average_pool",
+                                     "linear",
+                                     "relu",
+                                     "sigmoid",
+                                     "tanh",
+                                     "gelu",
+                                     "add",
+                                     "multiply",
+                                     "concat",
+                                     "flatten",
+                                     "dropout",
+                                     "channel_dropout",
+                                     "batch_norm",
+                                     "layer_norm",
+                                     "softmax",
+                                     "matmul",
+                                     "embedding",
+                                     "position_embedding",
+                                     "slice",
                                      "cross_entropy"};
     return names[static_cast<int>(kind)];
 }
@@ -39,19 +63,26 @@ constexpr const char* to_text(op_kind kind) {
 /// operators compare equal.
 struct op_attributes {
     op_kind kind = op_kind::relu;
-    index_t out = 0;              ///< conv2d: output channels; linear: output features
-    index_t window[2] = {1, 1};   ///< height, width of a convolution's or a pool's window
-    index_t stride[2] = {1, 1};   ///< height, width
-    index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side (of -infinity in a max pool)
-    index_t dilation[2] = {1, 1}; ///< height, width
-    index_t groups = 1;           ///< conv2d: input and output channels are divided in this many groups
-    bool bias = false;            ///< conv2d, linear: adds one number per output channel
-    bool frozen = false;          ///< its parameters are not trained
-    bool count_padding = false;   ///< average_pool: the divisor counts the padding too
-    int percent = 0;              ///< dropout: how many per cent of the values are dropped
-    double epsilon = 1e-5;        ///< batch_norm: added to the variance
-    double momentum = 0.1;        ///< batch_norm: weight of the newest statistics in the running ones
-    double weight = 1.0;          ///< cross_entropy: factor of this loss in the total loss
+    index_t out = 0;            ///< conv2d, linear, embedding: output channels or features; slice: extent of the result
+    index_t window[2] = {1, 1}; ///< height, width of a convolution's or a pool's window
+    index_t stride[2] = {1, 1}; ///< height, width
+    index_t padding[2] = {0, 0};         ///< rows and columns of zeros on each side (of -infinity in a max pool)
+    index_t dilation[2] = {1, 1};        ///< height, width
+    index_t groups = 1;                  ///< conv2d: input and output channels are divided in this many groups
+    bool bias = false;                   ///< conv2d, linear: adds one number per output channel
+    bool frozen = false;                 ///< its parameters are not trained
+    bool count_padding = false;          ///< average_pool: the divisor counts the padding too
+    int percent = 0;                     ///< dropout: how many per cent of the values are dropped
+    double epsilon = 1e-5;               ///< batch_norm, layer_norm: added to the variance
+    double momentum = 0.1;               ///< batch_norm: weight of the newest statistics in the running ones
+    double weight = 1.0;                 ///< cross_entropy: factor of this loss in the total loss
+    index_t heads = 1;                   ///< matmul: matrices side by side in the channels of inputs of rank 3
+    bool transposed[2] = {false, false}; ///< matmul: rows and columns of an input change places
+    bool scaled = false;                 ///< matmul: divided by the square root of the extent that is summed over
+    bool causal = false;                 ///< softmax: columns behind the row's own number count as minus infinity
+    index_t vocabulary = 0;              ///< embedding: rows of the table
+    index_t begin = 0;                   ///< slice: first index
+    int axis = -1;                       ///< concat, slice: the dimension; -1 for the channels
 
     friend constexpr bool operator==(const op_attributes&, const op_attributes&) = default;
 };

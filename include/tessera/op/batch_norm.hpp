@@ -12,7 +12,7 @@ namespace tessera::op {
 constexpr description describe_batch_norm(const op_attributes&, const shape& x) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
-        w.add_loop(dimension_name(d), x[d]);
+        w.add_loop(dimension_name(d, x.rank), x[d]);
     }
     const int input = w.add_operand(operand_kind::input, 0);
     for (int d = 0; d < x.rank; ++d) {

@@ -1,38 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concatenation along the channels, and flattening: operators that only rename indices.
+// Concatenation, slices and flattening: operators that only rename indices.
 #pragma once
 
 #include "tessera/op/elementwise.hpp"
 
 namespace tessera::op {
 
-/// x_i[N,C_i,...] -> y[N,sum of C_i,...]. Input i is read at channel - offset_i, which lies outside it for other inputs' channels.
-constexpr description describe_concat(const op_attributes&, const shape* inputs, int count) {
-    index_t channels = 0;
-    for (int k = 0; k < count; ++k) {
-        channels += inputs[k][1];
-    }
+/// The dimension along which a concatenation or a slice works.
+constexpr int axis_of(const op_attributes& a, int rank) { return a.axis < 0 ? channel_dimension(rank) : a.axis; }
+
+/// x_i[N,C_i,...] -> y[N,sum of C_i,...], or along another axis. Input i is read at index - offset_i, which lies outside it for other
+/// inputs' indices.
+constexpr description describe_concat(const op_attributes& a, const shape* inputs, int count) {
     const shape& x = inputs[0];
+    const int axis = axis_of(a, x.rank);
+    index_t total = 0;
+    for (int k = 0; k < count; ++k) {
+        total += inputs[k][axis];
+    }
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
-        w.add_loop(dimension_name(d), d == 1 ? channels : x[d]);
+        w.add_loop(dimension_name(d, x.rank), d == axis ? total : x[d]);
     }
     std::uint32_t reads = 0;
     index_t offset = 0;
     for (int k = 0; k < count; ++k) {
         const int input = w.add_operand(operand_kind::input, k);
         for (int d = 0; d < x.rank; ++d) {
-            w.index(input, inputs[k][d], w.at(d, 1, d == 1 ? -offset : 0));
+            w.index(input, inputs[k][d], w.at(d, 1, d == axis ? -offset : 0));
         }
-        offset += inputs[k][1];
+        offset += inputs[k][axis];
         reads |= bit(input);
     }
     const int output = w.add_operand(operand_kind::output, 0);
     for (int d = 0; d < x.rank; ++d) {
-        w.index(output, d == 1 ? channels : x[d], d);
+        w.index(output, d == axis ? total : x[d], d);
     }
     w.d.linear = true;
     w.add_nest(w.all_loops(), reads, output, reducer::none, 0);
+    return w.d;
+}
+
+/// x -> its indices [begin, begin + out) along one axis.
+constexpr description describe_slice(const op_attributes& a, const shape& x) {
+    const int axis = axis_of(a, x.rank);
+    detail::describer w;
+    for (int d = 0; d < x.rank; ++d) {
+        w.add_loop(dimension_name(d, x.rank), d == axis ? a.out : x[d]);
+    }
+    const int input = w.add_operand(operand_kind::input, 0);
+    for (int d = 0; d < x.rank; ++d) {
+        w.index(input, x[d], w.at(d, 1, d == axis ? a.begin : 0));
+    }
+    const int output = w.add_operand(operand_kind::output, 0);
+    for (int d = 0; d < x.rank; ++d) {
+        w.index(output, d == axis ? a.out : x[d], d);
+    }
+    w.d.linear = true;
+    w.add_nest(w.all_loops(), bit(input), output, reducer::none, 0);
     return w.d;
 }
 
@@ -40,7 +65,7 @@ constexpr description describe_concat(const op_attributes&, const shape* inputs,
 constexpr description describe_flatten(const op_attributes&, const shape& x) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
-        w.add_loop(dimension_name(d), x[d]);
+        w.add_loop(dimension_name(d, x.rank), x[d]);
     }
     const int input = w.add_operand(operand_kind::input, 0);
     for (int d = 0; d < x.rank; ++d) {

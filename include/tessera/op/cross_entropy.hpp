@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and cross-entropy in one: logits[N,K] or [N,K,H,W], labels[N] or [N,H,W] (int32) -> loss[N] or [N,H,W].
+// Softmax and cross-entropy in one: logits[N,K], [N,T,K] or [N,K,H,W] and labels (int32) -> losses, both [N], [N,T] or [N,H,W].
 #pragma once
 
 #include "tessera/op/attributes.hpp"
@@ -12,28 +12,29 @@ namespace tessera::op {
 /// The gradient, softmax minus one at the label, needs no further reduction.
 constexpr description describe_cross_entropy(const op_attributes&, const shape& x) {
     detail::describer w;
+    const bool sequence = x.rank == 3;
+    const index_t classes = x[sequence ? 2 : 1];
     const int n = w.add_loop(loop_name::sample, x[0]);
-    const int k = w.add_loop(loop_name::channel, x[1]);
-    const int h = x.rank > 2 ? w.add_loop(loop_name::height, x[2]) : -1;
+    const int k = w.add_loop(loop_name::channel, classes);
+    const int t = sequence ? w.add_loop(loop_name::position, x[1]) : -1;
+    const int h = x.rank > 3 ? w.add_loop(loop_name::height, x[2]) : -1;
     const int v = x.rank > 3 ? w.add_loop(loop_name::width, x[3]) : -1;
-    const auto rows = [&](int which) {
+    const auto index = [&](int which, bool with_classes) {
         w.index(which, x[0], n);
+        if (sequence) {
+            w.index(which, x[1], t);
+        }
+        if (with_classes) {
+            w.index(which, classes, k);
+        }
         if (h >= 0) {
             w.index(which, x[2], h);
-        }
-        if (v >= 0) {
             w.index(which, x[3], v);
         }
     };
+    const auto rows = [&](int which) { index(which, false); };
     const int logits = w.add_operand(operand_kind::input, 0);
-    w.index(logits, x[0], n);
-    w.index(logits, x[1], k);
-    if (h >= 0) {
-        w.index(logits, x[2], h);
-    }
-    if (v >= 0) {
-        w.index(logits, x[3], v);
-    }
+    index(logits, true);
     const int labels = w.add_operand(operand_kind::input, 1, element::i32);
     rows(labels);
     w.d.operands[labels].differentiable = false;

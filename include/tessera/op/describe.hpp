@@ -7,8 +7,12 @@
 #include "tessera/op/conv2d.hpp"
 #include "tessera/op/cross_entropy.hpp"
 #include "tessera/op/elementwise.hpp"
+#include "tessera/op/embedding.hpp"
+#include "tessera/op/layer_norm.hpp"
 #include "tessera/op/linear.hpp"
+#include "tessera/op/matmul.hpp"
 #include "tessera/op/pool.hpp"
+#include "tessera/op/softmax.hpp"
 
 namespace tessera {
 
@@ -30,6 +34,18 @@ constexpr description describe(const op_attributes& a, const shape* inputs, int 
         return op::describe_flatten(a, inputs[0]);
     case op_kind::batch_norm:
         return op::describe_batch_norm(a, inputs[0]);
+    case op_kind::layer_norm:
+        return op::describe_layer_norm(a, inputs[0]);
+    case op_kind::softmax:
+        return op::describe_softmax(a, inputs[0]);
+    case op_kind::matmul:
+        return op::describe_matmul(a, inputs[0], inputs[1]);
+    case op_kind::embedding:
+        return op::describe_embedding(a, inputs[0]);
+    case op_kind::position_embedding:
+        return op::describe_position_embedding(a, inputs[0]);
+    case op_kind::slice:
+        return op::describe_slice(a, inputs[0]);
     case op_kind::cross_entropy:
         return op::describe_cross_entropy(a, inputs[0]);
     case op_kind::relu:

@@ -18,11 +18,12 @@ enum class loop_name : std::uint8_t {
     group_channel, ///< output channels within a group
     window_height,
     window_width,
+    position, ///< place in a sequence, [N,T,C]
 };
 
 constexpr const char* to_text(loop_name name) {
-    constexpr const char* names[] = {"sample",    "channel",       "height",        "width",
-                                     "reduction", "group_channel", "window_height", "window_width"};
+    constexpr const char* names[] = {"sample",        "channel",       "height",       "width",   "reduction",
+                                     "group_channel", "window_height", "window_width", "position"};
     return names[static_cast<int>(name)];
 }
 
@@ -72,6 +73,7 @@ struct operand {
     affine dim[max_rank];
     bool differentiable = true;       ///< gradients flow to it (not to labels, nor to the maximum inside a softmax)
     bool additive = false;            ///< added once: where a reduction is split, only its first part uses it (a bias)
+    bool gathered = false;            ///< looked up: no more elements are touched than the nest writes
     std::uint32_t gradient_reads = 0; ///< operands, as a bit mask, whose values its gradient needs
 };
 

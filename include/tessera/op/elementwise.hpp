@@ -7,16 +7,20 @@
 
 namespace tessera::op {
 
-/// Loop names of a tensor's dimensions: [N,C], [N,C,H], [N,C,H,W].
-constexpr loop_name dimension_name(int d) {
-    constexpr loop_name names[] = {loop_name::sample, loop_name::channel, loop_name::height, loop_name::width};
-    return names[d];
+/// Loop names of a tensor's dimensions: [N,C], [N,T,C] (sequences) and [N,C,H,W] (images).
+constexpr loop_name dimension_name(int d, int rank) {
+    constexpr loop_name sequence[] = {loop_name::sample, loop_name::position, loop_name::channel};
+    constexpr loop_name image[] = {loop_name::sample, loop_name::channel, loop_name::height, loop_name::width};
+    return rank == 3 ? sequence[d] : image[d];
 }
+
+/// The dimension of the channels (or features, or classes): the last one of sequences, else the second.
+constexpr int channel_dimension(int rank) { return rank == 3 ? 2 : 1; }
 
 constexpr description describe_elementwise(const op_attributes& a, const shape& x, int inputs) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
-        w.add_loop(dimension_name(d), x[d]);
+        w.add_loop(dimension_name(d, x.rank), x[d]);
     }
     std::uint32_t reads = 0;
     for (int k = 0; k < inputs; ++k) {

@@ -47,11 +47,18 @@ constexpr int first_difference(const shape& a, const shape& b) {
     return -1;
 }
 
+/// The shape of the labels, and of the losses, of logits: all of them but the classes.
+constexpr shape rows_of(const shape& logits) {
+    return logits.rank == 4   ? make_shape(logits[0], logits[2], logits[3])
+           : logits.rank == 3 ? make_shape(logits[0], logits[1])
+                              : make_shape(logits[0]);
+}
+
 constexpr inferred infer_cross_entropy(const shape& x, const shape& labels) {
-    if (x.rank != 2 && x.rank != 4) {
+    if (x.rank < 2 || x.rank > 4) {
         return refuse(rule::input_has_wrong_rank, x.rank, 2);
     }
-    const shape rows = x.rank == 2 ? make_shape(x[0]) : make_shape(x[0], x[2], x[3]);
+    const shape rows = rows_of(x);
     if (labels.rank != rows.rank) {
         return refuse(rule::labels_do_not_fit, labels.rank, rows.rank);
     }
@@ -67,23 +74,87 @@ constexpr inferred infer_joint(const op_attributes& a, const shape* inputs, int 
     if (out.rank < 2 || out.rank > 4) {
         return refuse(rule::input_has_wrong_rank, out.rank, 4);
     }
+    const int axis = op::axis_of(a, out.rank);
+    if (axis >= out.rank) {
+        return refuse(rule::input_has_wrong_rank, out.rank, axis + 1);
+    }
     for (int k = 1; k < count; ++k) {
         if (inputs[k].rank != out.rank) {
             return refuse(a.kind == op_kind::concat ? rule::concat_shapes_differ : rule::shapes_differ, inputs[k].rank,
                           out.rank);
         }
         for (int d = 0; d < out.rank; ++d) {
-            const bool free = a.kind == op_kind::concat && d == 1;
+            const bool free = a.kind == op_kind::concat && d == axis;
             if (!free && inputs[k][d] != out[d]) {
                 return refuse(a.kind == op_kind::concat ? rule::concat_shapes_differ : rule::shapes_differ,
-                              inputs[k][d], out[d], static_cast<int>(op::dimension_name(d)));
+                              inputs[k][d], out[d], static_cast<int>(op::dimension_name(d, out.rank)));
             }
         }
         if (a.kind == op_kind::concat) {
-            out.extent[1] += inputs[k][1];
+            out.extent[axis] += inputs[k][axis];
         }
     }
     return {{}, out};
+}
+
+/// Ranks from `least` to `most`, and a minimum of 1 for what has to be positive.
+constexpr inferred infer_rank(const shape& x, int least, int most, index_t positive = 1) {
+    if (x.rank < least || x.rank > most) {
+        return refuse(rule::input_has_wrong_rank, x.rank, x.rank < least ? least : most);
+    }
+    return positive < 1 ? refuse(rule::extent_is_zero, positive, 1) : inferred{{}, x};
+}
+
+constexpr inferred infer_matmul(const op_attributes& a, const shape& x, const shape& y) {
+    if (a.heads < 1) {
+        return refuse(rule::extent_is_zero, a.heads, 1);
+    }
+    const int second = a.heads > 1 ? 3 : x.rank;
+    if (x.rank < 3 || x.rank > 4 || y.rank != second) {
+        return refuse(rule::input_has_wrong_rank, x.rank < 3 || x.rank > 4 ? x.rank : y.rank, x.rank < 3 ? 3 : second);
+    }
+    const shape sides[] = {x, y};
+    for (const shape& s : sides) {
+        const index_t channels = s.rank == 3 ? s[2] : a.heads > 1 ? s[1] : a.heads;
+        if (channels % a.heads != 0 || (s.rank == 4 && channels != a.heads)) {
+            return refuse(rule::heads_do_not_divide_channels, channels, a.heads);
+        }
+    }
+    if (x[0] != y[0]) {
+        return refuse(rule::shapes_differ, y[0], x[0], static_cast<int>(loop_name::sample));
+    }
+    if (a.heads == 1 && x.rank == 4 && x[1] != y[1]) {
+        return refuse(rule::shapes_differ, y[1], x[1], static_cast<int>(loop_name::channel));
+    }
+    const op::product_extents e(a, x, y);
+    if (e.summed[0] != e.summed[1]) {
+        return refuse(rule::inner_extents_differ, e.summed[1], e.summed[0], static_cast<int>(loop_name::reduction));
+    }
+    if (a.heads > 1 && x.rank == 4) {
+        return {{}, make_shape(x[0], e.rows, a.heads * e.columns)};
+    }
+    return {{},
+            a.heads > 1 || x.rank == 4 ? make_shape(x[0], a.heads > 1 ? a.heads : x[1], e.rows, e.columns)
+                                       : make_shape(x[0], e.rows, e.columns)};
+}
+
+constexpr inferred infer_slice(const op_attributes& a, const shape& x) {
+    inferred r = infer_rank(x, 2, 4, a.out);
+    const int axis = op::axis_of(a, x.rank);
+    if (r.refused || axis >= x.rank) {
+        return r.refused ? r : refuse(rule::input_has_wrong_rank, x.rank, axis + 1);
+    }
+    if (a.begin < 0 || a.begin + a.out > x[axis]) {
+        return refuse(rule::slice_outside_input, a.begin + a.out, x[axis],
+                      static_cast<int>(op::dimension_name(axis, x.rank)));
+    }
+    r.output.extent[axis] = a.out;
+    return r;
+}
+
+constexpr inferred infer_embedding(const op_attributes& a, const shape& x) {
+    const inferred r = infer_rank(x, 1, 2, a.out < a.vocabulary ? a.out : a.vocabulary);
+    return r.refused ? r : inferred{{}, x.rank == 1 ? make_shape(x[0], a.out) : make_shape(x[0], x[1], a.out)};
 }
 
 } // namespace detail
@@ -93,6 +164,7 @@ constexpr int input_count(op_kind kind) {
     switch (kind) {
     case op_kind::add:
     case op_kind::multiply:
+    case op_kind::matmul:
     case op_kind::cross_entropy:
         return 2;
     case op_kind::concat:
@@ -135,17 +207,37 @@ constexpr inferred infer(const op_attributes& a, const shape* inputs, int count)
         return x.rank == 4 ? inferred{{}, make_shape(x[0], x[1])}
                            : detail::refuse(rule::input_has_wrong_rank, x.rank, 4);
     case op_kind::linear:
-        if (x.rank != 2) {
+        if (x.rank != 2 && x.rank != 3) {
             return detail::refuse(rule::input_has_wrong_rank, x.rank, 2);
         }
-        return a.out < 1 ? detail::refuse(rule::extent_is_zero, a.out, 1) : inferred{{}, make_shape(x[0], a.out)};
+        if (a.out < 1) {
+            return detail::refuse(rule::extent_is_zero, a.out, 1);
+        }
+        return {{}, x.rank == 2 ? make_shape(x[0], a.out) : make_shape(x[0], x[1], a.out)};
     case op_kind::flatten:
         return x.rank >= 2 && x.rank <= 4 ? inferred{{}, make_shape(x[0], x.volume() / x[0])}
                                           : detail::refuse(rule::input_has_wrong_rank, x.rank, 4);
     case op_kind::cross_entropy:
         return detail::infer_cross_entropy(x, inputs[1]);
+    case op_kind::layer_norm:
+        return detail::infer_rank(x, 2, 3);
+    case op_kind::softmax:
+        return detail::infer_rank(x, a.causal ? 3 : 2, 4);
+    case op_kind::matmul:
+        return detail::infer_matmul(a, x, inputs[1]);
+    case op_kind::embedding:
+        return detail::infer_embedding(a, x);
+    case op_kind::position_embedding:
+        return detail::infer_rank(x, 3, 3);
+    case op_kind::slice:
+        return detail::infer_slice(a, x);
+    case op_kind::batch_norm:
+        return x.rank == 3 ? detail::refuse(rule::input_has_wrong_rank, 3, 4) : detail::infer_rank(x, 2, 4);
     case op_kind::channel_dropout:
     case op_kind::dropout:
+        if (a.kind == op_kind::channel_dropout && x.rank == 3) {
+            return detail::refuse(rule::input_has_wrong_rank, 3, 4);
+        }
         if (a.percent < 0 || a.percent > 99) {
             return detail::refuse(rule::percent_out_of_range, a.percent, 99);
         }

@@ -60,7 +60,50 @@ struct weight {
     static constexpr void apply(op_attributes& a) { a.weight = static_cast<double>(Numerator) / Denominator; }
 };
 
+/// matmul: inputs of rank 3 hold the matrices of Count heads side by side in their channels.
+template <index_t Count>
+struct heads {
+    static constexpr void apply(op_attributes& a) { a.heads = Count; }
+};
+/// matmul: rows and columns of the first or second input change places.
+struct transpose_first {
+    static constexpr void apply(op_attributes& a) { a.transposed[0] = true; }
+};
+struct transpose_second {
+    static constexpr void apply(op_attributes& a) { a.transposed[1] = true; }
+};
+/// matmul: the product is divided by the square root of the extent that it sums over (Vaswani et al. 2017, section 3.2.1).
+struct scaled {
+    static constexpr void apply(op_attributes& a) { a.scaled = true; }
+};
+/// softmax: a row sees the columns up to its own number.
+struct causal {
+    static constexpr void apply(op_attributes& a) { a.causal = true; }
+};
+/// concat, slice: along dimension D of the tensor instead of its channels; 1 is the position in a sequence [N,T,C].
+template <int D>
+struct axis {
+    static_assert(D >= 1, "tessera: samples are neither concatenated nor sliced; the axis is at least 1");
+    static constexpr void apply(op_attributes& a) { a.axis = D; }
+};
+
 namespace detail {
+
+constexpr op_attributes make_embedding(index_t vocabulary, index_t out) {
+    op_attributes a;
+    a.kind = op_kind::embedding;
+    a.vocabulary = vocabulary;
+    a.out = out;
+    return a;
+}
+
+constexpr op_attributes make_slice(index_t begin, index_t count) {
+    op_attributes a;
+    a.kind = op_kind::slice;
+    a.begin = begin;
+    a.out = count;
+    return a;
+}
 
 template <op_kind Kind, class... Options>
 constexpr op_attributes make_attributes(index_t out = 0, bool bias = false) {
@@ -98,7 +141,7 @@ template <index_t Out, class... Options>
 struct conv2d {
     static constexpr op_attributes attributes = detail::make_attributes<op_kind::conv2d, Options...>(Out, true);
 };
-/// linear<output features, no_bias, frozen>: [N,I] -> [N,Out].
+/// linear<output features, no_bias, frozen>: [N,I] -> [N,Out], or [N,T,I] -> [N,T,Out].
 template <index_t Out, class... Options>
 struct linear {
     static constexpr op_attributes attributes = detail::make_attributes<op_kind::linear, Options...>(Out, true);
@@ -126,6 +169,14 @@ struct add : detail::simple_layer<op_kind::add> {};
 struct multiply : detail::simple_layer<op_kind::multiply> {};
 /// Along the channels.
 struct concat : detail::simple_layer<op_kind::concat> {};
+/// concat_along<axis>: along another dimension.
+template <int Axis>
+struct concat_along : detail::simple_layer<op_kind::concat, axis<Axis>> {};
+/// slice<begin, count, axis<>>: indices [Begin, Begin + Count) of the channels, or of another dimension.
+template <index_t Begin, index_t Count, class... Options>
+struct slice {
+    static constexpr op_attributes attributes = detail::with<Options...>(detail::make_slice(Begin, Count));
+};
 /// [N,C,H,W] -> [N,C*H*W].
 struct flatten : detail::simple_layer<op_kind::flatten> {};
 /// Drops elements, and scales the others up; which ones is a function of the global index, the layer, the seed and the step.
@@ -137,6 +188,23 @@ struct channel_dropout : detail::simple_layer<op_kind::channel_dropout, percent<
 /// batch_norm<frozen>: statistics over the global batch in training, running ones in evaluation.
 template <class... Options>
 struct batch_norm : detail::simple_layer<op_kind::batch_norm, Options...> {};
+/// layer_norm<frozen>: over the channels, [N,C] or [N,T,C].
+template <class... Options>
+struct layer_norm : detail::simple_layer<op_kind::layer_norm, Options...> {};
+/// softmax<causal>: over the last dimension.
+template <class... Options>
+struct softmax : detail::simple_layer<op_kind::softmax, Options...> {};
+/// matmul<heads<>, transpose_first, transpose_second, scaled>: [N,M,K] x [N,K,P] -> [N,M,P], see op/matmul.hpp.
+template <class... Options>
+struct matmul : detail::simple_layer<op_kind::matmul, Options...> {};
+/// embedding<vocabulary, output features, frozen>: tokens [N] or [N,T] -> [N,Out] or [N,T,Out].
+template <index_t Vocabulary, index_t Out, class... Options>
+struct embedding {
+    static constexpr op_attributes attributes = detail::with<Options...>(detail::make_embedding(Vocabulary, Out));
+};
+/// Adds a trained vector to every position of a sequence: [N,T,C].
+template <class... Options>
+struct position_embedding : detail::simple_layer<op_kind::position_embedding, Options...> {};
 /// Softmax cross-entropy of logits and integer labels, averaged over the global batch; weight<a, b> scales it.
 struct cross_entropy : detail::simple_layer<op_kind::cross_entropy> {};
 template <class... Options>

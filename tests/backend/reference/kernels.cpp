@@ -100,8 +100,11 @@ TEST_CASE("convolutions, products and pools follow their formulas") {
             check_pool(op);
             break;
         case ts::op_kind::linear:
-            check_output(op, [&](ts::index_t n, ts::index_t o, ts::index_t, ts::index_t) {
-                const ts::index_t inputs = c.inputs[0][1];
+            check_output(op, [&](ts::index_t n, ts::index_t second, ts::index_t third, ts::index_t) {
+                const ts::shape& x = c.inputs[0];
+                const ts::index_t inputs = x[x.rank - 1];
+                const ts::index_t o = x.rank == 3 ? third : second;
+                n = x.rank == 3 ? n * x[1] + second : n;
                 double sum = c.attributes.bias ? op.value[2].numbers[static_cast<std::size_t>(o)] : 0.0;
                 for (ts::index_t i = 0; i < inputs; ++i) {
                     sum += op.value[0].numbers[static_cast<std::size_t>(n * inputs + i)] *

@@ -2,6 +2,7 @@
 // The host's catalog: which ways there are to compute a call, and how long each takes here, measured once and remembered.
 #pragma once
 
+#include "tessera/backend/host/matmul_jobs.hpp"
 #include "tessera/backend/host/onednn_jobs.hpp"
 #include "tessera/backend/host/plain_jobs.hpp"
 #include "tessera/backend/host/profile.hpp"
@@ -30,6 +31,8 @@ std::vector<candidate> candidates_of(const Call& c, format_table& table) {
         add_product_candidates(c, table, all);
     } else if (kind == op_kind::max_pool || kind == op_kind::average_pool) {
         add_pool_candidates(c, table, all);
+    } else if (kind == op_kind::matmul) {
+        add_matmul_candidates(c, all);
     }
     add_vector_candidates(c, all);
     if (all.empty()) {
@@ -45,6 +48,9 @@ owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stre
     case engine_kind::winograd:
         if (b.call.attributes.kind == op_kind::conv2d || b.call.attributes.kind == op_kind::linear) {
             return owned<job>(new product_job<Call>(b, table, stream));
+        }
+        if (b.call.attributes.kind == op_kind::matmul) {
+            return owned<job>(new matmul_job(b));
         }
         return owned<job>(new pool_job<Call>(b, table, stream));
     case engine_kind::vectors:
@@ -70,6 +76,9 @@ std::string problem_name(const Call& c) {
         }
     }
     const op_attributes& a = c.attributes;
+    if (a.kind == op_kind::matmul) {
+        name += " heads " + std::to_string(a.heads) + (a.transposed[0] ? " t" : " n") + (a.transposed[1] ? "t" : "n");
+    }
     if (a.kind == op_kind::cross_entropy) {
         name += is_whole_loss(c) ? " whole" : " part";
     }

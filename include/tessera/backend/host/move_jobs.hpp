@@ -99,7 +99,16 @@ public:
         const bool forward = is_forward(c.what);
         const box y = region(d, out, c.ranges);
         const int f = forward ? b.how.value[out] : b.how.gradient[out];
-        const detail::channel_rows rows(y.extents(), f);
+        const int a = axis(c);
+        detail::channel_rows rows(y.extents(), f);
+        if (a != 1) { // plain
+            rows.length = 1;
+            for (int k = a + 1; k < y.rank; ++k) {
+                rows.length *= y.dim[k].size();
+            }
+            rows.channels = y.dim[a].size();
+            rows.blocks = y.volume() / (rows.length * rows.channels);
+        }
         auto* all = detail::floats(forward ? c.value[out].data : c.gradient[out].data);
         for (int o = 0; o < out; ++o) {
             const box x = region(d, o, c.ranges);
@@ -108,14 +117,16 @@ public:
             }
             piece p;
             p.input = detail::floats(forward ? c.value[o].data : c.gradient[o].data);
-            p.output = all + (x.dim[1].begin - d.operands[o].dim[1].offset - y.dim[1].begin) * rows.length;
-            p.row = x.dim[1].size() * rows.length;
+            p.output = all + (x.dim[a].begin - d.operands[o].dim[a].offset - y.dim[a].begin) * rows.length;
+            p.row = x.dim[a].size() * rows.length;
             pieces_.push_back(p);
         }
         blocks_ = rows.blocks;
         step_ = rows.channels * rows.length;
         forward_ = forward;
     }
+
+    static int axis(const compute_call& c) { return op::axis_of(c.attributes, c.d->operands[0].extents.rank); }
 
     /// True where all inputs start and end at the borders of blocks of 16 channels.
     static bool in_whole_blocks(const compute_call& c) {

@@ -49,6 +49,12 @@ inline onednn_problem operands_of(const compute_call& c) {
 
 inline shape extents_of(const compute_call& c, int o) { return region(*c.d, o, c.ranges).extents(); }
 
+/// The same, where a matrix product takes the positions of sequences for samples.
+inline shape product_extents_of(const compute_call& c, int o) {
+    const shape s = extents_of(c, o);
+    return s.rank == 3 ? make_shape(s[0] * s[1], s[2]) : s;
+}
+
 /// The primitive descriptor of a convolution's or matrix product's pass. `x`, `w`, `y` describe its tensors, w possibly as "any".
 template <class Call>
 onednn_problem make_product(const Call& c, engine_kind engine, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& w,
@@ -132,9 +138,9 @@ inline dnnl_query_t weight_query(pass what) {
 template <class Call>
 void add_product_candidates(const Call& c, format_table& table, std::vector<candidate>& out) {
     const detail::onednn_problem o = detail::operands_of(c);
-    const shape xs = detail::extents_of(c, o.input);
+    const shape xs = detail::product_extents_of(c, o.input);
     const shape ws = detail::extents_of(c, o.weight);
-    const shape ys = detail::extents_of(c, o.output);
+    const shape ys = detail::product_extents_of(c, o.output);
     const bool is_linear = c.attributes.kind == op_kind::linear;
     const index_t groups = detail::local_groups(c);
     struct pair {
@@ -228,10 +234,10 @@ public:
         const auto data_of = [&](int which, bool gradient) {
             return gradient ? c.gradient[which].data : c.value[which].data;
         };
-        const dnnl_memory_desc_t x = table.desc(format_of(o.input), detail::extents_of(c, o.input));
+        const dnnl_memory_desc_t x = table.desc(format_of(o.input), detail::product_extents_of(c, o.input));
         const dnnl_memory_desc_t w =
             detail::weight_desc(table, format_of(o.weight), detail::extents_of(c, o.weight), groups);
-        const dnnl_memory_desc_t y = table.desc(format_of(o.output), detail::extents_of(c, o.output));
+        const dnnl_memory_desc_t y = table.desc(format_of(o.output), detail::product_extents_of(c, o.output));
         const detail::onednn_problem p = detail::make_product(c, b.how.engine, x, w, y);
         if (!p.pd) {
             throw error("tessera: oneDNN has no implementation where it had one when the plan was bound");

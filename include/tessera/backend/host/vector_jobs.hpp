@@ -16,6 +16,7 @@
 #include "tessera/backend/host/move_jobs.hpp"
 #include "tessera/backend/host/norm_jobs.hpp"
 #include "tessera/backend/host/norm_lane_jobs.hpp"
+#include "tessera/backend/host/row_jobs.hpp"
 
 namespace tessera::host {
 
@@ -296,11 +297,12 @@ public:
         labels_ = d.find_operand(operand_kind::input, 1);
         out_ = d.output();
         const shape x = region(d, logits_, b.call.ranges).extents();
-        rows_ = static_cast<std::ptrdiff_t>(x[0]);
-        classes_ = static_cast<std::ptrdiff_t>(x[1]);
+        classes_ = static_cast<std::ptrdiff_t>(x[x.rank - 1]);
+        rows_ = static_cast<std::ptrdiff_t>(x.volume()) / classes_;
     }
     static index_t scratch(const compute_call& c) {
-        return is_forward(c.what) ? 0 : (region(*c.d, 0, c.ranges).extents()[0] + 15) / 16 * 64;
+        const shape x = region(*c.d, 0, c.ranges).extents();
+        return is_forward(c.what) ? 0 : (x.volume() / x[x.rank - 1] + 15) / 16 * 64;
     }
     void run(const run_state&) override {
         const compute_call& c = b_.call;
@@ -336,8 +338,15 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
         }
         return;
     case op_kind::linear:
-        k.scratch = linear_job::scratch(c);
-        out.push_back(k);
+        if (c.d->operands[0].extents.rank == 2) {
+            k.scratch = linear_job::scratch(c);
+            out.push_back(k);
+        }
+        return;
+    case op_kind::layer_norm:
+    case op_kind::softmax:
+    case op_kind::embedding:
+        out.push_back(detail::in_format(c, format::plain));
         return;
     case op_kind::max_pool:
     case op_kind::average_pool:
@@ -371,13 +380,13 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
         return;
     }
     case op_kind::cross_entropy: {
+        const int rank = c.d->operands[0].extents.rank;
         if (!detail::is_whole_loss(c)) {
-            out.push_back(detail::in_format(c, format::plain));
-        } else if (c.d->operands[0].extents.rank > 2) {
+            if (rank != 3) { // plain loops do sequences
+                out.push_back(detail::in_format(c, format::plain));
+            }
+        } else if (rank > 3) {
             for (const int f : {format::channels_last, format::plain}) {
-                if (f == format::channels_last && c.d->operands[0].extents.rank < 4) {
-                    continue;
-                }
                 candidate e = detail::in_format(c, f);
                 e.scratch = pixel_loss_job::scratch(c, f);
                 e.value[c.d->output()] = forward ? format::plain : -1; // rows of images, not images
@@ -397,7 +406,9 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
                     k.value[o] = -1;
                 }
             }
-            out.push_back(k);
+            if (rank == 2) {
+                out.push_back(k);
+            }
             for (int o = 0; o < c.d->operands.size(); ++o) {
                 k.value[o] = k.value[o] >= 0 ? format::plain : -1;
                 k.gradient[o] = k.gradient[o] >= 0 ? format::plain : -1;
@@ -407,13 +418,15 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
         return;
     }
     case op_kind::concat:
-        if (c.d->operands[0].extents.rank == 4) {
+        if (c.d->operands[0].extents.rank == 4 && concat_job::axis(c) == 1) {
             out.push_back(detail::in_format(c, format::channels_last));
             if (concat_job::in_whole_blocks(c)) {
                 out.push_back(detail::in_format(c, format::channels16));
             }
         }
-        out.push_back(detail::in_format(c, format::samples16));
+        if (concat_job::axis(c) == 1) {
+            out.push_back(detail::in_format(c, format::samples16));
+        }
         out.push_back(detail::in_format(c, format::plain));
         return;
     case op_kind::batch_norm:
@@ -458,7 +471,7 @@ owned<job> make_vector_job(const Call& b, const format_table& table) {
         if (!detail::is_whole_loss(b.call)) {
             return made(new loss_nest_job(b));
         }
-        if (b.call.d->operands[0].extents.rank > 2) {
+        if (b.call.d->operands[0].extents.rank > 3) {
             return made(new pixel_loss_job(b));
         }
         return made(new loss_job(b));
@@ -474,6 +487,12 @@ owned<job> make_vector_job(const Call& b, const format_table& table) {
     case op_kind::dropout:
     case op_kind::channel_dropout:
         return made(new dropout_job(b));
+    case op_kind::layer_norm:
+        return made(new layer_norm_job(b));
+    case op_kind::softmax:
+        return made(new softmax_job(b));
+    case op_kind::embedding:
+        return made(new embedding_job(b));
     case op_kind::concat:
         return made(new concat_job(b));
     case op_kind::global_average_pool:

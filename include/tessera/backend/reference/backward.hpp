@@ -231,6 +231,8 @@ void backward(const shard<Real>& s, int o) {
     case op_kind::add:
     case op_kind::concat:
     case op_kind::flatten:
+    case op_kind::slice:
+    case op_kind::position_embedding:
         return pass_gradient(s, o);
     case op_kind::dropout:
     case op_kind::channel_dropout:
@@ -240,6 +242,18 @@ void backward(const shard<Real>& s, int o) {
             return normalize_gradient(s, o);
         }
         return o == s.parameter(1) ? pass_gradient(s, o) : statistics_gradient(s, o);
+    case op_kind::layer_norm:
+        if (o == s.input()) {
+            return normalize_rows_gradient(s, o);
+        }
+        return o == s.parameter(1) ? pass_gradient(s, o) : row_statistics_gradient(s, o);
+    case op_kind::softmax:
+        return o == s.input() ? row_softmax_gradient(s, o) : row_total_gradient(s, o);
+    case op_kind::matmul:
+        multiply_gradient(s, o, s.input(target.slot == 0 ? 1 : 0), -1);
+        return scale_product(s, s.gradient(o), s.call.gradient[o].region);
+    case op_kind::embedding:
+        return look_up_gradient(s, o);
     case op_kind::cross_entropy:
         return softmax_gradient(s, o);
     }

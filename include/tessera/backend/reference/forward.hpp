@@ -2,7 +2,7 @@
 // The nests of every operator, forward, in plain loops.
 #pragma once
 
-#include "tessera/backend/reference/shard.hpp"
+#include "tessera/backend/reference/rows.hpp"
 
 #include <cmath>
 #include <limits>
@@ -10,10 +10,9 @@
 
 namespace tessera::reference::detail {
 
+/// The sum of products of two operands, without the points at which the first one is outside its tensor, and the bias.
 template <class Real>
-void multiply_accumulate(const shard<Real>& s) {
-    const int x = s.input();
-    const int w = s.parameter(0);
+void multiply_accumulate(const shard<Real>& s, int x, int w) {
     const int y = s.output();
     const Real* const px = s.value(x);
     const Real* const pw = s.value(w);
@@ -269,7 +268,7 @@ void forward(const shard<Real>& s, int nest_index) {
     switch (s.call.attributes.kind) {
     case op_kind::conv2d:
     case op_kind::linear:
-        return multiply_accumulate(s);
+        return multiply_accumulate(s, s.input(), s.parameter(0));
     case op_kind::max_pool:
         return maximum(s, s.input(), s.output());
     case op_kind::average_pool:
@@ -295,6 +294,7 @@ void forward(const shard<Real>& s, int nest_index) {
         }
         return;
     case op_kind::flatten:
+    case op_kind::slice:
         return map(s, s.input(), [](Real x) { return x; });
     case op_kind::dropout:
     case op_kind::channel_dropout:
@@ -306,6 +306,17 @@ void forward(const shard<Real>& s, int nest_index) {
             return normalize(s);
         }
         return s.call.what == pass::evaluate ? void() : sum_statistics(s);
+    case op_kind::layer_norm:
+        return nest_index == 0 ? sum_statistics(s) : normalize_rows(s);
+    case op_kind::softmax:
+        return nest_index == 0 ? row_maximum(s) : nest_index == 1 ? row_exponentials(s) : row_softmax(s);
+    case op_kind::matmul:
+        multiply_accumulate(s, s.input(0), s.input(1));
+        return scale_product(s, s.value(s.output()), s.call.value[s.output()].region);
+    case op_kind::embedding:
+        return look_up(s);
+    case op_kind::position_embedding:
+        return add_table(s);
     case op_kind::cross_entropy:
         return nest_index == 0   ? maximum(s, s.input(), s.intermediate(0))
                : nest_index == 1 ? sum_exponentials(s)

@@ -115,14 +115,14 @@ void network::assign(int tensor, std::span<const T> from) {
 inline void network::set(int tensor, std::span<const std::int32_t> from) {
     check_input(tensor, from.size(), true);
     for (int i = 0; i < graph_.op_count; ++i) {
-        if (!graph_.is_loss(i) || graph_.ops[i].inputs[1] != tensor) {
-            continue;
-        }
-        const index_t classes = graph_.tensors[graph_.ops[i].inputs[0]].extents[1];
-        for (const std::int32_t label : from) {
-            if (label < 0 || label >= classes) {
-                throw error("tessera: label " + std::to_string(label) + " is not one of the " +
-                            std::to_string(classes) + " classes of " + std::string(graph_.ops[i].name));
+        for (int k = 0; k < graph_.ops[i].inputs.size(); ++k) {
+            const index_t count = graph_.ops[i].inputs[k] == tensor ? graph_.integers_of(i, k) : 0;
+            for (const std::int32_t x : from) {
+                if (count > 0 && (x < 0 || x >= count)) {
+                    throw error("tessera: " + std::string(graph_.is_loss(i) ? "label " : "token ") + std::to_string(x) +
+                                " is not one of the " + std::to_string(count) +
+                                (graph_.is_loss(i) ? " classes of " : " rows of ") + std::string(graph_.ops[i].name));
+                }
             }
         }
     }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of networks for sequences [N,T,C]: their inputs, chains of parts in a dag, tied parameters, attention, and LSTMs unrolled in time.
+#pragma once
+
+#include "tessera/net/network.hpp"
+
+namespace tessera {
+
+/// [batch, Length, Channels] of floats.
+template <index_t Length, index_t Channels>
+struct sequence {
+    static constexpr element type = element::f32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch, Length, Channels); }
+};
+/// Length integers per sample: what an embedding looks up, or the labels of a sequence.
+template <index_t Length>
+struct tokens {
+    static constexpr element type = element::i32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch, Length); }
+};
+/// Parts one after the other in a dag, from the tensor called From; their result is called Name.
+template <class Name, class From, class... Parts>
+struct chain {
+    static constexpr int op_count = detail::ops_in<Parts...>();
+    static_assert(op_count >= 1, "tessera: a chain has at least one operator");
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I, chain, Parts...>();
+    }
+    static constexpr void append_to(graph_builder& b) {
+        if (!b.refused) {
+            const int from = b.find_tap(key_of<From>);
+            b.refused_at = type_name<Name>();
+            from < 0 ? b.fail({rule::unknown_node, 0, -1, 0, 1})
+                     : b.add_tap(key_of<Name>, type_name<Name>(), detail::append_all<Parts...>(b, from),
+                                 rule::node_named_twice);
+        }
+    }
+};
+
+/// The layer L with the parameters of an earlier layer, as far as that has them: an output layer tied to an embedding.
+template <class L, class Source>
+struct tied {
+    static_assert(Layer<L> && Layer<Source>, "tessera: tied<> takes two layers");
+    static constexpr int op_count = 1;
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<L>{};
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        return b.add_op(L::attributes, type_name<L>(), key_of<L>, false, &tensor, 1, key_of<Source>);
+    }
+};
+
+namespace detail {
+
+/// A layer on one or two tensors.
+template <class L>
+constexpr int apply_layer(graph_builder& b, int x, int y = -1, bool is_shared = false) {
+    if (b.refused) {
+        return -1;
+    }
+    const int both[2] = {x, y};
+    return b.add_op(L::attributes, type_name<L>(), key_of<L>, is_shared, both, y < 0 ? 1 : 2);
+}
+
+template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
+struct attention_parts {
+    struct scores : matmul<heads<Heads>, transpose_second, scaled> {};
+    struct mixture : matmul<heads<Heads>> {};
+    static constexpr int op_count = 6 + ops_in<Weights...>();
+
+    template <int I, class Owner>
+    static constexpr auto nth() {
+        return nth_of<I, Owner, Query, Key, Value, scores, Weights..., mixture, Output>();
+    }
+    /// Queries of `tensor` to the keys and values of `memory`.
+    static constexpr int build(graph_builder& b, int tensor, int memory) {
+        const int queries = append<Query>(b, tensor);
+        const int keys = append<Key>(b, memory);
+        const int values = append<Value>(b, memory);
+        const int weights = append_all<Weights...>(b, apply_layer<scores>(b, queries, keys));
+        return append<Output>(b, apply_layer<mixture>(b, weights, values));
+    }
+};
+
+} // namespace detail
+
+/// Multi-head attention of a sequence to itself (Vaswani et al. 2017, section 3.2.2): Query, Key, Value and Output are linear layers;
+/// Weights turn scores [N,Heads,T,T] into weights, for instance softmax<causal>, dropout<10>.
+template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
+struct self_attention {
+    using parts = detail::attention_parts<Heads, Query, Key, Value, Output, Weights...>;
+    static constexpr int op_count = parts::op_count;
+    template <int I>
+    static constexpr auto nth() {
+        return parts::template nth<I, self_attention>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        return b.refused ? -1 : parts::build(b, tensor, tensor);
+    }
+};
+
+/// The same with keys and values from the tensor that was saved, or is called, Memory.
+template <class Memory, int Heads, class Query, class Key, class Value, class Output, class... Weights>
+struct cross_attention {
+    using parts = detail::attention_parts<Heads, Query, Key, Value, Output, Weights...>;
+    static constexpr int op_count = parts::op_count;
+    template <int I>
+    static constexpr auto nth() {
+        return parts::template nth<I, cross_attention>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        if (b.refused) {
+            return -1;
+        }
+        const int memory = b.find_tap(key_of<Memory>);
+        b.refused_at = type_name<Memory>();
+        return memory < 0 ? b.fail({rule::tap_not_saved, 0, -1, 0, 1}) : parts::build(b, tensor, memory);
+    }
+};
+
+/// One layer of an LSTM (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). FromInput and FromHidden are linear
+/// layers with 4 * Hidden outputs: input gate, forget gate, candidate, output gate, in this order. It starts from zeros, or from where
+/// the cell Before ended.
+template <index_t Hidden, class FromInput, class FromHidden, class Before = void>
+struct lstm_cell {
+    struct input_gate : slice<0, Hidden> {};
+    struct forget_gate : slice<Hidden, Hidden> {};
+    struct candidate : slice<2 * Hidden, Hidden> {};
+    struct output_gate : slice<3 * Hidden, Hidden> {};
+    struct last_hidden;
+    struct last_cell;
+
+    static constexpr bool starts_from_zero = __is_same(Before, void);
+    /// Operators of `steps` steps: 16 each, and 10 where there is no state yet.
+    static constexpr int operators(int steps) { return 16 * steps - (starts_from_zero ? 6 : 0); }
+
+    /// The hidden state after steps over the tensors `x`, which it replaces.
+    static constexpr void unroll(graph_builder& b, int* x, int steps) {
+        int hidden = -1;
+        int cell = -1;
+        if constexpr (!starts_from_zero) {
+            hidden = b.find_tap(key_of<typename Before::last_hidden>);
+            cell = b.find_tap(key_of<typename Before::last_cell>);
+            if (hidden < 0 || cell < 0) {
+                b.refused_at = type_name<Before>();
+                b.fail({rule::tap_not_saved, 0, -1, 0, 1});
+            }
+        }
+        bool used = false;
+        for (int t = 0; t < steps && !b.refused; ++t) {
+            using namespace detail;
+            int gates = apply_layer<FromInput>(b, x[t], -1, t > 0);
+            if (hidden >= 0) {
+                gates = apply_layer<add>(b, gates, apply_layer<FromHidden>(b, hidden, -1, used));
+                used = true;
+            }
+            const int in = apply_layer<sigmoid>(b, apply_layer<input_gate>(b, gates));
+            const int made = apply_layer<multiply>(b, in, apply_layer<tanh>(b, apply_layer<candidate>(b, gates)));
+            if (cell >= 0) {
+                const int kept =
+                    apply_layer<multiply>(b, apply_layer<sigmoid>(b, apply_layer<forget_gate>(b, gates)), cell);
+                cell = apply_layer<add>(b, kept, made);
+            } else {
+                cell = made;
+            }
+            hidden = apply_layer<multiply>(b, apply_layer<sigmoid>(b, apply_layer<output_gate>(b, gates)),
+                                           apply_layer<tanh>(b, cell));
+            x[t] = hidden;
+        }
+        b.add_tap(key_of<last_hidden>, type_name<lstm_cell>(), hidden, rule::tap_saved_twice);
+        b.add_tap(key_of<last_cell>, type_name<lstm_cell>(), cell, rule::tap_saved_twice);
+    }
+};
+
+/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell]. Every step
+/// of every cell is an operator of its own for each of its parts; its parameters are those of all steps.
+template <int Steps, class... Cells>
+struct lstm {
+    static_assert(Steps >= 1 && sizeof...(Cells) >= 1, "tessera: an LSTM has at least one step and one cell");
+
+    /// Concatenations that put Steps tensors together, at most max_inputs at a time.
+    static constexpr int joins() {
+        int count = 0;
+        for (int n = Steps; n > 1; n = (n + max_inputs - 1) / max_inputs) {
+            count += n / max_inputs + (n % max_inputs > 1 ? 1 : 0);
+        }
+        return count;
+    }
+    static constexpr int op_count = Steps + (0 + ... + Cells::operators(Steps)) + joins();
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<lstm>{};
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        int x[Steps]{};
+        for (int t = 0; t < Steps && !b.refused; ++t) {
+            op_attributes step = slice<0, 1, axis<1>>::attributes;
+            step.begin = t;
+            x[t] = b.add_op(step, "step", key_of<slice<0, 1, axis<1>>>, false, &tensor, 1);
+        }
+        (Cells::unroll(b, x, Steps), ...);
+        for (int n = Steps; n > 1 && !b.refused; n = (n + max_inputs - 1) / max_inputs) {
+            for (int first = 0; first < n; first += max_inputs) {
+                const int count = n - first < max_inputs ? n - first : max_inputs;
+                x[first / max_inputs] = count == 1 ? x[first]
+                                                   : b.add_op(concat_along<1>::attributes, "concat_along",
+                                                              key_of<concat_along<1>>, false, x + first, count);
+            }
+        }
+        return b.refused ? -1 : x[0];
+    }
+};
+
+} // namespace tessera

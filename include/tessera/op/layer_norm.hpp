@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer normalization (Ba, Kiros and Hinton 2016): x[N,C] or x[N,T,C], gamma[C], beta[C] -> y like x.
+#pragma once
+
+#include "tessera/op/elementwise.hpp"
+
+namespace tessera::op {
+
+/// Nest 0 sums x and x^2 of every row into statistics[2,N] or [2,N,T], in double; a split of the channels leaves partial sums there.
+/// Nest 1 normalizes. The reverse of nest 1 leaves the sums of dy*gamma and of dy*gamma*xhat of every row, which are partial again
+/// where the channels are split; the reverse of nest 0 uses them.
+constexpr description describe_layer_norm(const op_attributes&, const shape& x) {
+    detail::describer w;
+    const int last = x.rank - 1;
+    for (int d = 0; d < x.rank; ++d) {
+        w.add_loop(dimension_name(d, x.rank), x[d]);
+    }
+    const int input = w.add_operand(operand_kind::input, 0);
+    for (int d = 0; d < x.rank; ++d) {
+        w.index(input, x[d], d);
+    }
+    const int gamma = w.add_operand(operand_kind::parameter, 0);
+    w.index(gamma, x[last], last);
+    const int beta = w.add_operand(operand_kind::parameter, 1);
+    w.index(beta, x[last], last);
+    const int statistics = w.add_operand(operand_kind::intermediate, 0, element::f64);
+    w.index(statistics, 2, w.everything());
+    for (int d = 0; d < last; ++d) {
+        w.index(statistics, x[d], d);
+    }
+    const int output = w.add_operand(operand_kind::output, 0);
+    for (int d = 0; d < x.rank; ++d) {
+        w.index(output, x[d], d);
+    }
+    w.d.operands[input].gradient_reads = bit(input) | bit(statistics) | bit(gamma);
+    w.d.operands[gamma].gradient_reads = bit(input) | bit(statistics);
+    w.d.operands[statistics].gradient_reads = bit(input) | bit(statistics) | bit(gamma);
+    w.add_nest(w.all_loops(), bit(input), statistics, reducer::sum, 3);
+    w.add_nest(w.all_loops(), bit(input) | bit(statistics) | bit(gamma) | bit(beta), output, reducer::none, 4);
+    return w.d;
+}
+
+} // namespace tessera::op

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What papers and libraries state of a network: its trained parameters, and its multiply-adds.
+#pragma once
+
+#include "tessera/net/describe.hpp"
+
+namespace test_support {
+
+namespace ts = tessera;
+
+constexpr ts::index_t trained_parameters(const ts::graph_view& g) {
+    ts::index_t count = 0;
+    for (int p = 0; p < g.parameter_count; ++p) {
+        count += g.parameters[p].trained ? g.parameters[p].extents.volume() : 0;
+    }
+    return count;
+}
+
+/// Of convolutions, linear layers and products of activations, forward.
+constexpr ts::index_t multiply_adds(const ts::graph_view& g) {
+    ts::index_t flops = 0;
+    for (int op = 0; op < g.op_count; ++op) {
+        const ts::op_kind kind = g.ops[op].attributes.kind;
+        if (kind != ts::op_kind::conv2d && kind != ts::op_kind::linear && kind != ts::op_kind::matmul) {
+            continue;
+        }
+        const ts::description d = g.describe(op);
+        ts::interval all[ts::max_loops];
+        for (int l = 0; l < d.loops.size(); ++l) {
+            all[l] = {0, d.loops[l].extent};
+        }
+        flops += ts::forward_flops(d, all);
+    }
+    return flops / 2;
+}
+
+} // namespace test_support
