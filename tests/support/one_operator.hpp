@@ -23,9 +23,11 @@ inline ts::graph graph_of(const tests::op_case& c) {
     b.parameters = g.parameters.data();
     b.ops = g.ops.data();
     const bool is_loss = c.attributes.kind == ts::op_kind::cross_entropy;
+    const bool looks_up = c.attributes.kind == ts::op_kind::embedding;
     std::vector<int> read;
     for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-        read.push_back(b.add_input(c.inputs[i], is_loss && i == 1 ? ts::element::i32 : ts::element::f32, "input"));
+        read.push_back(
+            b.add_input(c.inputs[i], looks_up || (is_loss && i == 1) ? ts::element::i32 : ts::element::f32, "input"));
     }
     struct layer;
     const int out =

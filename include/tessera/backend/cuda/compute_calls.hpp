@@ -2,6 +2,7 @@
 // A compute task as calls: one row for every kind of operator.
 #pragma once
 
+#include "tessera/backend/cuda/coverage.hpp"
 #include "tessera/backend/cuda/dense_calls.hpp"
 #include "tessera/backend/cuda/norm_calls.hpp"
 #include "tessera/backend/cuda/window_calls.hpp"
@@ -36,6 +37,13 @@ inline void compose_forward(const shard_call& s) {
         return dropout_forward(s);
     case op_kind::batch_norm:
         return norm_forward(s);
+    case op_kind::layer_norm:
+    case op_kind::softmax:
+    case op_kind::matmul:
+    case op_kind::embedding:
+    case op_kind::position_embedding:
+    case op_kind::slice:
+        return; // compose_compute refuses them
     case op_kind::cross_entropy:
         return cross_entropy_forward(s);
     }
@@ -74,6 +82,13 @@ inline void compose_backward(const shard_call& s) {
         return dropout_backward(s);
     case op_kind::batch_norm:
         return norm_backward(s);
+    case op_kind::layer_norm:
+    case op_kind::softmax:
+    case op_kind::matmul:
+    case op_kind::embedding:
+    case op_kind::position_embedding:
+    case op_kind::slice:
+        return; // compose_compute refuses them
     case op_kind::cross_entropy:
         return cross_entropy_backward(s);
     }
@@ -83,6 +98,7 @@ inline void compose_backward(const shard_call& s) {
 inline void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
     const task& t = to.what();
     const description d = g.describe(t.op);
+    require_calls_for(g.ops[t.op], d);
     const compute_call c = call_of(to.of(), t, g, d);
     const shard_call s{to, d, c, g, algorithms};
     switch (t.what) {
