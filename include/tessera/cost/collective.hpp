@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// What collectives cost: the textbook formulas of the alpha-beta model, and the same algorithms round by round over the routes of a
+// cluster, where messages that share a lane share its bandwidth.
+#pragma once
+
+#include "tessera/machine/cluster.hpp"
+
+namespace tessera::cost {
+
+/// How a collective is carried out.
+enum class collective_algorithm : std::uint8_t {
+    ring,         ///< Patarasuk and Yuan 2009
+    halving,      ///< recursive halving and doubling; Rabenseifner 2004, Thakur et al. 2005
+    tree,         ///< binomial
+    hierarchical, ///< rings within nodes, then, place by place, rings between nodes
+};
+
+constexpr const char* to_text(collective_algorithm a) {
+    constexpr const char* names[] = {"ring", "halving and doubling", "tree", "hierarchical"};
+    return names[static_cast<int>(a)];
+}
+
+// ---- formulas ----------------------------------------------------------------------------------------------------------
+// alpha: ns per message; beta: ns per 1000 bytes; n bytes among p members. Reductions themselves are not charged. Sources: Thakur,
+// Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, IJHPCA 19(1), 2005, sections 3 and 4; Chan, Heimlich,
+// Purkayastha and van de Geijn, Collective communication: theory, practice, and experience, CCPE 19(13), 2007.
+
+constexpr int ceil_log2(int p) {
+    int rounds = 0;
+    while ((1 << rounds) < p) {
+        ++rounds;
+    }
+    return rounds;
+}
+
+struct alpha_beta {
+    double alpha = 0; ///< ns
+    double beta = 0;  ///< ns per byte
+
+    /// Ring reduce-scatter, or all-gather: (p-1) alpha + (p-1)/p n beta.
+    constexpr double ring_half(double n, int p) const { return (p - 1) * (alpha + n / p * beta); }
+    /// Ring all-reduce: 2(p-1) alpha + 2(p-1)/p n beta.
+    constexpr double ring_all_reduce(double n, int p) const { return 2 * ring_half(n, p); }
+    /// Recursive halving reduce-scatter, or recursive doubling all-gather, p a power of two: lg p alpha + (p-1)/p n beta.
+    constexpr double halving_half(double n, int p) const { return ceil_log2(p) * alpha + (p - 1) * (n / p) * beta; }
+    /// Rabenseifner's all-reduce, p a power of two: 2 lg p alpha + 2(p-1)/p n beta.
+    constexpr double halving_all_reduce(double n, int p) const { return 2 * halving_half(n, p); }
+    /// Binomial broadcast, or reduce: ceil(lg p) (alpha + n beta).
+    constexpr double tree_broadcast(double n, int p) const { return ceil_log2(p) * (alpha + n * beta); }
+    /// Binomial reduce, then broadcast: 2 ceil(lg p) (alpha + n beta).
+    constexpr double tree_all_reduce(double n, int p) const { return 2 * tree_broadcast(n, p); }
+    /// Pairwise exchange all-to-all, n the bytes that each member holds: (p-1)(alpha + n/p beta).
+    constexpr double all_to_all(double n, int p) const { return ring_half(n, p); }
+    /// Scatter, then ring all-gather (van de Geijn): (ceil(lg p) + p - 1) alpha + 2(p-1)/p n beta.
+    constexpr double scatter_broadcast(double n, int p) const {
+        return (ceil_log2(p) + p - 1) * alpha + 2 * (p - 1) * (n / p) * beta;
+    }
+};
+
+// ---- on a cluster ------------------------------------------------------------------------------------------------------
+
+/// What a collective does to a lane: busy nanoseconds for each 10^6 bytes of the collective.
+struct lane_load {
+    int lane = 0;
+    index_t busy = 0;
+};
+
+/// A collective among given devices for any number of bytes: time = latency + bytes * slope / 10^6.
+struct collective_cost {
+    collective_algorithm algorithm = collective_algorithm::ring;
+    index_t latency = 0; ///< ns
+    index_t slope = 0;   ///< ns per 10^6 bytes
+    std::vector<lane_load> lanes;
+
+    constexpr index_t time(index_t bytes) const { return bytes == 0 ? 0 : latency + scaled(slope, bytes); }
+    static constexpr index_t scaled(index_t per_million, index_t bytes) {
+        return per_million * (bytes / 1'000'000) + per_million * (bytes % 1'000'000) / 1'000'000;
+    }
+};
+
+namespace detail {
+
+/// Adds up rounds of simultaneous messages. A round lasts its greatest latency and as long as its busiest lane needs.
+class round_sum {
+public:
+    explicit round_sum(const cluster& on) : on_(on), load_(static_cast<std::size_t>(on.lanes()), 0) {}
+
+    /// A message of `share` millionths of the collective's bytes.
+    void message(int from, int to, index_t share) {
+        const route r = on_.between(from, to);
+        latency_ = std::max(latency_, r.latency);
+        for (int lane : r.lanes) {
+            if (load_[static_cast<std::size_t>(lane)] == 0) {
+                used_.push_back(lane);
+            }
+            load_[static_cast<std::size_t>(lane)] += share;
+        }
+    }
+    /// Ends a round that takes place `times` times.
+    void end_round(index_t times = 1) {
+        index_t longest = 0;
+        for (int lane : used_) {
+            const index_t busy = load_[static_cast<std::size_t>(lane)] * 1000 / on_.lane_megabytes(lane);
+            longest = std::max(longest, busy);
+            result_.lanes.push_back({lane, times * busy});
+            load_[static_cast<std::size_t>(lane)] = 0;
+        }
+        result_.latency += times * latency_;
+        result_.slope += times * longest;
+        latency_ = 0;
+        used_.clear();
+    }
+    collective_cost finish(collective_algorithm how) {
+        std::sort(result_.lanes.begin(), result_.lanes.end(),
+                  [](const lane_load& a, const lane_load& b) { return a.lane < b.lane; });
+        std::vector<lane_load> merged;
+        for (const lane_load& l : result_.lanes) {
+            if (!merged.empty() && merged.back().lane == l.lane) {
+                merged.back().busy += l.busy;
+            } else {
+                merged.push_back(l);
+            }
+        }
+        result_.lanes = static_cast<std::vector<lane_load>&&>(merged);
+        result_.algorithm = how;
+        return static_cast<collective_cost&&>(result_);
+    }
+
+private:
+    const cluster& on_;
+    std::vector<index_t> load_;
+    std::vector<int> used_;
+    index_t latency_ = 0;
+    collective_cost result_;
+};
+
+inline constexpr index_t whole_share = 1'000'000;
+
+/// p-1 rounds in which every member sends 1/p to the next.
+inline void add_ring(round_sum& rounds, const std::vector<std::vector<int>>& groups, index_t share) {
+    const std::size_t p = groups[0].size();
+    if (p < 2) {
+        return;
+    }
+    for (const std::vector<int>& g : groups) {
+        for (std::size_t i = 0; i < p; ++i) {
+            rounds.message(g[i], g[(i + 1) % p], share / static_cast<index_t>(p));
+        }
+    }
+    rounds.end_round(static_cast<index_t>(p) - 1);
+}
+
+/// Members by node, in the order of devices; empty unless every node has equally many.
+inline std::vector<std::vector<int>> by_node(const cluster& on, const std::vector<int>& members) {
+    std::vector<std::vector<int>> nodes;
+    std::vector<int> names;
+    for (int m : members) {
+        const int name = on.node_of(m);
+        std::size_t i = 0;
+        while (i < names.size() && names[i] != name) {
+            ++i;
+        }
+        if (i == names.size()) {
+            names.push_back(name);
+            nodes.emplace_back();
+        }
+        nodes[i].push_back(m);
+    }
+    for (const std::vector<int>& n : nodes) {
+        if (n.size() != nodes[0].size()) {
+            return {};
+        }
+    }
+    return nodes;
+}
+
+inline bool is_power_of_two(std::size_t p) { return (p & (p - 1)) == 0; }
+
+/// Half an all-reduce: reduce-scatter, or the all-gather that is its mirror image.
+inline bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vector<int>& members,
+                            collective_algorithm how) {
+    const std::size_t p = members.size();
+    switch (how) {
+    case collective_algorithm::ring:
+        add_ring(rounds, {members}, whole_share);
+        return true;
+    case collective_algorithm::halving:
+        if (!is_power_of_two(p)) {
+            return false;
+        }
+        for (std::size_t distance = 1; distance < p; distance *= 2) { // far partners exchange the smallest messages
+            for (std::size_t i = 0; i < p; ++i) {
+                rounds.message(members[i], members[i ^ distance], whole_share / static_cast<index_t>(2 * distance));
+            }
+            rounds.end_round();
+        }
+        return true;
+    case collective_algorithm::tree: // a reduce towards the first member, or a broadcast from it
+        for (std::size_t distance = 1; distance < p; distance *= 2) {
+            for (std::size_t i = 0; i + distance < p; i += 2 * distance) {
+                rounds.message(members[i + distance], members[i], whole_share);
+            }
+            rounds.end_round();
+        }
+        return true;
+    case collective_algorithm::hierarchical:
+        break;
+    }
+    const std::vector<std::vector<int>> nodes = by_node(on, members);
+    if (nodes.size() < 2 || nodes[0].size() < 2) {
+        return false;
+    }
+    add_ring(rounds, nodes, whole_share);
+    std::vector<std::vector<int>> places(nodes[0].size());
+    for (const std::vector<int>& n : nodes) {
+        for (std::size_t i = 0; i < n.size(); ++i) {
+            places[i].push_back(n[i]);
+        }
+    }
+    add_ring(rounds, places, whole_share / static_cast<index_t>(nodes[0].size()));
+    return true;
+}
+
+} // namespace detail
+
+/// Reduce-scatter (or all-gather, its mirror image) among two or more distinct devices by one algorithm; false where that does not apply: halving and
+/// doubling needs a power of two, hierarchical several nodes of equally many members. Lanes are those of the reduce-scatter.
+inline bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm how,
+                            collective_cost& out) {
+    detail::round_sum rounds(on);
+    if (!detail::half_all_reduce(rounds, on, members, how)) {
+        return false;
+    }
+    out = rounds.finish(how);
+    return true;
+}
+
+/// The algorithms for halves of all-reduces among some devices, so that the best can be taken for any number of bytes.
+struct collective_choice {
+    std::vector<collective_cost> offered;
+
+    const collective_cost& best(index_t bytes) const {
+        const collective_cost* found = &offered[0];
+        for (const collective_cost& c : offered) {
+            found = c.time(bytes) < found->time(bytes) ? &c : found;
+        }
+        return *found;
+    }
+};
+
+inline collective_choice all_reduce_halves(const cluster& on, const std::vector<int>& members) {
+    collective_choice choice;
+    for (const auto how : {collective_algorithm::ring, collective_algorithm::halving, collective_algorithm::tree,
+                           collective_algorithm::hierarchical}) {
+        collective_cost c;
+        if (half_all_reduce(on, members, how, c)) {
+            choice.offered.push_back(static_cast<collective_cost&&>(c));
+        }
+    }
+    return choice;
+}
+
+} // namespace tessera::cost

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a device computes by the roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): the longer of its arithmetic and its
+// memory traffic, each at the share of the peak that such operations reach.
+#pragma once
+
+#include "tessera/machine/device_graph.hpp"
+#include "tessera/op/attributes.hpp"
+
+namespace tessera::cost {
+
+/// Shares of the peaks that are reached, in per cent. Assumptions of ours, of the size that vendor libraries reach on large operands:
+/// convolutions and matrix products at their device class's rate for them, everything else as a quarter of the peak, which memory bounds before.
+struct roofline_efficiency {
+    int compute[work_kinds] = {60, 75, 25};
+    int memory = 75;
+};
+
+constexpr work_kind kind_of_work(op_kind k) {
+    return k == op_kind::conv2d   ? work_kind::convolution
+           : k == op_kind::linear ? work_kind::matrix_product
+                                  : work_kind::elementwise;
+}
+
+/// What a task does.
+struct work {
+    work_kind kind = work_kind::elementwise;
+    index_t flops = 0;
+    index_t bytes = 0; ///< that it reads and writes of its own device's memory or, where tiles are remote, of theirs
+};
+
+/// Nanoseconds at least 1.
+constexpr index_t roofline_time(const work& w, const device_class& on, const roofline_efficiency& reached = {}) {
+    const int k = static_cast<int>(w.kind);
+    const index_t arithmetic = w.flops * 100 / (on.gigaflops[k] * reached.compute[k]);
+    const index_t traffic = w.bytes * 1000 * 100 / (on.memory_megabytes * reached.memory);
+    const index_t time = on.launch + (arithmetic > traffic ? arithmetic : traffic);
+    return time > 1 ? time : 1;
+}
+
+} // namespace tessera::cost

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a device computes on one task of a plan: measured where a profile has it, else by the roofline.
+#pragma once
+
+#include "tessera/cost/profile.hpp"
+#include "tessera/cost/roofline.hpp"
+#include "tessera/net/graph.hpp"
+#include "tessera/plan/plan.hpp"
+
+namespace tessera::simulation {
+
+namespace detail {
+
+constexpr index_t points_of(const description& d, int nest_number, const interval* ranges) {
+    index_t points = d.nests[nest_number].flops;
+    for (int l = 0; l < d.loops.size(); ++l) {
+        points *= has(d.nests[nest_number].loops, l) ? ranges[l].size() : 1;
+    }
+    return points;
+}
+
+} // namespace detail
+
+/// Floating-point operations of a compute task: of its nests forward, and one nest's worth for every gradient that takes a multiplication.
+constexpr index_t flops_of(const description& d, const task& t) {
+    index_t flops = 0;
+    if (t.what == pass::forward || t.what == pass::evaluate || t.what == pass::recompute) {
+        for (int k = t.first_nest; k <= t.last_nest; ++k) {
+            flops += detail::points_of(d, k, t.ranges);
+        }
+    } else if (t.what != pass::update) {
+        for (int o = 0; o < d.operands.size(); ++o) {
+            if (has(t.emits, o) && !d.operands[o].additive) {
+                flops += detail::points_of(d, t.first_nest, t.ranges);
+            }
+        }
+    }
+    return flops;
+}
+
+/// Bytes of one tile, or of a slice of it.
+inline index_t tile_bytes(const tile& t, const task& by) {
+    const bool sliced = by.slices > 1 && t.kind != tile_kind::optimizer_state && t.kind != tile_kind::scalar;
+    return (sliced ? even_part(t.elements, by.slices, by.slice).size() : t.elements) * bytes_of(t.type);
+}
+
+/// The work of a compute, reduce or update task. Copies are transfers, see simulate/.
+inline cost::work work_of(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t) {
+    cost::work w;
+    for (int r : t.reads) {
+        w.bytes += tile_bytes(tiles[static_cast<std::size_t>(r)], t);
+    }
+    for (int x : t.writes) {
+        w.bytes += tile_bytes(tiles[static_cast<std::size_t>(x)], t);
+    }
+    if (t.state >= 0) {
+        w.bytes += 2 * tiles[static_cast<std::size_t>(t.state)].bytes;
+    }
+    if (t.kind == task_kind::compute) {
+        w.kind = cost::kind_of_work(g.ops[t.op].attributes.kind);
+        w.flops = flops_of(d, t);
+    }
+    return w;
+}
+
+inline cost::task_signature signature_of(const graph_view& g, const std::vector<tile>& tiles, const task& t) {
+    cost::task_signature s;
+    s.what = t.what;
+    if (t.kind == task_kind::compute) {
+        s.attributes = g.ops[t.op].attributes;
+        s.first_nest = t.first_nest;
+        s.last_nest = t.last_nest;
+        s.emits = t.emits;
+        for (int l = 0; l < max_loops; ++l) {
+            s.extent[l] = t.ranges[l].size();
+        }
+    } else if (!t.reads.empty()) {
+        s.extent[0] = even_part(tiles[static_cast<std::size_t>(t.reads[0])].elements, t.slices, t.slice).size();
+        s.sources = static_cast<int>(t.reads.size());
+    }
+    return s;
+}
+
+/// Where task times come from.
+struct task_times {
+    const cost::profile* measured = nullptr; ///< asked first, if there is one
+    cost::roofline_efficiency reached;
+
+    index_t operator()(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t,
+                       const device_class& on) const {
+        const index_t known = measured != nullptr ? measured->find(signature_of(g, tiles, t)) : 0;
+        return known > 0 ? known : cost::roofline_time(work_of(g, d, tiles, t), on, reached);
+    }
+};
+
+} // namespace tessera::simulation
