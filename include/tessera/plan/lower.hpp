@@ -72,7 +72,7 @@ public:
         return static_cast<plan&&>(p_);
     }
 
-private:
+protected: // simulation::operator_lowering lowers one operator anew
     static std::size_t count(int n) { return static_cast<std::size_t>(n); }
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
