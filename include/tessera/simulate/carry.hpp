@@ -13,7 +13,8 @@ namespace tessera::simulation {
 /// that reads the old value.
 struct carried {
     activity what;
-    int task = -1; ///< among the tasks given; -1: a collective that several tasks share
+    int task = -1; ///< among the tasks given: the first that it is part of ...
+    int count = 1; ///< ... of so many: a collective belongs to all tasks of its group
     std::vector<int> reads;
     std::vector<int> writes;     ///< tiles that others wait for
     std::vector<int> overwrites; ///< persistent tiles
@@ -198,7 +199,8 @@ private:
         return c;
     }
 
-    void add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first, std::vector<carried>& all) {
+    void add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
+                   std::vector<carried>& all) {
         const task& leader = tasks[at(first)];
         const index_t bytes = cost_bytes(tiles[at(leader.writes[0])]);
         std::vector<int> readers;
@@ -219,6 +221,8 @@ private:
             scatter = static_cast<int>(all.size());
             all.push_back(half(readers, bytes));
             all.back().reads = leader.reads;
+            all.back().task = first;
+            all.back().count = leader.slices;
         }
         std::vector<int> updates;
         for (int i = first; i < first + leader.slices; ++i) {
@@ -251,6 +255,8 @@ private:
         }
         all.back().overwrites = leader.writes;
         all.back().beside = updates;
+        all.back().task = first;
+        all.back().count = leader.slices;
     }
 
     /// The summed gradient's slice, the parameter's, and the optimizer's state: the rest has come and goes by collectives.

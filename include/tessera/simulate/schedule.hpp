@@ -27,6 +27,7 @@ struct activity {
         1; ///< ns, at least 1: time passes, so that ties in readiness can be broken by the given order alone
     std::vector<lane_use> lanes;
     std::vector<int> after; ///< activities
+    friend bool operator==(const activity&, const activity&) = default;
 };
 
 /// When everything happens; indexed by activity.

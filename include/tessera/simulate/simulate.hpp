@@ -14,11 +14,12 @@ struct task_span {
 
 /// A plan's run as predicted.
 struct timeline {
-    std::vector<task_span> tasks; ///< of an update in a group: from its reduce-scatter to its all-gather
-    index_t makespan = 0;         ///< ns
+    std::vector<task_span> tasks;     ///< of an update in a group: from its reduce-scatter to its all-gather
+    index_t makespan = 0;             ///< ns
     std::vector<index_t> device_busy; ///< ns that each device computes
-    std::vector<index_t> lane_busy;   ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its computation
-    std::vector<index_t> peak_bytes;  ///< memory of each device, if the plan's memory has been planned
+    std::vector<index_t>
+        lane_busy; ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its computation
+    std::vector<index_t> peak_bytes; ///< memory of each device, if the plan's memory has been planned
 };
 
 /// Resolves the order between activities: which tile was written by which, and which persistent tiles are read by which.
@@ -58,49 +59,83 @@ public:
     std::vector<std::vector<int>> readers;
 };
 
-/// A plan's activities in the plan's order.
+/// A plan's activities in the plan's order, and which tasks each is part of.
 struct activity_graph {
+    struct covered {
+        int first = 0;
+        int count = 1;
+    };
     std::vector<activity> items;
-    std::vector<int> task; ///< of each activity, or -1
+    std::vector<covered> tasks;
 };
 
-/// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again included;
-/// everywhere else the order follows from the tiles.
+/// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again
+/// included; everywhere else the order follows from the tiles.
 inline activity_graph activities_of(const plan& p, carrier& how) {
     activity_graph g;
     std::vector<carried> all = how.carry(p.tiles, p.tasks);
     tile_users users;
     users.resize(p.tiles.size());
-    std::vector<int> of_task(p.tasks.size(), -1);
+    std::vector<int> last_of_task(p.tasks.size(), -1);
+    const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
     for (std::size_t i = 0; i < all.size(); ++i) {
         carried& c = all[i];
         const int number = static_cast<int>(i);
         std::vector<int>& after = c.what.after;
         after = c.beside;
-        if (c.task >= 0) {
-            const task& t = p.tasks[static_cast<std::size_t>(c.task)];
-            of_task[static_cast<std::size_t>(c.task)] = number;
-            for (const wait_for& w : t.waits) {
-                if (how.machine().class_of(t.device).copies_in_turn && how.machine().class_of(w.device).copies_in_turn) {
-                    const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
-                    after.push_back(of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
-                }
+        const task& t = p.tasks[static_cast<std::size_t>(c.task)];
+        for (const wait_for& w : t.waits) {
+            if (how.machine().class_of(t.device).copies_in_turn && how.machine().class_of(w.device).copies_in_turn) {
+                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
+                after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
             }
         }
-        users.add(c, number, p.tiles, [&](int t) { return static_cast<std::size_t>(p.root(t)); }, after);
+        for (int k = c.task; k < c.task + c.count; ++k) {
+            last_of_task[static_cast<std::size_t>(k)] = number;
+        }
+        users.add(c, number, p.tiles, root, after);
         g.items.push_back(static_cast<activity&&>(c.what));
-        g.task.push_back(c.task);
+        g.tasks.push_back({c.task, c.count});
     }
     return g;
 }
 
 namespace detail {
 
-/// Busy times of devices and lanes.
-inline void add_busy(const activity_graph& g, timeline& t, int devices, int lanes) {
-    t.device_busy.assign(static_cast<std::size_t>(devices), 0);
-    t.lane_busy.assign(static_cast<std::size_t>(lanes), 0);
-    for (const activity& a : g.items) {
+/// Adds an activity to the spans of its tasks.
+inline void add_span(std::vector<task_span>& spans, int first, int count, index_t start, index_t end) {
+    for (int k = first; k < first + count; ++k) {
+        task_span& span = spans[static_cast<std::size_t>(k)];
+        span.start = span.end == 0 ? start : std::min(span.start, start);
+        span.end = std::max(span.end, end);
+    }
+}
+
+} // namespace detail
+
+/// Simulates one run of a plan. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
+/// other.
+inline timeline simulate(const plan& p, carrier& how) {
+    const cluster& on = how.machine();
+    if (p.devices > on.devices()) {
+        throw error("tessera: the plan is for " + std::to_string(p.devices) + " devices, but the machine '" +
+                    on.graph().name + "' has " + std::to_string(on.devices()));
+    }
+    const activity_graph g = activities_of(p, how);
+    std::vector<int> order(g.items.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = static_cast<int>(i);
+    }
+    schedule s;
+    scheduler(on.devices(), how.lanes()).run(g.items, order, s);
+    timeline t;
+    t.makespan = s.makespan;
+    t.tasks.resize(p.tasks.size());
+    t.device_busy.assign(static_cast<std::size_t>(on.devices()), 0);
+    t.lane_busy.assign(static_cast<std::size_t>(how.lanes()), 0);
+    for (std::size_t i = 0; i < g.items.size(); ++i) {
+        const activity& a = g.items[i];
+        detail::add_span(t.tasks, g.tasks[i].first, g.tasks[i].count, s.start[i], s.end[i]);
         if (a.device >= 0) {
             t.device_busy[static_cast<std::size_t>(a.device)] += a.duration;
         }
@@ -108,29 +143,15 @@ inline void add_busy(const activity_graph& g, timeline& t, int devices, int lane
             t.lane_busy[static_cast<std::size_t>(u.lane)] += u.busy;
         }
     }
-}
-
-/// Spans of tasks from those of activities: collectives belong to all tasks of their group.
-inline void add_spans(const activity_graph& g, const schedule& s, std::vector<task_span>& spans) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    index_t group_start = -1;
-    std::vector<int> group;
-    for (std::size_t i = 0; i < g.items.size(); ++i) {
-        if (g.task[i] >= 0) {
-            spans[at(g.task[i])] = {s.start[i], s.end[i]};
-            continue;
-        }
-        // A collective without tasks before it in its group is a reduce-scatter; what comes after updates of it is an all-gather.
-        for (int before : g.items[i].after) {
-            if (g.task[at(before)] >= 0) {
-                spans[at(g.task[at(before)])].end = std::max(spans[at(g.task[at(before)])].end, index_t{0});
-            }
-        }
+    for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
+        t.peak_bytes.push_back(p.arena_bytes[d] + p.persistent_bytes[d]);
     }
-    static_cast<void>(group_start);
-    static_cast<void>(group);
+    return t;
 }
 
-} // namespace detail
+inline timeline simulate(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {}) {
+    carrier how(on, g, times);
+    return simulate(p, how);
+}
 
 } // namespace tessera::simulation
