@@ -119,7 +119,7 @@ private:
         } else if (local > 0) {
             a.lanes.push_back({on_.lanes() + device, local});
         }
-        a.duration = std::max<index_t>(1, latency_ + wire + local + (in_turn ? on_.class_of(device).launch : 0));
+        a.duration = std::max<index_t>(1, latency_ + wire + local);
     }
 
     /// Returns the nanoseconds of passes over the device's own memory: pieces that are here already (or come from the caller) are read
@@ -135,7 +135,8 @@ private:
             }
             local += s.overwrite ? (remote ? 0 : 2 * bytes) : 3 * bytes;
         }
-        return local > 0 ? memory_time(t.device, local) + 1 : 0;
+        const device_class& c = on_.class_of(t.device);
+        return (local > 0 ? memory_time(t.device, local) + 1 : 0) + (c.copies_in_turn ? c.launch : 0);
     }
     static index_t cost_bytes(const tile& t) { return t.elements * bytes_of(t.type); }
 

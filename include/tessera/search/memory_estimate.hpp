@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a strategy needs of every device's memory, kept up to date from change to change.
+#pragma once
+
+#include "tessera/search/proposals.hpp"
+
+namespace tessera::search {
+
+/// Counts parameters, their gradients and the optimizer's state, and every operator's output, which backward needs. What is gathered from other
+/// devices and gradients on their way come on top, so that this is a lower bound; plan_memory() knows the whole.
+class memory_estimate {
+public:
+    /// `states`: numbers that the optimizer keeps for each parameter.
+    memory_estimate(const cluster& on, const graph_view& g, const strategy& s, int states)
+        : g_(g), states_(states), bytes_(static_cast<std::size_t>(on.devices()), 0) {
+        for (int d = 0; d < on.devices(); ++d) {
+            limits_.push_back(on.class_of(d).memory_bytes);
+        }
+        for (int op = 0; op < g.op_count; ++op) {
+            descriptions_.push_back(g.describe(op));
+            add(op, s.ops[at(op)], s.pool.data(), bytes_, 1);
+        }
+    }
+
+    /// Bytes of each device.
+    const std::vector<index_t>& bytes() const { return bytes_; }
+    /// Bytes beyond the devices' capacities, all devices together; a capacity of 0 is no limit.
+    index_t excess() const { return excess_of(bytes_); }
+    /// The same after a change of one operator; accept() keeps the change.
+    index_t excess_after(const strategy& now, const proposal& p) {
+        next_ = bytes_;
+        add(p.op, now.ops[at(p.op)], now.pool.data(), next_, -1);
+        std::vector<index_t> devices(p.devices.begin(), p.devices.end());
+        configuration c = p.what;
+        c.devices = devices.empty() ? -1 : 0;
+        add(p.op, c, devices.data(), next_, 1);
+        return excess_of(next_);
+    }
+    void accept() { bytes_ = next_; }
+
+private:
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    void add(int op, const configuration& c, const index_t* pool, std::vector<index_t>& bytes, index_t sign) const {
+        const description& d = descriptions_[at(op)];
+        const bool view = g_.ops[op].attributes.kind == op_kind::flatten;
+        for (int i = 0; i < c.shards(); ++i) {
+            const shard s = shard_at(c, pool, d, i);
+            for (int o = 0; o < d.operands.size(); ++o) {
+                const operand& x = d.operands[o];
+                const index_t copies = x.kind == operand_kind::parameter         ? 2 + states_
+                                       : x.kind == operand_kind::output && !view ? 1
+                                                                                 : 0;
+                bytes[at(s.device)] +=
+                    copies == 0 ? 0 : sign * copies * region(d, o, s.ranges).volume() * bytes_of(x.type);
+            }
+        }
+    }
+    index_t excess_of(const std::vector<index_t>& bytes) const {
+        index_t sum = 0;
+        for (std::size_t d = 0; d < bytes.size(); ++d) {
+            sum += limits_[d] > 0 && bytes[d] > limits_[d] ? bytes[d] - limits_[d] : 0;
+        }
+        return sum;
+    }
+
+    graph_view g_;
+    int states_;
+    std::vector<description> descriptions_;
+    std::vector<index_t> limits_;
+    std::vector<index_t> bytes_;
+    std::vector<index_t> next_;
+};
+
+} // namespace tessera::search

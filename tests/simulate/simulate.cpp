@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/simulate/simulate.hpp"
+
+#include "examples/networks.hpp"
+#include "tessera/machine/presets.hpp"
+#include "tessera/plan/finish.hpp"
+#include "tessera/plan/lower.hpp"
+#include "tessera/search/baselines.hpp"
+#include "tests/support/random_strategy.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+namespace sim = tessera::simulation;
+using ts::index_t;
+
+struct wide : ts::linear<8> {};
+struct head : ts::linear<4> {};
+struct two_layers : ts::sequential<ts::features<6>, wide, ts::relu, head, ts::cross_entropy> {};
+
+struct stem : ts::conv2d<8, ts::window<3>, ts::padding<1>> {};
+struct norm : ts::batch_norm<> {};
+struct classes : ts::linear<6> {};
+struct convnet : ts::sequential<ts::image<4, 8, 8>, stem, norm, ts::residual<ts::relu>, ts::average_pool<2>,
+                                ts::flatten, classes, ts::cross_entropy> {};
+
+ts::cluster pair_of(bool in_turn) {
+    ts::device_graph g;
+    g.add_class({"d", {100, 100, 100}, 1000, 0, 50, in_turn});
+    g.add_device(0, "a");
+    g.add_device(0, "b");
+    g.add_link(0, 1, 500, 30);
+    return ts::cluster(g);
+}
+
+ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices) {
+    ts::plan p = ts::lower(g, s.view(), devices);
+    ts::finish(g, p);
+    return p;
+}
+
+index_t own_time(const ts::graph_view& g, const ts::plan& p, const ts::task& t, const ts::cluster& on) {
+    return sim::task_times{}(g, g.describe(t.op), p.tiles, t, on.class_of(t.device));
+}
+
+} // namespace
+
+TEST_CASE("simulate: one device takes the sum of its tasks' times, whether it copies in turn or beside") {
+    for (const bool in_turn : {false, true}) {
+        const ts::cluster on = pair_of(in_turn);
+        const ts::graph g = ts::describe<two_layers>(4);
+        const ts::plan p = planned(g.view(), ts::search::single_device(g.view()), 2);
+        const sim::timeline t = sim::simulate(g.view(), p, on);
+        index_t sum = 0;
+        index_t compute = 0;
+        for (const ts::task& x : p.tasks) {
+            REQUIRE(x.kind != ts::task_kind::reduce);
+            // Inputs are copied from the caller's memory: read and written once.
+            const index_t input =
+                x.kind == ts::task_kind::copy
+                    ? 2 * p.tiles[static_cast<std::size_t>(x.writes[0])].elements * 4 * 1000 * 100 / (1000 * 75) + 1 +
+                          (in_turn ? 50 : 0)
+                    : own_time(g.view(), p, x, on);
+            sum += input;
+            compute += x.kind == ts::task_kind::compute ? own_time(g.view(), p, x, on) : 0;
+        }
+        if (in_turn) {
+            CHECK(t.makespan == sum);
+            CHECK(t.device_busy[0] == sum);
+        } else { // updates and the labels' copy hide beside computation, all but the last
+            CHECK(t.device_busy[0] == compute);
+            CHECK(t.makespan < sum);
+            CHECK(t.makespan > compute);
+        }
+        CHECK(t.device_busy[1] == 0);
+        CHECK(t.peak_bytes[0] == p.arena_bytes[0] + p.persistent_bytes[0]);
+    }
+}
+
+TEST_CASE("simulate: two devices and one link, layer by layer") {
+    const ts::cluster on = pair_of(false);
+    const ts::graph g = ts::describe<two_layers>(4);
+    ts::strategy s(g.view());
+    for (int op = 2; op < g.view().op_count; ++op) {
+        s.place(op, {1});
+    }
+    const ts::plan p = planned(g.view(), s, 2);
+    const sim::timeline t = sim::simulate(g.view(), p, on);
+    index_t expected = 0;
+    index_t sent = 0;
+    for (const ts::task& x :
+         p.tasks) { // the labels' copy is hidden, and updates but the last, that of the first layer's weight or bias
+        if (x.kind == ts::task_kind::compute) {
+            expected += own_time(g.view(), p, x, on);
+        } else if (x.kind == ts::task_kind::copy && p.tiles[static_cast<std::size_t>(x.reads[0])].device >= 0) {
+            const index_t wire = 30 + (4 * 8 * 4 * 1000 + 1) / 500;
+            CHECK(t.tasks[static_cast<std::size_t>(&x - p.tasks.data())].end -
+                      t.tasks[static_cast<std::size_t>(&x - p.tasks.data())].start ==
+                  wire);
+            expected += wire;
+            ++sent;
+        }
+    }
+    CHECK(sent == 2); // the activation and its gradient
+    index_t input = 0;
+    index_t last_update = 0;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        if (p.tasks[i].kind == ts::task_kind::copy && p.tasks[i].op == 0) {
+            input = t.tasks[i].end - t.tasks[i].start;
+        }
+        last_update = p.tasks[i].kind == ts::task_kind::update ? std::max(last_update, t.tasks[i].end) : last_update;
+    }
+    CHECK(t.makespan == last_update);
+    index_t updates_after = 0; // of the first layer, one after the other, once its gradients are there
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        updates_after +=
+            p.tasks[i].kind == ts::task_kind::update && p.tasks[i].op == 0 ? t.tasks[i].end - t.tasks[i].start : 0;
+    }
+    CHECK(t.makespan == input + expected + updates_after);
+}
+
+TEST_CASE("simulate: data parallelism on two devices shares every gradient by two halves of an all-reduce") {
+    const ts::cluster on = pair_of(false);
+    const ts::graph g = ts::describe<two_layers>(4);
+    const ts::plan p = planned(g.view(), ts::search::data_parallel(g.view(), 2), 2);
+    const sim::timeline t = sim::simulate(g.view(), p, on);
+    int groups = 0;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        const ts::task& x = p.tasks[i];
+        if (x.kind != ts::task_kind::update || x.op != g.view().op_count - 2 || x.slice != 0) {
+            continue;
+        }
+        ++groups;
+        const index_t bytes = p.tiles[static_cast<std::size_t>(x.writes[0])].elements * 4;
+        const index_t half = 30 + bytes * 1000 / (2 * 500); // one round of half of the bytes, both directions at once
+        const index_t own = 50 + 3 * (bytes / 2) * 1000 * 100 / (1000 * 75) + 1;
+        CHECK(t.tasks[i].end - t.tasks[i].start >= 2 * half + own - 2);
+        CHECK(t.tasks[i].end == t.tasks[i + 1].end); // the all-gather belongs to both
+    }
+    CHECK(groups == 2);
+    // The head's first gradient finds the link idle.
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        if (p.tasks[i].kind == ts::task_kind::update) {
+            const index_t bytes = p.tiles[static_cast<std::size_t>(p.tasks[i].writes[0])].elements * 4;
+            const index_t half = 30 + bytes * 1000 / (2 * 500);
+            const index_t own = 50 + 3 * (bytes / 2) * 1000 * 100 / (1000 * 75) + 1;
+            CHECK(t.tasks[i].end - t.tasks[i].start <= 2 * half + own + half); // may wait for the weight's readers
+            break;
+        }
+    }
+}
+
+TEST_CASE("simulate: random strategies keep the order of the plan") {
+    const ts::graph g = ts::describe<convnet>(6);
+    test_support::coverage seen;
+    for (int trial = 0; trial < 120; ++trial) {
+        const bool host = trial % 3 == 0;
+        const ts::cluster on(host ? ts::machines::this_host(4) : ts::machines::p100_nodes(2, 2));
+        const ts::plan p =
+            planned(g.view(), test_support::random_strategy(g.view(), 4, static_cast<std::uint64_t>(trial), seen), 4);
+        const sim::timeline t = sim::simulate(g.view(), p, on);
+        index_t last = 0;
+        for (const std::vector<int>& list : p.order) { // devices take their tasks in the plan's order
+            index_t before = 0;
+            for (int i : list) {
+                const bool in_turn = host || p.tasks[static_cast<std::size_t>(i)].kind == ts::task_kind::compute;
+                const sim::task_span& span = t.tasks[static_cast<std::size_t>(i)];
+                REQUIRE(span.end > span.start);
+                REQUIRE((!in_turn || span.start >= before));
+                before = in_turn ? span.end : before;
+                last = std::max(last, span.end);
+            }
+        }
+        REQUIRE(t.makespan == last);
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            std::vector<ts::access> mine;
+            std::vector<ts::access> earlier;
+            ts::accesses_of(p, p.tasks[i], mine);
+            for (const ts::wait_for& w : p.tasks[i].waits) { // threads also wait where memory is used again
+                const int other = p.order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(w.count - 1)];
+                REQUIRE((!host || t.tasks[static_cast<std::size_t>(other)].end <= t.tasks[i].start));
+            }
+            for (std::size_t j = 0; j < i; ++j) {
+                ts::accesses_of(p, p.tasks[j], earlier);
+                for (const ts::access& a : mine) {
+                    for (const ts::access& b : earlier) {
+                        if (ts::conflict(a,
+                                         b)) { // an update's reduce-scatter may begin while its parameter is still read
+                            const bool group =
+                                p.tasks[i].kind == ts::task_kind::update && p.tasks[i].slices > 1 && a.write;
+                            REQUIRE(t.tasks[j].end <= (group ? t.tasks[i].end : t.tasks[i].start));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("simulate: what a profile has measured counts instead of the roofline") {
+    const ts::cluster on = pair_of(true);
+    const ts::graph g = ts::describe<two_layers>(4);
+    const ts::plan p = planned(g.view(), ts::search::single_device(g.view()), 2);
+    ts::cost::profile measured;
+    index_t more = 0;
+    for (const ts::task& t : p.tasks) {
+        if (t.kind == ts::task_kind::compute && t.what == ts::pass::forward && t.op == 0) {
+            measured.set(sim::signature_of(g.view(), p.tiles, t), 1'000'000);
+            more += 1'000'000 - own_time(g.view(), p, t, on);
+        }
+    }
+    sim::task_times times;
+    times.measured = &measured;
+    CHECK(sim::simulate(g.view(), p, on, times).makespan == sim::simulate(g.view(), p, on).makespan + more);
+}
+
+TEST_CASE("simulate: a plan for more devices than there are is refused") {
+    const ts::graph g = ts::describe<two_layers>(8);
+    const ts::plan p = planned(g.view(), ts::search::data_parallel(g.view(), 4), 4);
+    CHECK_THROWS_AS(sim::simulate(g.view(), p, pair_of(false)), ts::error);
+}
