@@ -50,41 +50,61 @@ inline bool tiles_exactly(const std::vector<segment>& segments, const box& targe
 
 /// The segments that fill `target` on `device` from the sources. Of several copies the one on the device itself is taken,
 /// otherwise they are taken in turn, by `turn`, to spread the load.
+// The largest part of planning is done here: what does not overlap the target is passed over before anything else is looked at.
 template <class Piece>
 gather gather_into(const std::vector<Piece>& sources, const box& target, int device, int turn) {
     gather g;
-    int parts = 0;
-    for (const piece& s : sources) {
-        parts = s.part + 1 > parts ? s.part + 1 : parts;
-    }
-    std::vector<char> done(sources.size(), 0);
-    index_t first_volume = 0;
-    for (int part = 0; part < parts; ++part) {
-        for (std::size_t i = 0; i < sources.size(); ++i) {
-            if (sources[i].part != part || done[i] != 0) {
-                continue;
+    const std::size_t n = sources.size();
+    std::vector<std::size_t> by_part; // empty: the sources come in the order of their parts
+    for (std::size_t i = 1; i < n && by_part.empty(); ++i) {
+        if (sources[i].part < sources[i - 1].part) {
+            int parts = 0;
+            for (const piece& s : sources) {
+                parts = s.part + 1 > parts ? s.part + 1 : parts;
             }
-            std::vector<int> copies;
-            int chosen = -1;
-            for (std::size_t j = i; j < sources.size(); ++j) {
-                if (sources[j].part == part && sources[j].region == sources[i].region) {
-                    done[j] = 1;
-                    copies.push_back(static_cast<int>(j));
-                    chosen = chosen < 0 && sources[j].device == device ? static_cast<int>(j) : chosen;
+            for (int part = 0; part < parts; ++part) {
+                for (std::size_t j = 0; j < n; ++j) {
+                    if (sources[j].part == part) {
+                        by_part.push_back(j);
+                    }
                 }
             }
-            const box overlap = intersect(sources[i].region, target);
-            if (overlap.empty()) {
-                continue;
-            }
-            if (chosen < 0) {
-                chosen = copies[static_cast<std::size_t>(turn) % copies.size()];
-            }
-            if (part == 0) {
-                first_volume += overlap.volume();
-            }
-            g.segments.push_back({chosen, overlap, part == 0});
         }
+    }
+    index_t first_volume = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::size_t i = by_part.empty() ? k : by_part[k];
+        const piece& s = sources[i];
+        const box overlap = intersect(s.region, target);
+        if (overlap.empty()) {
+            continue;
+        }
+        const auto is_copy = [&](std::size_t j) { return sources[j].part == s.part && sources[j].region == s.region; };
+        bool done = false;
+        for (std::size_t j = 0; j < i && !done; ++j) {
+            done = is_copy(j);
+        }
+        if (done) {
+            continue;
+        }
+        std::size_t copies = 0;
+        int chosen = -1;
+        for (std::size_t j = i; j < n; ++j) {
+            if (is_copy(j)) {
+                ++copies;
+                chosen = chosen < 0 && sources[j].device == device ? static_cast<int>(j) : chosen;
+            }
+        }
+        std::size_t skip = static_cast<std::size_t>(turn) % copies;
+        for (std::size_t j = i; j < n && chosen < 0; ++j) {
+            if (is_copy(j) && skip-- == 0) {
+                chosen = static_cast<int>(j);
+            }
+        }
+        if (s.part == 0) {
+            first_volume += overlap.volume();
+        }
+        g.segments.push_back({chosen, overlap, s.part == 0});
     }
     if (first_volume != target.volume()) {
         g.clear = !detail::tiles_exactly(g.segments, target);
