@@ -3,7 +3,7 @@
 // placements of single operators, each proposal priced by delta simulation.
 #pragma once
 
-#include "tessera/search/configurations.hpp"
+#include "tessera/search/experts.hpp"
 #include "tessera/search/memory_estimate.hpp"
 #include "tessera/simulate/delta.hpp"
 
@@ -101,12 +101,6 @@ private:
     std::int64_t accepted_ = 0;
     std::int64_t improved_at_ = 0;
     std::int64_t visited_ = 0;
-};
-
-/// A strategy to start from, or to compare with.
-struct named_strategy {
-    std::string name;
-    strategy value;
 };
 
 struct mcmc_result {

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategies that experts use, built for a cluster: a start for searches, and what they are compared with.
+#pragma once
+
+#include "tessera/machine/cluster.hpp"
+#include "tessera/search/baselines.hpp"
+
+namespace tessera::search {
+
+/// A strategy to start from, or to compare with.
+struct named_strategy {
+    std::string name;
+    strategy value;
+};
+
+namespace detail {
+
+/// Splits an operator along loops of given names, as far as it has them, they may be split, and their extents reach.
+struct split_request {
+    loop_name name;
+    int degree;
+};
+
+constexpr configuration split_by(const description& d, std::initializer_list<split_request> wanted) {
+    configuration c;
+    for (const split_request& w : wanted) {
+        const int l = d.find_loop(w.name);
+        if (l >= 0 && w.degree > 1 && splittable(d, l)) {
+            c.degree[l] = d.loops[l].extent < w.degree ? static_cast<int>(d.loops[l].extent) : w.degree;
+            c.uneven = c.uneven || d.loops[l].extent % c.degree[l] != 0;
+            c.reduces = c.reduces || role(d, l) == loop_role::coupled;
+        }
+    }
+    return c;
+}
+
+inline index_t flops_of(const description& d) {
+    interval all[max_loops];
+    for (int l = 0; l < d.loops.size(); ++l) {
+        all[l] = {0, d.loops[l].extent};
+    }
+    return forward_flops(d, all) + tessera::backward_flops(d, all);
+}
+
+} // namespace detail
+
+/// One mesh of rows x columns for all operators, samples along the rows and channels along the columns (the layout rules of
+/// Mesh-TensorFlow, Shazeer et al. 2018, arXiv 1811.02084).
+inline strategy mesh(const graph_view& g, int rows, int columns) {
+    strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        s.ops[static_cast<std::size_t>(op)] =
+            detail::split_by(g.describe(op), {{loop_name::sample, rows}, {loop_name::channel, columns}});
+    }
+    return s;
+}
+
+/// Data parallelism over `replicas` of groups of `split` devices. Within a group linear layers come in pairs, the first split by its outputs
+/// and what stands between by channels, the second by its inputs, so that one sum per pair is all that crosses (Megatron-LM, Shoeybi et
+/// al. 2019, arXiv 1909.08053, section 3). A linear layer that is followed by another operator than a pointwise one, and everything that
+/// is not linear, is split by samples alone.
+inline strategy megatron(const graph_view& g, int replicas, int split) {
+    strategy s = mesh(g, replicas, 1);
+    const auto reader_of = [&](int op) {
+        int reader = -1;
+        int readers = 0;
+        for (int i = 0; i < g.op_count; ++i) {
+            for (int t : g.ops[i].inputs) {
+                reader = t == g.ops[op].output ? i : reader;
+                readers += t == g.ops[op].output ? 1 : 0;
+            }
+        }
+        return readers == 1 ? reader : -1;
+    };
+    const auto is_pointwise = [&](int op) {
+        const op_kind k = g.ops[op].attributes.kind;
+        return k == op_kind::relu || k == op_kind::sigmoid || k == op_kind::tanh || k == op_kind::gelu ||
+               k == op_kind::dropout;
+    };
+    std::vector<char> paired(static_cast<std::size_t>(g.op_count), 0);
+    for (int op = 0; op < g.op_count; ++op) {
+        if (g.ops[op].attributes.kind != op_kind::linear || paired[static_cast<std::size_t>(op)] != 0) {
+            continue;
+        }
+        std::vector<int> between;
+        int next = reader_of(op);
+        while (next >= 0 && is_pointwise(next)) {
+            between.push_back(next);
+            next = reader_of(next);
+        }
+        if (next < 0 || g.ops[next].attributes.kind != op_kind::linear) {
+            continue;
+        }
+        between.push_back(op);
+        for (int i : between) {
+            s.ops[static_cast<std::size_t>(i)] =
+                detail::split_by(g.describe(i), {{loop_name::sample, replicas}, {loop_name::channel, split}});
+        }
+        s.ops[static_cast<std::size_t>(next)] =
+            detail::split_by(g.describe(next), {{loop_name::sample, replicas}, {loop_name::reduction, split}});
+        paired[static_cast<std::size_t>(next)] = 1;
+    }
+    return s;
+}
+
+/// Operators placed one after the other on `parts` devices, each with about the same share of the arithmetic, and that `replicas` times with a
+/// share of the samples each: device parts * i + k has part k of replica i. With as many replicas as nodes it is what experts do for
+/// recurrent networks: data parallel across nodes, operators spread within (FlexFlow, section 8.2).
+inline strategy operator_placement(const graph_view& g, int replicas, int parts) {
+    strategy s(g);
+    index_t total = 0;
+    for (int op = 0; op < g.op_count; ++op) {
+        total += detail::flops_of(g.describe(op));
+    }
+    index_t before = 0;
+    for (int op = 0; op < g.op_count; ++op) {
+        const description d = g.describe(op);
+        const index_t own = detail::flops_of(d);
+        const auto part = static_cast<int>(total == 0 ? 0 : (before + own / 2) * parts / total);
+        before += own;
+        configuration& c = s.ops[static_cast<std::size_t>(op)];
+        c = detail::split_by(d, {{loop_name::sample, replicas}});
+        c.start = part < parts ? part : parts - 1;
+        c.stride = parts;
+    }
+    return s;
+}
+
+/// The strategies of experts for a cluster of equal nodes, data parallelism first.
+inline std::vector<named_strategy> experts(const graph_view& g, const cluster& on) {
+    const int devices = on.devices();
+    int per_node = 0;
+    for (int d = 0; d < devices; ++d) {
+        per_node += on.node_of(d) == on.node_of(0) ? 1 : 0;
+    }
+    per_node = devices % per_node == 0 ? per_node : 1;
+    std::vector<named_strategy> all;
+    all.push_back({"data parallel", data_parallel(g, devices)});
+    all.push_back({"one weird trick", one_weird_trick(g, devices)});
+    all.push_back({"model parallel", model_parallel(g, devices)});
+    all.push_back({"single device", single_device(g)});
+    if (per_node > 1) {
+        all.push_back({"mesh of nodes x devices", mesh(g, devices / per_node, per_node)});
+        all.push_back({"Megatron within nodes", megatron(g, devices / per_node, per_node)});
+        all.push_back({"operators placed within nodes", operator_placement(g, devices / per_node, per_node)});
+    }
+    return all;
+}
+
+} // namespace tessera::search

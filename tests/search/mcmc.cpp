@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/search/mcmc.hpp"
+
+#include "examples/networks.hpp"
+#include "tessera/machine/presets.hpp"
+#include "tessera/search/baselines.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+namespace search = tessera::search;
+using ts::index_t;
+
+struct wide : ts::linear<512> {};
+struct head : ts::linear<256> {};
+struct two_layers : ts::sequential<ts::features<512>, wide, head, ts::cross_entropy> {};
+
+index_t simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on) {
+    return ts::simulation::simulate(g, ts::lower(g, s.view(), on.devices()), on).makespan;
+}
+
+std::vector<search::named_strategy> starts(const ts::graph_view& g, int devices) {
+    return {{"data parallel", search::data_parallel(g, devices)}, {"single device", search::single_device(g)}};
+}
+
+search::mcmc_options small(std::int64_t budget) {
+    search::mcmc_options o;
+    o.budget = budget;
+    return o;
+}
+
+/// Least makespan over all configurations that are offered and all placements on distinct devices.
+index_t exhaustive(const ts::graph_view& g, const ts::cluster& on, std::int64_t& space) {
+    std::vector<std::vector<std::pair<ts::configuration, std::vector<int>>>> choices;
+    space = 1;
+    for (int op = 0; op < g.op_count; ++op) {
+        choices.emplace_back();
+        for (const ts::configuration& c : search::enumerate(g.describe(op), on.devices(), {})) {
+            for (int a = 0; a < on.devices(); ++a) {
+                if (c.shards() == 1) {
+                    choices.back().push_back({c, {a}});
+                }
+                for (int b = 0; b < on.devices() && c.shards() == 2; ++b) {
+                    if (a != b) {
+                        choices.back().push_back({c, {a, b}});
+                    }
+                }
+            }
+        }
+        space *= static_cast<std::int64_t>(choices.back().size());
+    }
+    std::vector<std::size_t> at(choices.size(), 0);
+    index_t best = INT64_MAX;
+    while (true) {
+        ts::strategy s(g);
+        for (std::size_t op = 0; op < at.size(); ++op) {
+            s.ops[op] = choices[op][at[op]].first;
+            s.place(static_cast<int>(op), choices[op][at[op]].second);
+        }
+        best = std::min(best, simulated(g, s, on));
+        std::size_t op = 0;
+        while (op < at.size() && ++at[op] == choices[op].size()) {
+            at[op++] = 0;
+        }
+        if (op == at.size()) {
+            return best;
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("mcmc: what is found costs what it says, and no start costs less") {
+    const ts::graph g = ts::describe<networks::alexnet>(64);
+    const ts::cluster on(ts::machines::p100_nodes(2, 2));
+    const auto found = search::mcmc(on, g.view(), starts(g.view(), 4), small(300));
+    CHECK(found.cost == simulated(g.view(), found.best, on));
+    CHECK_NOTHROW(ts::require(g.view(), found.best.view(), 4));
+    for (const auto& c : found.chains) {
+        CHECK(found.cost <= c.cost);
+        CHECK(c.cost <= c.start_cost);
+    }
+    CHECK(found.cost < simulated(g.view(), search::data_parallel(g.view(), 4), on));
+}
+
+TEST_CASE("mcmc: the same seed finds the same, another may not; a chain can be run in parts") {
+    const ts::graph g = ts::describe<networks::lenet5>(32);
+    const ts::cluster on(ts::machines::k80_nodes(1));
+    search::mcmc_options o = small(200);
+    o.patience = 200;
+    o.temperature = 0.1;
+    search::mcmc_chain whole(on, g.view(), search::data_parallel(g.view(), 4), o);
+    whole.run(200);
+    search::mcmc_chain parts(on, g.view(), search::data_parallel(g.view(), 4), o);
+    for (int i = 0; i < 20; ++i) {
+        parts.run(10);
+    }
+    CHECK(whole.best_cost() == parts.best_cost());
+    CHECK(whole.best().ops == parts.best().ops);
+    CHECK(whole.accepted() == parts.accepted());
+    CHECK(whole.made() == 200);
+    o.seed = 2;
+    search::mcmc_chain other(on, g.view(), search::data_parallel(g.view(), 4), o);
+    other.run(200);
+    CHECK(other.accepted() != whole.accepted());
+}
+
+TEST_CASE("mcmc: a chain stops after half of its proposals brought nothing") {
+    const ts::graph g = ts::describe<networks::lenet5>(32);
+    const ts::cluster on(ts::machines::p100_nodes(1, 1)); // one device: nothing can be better
+    search::mcmc_options o = small(100'000);
+    o.patience = 50;
+    search::mcmc_chain chain(on, g.view(), search::single_device(g.view()), o);
+    chain.run(100'000);
+    CHECK(chain.made() < 100);
+    CHECK(chain.best_cost() == simulated(g.view(), search::single_device(g.view()), on));
+}
+
+TEST_CASE("mcmc: finds the optimum of a space that can be searched exhaustively") {
+    const ts::cluster on(ts::machines::p100_nodes(2, 1));
+    const ts::graph g = ts::describe<two_layers>(16);
+    std::int64_t space = 0;
+    const index_t best = exhaustive(g.view(), on, space);
+    MESSAGE("strategies: ", space);
+    CHECK(space == 384);
+    search::mcmc_options o = small(3000);
+    o.patience = 3000;
+    o.temperature = 0.05;
+    CHECK(search::mcmc(on, g.view(), starts(g.view(), 2), o).cost == best);
+}
+
+TEST_CASE("mcmc: pinned operators stay") {
+    const ts::graph g = ts::describe<networks::alexnet>(64);
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    search::mcmc_options o = small(200);
+    o.proposals.pinned.assign(static_cast<std::size_t>(g.view().op_count), 0);
+    for (std::size_t op = 0; op < o.proposals.pinned.size(); op += 2) {
+        o.proposals.pinned[op] = 1;
+    }
+    const ts::strategy start = search::data_parallel(g.view(), 4);
+    const auto found = search::mcmc(on, g.view(), {{"data parallel", start}}, o);
+    bool moved = false;
+    for (std::size_t op = 0; op < start.ops.size(); ++op) {
+        CHECK((o.proposals.pinned[op] == 0 || found.best.ops[op] == start.ops[op]));
+        moved = moved || !(found.best.ops[op] == start.ops[op]);
+    }
+    CHECK(moved);
+    o.proposals.pinned.pop_back();
+    CHECK_THROWS_AS(search::mcmc(on, g.view(), {{"data parallel", start}}, o), ts::error);
+}
+
+TEST_CASE("mcmc: only what fits in memory counts, and a chain leaves what does not") {
+    const ts::graph g = ts::describe<networks::mlp>(64);
+    ts::device_graph machine = ts::machines::p100_nodes(1);
+    // Data parallelism holds 20 million parameters with their gradients on every device: 160 MB; a quarter of them fits.
+    machine.classes[0].memory_bytes = 80'000'000;
+    const ts::cluster on(machine);
+    search::mcmc_options o = small(1500);
+    o.patience = 1500;
+    const auto found = search::mcmc(on, g.view(), starts(g.view(), 4), o);
+    const search::memory_estimate needs(on, g.view(), found.best, 0);
+    CHECK(needs.excess() == 0);
+    CHECK(search::memory_estimate(on, g.view(), search::data_parallel(g.view(), 4), 0).excess() > 0);
+    machine.classes[0].memory_bytes = 1'000;
+    CHECK_THROWS_AS(search::mcmc(ts::cluster(machine), g.view(), starts(g.view(), 4), small(100)), ts::error);
+}
+
+TEST_CASE("memory estimate: kept up to date it equals a fresh one, and a plan needs no less") {
+    const ts::graph g = ts::describe<networks::lenet5>(32);
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    ts::strategy now = search::data_parallel(g.view(), 4);
+    search::memory_estimate kept(on, g.view(), now, 1);
+    const search::proposer propose(on, g.view(), {});
+    search::random_numbers pick{9};
+    for (int i = 0; i < 200; ++i) {
+        const search::proposal p = propose.next(now, pick);
+        if (p.op < 0) {
+            continue;
+        }
+        kept.excess_after(now, p);
+        kept.accept();
+        now.ops[static_cast<std::size_t>(p.op)] = p.what;
+        now.place(p.op, p.devices);
+        REQUIRE_NOTHROW(ts::require(g.view(), now.view(), 4));
+        REQUIRE(kept.bytes() == search::memory_estimate(on, g.view(), now, 1).bytes());
+    }
+}
