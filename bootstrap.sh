@@ -22,6 +22,9 @@ benchmarks=(
   "300 random strategies a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
+  "dispatch: an empty task|\$build/benchmarks/dispatch/empty_task"
+  "dispatch: a step against a bare loop, and its heap allocations|\$build/benchmarks/dispatch/step"
+  "all-reduce against MPI|OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpiexec -n 2 --oversubscribe --bind-to none \$build/benchmarks/collective/allreduce"
   "training step against PyTorch|python3 benchmarks/peers/run.py --tessera \$build/benchmarks/peers/peer_tessera"
 )
 

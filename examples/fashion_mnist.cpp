@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains a convolutional network on Fashion-MNIST over two devices of this host, under the strategy that the compiler found.
-// Usage: fashion_mnist [epochs]
+// Usage: fashion_mnist [epochs] [--devices N] [--device-memory BYTES] [--learning-rate RATE] [--data FOLDER]
+#include "examples/options.hpp"
+
 #include <tessera/host.hpp>
 #include <tessera/tessera.hpp>
 
@@ -10,6 +12,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 namespace ts = tessera;
 
@@ -27,12 +30,44 @@ struct lenet : ts::sequential<ts::image<1, 28, 28>,             //
 // The cheapest strategy for two threads of a host and batches of 64, found while this file is compiled.
 using found = ts::search::static_optcnn<lenet, 64, ts::machines::host_threads<2>>;
 
-void train(int epochs) {
-    if (epochs < 1) throw ts::error("the number of epochs must be at least 1");
-    const auto images = ts::io::fashion_mnist("train");
-    const auto unseen = ts::io::fashion_mnist("test");
+struct settings {
+    int epochs = 6;
+    int devices = 2;               // as many as the strategy was found for
+    ts::index_t device_memory = 0; // bytes of each; 0: no limit
+    double learning_rate = 0.02;
+    std::string data = ts::io::fashion_mnist_directory();
+};
 
-    ts::trainer<lenet> trainer(ts::host::devices(2), found{}, ts::sgd{.learning_rate = 0.02F, .momentum = 0.9F});
+settings read(int count, char** words) {
+    settings s;
+    for (int i = 1; i < count; ++i) {
+        const std::string name = words[i];
+        if (name.rfind("--", 0) != 0) {
+            s.epochs = options::whole_number<int>("the number of epochs", name);
+            continue;
+        }
+        if (name != "--devices" && name != "--device-memory" && name != "--learning-rate" && name != "--data")
+            throw options::usage_error("there is no option " + name +
+                                       "; there are --devices, --device-memory, --learning-rate and --data");
+        if (++i == count) throw options::usage_error(name + " takes a value");
+        if (name == "--devices") s.devices = options::whole_number<int>(name, words[i]);
+        if (name == "--device-memory") s.device_memory = options::whole_number<ts::index_t>(name, words[i]);
+        if (name == "--learning-rate") s.learning_rate = options::number(name, words[i]);
+        if (name == "--data") s.data = words[i];
+    }
+    if (s.epochs < 1) throw options::usage_error("the number of epochs must be at least 1");
+    if (s.device_memory < 0) throw options::usage_error("--device-memory takes at least 0 bytes; 0 is no limit");
+    return s;
+}
+
+void train(const settings& chosen) {
+    const int epochs = chosen.epochs;
+    ts::trainer<lenet> trainer(ts::host::devices(chosen.devices), found{},
+                               ts::sgd{.learning_rate = 0.02F, .momentum = 0.9F},
+                               {.device_memory = chosen.device_memory});
+    const auto images = ts::io::fashion_mnist("train", chosen.data);
+    const auto unseen = ts::io::fashion_mnist("test", chosen.data);
+
     const ts::plan& plan = trainer.training_plan();
     std::printf("The strategy that the compiler found:\n%s\n", to_text(trainer.graph(), found::view()).c_str());
     std::printf("Its plan: %zu tasks, %lld bytes moved between devices in a step, hash %016llx\n", plan.tasks.size(),
@@ -42,7 +77,7 @@ void train(int epochs) {
                     static_cast<long long>(plan.arena_bytes[d]), static_cast<long long>(plan.persistent_bytes[d]));
 
     const auto steps = static_cast<std::uint64_t>(epochs) * static_cast<std::uint64_t>((images.size() + 63) / 64);
-    trainer.set_learning_rate(ts::cosine_decay{.rate = 0.02, .steps = steps, .warm_up = steps / 20});
+    trainer.set_learning_rate(ts::cosine_decay{.rate = chosen.learning_rate, .steps = steps, .warm_up = steps / 20});
     double seconds = 0;
     std::int64_t samples = 0;
     ts::io::train(trainer, images, {.epochs = epochs, .after_epoch = [&](const ts::io::epoch_record& e) {
@@ -60,9 +95,12 @@ void train(int epochs) {
 
 } // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** words) {
     try {
-        train(count > 1 ? std::atoi(arguments[1]) : 6);
+        train(read(count, words));
+    } catch (const options::usage_error& e) {
+        std::fprintf(stderr, "fashion_mnist: %s\n", e.what());
+        return 2;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "fashion_mnist: %s\n", e.what());
         return EXIT_FAILURE;

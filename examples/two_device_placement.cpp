@@ -4,6 +4,8 @@
 // only the convolutions' are reduced over the devices. The same network is trained on one device from the same seed, and both
 // loss curves are drawn over each other.
 // Usage: two_device_placement [epochs [chart.svg]]
+#include "examples/options.hpp"
+
 #include <tessera/host.hpp>
 
 #include <tessera/io/fashion_mnist.hpp>
@@ -82,7 +84,7 @@ ts::io::plot_series curve(const char* name, const std::vector<double>& losses) {
 }
 
 void compare(int epochs, const std::string& path) {
-    if (epochs < 1) throw ts::error("the number of epochs must be at least 1");
+    if (epochs < 1) throw options::usage_error("the number of epochs must be at least 1");
     const auto images = ts::io::fashion_mnist("train");
     const auto unseen = ts::io::fashion_mnist("test");
     const outcome one = train<one_device>("one device", images, unseen, epochs);
@@ -112,9 +114,14 @@ void compare(int epochs, const std::string& path) {
 
 } // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** words) {
     try {
-        compare(count > 1 ? std::atoi(arguments[1]) : 5, count > 2 ? arguments[2] : "two_device_placement.svg");
+        if (count > 3) throw options::usage_error("there are two settings: the number of epochs and the chart's file");
+        compare(count > 1 ? options::whole_number<int>("the number of epochs", words[1]) : 5,
+                count > 2 ? words[2] : "two_device_placement.svg");
+    } catch (const options::usage_error& e) {
+        std::fprintf(stderr, "two_device_placement: %s\n", e.what());
+        return 2;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "two_device_placement: %s\n", e.what());
         return EXIT_FAILURE;

@@ -7,6 +7,8 @@
 // In the process every device sums its half of both devices' contributions and writes it to both, between the barriers at the
 // ends of a run. In a step the optimizer's update is part of it, which reads and writes the weights besides; that is timed too.
 // MPI runs in place and out of place; the faster counts.
+#include "benchmarks/support/timing.hpp"
+
 #include <tessera/host.hpp>
 
 #include <mpi.h>
@@ -16,14 +18,10 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <pthread.h>
-#include <sched.h>
 
 namespace {
 
@@ -33,15 +31,9 @@ constexpr int elements = 1 << 22; // 16 MiB
 constexpr int rounds = 9;
 constexpr int repetitions = 10;
 
-void use_cores(int first, int last) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (int core = first; core <= last; ++core) {
-        CPU_SET(static_cast<unsigned>(core), &set);
-    }
-    static_cast<void>(
-        pthread_setaffinity_np(pthread_self(), sizeof set, &set)); // where it is not allowed, threads float
-}
+using benchmarks::median;
+using benchmarks::milliseconds;
+using benchmarks::use_cores;
 
 /// Two devices with a contribution and a copy of the parameter each.
 ts::plan make_plan() {
@@ -128,17 +120,6 @@ private:
     ts::run_state state_;
 };
 
-double milliseconds(const std::function<void()>& what) {
-    const auto begin = std::chrono::steady_clock::now();
-    what();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x[x.size() / 2];
-}
-
 /// Both ranks meet; who comes first sleeps instead of spinning, so that the core is the other's.
 void meet_asleep() {
     MPI_Request request{};
@@ -198,9 +179,7 @@ void compare(int rank) {
             std::fill(sum.begin(), sum.end(), 0.0F); // sums of sums would overflow after a while
             for (int i = 0; i < repetitions; ++i) {
                 MPI_Barrier(MPI_COMM_WORLD);
-                const double ms =
-                    milliseconds(way == 1 ? std::function<void()>(out_of_place) : std::function<void()>(in_place));
-                times[way].push_back(ms);
+                times[way].push_back(way == 1 ? milliseconds(out_of_place) : milliseconds(in_place));
             }
         }
     }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the executor adds to a task: plans whose tasks do nothing, timed for each task. On one device a chain; on two devices
 // side by side without waits, and in turns, where every task waits for the one before it on the other device.
+#include "benchmarks/support/timing.hpp"
+
 #include <tessera/execute/executor.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
-
-#include <pthread.h>
-#include <sched.h>
 
 namespace ts = tessera;
 
@@ -55,15 +53,12 @@ result time_plan(int devices, int count, bool waits, ts::workers& threads) {
     const ts::run_state state;
     std::vector<double> times;
     for (int i = 0; i < 205; ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        runner.run(state);
-        const double us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+        const double us = 1000 * benchmarks::milliseconds([&] { runner.run(state); });
         if (i >= 5) {
             times.push_back(us / (waits ? count : count / devices));
         }
     }
-    std::sort(times.begin(), times.end());
-    return {times[times.size() / 2], times.front()};
+    return {benchmarks::median(times), *std::min_element(times.begin(), times.end())};
 }
 
 } // namespace
@@ -72,10 +67,7 @@ int main() {
     constexpr int tasks = 10000;
     ts::workers one(1);
     ts::workers two(2);
-    cpu_set_t first; // device 0 is this thread: it stays on the first core, as the workers stay on theirs
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof first, &first));
+    const benchmarks::on_first_core pinned;
     const result chain = time_plan(1, tasks, true, one);
     const result apart = time_plan(2, tasks, false, two);
     const result turns = time_plan(2, tasks, true, two);

@@ -1,52 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session adds to its primitives: the time of a step over that of a bare loop which calls the same prepared tasks in
-// the same order on the same buffers, on one device. And AlexNet on two devices, data parallel, against one device.
+// the same order on the same buffers, on one device; and how often a step goes to the heap, which only oneDNN may. And AlexNet on two
+// devices, data parallel, against one device.
 //
 //     step [--profile FILE] [--estimate]     implementations are measured, or with --estimate chosen by rules of thumb
 //
 // The sides of a ratio run in turns; the ratio is that of the medians.
+#include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"
+#include "support/count_allocations.hpp"
 #include "support/same_numbers.hpp"
 
 #include <tessera/host.hpp>
 #include <tessera/search/baselines.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <pthread.h>
-#include <sched.h>
 
 namespace {
 
 namespace ts = tessera;
 using session = ts::session<ts::host::backend>;
 
-template <class What>
-double milliseconds(What&& what) {
-    const auto begin = std::chrono::steady_clock::now();
-    what();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x[x.size() / 2];
-}
-
-/// Device 0 is this thread: it stays on the first core, as the workers stay on theirs.
-void pin_this_thread() {
-    cpu_set_t first;
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof first, &first));
-}
+using benchmarks::median;
+using benchmarks::milliseconds;
 
 /// The prepared tasks of a session on one device, called one after the other.
 class bare_loop {
@@ -73,12 +55,38 @@ public:
         ++state_.step;
     }
     std::size_t tasks() const { return tasks_.size(); }
+    const ts::run_state& state() const { return state_; }
 
 private:
     std::vector<ts::runnable> tasks_;
     std::vector<const void*> pointers_;
     ts::run_state state_;
 };
+
+/// A line on the heap allocations of one step of a session.
+void print_allocations(session& s, const std::vector<ts::input_data>& inputs) {
+    const auto n = test_support::counted([&] { s.step(inputs); });
+    std::printf(
+        "  heap allocations: %ld in a step / %ld inside oneDNN (%ld primitives) / %ld Tessera's own   wanted: 0 own\n",
+        n.total, n.inside_onednn, n.executions, n.own());
+}
+
+/// What every oneDNN primitive of a session's plan allocates, executed alone; those of equal numbers in one line.
+void print_primitives(const session& s, const ts::graph_view& g, const ts::run_state& state) {
+    std::map<std::pair<long, std::string>, int> lines;
+    for (const ts::task& t : s.training_plan().tasks) {
+        const ts::runnable task = s.training_executor().prepared(t.device, t.position);
+        const auto n = test_support::counted([&] { task.call(task.context, state); });
+        if (n.executions > 0) {
+            const char* what =
+                t.op >= 0 && t.kind == ts::task_kind::compute ? ts::to_text(g.ops[t.op].attributes.kind) : "";
+            ++lines[{n.inside_onednn, std::string(ts::to_text(t.kind)) + " " + what + " " + ts::to_text(t.what)}];
+        }
+    }
+    for (const auto& [line, tasks] : lines) {
+        std::printf("    %ld inside oneDNN for each of %d x %s\n", line.first, tasks, line.second.c_str());
+    }
+}
 
 template <class Net>
 void compare_dispatch(const char* name, ts::index_t batch, int pairs, ts::host::backend& backend,
@@ -110,6 +118,8 @@ void compare_dispatch(const char* name, ts::index_t batch, int pairs, ts::host::
     }
     std::printf("%-18s %4zu tasks   step %9.4f ms   bare loop %9.4f ms   ratio %.4f   wanted: at most 1.03\n", name,
                 bare.tasks(), median(steps), median(loops), median(steps) / median(loops));
+    print_allocations(s, data.inputs);
+    print_primitives(s, g, bare.state());
 }
 
 /// How (operator, pass, what is computed) are implemented; more than one entry where shards differ.
@@ -146,6 +156,7 @@ void compare_devices(int pairs, ts::host::backend& backend, const ts::optimizer&
     std::printf("alexnet b32        one device %.1f ms   two devices, data parallel %.1f ms   ratio %.3f   wanted: at "
                 "least 1.75\n",
                 median(on_one), median(on_two), median(on_one) / median(on_two));
+    print_allocations(two, data.inputs);
     const std::set<std::string> first = choices(one.training_plan(), g);
     const std::set<std::string> second = choices(two.training_plan(), g);
     for (const std::string& c : first) {
@@ -180,15 +191,13 @@ int main(int count, char** values) {
         // Small steps: the data are noise, and thousands of steps on one batch must not diverge.
         const ts::optimizer how = ts::sgd{1e-4F};
         ts::host::backend backend(how, options);
-        cpu_set_t before;
-        CPU_ZERO(&before);
-        static_cast<void>(pthread_getaffinity_np(pthread_self(), sizeof before, &before));
-        pin_this_thread();
-        compare_dispatch<networks::small_convnet>("small b64", 64, 300, backend, how);
-        compare_dispatch<networks::lenet5>("lenet5 b64", 64, 300, backend, how);
-        compare_dispatch<networks::alexnet_without_dropout>("alexnet b32", 32, 7, backend, how);
-        // New threads inherit the mask, and the workers count the cores in it.
-        static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof before, &before));
+        {
+            const benchmarks::on_first_core
+                pinned; // not for the next: new threads inherit the core, and count the cores they have
+            compare_dispatch<networks::small_convnet>("small b64", 64, 300, backend, how);
+            compare_dispatch<networks::lenet5>("lenet5 b64", 64, 300, backend, how);
+            compare_dispatch<networks::alexnet_without_dropout>("alexnet b32", 32, 7, backend, how);
+        }
         compare_devices(9, backend, how);
         return 0;
     } catch (const std::exception& e) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of the host kernels against oneDNN with `any` formats, one thread, measured in turns:
-//   g++ -O2 -std=c++20 -Iinclude benchmarks/kernels/conv_n16.cpp -ldnnl -lgomp && OMP_NUM_THREADS=1 ./a.out [blocks]
+//   g++ -O2 -std=c++20 -I. -Iinclude benchmarks/kernels/conv_n16.cpp -ldnnl -lgomp && OMP_NUM_THREADS=1 ./a.out [blocks]
 // Each speed is the best of many slices of a millisecond; each ratio is the median over the rounds, in which the two
 // took their slices one after the other, so that a clock that changes between rounds does not matter.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -15,13 +14,13 @@
 
 #include <dnnl.hpp>
 
+#include "benchmarks/support/timing.hpp"
 #include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
 #include "tessera/backend/host/kernels/linear_n16.hpp"
 
 namespace {
 
 namespace k = tessera::host::kernels;
-using clock_type = std::chrono::steady_clock;
 
 /// Floats on a 64-byte border.
 struct tensor {
@@ -48,17 +47,14 @@ void race(std::vector<contestant>& all, int rounds) {
     std::vector<int> repeats;
     for (contestant& c : all) {
         c.run();
-        const auto start = clock_type::now();
-        c.run();
-        const double seconds = std::chrono::duration<double>(clock_type::now() - start).count();
-        repeats.push_back(std::max(1, static_cast<int>(0.001 / seconds)));
+        repeats.push_back(std::max(1, static_cast<int>(1 / benchmarks::milliseconds(c.run))));
     }
     for (int round = 0; round < rounds; ++round)
         for (std::size_t i = 0; i < all.size(); ++i) {
-            const auto start = clock_type::now();
-            for (int r = 0; r < repeats[i]; ++r) all[i].run();
-            const double seconds = std::chrono::duration<double>(clock_type::now() - start).count();
-            all[i].rounds.push_back(all[i].flops * repeats[i] / seconds * 1e-9);
+            const double ms = benchmarks::milliseconds([&] {
+                for (int r = 0; r < repeats[i]; ++r) all[i].run();
+            });
+            all[i].rounds.push_back(all[i].flops * repeats[i] / ms * 1e-6);
             all[i].best = std::max(all[i].best, all[i].rounds.back());
         }
 }

@@ -6,13 +6,13 @@
 // The protocol and the file formats are described at the top of run.py. Implementations and memory formats are measured
 // while the plans are built (and kept in --profile); strategies for two devices race at set-up, in turns, and the fastest
 // stays. Between commands the devices sleep.
+#include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"
 
 #include <tessera/host.hpp>
 #include <tessera/search/baselines.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -21,14 +21,10 @@
 #include <string>
 #include <vector>
 
-#include <pthread.h>
-#include <sched.h>
-
 namespace {
 
 namespace ts = tessera;
 using session = ts::session<ts::host::backend>;
-using steady = std::chrono::steady_clock;
 
 constexpr float learning_rate = 0.01F;
 
@@ -184,7 +180,6 @@ public:
     explicit peer(const arguments& a)
         : network_(describe(a)), weights_(read_weights(a.weights, network_.view())), data_(a.data, network_.view()),
           update_(ts::sgd{learning_rate}), backend_(update_, options_of(a)), threads_(a.devices) {
-        pin_this_thread();
         std::vector<std::pair<std::string, ts::strategy>> strategies;
         const ts::graph_view g = network_.view();
         if (a.devices == 1) {
@@ -232,27 +227,8 @@ private:
         return o;
     }
 
-    /// Device 0, which is this thread, on the first core; the workers pin the others.
-    static void pin_this_thread() {
-        cpu_set_t all;
-        if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) {
-            return;
-        }
-        for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
-            if (CPU_ISSET(core, &all)) {
-                cpu_set_t one;
-                CPU_ZERO(&one);
-                CPU_SET(core, &one);
-                static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof one, &one));
-                return;
-            }
-        }
-    }
-
     double step(session& s, double& loss) {
-        const auto begin = steady::now();
-        loss = s.step(data_.inputs);
-        return std::chrono::duration<double, std::milli>(steady::now() - begin).count();
+        return benchmarks::milliseconds([&] { loss = s.step(data_.inputs); });
     }
 
     /// Strategies in turns; the one with the smallest median stays.
@@ -274,10 +250,7 @@ private:
                 }
             }
         }
-        const auto median = [](contender& c) {
-            std::sort(c.ms.begin(), c.ms.end());
-            return c.ms.empty() ? 0.0 : c.ms[c.ms.size() / 2];
-        };
+        const auto median = [](const contender& c) { return benchmarks::median(c.ms); };
         for (contender& c : contenders_) {
             tried_.push_back("\"" + c.name + " ms\": " + std::to_string(median(c)));
         }
@@ -295,6 +268,7 @@ private:
     ts::optimizer update_;
     ts::host::backend backend_;
     ts::workers threads_;
+    benchmarks::on_first_core pinned_; ///< device 0, which is this thread; the workers, made before, pin the others
     std::vector<contender> contenders_;
     std::vector<std::string> tried_;
 };

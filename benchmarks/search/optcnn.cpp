@@ -2,18 +2,17 @@
 // Prints, for each network and number of devices, the modelled step time of the baselines and of OptCNN's strategy, what the search
 // did and how long it took; then LeNet-5 by elimination beside depth-first search.
 #include "tessera/search/optcnn.hpp"
+#include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"
 
-#include <chrono>
 #include <cstdio>
 
 namespace {
 
 namespace ts = tessera;
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
+using benchmarks::clock_type;
+using benchmarks::milliseconds_since;
 
 double in_ms(ts::index_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
 
@@ -27,11 +26,11 @@ void row(const char* name, int devices, ts::index_t samples_per_device) {
     double table_time = 1e300;
     ts::search::optcnn_result found;
     for (int repetition = 0; repetition < 5; ++repetition) {
-        const auto start = std::chrono::steady_clock::now();
+        const auto start = clock_type::now();
         found = ts::search::optcnn_search(g.view(), on);
         const double time = milliseconds_since(start);
         best_time = time < best_time ? time : best_time;
-        const auto again = std::chrono::steady_clock::now();
+        const auto again = clock_type::now();
         const auto problem = ts::search::make_optcnn_problem(g.view(), on);
         const double tables = milliseconds_since(again);
         table_time = tables < table_time ? tables : table_time;
@@ -59,10 +58,10 @@ void depth_first(int devices) {
     const ts::graph g = ts::describe<networks::lenet5>(32 * devices);
     const ts::machine on = ts::machines::p100_cluster(devices);
     const auto problem = ts::search::make_optcnn_problem(g.view(), on);
-    auto start = std::chrono::steady_clock::now();
+    auto start = clock_type::now();
     const auto by_elimination = ts::search::eliminate(problem.costs);
     const double elimination_time = milliseconds_since(start);
-    start = std::chrono::steady_clock::now();
+    start = clock_type::now();
     const auto by_exhaustion = ts::search::exhaustive(problem.costs, 500'000'000);
     const double exhaustive_time = milliseconds_since(start);
     std::printf(

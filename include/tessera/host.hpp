@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/host/backend.hpp"
+#include "tessera/execute/refine.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/sharded.hpp"
 #include "tessera/execute/trainer.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step allocates nothing: every way into the heap that a program of glibc has is counted.
+// A training step allocates nothing of Tessera's: every allocation of every thread is counted, and where it happens.
 #include "examples/networks.hpp"
+#include "support/count_allocations.hpp"
 #include "support/same_numbers.hpp"
 
 #include "tessera/host.hpp"
@@ -8,182 +9,161 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
-
-// Sanitizers bring an allocator of their own, which must not be replaced.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TESSERA_TEST_COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define TESSERA_TEST_COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#if !defined(TESSERA_TEST_COUNTS_ALLOCATIONS) && defined(__GLIBC__)
-#define TESSERA_TEST_COUNTS_ALLOCATIONS 1
-#elif !defined(TESSERA_TEST_COUNTS_ALLOCATIONS)
-#define TESSERA_TEST_COUNTS_ALLOCATIONS 0
-#endif
 
 #if TESSERA_TEST_COUNTS_ALLOCATIONS
 
 namespace {
 
-// Constants only: these are used before any constructor has run.
-std::atomic<bool> counting{false};
-std::atomic<long> allocations{0};
-
-void count() {
-    if (counting.load(std::memory_order_relaxed)) {
-        allocations.fetch_add(1, std::memory_order_relaxed);
-    }
-}
-
-} // namespace
-
-// operator new, oneDNN and OpenMP all end in these.
-extern "C" {
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* what, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-
-void* malloc(std::size_t size) noexcept {
-    count();
-    return __libc_malloc(size);
-}
-void* calloc(std::size_t number, std::size_t size) noexcept {
-    count();
-    return __libc_calloc(number, size);
-}
-void* realloc(void* what, std::size_t size) noexcept {
-    count();
-    return __libc_realloc(what, size);
-}
-void* memalign(std::size_t alignment, std::size_t size) noexcept {
-    count();
-    return __libc_memalign(alignment, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-    count();
-    return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** out, std::size_t alignment, std::size_t size) noexcept {
-    count();
-    *out = __libc_memalign(alignment, size);
-    return *out == nullptr ? ENOMEM : 0;
-}
-}
-
-namespace {
-
 namespace ts = tessera;
+using test_support::allocation_counts;
+using test_support::counted;
 
 using host_session = ts::session<ts::host::backend>;
 
-/// Allocations of all threads while something runs.
-template <class What>
-long counted(What&& what) {
-    allocations.store(0);
-    counting.store(true);
-    what();
-    counting.store(false);
-    return allocations.load();
-}
-
-/// Allocations during three steps, after two others.
+/// A data-parallel session of a network after two steps, and its plan's tasks one by one.
 template <class Net>
-long allocations_of(ts::host::backend& backend, ts::index_t batch, int devices, const ts::optimizer& how) {
-    const ts::graph network = ts::describe<Net>(batch);
-    const ts::graph_view g = network.view();
-    ts::workers threads(devices);
-    host_session s(g, ts::search::data_parallel(g, devices), devices, how, {}, backend, threads);
-    const test_support::batch_data data(g, 3);
-    s.step(data.inputs);
-    s.step(data.inputs);
-    return counted([&] {
-        for (int i = 0; i < 3; ++i) {
-            s.step(data.inputs);
+class stepped {
+public:
+    stepped(int devices, const ts::optimizer& how, const ts::host::backend_options& options)
+        : network_(ts::describe<Net>(16)), backend_(how, options), threads_(devices),
+          session_(view(), ts::search::data_parallel(view(), devices), devices, how, {}, backend_, threads_),
+          data_(view(), 3), inputs_(static_cast<std::size_t>(view().tensor_count), nullptr) {
+        session_.step(data_.inputs);
+        session_.step(data_.inputs);
+        for (std::size_t i = 0; i < data_.tensors.size(); ++i) {
+            inputs_[static_cast<std::size_t>(data_.tensors[i])] = data_.inputs[i].data;
         }
-    });
+    }
+
+    ts::graph_view view() const { return network_.view(); }
+    const ts::plan& plan() const { return session_.training_plan(); }
+    allocation_counts step() {
+        return counted([&] { session_.step(data_.inputs); });
+    }
+    /// One task of the plan, called by hand.
+    allocation_counts run(const ts::task& t) {
+        ts::run_state state;
+        state.inputs = inputs_.data();
+        const ts::runnable task = session_.training_executor().prepared(t.device, t.position);
+        return counted([&] { task.call(task.context, state); });
+    }
+
+private:
+    ts::graph network_;
+    ts::host::backend backend_;
+    ts::workers threads_;
+    host_session session_;
+    test_support::batch_data data_;
+    std::vector<const void*> inputs_;
+};
+
+/// Allocations of a step are those of its tasks called by hand, all of them inside oneDNN. Returns the executions of primitives.
+template <class Net>
+long check_step(int devices, const ts::optimizer& how, const ts::host::backend_options& options) {
+    stepped<Net> s(devices, how, options);
+    const ts::graph_view g = s.view();
+    const allocation_counts in_a_step = s.step();
+    allocation_counts by_hand;
+    for (const ts::task& t : s.plan().tasks) {
+        const allocation_counts one = s.run(t);
+        by_hand.total += one.total;
+        by_hand.inside_onednn += one.inside_onednn;
+        by_hand.executions += one.executions;
+        CAPTURE(std::string(ts::to_text(t.kind)));
+        CAPTURE(std::string(t.op >= 0 ? g.ops[t.op].name : ""));
+        CAPTURE(std::string(ts::to_text(t.what)));
+        CHECK(one.own() == 0);
+    }
+    CHECK(in_a_step.own() == 0);
+    CHECK(in_a_step.total == by_hand.total);
+    CHECK(in_a_step.executions == by_hand.executions);
+    return in_a_step.executions;
 }
 
 } // namespace
 
-TEST_CASE("the hook sees operator new, malloc and aligned memory") {
-    allocations.store(0);
-    counting.store(true);
-    ::operator delete(::operator new(100));
-    ::operator delete(::operator new(100, std::align_val_t(64)), std::align_val_t(64));
-    std::free(std::malloc(100));
-    std::free(std::aligned_alloc(64, 128));
-    void* p = nullptr;
-    const int failed = posix_memalign(&p, 64, 128);
-    counting.store(false);
-    std::free(p);
-    CHECK(failed == 0);
-    CHECK(allocations.load() == 5);
+TEST_CASE("the hook sees operator new, malloc and aligned memory, on every thread") {
+    const allocation_counts here = counted([] {
+        ::operator delete(::operator new(100));
+        ::operator delete(::operator new(100, std::align_val_t(64)), std::align_val_t(64));
+        std::free(std::malloc(100));
+        std::free(std::aligned_alloc(64, 128));
+        void* p = nullptr;
+        const int failed = posix_memalign(&p, 64, 128);
+        std::free(failed == 0 ? p : nullptr);
+    });
+    CHECK(here.total == 5);
+    CHECK(here.own() == 5);
+    CHECK(here.executions == 0);
+    const auto on_a_thread = [](int times) {
+        return counted([times] {
+            std::thread([times] {
+                for (int i = 0; i < times; ++i) {
+                    std::free(std::malloc(100));
+                }
+            }).join();
+        });
+    };
+    static_cast<void>(on_a_thread(1)); // the first thread of a program costs more
+    CHECK(on_a_thread(50).total - on_a_thread(10).total == 40);
 }
 
-TEST_CASE("a step of a session on the host allocates nothing") {
+TEST_CASE("the hook tells oneDNN's allocations from the others") {
+    float from[64]{};
+    float to[64]{};
+    const auto plain = ts::host::memory_desc(ts::make_shape(1, 16, 2, 2), dnnl_nchw);
+    const auto blocked = ts::host::memory_desc(ts::make_shape(1, 16, 2, 2), dnnl_nChw16c);
+    const ts::host::unique_stream stream = ts::host::make_stream();
+    ts::host::reorder_job reorder(plain, blocked, from, to, nullptr, stream.get());
+    reorder.run({});
+    const allocation_counts one = counted([&] { reorder.run({}); });
+    CHECK(one.executions == 1);
+    CHECK(one.own() == 0);
+    CHECK(one.total > 0); // its map of arguments
+    const allocation_counts mixed = counted([&] {
+        reorder.run({});
+        std::free(std::malloc(100));
+        reorder.run({});
+    });
+    CHECK(mixed.executions == 2);
+    CHECK(mixed.total == 2 * one.total + 1);
+    CHECK(mixed.own() == 1);
+}
+
+TEST_CASE_TEMPLATE("a step on kernels of our own allocates nothing", Net, networks::small_convnet, networks::lenet5) {
     for (const int devices : {1, 2}) {
         CAPTURE(devices);
         for (const auto& how : {ts::optimizer(ts::sgd{0.01F, 0.9F}, 1.0F), ts::optimizer(ts::adam{})}) {
-            ts::host::backend backend(how);
-            CHECK(allocations_of<networks::small_convnet>(backend, 16, devices, how) == 0);
-            CHECK(allocations_of<networks::lenet5>(backend, 16, devices, how) == 0);
+            stepped<Net> s(devices, how, {});
+            for (int i = 0; i < 3; ++i) {
+                CHECK(s.step().total == 0);
+            }
+            CHECK(check_step<Net>(devices, how, {}) == 0); // executions of oneDNN
         }
     }
 }
 
-// oneDNN 2.6 puts the arguments of every execution into a map, so that each of its primitives allocates. What is checked is
-// that nothing but its primitives does: a step allocates exactly what they do when called by hand.
-TEST_CASE("whatever implementation was chosen, nothing but oneDNN allocates") {
+// oneDNN 2.6 puts the arguments of every execution into a map, so that each of its primitives allocates. Nothing else does.
+TEST_CASE_TEMPLATE("whatever implementation was chosen, nothing but oneDNN allocates", Net, networks::small_convnet,
+                   networks::lenet5) {
     const ts::optimizer how = ts::sgd{0.01F, 0.9F};
-    const ts::graph network = ts::describe<networks::lenet5>(16);
-    const ts::graph_view g = network.view();
-    const test_support::batch_data data(g, 3);
-    for (std::uint64_t seed = 0; seed < 6; ++seed) {
-        CAPTURE(seed);
-        ts::host::backend_options options;
-        options.how = ts::host::tuning::random;
-        options.seed = seed;
-        ts::host::backend backend(how, options);
-        ts::workers threads(2);
-        host_session s(g, ts::search::data_parallel(g, 2), 2, how, {}, backend, threads);
-        s.step(data.inputs);
-        s.step(data.inputs);
-        const long in_a_step = counted([&] { s.step(data.inputs); });
-
-        std::vector<const void*> inputs(static_cast<std::size_t>(g.tensor_count), nullptr);
-        for (std::size_t i = 0; i < data.tensors.size(); ++i) {
-            inputs[static_cast<std::size_t>(data.tensors[i])] = data.inputs[i].data;
+    for (const int devices : {1, 2}) {
+        CAPTURE(devices);
+        long executions = 0;
+        for (std::uint64_t seed = 0; seed < 6; ++seed) {
+            CAPTURE(seed);
+            ts::host::backend_options options;
+            options.how = ts::host::tuning::random;
+            options.seed = seed;
+            executions += check_step<Net>(devices, how, options);
         }
-        ts::run_state state;
-        state.inputs = inputs.data();
-        long by_hand = 0;
-        for (const ts::task& t : s.training_plan().tasks) {
-            const ts::runnable task = s.training_executor().prepared(t.device, t.position);
-            const long n = counted([&] { task.call(task.context, state); });
-            by_hand += n;
-            const auto engine = static_cast<ts::host::engine_kind>(t.implementation);
-            const bool is_onednn = t.kind == ts::task_kind::reorder ||
-                                   (t.kind == ts::task_kind::compute && (engine == ts::host::engine_kind::onednn ||
-                                                                         engine == ts::host::engine_kind::winograd));
-            if (!is_onednn) {
-                CAPTURE(std::string(ts::to_text(t.kind)));
-                CAPTURE(std::string(t.op >= 0 ? g.ops[t.op].name : ""));
-                CAPTURE(std::string(ts::to_text(t.what)));
-                CAPTURE(std::string(ts::host::to_text(engine)));
-                CHECK(n == 0);
-            }
-        }
-        CHECK(in_a_step == by_hand);
+        CHECK(executions > 0); // otherwise nothing was checked
     }
 }
 

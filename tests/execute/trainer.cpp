@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer: what it computes against a session and closed formulas, and what it refuses.
 #include "tessera/execute/trainer.hpp"
+#include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
 #include "tessera/backend/reference/backend.hpp"
 
@@ -13,6 +14,8 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::contains;
+using test_support::message_of;
 
 struct fc1 : ts::linear<6> {};
 struct fc2 : ts::linear<3> {};
@@ -73,18 +76,6 @@ std::vector<samples> cut(const samples& all, int size) {
     }
     return parts;
 }
-
-template <class Call>
-std::string message_of(Call&& call) {
-    try {
-        call();
-    } catch (const ts::error& e) {
-        return e.what();
-    }
-    return "nothing was thrown";
-}
-
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("a trainer takes the steps of one device in double") {
     const ts::graph g = ts::describe<small>(8);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks that break a rule: at run time an exception with the words of the rule, the layer, the dimension and the numbers, and in
 // a constant expression the same problem, of which tests/compile_fail shows the message.
+#include "support/refusal.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <doctest/doctest.h>
@@ -11,34 +12,23 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::text_of_rule;
 using ts::rule;
 
 constexpr ts::index_t batch = 8;
 
 template <class Net>
 std::string verdict(ts::index_t samples = batch) {
-    try {
-        ts::describe<Net>(samples);
-    } catch (const ts::error& e) {
-        return e.what();
-    }
-    return "accepted";
-}
-
-std::string text(rule broken, const std::string& layer, const std::string& along, ts::index_t found,
-                 ts::index_t needed) {
-    return "tessera: " + std::string(ts::to_text(broken)) + " [layer " + layer +
-           (along.empty() ? "" : ", along " + along) + ", found " + std::to_string(found) + ", needed " +
-           std::to_string(needed) + "]";
+    return test_support::message_of([&] { ts::describe<Net>(samples); });
 }
 
 /// The wrong network is refused as stated, at run time and in a constant expression; its correction is accepted by both.
 template <class Wrong, class Right>
 void check(rule broken, const std::string& layer, const std::string& along, ts::index_t found, ts::index_t needed) {
-    CHECK(verdict<Wrong>() == text(broken, layer, along, found, needed));
+    CHECK(verdict<Wrong>() == text_of_rule(broken, layer, along, found, needed));
     CHECK(verdict<Right>() == "accepted");
     constexpr ts::problem constant = ts::detail::storage_of<Wrong, batch>.refused;
-    CHECK(ts::to_text(constant, layer) == text(broken, layer, along, found, needed));
+    CHECK(ts::to_text(constant, layer) == text_of_rule(broken, layer, along, found, needed));
     CHECK(ts::detail::storage_of<Right, batch>.refused.broken == rule::none);
 }
 
@@ -121,8 +111,8 @@ TEST_CASE("parts that do not fit together") {
 }
 
 TEST_CASE("a batch has at least one sample") {
-    CHECK(verdict<on_features<>>(0) == text(rule::batch_is_empty, "(the network itself)", "", 0, 1));
-    CHECK(verdict<on_features<>>(-4) == text(rule::batch_is_empty, "(the network itself)", "", -4, 1));
+    CHECK(verdict<on_features<>>(0) == text_of_rule(rule::batch_is_empty, "(the network itself)", "", 0, 1));
+    CHECK(verdict<on_features<>>(-4) == text_of_rule(rule::batch_is_empty, "(the network itself)", "", -4, 1));
     CHECK(verdict<on_features<>>(1) == "accepted");
 }
 
@@ -133,5 +123,5 @@ TEST_CASE("names fit in the builder or are refused") {
         REQUIRE(b.add_tap(static_cast<ts::type_key>(i) + 1, "name", i, rule::node_named_twice) == i);
     }
     CHECK(b.add_tap(static_cast<ts::type_key>(most) + 1, "last", 0, rule::node_named_twice) == -1);
-    CHECK(ts::to_text(b.refused, b.refused_at) == text(rule::too_many_names, "last", "", most + 1, most));
+    CHECK(ts::to_text(b.refused, b.refused_at) == text_of_rule(rule::too_many_names, "last", "", most + 1, most));
 }

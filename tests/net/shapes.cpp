@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes of outputs, and the rules that inputs can break, against formulas and by the words a user reads.
 #include "op/table.hpp"
+#include "support/refusal.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <doctest/doctest.h>
@@ -54,12 +55,7 @@ struct labelled
 
 template <class Net>
 std::string words(ts::index_t batch = 4) {
-    try {
-        ts::describe<Net>(batch);
-    } catch (const ts::error& e) {
-        return e.what();
-    }
-    return "accepted";
+    return test_support::message_of([&] { ts::describe<Net>(batch); });
 }
 
 } // namespace

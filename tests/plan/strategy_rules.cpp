@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies that come at run time are refused by the same rules, in the same words, as those that the compiler refuses
 // (tests/compile_fail); and a typed strategy is the value that one would write by hand.
+#include "support/refusal.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 
 #include <doctest/doctest.h>
@@ -11,6 +12,7 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::text_of_rule;
 using ts::loop_name;
 using ts::rule;
 
@@ -60,20 +62,7 @@ std::string verdict(int devices, Write write) {
     const ts::graph_view v = g.view();
     writer w{v, ts::strategy(v)};
     write(w);
-    try {
-        ts::require(v, w.s.view(), devices);
-    } catch (const ts::error& e) {
-        return e.what();
-    }
-    return "accepted";
-}
-
-/// The whole text that a broken rule must have.
-std::string text(rule broken, const std::string& layer, const std::string& along, ts::index_t found,
-                 ts::index_t needed) {
-    return "tessera: " + std::string(ts::to_text(broken)) + " [layer " + layer +
-           (along.empty() ? "" : ", along " + along) + ", found " + std::to_string(found) + ", needed " +
-           std::to_string(needed) + "]";
+    return test_support::message_of([&] { ts::require(v, w.s.view(), devices); });
 }
 
 /// A strategy that breaks a rule, and its smallest correction.
@@ -203,15 +192,15 @@ const row rows[] = {
 TEST_CASE("a strategy that breaks a rule is refused with the rule's words, the layer, the dimension and the numbers") {
     for (const row& r : rows) {
         CAPTURE(ts::to_text(r.broken));
-        CHECK(verdict(r.devices, r.wrong) == text(r.broken, r.layer, r.along, r.found, r.needed));
+        CHECK(verdict(r.devices, r.wrong) == text_of_rule(r.broken, r.layer, r.along, r.found, r.needed));
         CHECK(verdict(r.devices, r.right) == "accepted");
     }
 }
 
 TEST_CASE("a machine needs a device") {
     const auto nothing = [](writer&) {};
-    CHECK(verdict(0, nothing) == text(rule::machine_has_no_devices, "(the network itself)", "", 0, 1));
-    CHECK(verdict(-1, nothing) == text(rule::machine_has_no_devices, "(the network itself)", "", -1, 1));
+    CHECK(verdict(0, nothing) == text_of_rule(rule::machine_has_no_devices, "(the network itself)", "", 0, 1));
+    CHECK(verdict(-1, nothing) == text_of_rule(rule::machine_has_no_devices, "(the network itself)", "", -1, 1));
     CHECK(verdict(1, nothing) == "accepted");
 }
 
@@ -222,10 +211,10 @@ TEST_CASE("a strategy may not fit another batch") {
     CHECK_NOTHROW(ts::require(of64.view(), s.view(), 4));
     const ts::graph of2 = ts::describe<network>(2);
     CHECK_THROWS_WITH_AS(ts::require(of2.view(), s.view(), 4),
-                         text(rule::degree_exceeds_extent, "conv1", "sample", 4, 2).c_str(), ts::error);
+                         text_of_rule(rule::degree_exceeds_extent, "conv1", "sample", 4, 2).c_str(), ts::error);
     const ts::graph of6 = ts::describe<network>(6);
     CHECK_THROWS_WITH_AS(ts::require(of6.view(), s.view(), 4),
-                         text(rule::degree_does_not_divide, "conv1", "sample", 4, 6).c_str(), ts::error);
+                         text_of_rule(rule::degree_does_not_divide, "conv1", "sample", 4, 6).c_str(), ts::error);
 }
 
 TEST_CASE("the first operator that breaks a rule is the one that is named") {
@@ -233,7 +222,7 @@ TEST_CASE("the first operator that breaks a rule is the one that is named") {
         w.split(at_fc, loop_name::channel, 3);
         w.split(at_norm, loop_name::channel, 3);
     };
-    CHECK(verdict(4, two_mistakes) == text(rule::degree_does_not_divide, "norm1", "channel", 3, 10));
+    CHECK(verdict(4, two_mistakes) == text_of_rule(rule::degree_does_not_divide, "norm1", "channel", 3, 10));
 }
 
 namespace {

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "tessera/execute/workers.hpp"
+#include "tessera/layout/strategy.hpp"
 
-#include <memory>
+#include <concepts>
 #include <string>
-#include <system_error>
 
 namespace tessera {
 
@@ -27,19 +27,42 @@ public:
             throw error("tessera: " + std::to_string(count) + " devices were asked for and a process has at most " +
                         std::to_string(max_local_devices) + "; each is a thread, so make as many as there are cores");
         }
-        try {
-            threads_ = std::make_shared<workers>(count);
-        } catch (const std::system_error& e) {
-            throw error("tessera: the system has no threads for " + std::to_string(count) + " devices (" + e.what() +
-                        "); make fewer devices");
+        shared_ = new shared(count);
+    }
+    local_devices(const local_devices& other) : shared_(other.shared_) {
+        shared_->handles.fetch_add(1, std::memory_order_relaxed);
+    }
+    local_devices& operator=(const local_devices& other) {
+        local_devices copy(other);
+        shared* mine = shared_;
+        shared_ = copy.shared_;
+        copy.shared_ = mine;
+        return *this;
+    }
+    ~local_devices() {
+        if (shared_->handles.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            delete shared_;
         }
     }
 
-    int count() const { return threads_->devices(); }
-    workers& threads() const { return *threads_; }
+    int count() const { return shared_->threads.devices(); }
+    workers& threads() const { return shared_->threads; }
 
 private:
-    std::shared_ptr<workers> threads_;
+    struct shared {
+        explicit shared(int count) : threads(count) {}
+        workers threads;
+        std::atomic<int> handles{1};
+    };
+    shared* shared_ = nullptr;
+};
+
+/// A strategy that knows for how many devices and samples it was made: strategy_of<...>, or what a search found.
+template <class S>
+concept PlannedStrategy = requires(const S& s) {
+    { s.view() } -> std::convertible_to<strategy_view>;
+    { s.devices } -> std::convertible_to<int>;
+    { s.batch } -> std::convertible_to<index_t>;
 };
 
 /// The backend that a trainer of a network uses unless told otherwise. An umbrella header such as host.hpp defines it.

@@ -28,7 +28,20 @@ struct session_options {
     std::uint64_t seed = 1;
     bool keep_gradients = false;
     index_t device_memory = 0; ///< bytes of each device; 0: no limit
+    bool measure =
+        false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
+    std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
 };
+
+/// A backend for these options; one that has nothing to choose ignores them.
+template <class B>
+B make_backend(const optimizer& update, const session_options& options) {
+    if constexpr (requires { B(update, options); }) {
+        return B(update, options);
+    } else {
+        return B(update);
+    }
+}
 
 struct evaluation {
     double loss = 0;     ///< as in training: the weighted sum of the losses' means
@@ -173,12 +186,11 @@ private:
         return p;
     }
 
-    std::unique_ptr<run_of> make_run(index_t batch, run_kind kind, plan p) {
+    owned<run_of> make_run(index_t batch, run_kind kind, plan p) {
         graph described = with_batch(graph_.view(), batch);
         const graph_view view = described.view();
-        return std::unique_ptr<run_of>(
-            new run_of{batch, kind, static_cast<graph&&>(described),
-                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_)});
+        return owned<run_of>(new run_of{batch, kind, static_cast<graph&&>(described),
+                                        executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_)});
     }
 
     run_of& find_run(std::span<const input_data> inputs, run_kind kind) {
@@ -340,7 +352,7 @@ private:
     mutable std::vector<float> loss_rows_; ///< with the two below: kept so that a step allocates nothing
     mutable std::vector<float> piece_;
     mutable std::vector<std::pair<int, box>> seen_;
-    std::vector<std::unique_ptr<run_of>> runs_;
+    std::vector<owned<run_of>> runs_;
 };
 
 } // namespace tessera

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/owned.hpp"
 #include "tessera/plan/memory.hpp"
 
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 
 namespace tessera {
@@ -20,7 +20,7 @@ public:
     explicit buffer(index_t bytes) {
         const auto size = static_cast<std::size_t>(detail::align(bytes > 0 ? bytes : 1));
         data_.reset(static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(arena_alignment), size)));
-        if (data_ == nullptr) {
+        if (!data_) {
             throw error("tessera: no memory for an arena of " + std::to_string(bytes) +
                         " bytes; use smaller batches or more devices");
         }
@@ -30,9 +30,9 @@ public:
 
 private:
     struct release {
-        void operator()(std::byte* p) const { std::free(p); }
+        static void destroy(std::byte* p) { std::free(p); }
     };
-    std::unique_ptr<std::byte[], release> data_;
+    owned<std::byte, release> data_;
 };
 
 /// Parameters and optimizer state on every device.
@@ -45,7 +45,8 @@ public:
 
     parameter_store() = default;
     /// Takes the persistent tiles of a plan, with their formats, as they are.
-    explicit parameter_store(const plan& p) {
+    template <class Plan>
+    explicit parameter_store(const Plan& p) {
         for (index_t bytes : p.persistent_bytes) {
             arenas_.emplace_back(bytes);
         }
@@ -81,7 +82,8 @@ private:
 class addresses {
 public:
     addresses() = default;
-    addresses(const plan& p, const parameter_store& store) {
+    template <class Plan>
+    addresses(const Plan& p, const parameter_store& store) {
         for (index_t bytes : p.arena_bytes) {
             arenas_.emplace_back(bytes);
         }

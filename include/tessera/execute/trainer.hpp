@@ -7,20 +7,10 @@
 #include "tessera/execute/learning_rate.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 
-#include <functional>
-#include <iterator>
 #include <type_traits>
 #include <utility>
 
 namespace tessera {
-
-/// A strategy that knows for how many devices and samples it was made: strategy_of<...>, or what a search found.
-template <class S>
-concept PlannedStrategy = requires(const S& s) {
-    { s.view() } -> std::convertible_to<strategy_view>;
-    { s.devices } -> std::convertible_to<int>;
-    { s.batch } -> std::convertible_to<index_t>;
-};
 
 using trainer_options = session_options;
 
@@ -115,13 +105,13 @@ public:
 
     /// The rate of all steps to come.
     void set_learning_rate(double rate) {
-        schedule_ = nullptr;
+        schedule_ = {};
         session_.set_learning_rate(checked(rate));
     }
     /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, or any callable from std::uint64_t to double.
     template <std::invocable<std::uint64_t> Schedule>
     void set_learning_rate(Schedule schedule) {
-        schedule_ = std::move(schedule);
+        schedule_ = rate_schedule(std::move(schedule));
     }
 
     // ---- evaluation --------------------------------------------------------------------------------------------------
@@ -198,9 +188,9 @@ public:
 private:
     trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
             const trainer_options& options, int planned)
-        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices), backend_(update),
-          session_(described_.view(), s, same(planned, devices.count()), update, options, backend_,
-                   devices_.threads()) {
+        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices),
+          backend_(make_backend<B>(update, options)), session_(described_.view(), s, same(planned, devices.count()),
+                                                               update, options, backend_, devices_.threads()) {
         checked(static_cast<double>(update.learning_rate));
     }
 
@@ -257,7 +247,7 @@ private:
     local_devices devices_;
     B backend_;
     session<B> session_;
-    std::function<double(std::uint64_t)> schedule_;
+    rate_schedule schedule_;
 };
 
 } // namespace tessera

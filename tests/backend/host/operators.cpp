@@ -183,7 +183,7 @@ struct tester {
     }
 
     void run(prepared& p) const {
-        const std::unique_ptr<host::job> j = host::detail::make_job(p.b, table, stream.get());
+        const ts::owned<host::job> j = host::detail::make_job(p.b, table, stream.get());
         for (int again = 0; again < 2; ++again) {
             j->run(*p.b.call.run);
         }
@@ -224,7 +224,7 @@ struct tester {
             CAPTURE(c.first_nest);
             CAPTURE(c.last_nest);
             CAPTURE(c.emits);
-            CAPTURE(host::detail::candidate_name(k, c.d->operands.size()));
+            CAPTURE(host::detail::candidate_name(k, table, c.d->operands.size()));
             CAPTURE(host::detail::problem_name(c));
             ++candidates;
             const guarded workspace(k.workspace);

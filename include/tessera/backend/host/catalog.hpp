@@ -5,10 +5,10 @@
 #include "tessera/backend/host/onednn_jobs.hpp"
 #include "tessera/backend/host/plain_jobs.hpp"
 #include "tessera/backend/host/profile.hpp"
+#include "tessera/backend/host/reorder.hpp"
 #include "tessera/backend/host/vector_jobs.hpp"
+#include "tessera/base/clock.hpp"
 #include "tessera/execute/store.hpp"
-
-#include <chrono>
 
 namespace tessera::host {
 
@@ -22,7 +22,8 @@ enum class tuning : std::uint8_t {
 namespace detail {
 
 /// All ways to compute a call; at least one.
-inline std::vector<candidate> candidates_of(const compute_call& c, format_table& table) {
+template <class Call>
+std::vector<candidate> candidates_of(const Call& c, format_table& table) {
     std::vector<candidate> all;
     const op_kind kind = c.attributes.kind;
     if (kind == op_kind::conv2d || kind == op_kind::linear) {
@@ -37,14 +38,15 @@ inline std::vector<candidate> candidates_of(const compute_call& c, format_table&
     return all;
 }
 
-inline std::unique_ptr<job> make_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) {
+template <class Call>
+owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stream) {
     switch (b.how.engine) {
     case engine_kind::onednn:
     case engine_kind::winograd:
         if (b.call.attributes.kind == op_kind::conv2d || b.call.attributes.kind == op_kind::linear) {
-            return std::make_unique<product_job>(b, table, stream);
+            return owned<job>(new product_job<Call>(b, table, stream));
         }
-        return std::make_unique<pool_job>(b, table, stream);
+        return owned<job>(new pool_job<Call>(b, table, stream));
     case engine_kind::vectors:
         return make_vector_job(b, table);
     case engine_kind::generic:
@@ -54,7 +56,8 @@ inline std::unique_ptr<job> make_job(const bound_call& b, const format_table& ta
 }
 
 /// A name for a call's local problem, equal for equal problems.
-inline std::string problem_name(const compute_call& c) {
+template <class Call>
+std::string problem_name(const Call& c) {
     std::string name = to_text(c.attributes.kind);
     name += std::string(" ") + to_text(is_forward(c.what) ? pass::forward : c.what) + " n" +
             std::to_string(c.first_nest) + "-" + std::to_string(c.last_nest) + " e" + std::to_string(c.emits) +
@@ -82,102 +85,171 @@ inline std::string problem_name(const compute_call& c) {
     return name;
 }
 
-inline std::string format_name(int f) {
-    constexpr const char* names[] = {"plain", "nhwc", "n16", "c16"};
-    return f < 0 ? "-" : f < 4 ? names[f] : "w";
-}
-
-inline std::string candidate_name(const candidate& k, int operands) {
+template <class Candidate>
+std::string candidate_name(const Candidate& k, const format_table& table, int operands) {
     std::string name = to_text(k.engine);
     for (int o = 0; o < operands; ++o) {
-        name += " " + format_name(k.value[o]) + "/" + format_name(k.gradient[o]);
+        name += " " + table.name(k.value[o]) + "/" + table.name(k.gradient[o]);
     }
     return name;
 }
 
-/// Seconds of one execution: the best of a few after a warm-up.
-inline double time_job(job& j) {
-    using clock = std::chrono::steady_clock;
-    run_state run;
-    double best = 1e30;
-    double total = 0;
-    for (int i = 0; i < 12 && (i < 3 || total < 0.01); ++i) {
-        const auto begin = clock::now();
-        j.run(run);
-        const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
-        best = i > 0 && seconds < best ? seconds : best;
-        total += seconds;
+/// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few turns each. What
+/// is far behind after two turns is not run again.
+template <class Jobs>
+std::vector<double> time_in_turns(const Jobs& jobs) {
+    constexpr int most_turns = 40;
+    constexpr int fewest_turns = 5;
+    constexpr double enough = 0.04; // seconds a job
+    const run_state run;
+    std::vector<double> best(jobs.size(), 1e30);
+    double least = 1e30;
+    double spent = 0;
+    for (int turn = 0; turn < most_turns && (turn < fewest_turns || spent < enough); ++turn) {
+        double longest = 0;
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            if (turn > 1 && best[i] > 1.5 * least) {
+                continue;
+            }
+            const double begin = seconds_now();
+            jobs[i]->run(run);
+            const double seconds = seconds_now() - begin;
+            if (turn > 0 || seconds < 0.1) { // the first run of a long one pays for memory that was never touched
+                best[i] = seconds < best[i] ? seconds : best[i];
+                least = seconds < least ? seconds : least;
+            }
+            longest = seconds > longest ? seconds : longest;
+        }
+        spent += longest;
     }
     return best;
 }
 
 } // namespace detail
 
-/// Measures candidates and remembers what it measured.
-class catalog {
+/// Measures candidates and remembers what it measured. (Templates here only so that they are compiled where a plan is made.)
+template <class Call>
+class basic_catalog {
 public:
-    catalog(format_table& table, profile& known) : table_(table), known_(known), stream_(make_stream()) {}
+    basic_catalog(format_table& table, profile& known) : table_(table), known_(known), stream_(make_stream()) {}
 
-    const std::vector<candidate>& candidates(const compute_call& c) {
+    const std::vector<candidate>& candidates(const Call& c) {
         const std::string name = detail::problem_name(c) + (c.what == pass::evaluate ? " evaluate" : "");
-        for (const auto& [key, list] : lists_) {
-            if (key == name) {
-                return list;
+        for (const owned<list>& known : lists_) {
+            if (known->problem == name) {
+                return known->ways;
             }
         }
-        lists_.push_back({name, detail::candidates_of(c, table_)});
-        return lists_.back().second;
+        lists_.emplace_back(new list{name, detail::candidates_of(c, table_)});
+        return lists_.back()->ways;
     }
 
-    /// Seconds that a call takes done one way.
-    double seconds(const compute_call& c, const candidate& k) {
-        const std::string name = detail::problem_name(c) + " | " + detail::candidate_name(k, c.d->operands.size());
-        if (const double* t = known_.find(name)) {
-            return *t;
+    /// Seconds that a call takes done each way.
+    std::vector<double> seconds(const Call& c, const std::vector<candidate>& ways) {
+        std::vector<std::string> names;
+        std::vector<candidate> unknown;
+        for (const candidate& k : ways) {
+            names.push_back(detail::problem_name(c) + " | " + detail::candidate_name(k, table_, c.d->operands.size()));
+            if (known_.find(names.back()) == nullptr) {
+                unknown.push_back(k);
+            }
         }
-        const double t = measure(c, k);
-        known_.add(name, t);
-        return t;
+        const std::vector<double> measured = measure(c, unknown);
+        std::vector<double> all;
+        std::size_t next = 0;
+        for (const std::string& name : names) {
+            if (known_.find(name) == nullptr) {
+                known_.add(name, measured[next++]);
+            }
+            all.push_back(*known_.find(name));
+        }
+        return all;
+    }
+
+    /// Seconds that a reorder takes.
+    double seconds(const detail::reorder_call& r) {
+        std::string name = "reorder " + table_.name(r.from) + " " + table_.name(r.to) + " ";
+        for (int d = 0; d < r.extents.rank; ++d) {
+            name += (d > 0 ? "x" : "") + std::to_string(r.extents[d]);
+        }
+        if (known_.find(name) == nullptr) {
+            const buffer from = filled(table_.bytes(r.from, r.extents, element::f32), element::f32);
+            const buffer to(table_.bytes(r.to, r.extents, element::f32));
+            const buffer scratch(detail::reorder_scratch(table_, r));
+            std::vector<owned<job>> one;
+            one.push_back(detail::make_reorder(table_, r, from.data(), to.data(), scratch.data(), stream_.get()));
+            known_.add(name, detail::time_in_turns(one)[0]);
+        }
+        return *known_.find(name);
     }
 
 private:
-    double measure(const compute_call& c, const candidate& k) {
-        bound_call b{c, k, nullptr, nullptr};
+    std::vector<double> measure(const Call& c, const std::vector<candidate>& ways) {
+        // One buffer an operand serves all ways, so that they meet the same state of the caches.
         std::vector<buffer> memory;
-        for (int o = 0; o < c.d->operands.size(); ++o) {
-            const operand& x = c.d->operands[o];
-            const box region_of = region(*c.d, o, c.ranges);
+        std::vector<bound_call> calls;
+        index_t scratch = 0;
+        index_t workspace = 0;
+        for (const candidate& k : ways) {
+            calls.push_back({c, k, nullptr, nullptr});
+            scratch = k.scratch > scratch ? k.scratch : scratch;
+            workspace = k.workspace > workspace ? k.workspace : workspace;
+        }
+        for (int o = 0; o < c.d->operands.size() && !ways.empty(); ++o) {
+            const element type = c.d->operands[o].type;
+            const box whole_region = region(*c.d, o, c.ranges);
             for (const bool gradient : {false, true}) {
-                const int f = gradient ? k.gradient[o] : k.value[o];
-                if (f >= 0) {
-                    memory.emplace_back(table_.bytes(f, region_of.extents(), x.type));
-                    (gradient ? b.call.gradient[o] : b.call.value[o]) = {memory.back().data(), region_of};
-                    fill(memory.back(), table_.bytes(f, region_of.extents(), x.type), x.type);
+                index_t bytes = 0;
+                for (const candidate& k : ways) {
+                    const int f = gradient ? k.gradient[o] : k.value[o];
+                    const index_t needed = f >= 0 ? table_.bytes(f, whole_region.extents(), type) : 0;
+                    bytes = needed > bytes ? needed : bytes;
+                }
+                if (bytes == 0) {
+                    continue;
+                }
+                memory.push_back(filled(bytes, type));
+                for (std::size_t i = 0; i < ways.size(); ++i) {
+                    if ((gradient ? ways[i].gradient[o] : ways[i].value[o]) >= 0) {
+                        (gradient ? calls[i].call.gradient[o] : calls[i].call.value[o]) =
+                            tile_view{memory.back().data(), whole_region};
+                    }
                 }
             }
         }
-        memory.emplace_back(k.scratch);
-        b.scratch = memory.back().data();
-        memory.emplace_back(k.workspace);
-        b.workspace = memory.back().data();
-        const std::unique_ptr<job> j = detail::make_job(b, table_, stream_.get());
-        return detail::time_job(*j);
+        memory.emplace_back(scratch);
+        memory.emplace_back(workspace);
+        std::vector<owned<job>> jobs;
+        for (bound_call& b : calls) {
+            b.scratch = memory[memory.size() - 2].data();
+            b.workspace = memory.back().data();
+            jobs.push_back(detail::make_job(b, table_, stream_.get()));
+        }
+        return detail::time_in_turns(jobs);
     }
 
     /// Small numbers: neither zeros nor anything that becomes denormal.
-    static void fill(const buffer& where, index_t bytes, element type) {
+    static buffer filled(index_t bytes, element type) {
+        buffer made(bytes);
         if (type == element::f32) {
-            auto* x = reinterpret_cast<float*>(where.data());
+            auto* x = reinterpret_cast<float*>(made.data());
             for (index_t i = 0; i < bytes / 4; ++i) {
                 x[i] = static_cast<float>((i * 37) % 101 - 50) * 0.01F;
             }
         }
+        return made;
     }
 
     format_table& table_;
     profile& known_;
     unique_stream stream_;
-    std::deque<std::pair<std::string, std::vector<candidate>>> lists_;
+    struct list {
+        std::string problem;
+        std::vector<candidate> ways;
+    };
+    std::vector<owned<list>> lists_; ///< whose addresses stay
 };
+
+using catalog = basic_catalog<compute_call>;
 
 } // namespace tessera::host

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "tessera/backend/host/onednn.hpp"
+#include "tessera/base/mutex.hpp"
 #include "tessera/plan/plan.hpp"
 
-#include <deque>
-#include <mutex>
+#include <string>
 
 namespace tessera::host {
 
@@ -26,7 +26,7 @@ class format_table {
 public:
     /// The number of a oneDNN memory format, an equal one getting an equal number. Plain ones are recognized.
     int number(const dnnl_memory_desc_t& md) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         const dnnl_memory_desc_t ordinary = plain_desc(shape_of(md));
         if (dnnl_memory_desc_equal(&md, &ordinary) != 0) {
             return format::plain;
@@ -53,7 +53,7 @@ public:
         default:
             break;
         }
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         return known_.at(static_cast<std::size_t>(f - format::opaque));
     }
 
@@ -73,6 +73,38 @@ public:
         return static_cast<index_t>(dnnl_memory_desc_get_size(&md));
     }
 
+    /// A name that is the same in every process: of an opaque format, a hash of how it lays out memory.
+    std::string name(int f) const {
+        constexpr const char* names[] = {"plain", "nhwc", "n16", "c16"};
+        if (f < format::opaque) {
+            return f < 0 ? "-" : names[f];
+        }
+        const dnnl_memory_desc_t md = desc(f, {});
+        std::uint64_t hash = 14695981039346656037ULL;
+        const auto mix = [&](std::int64_t x) { hash = (hash ^ static_cast<std::uint64_t>(x)) * 1099511628211ULL; };
+        mix(md.format_kind);
+        for (int d = 0; d < md.ndims; ++d) {
+            mix(md.padded_dims[d]);
+        }
+        if (md.format_kind == dnnl_blocked) {
+            const dnnl_blocking_desc_t& b = md.format_desc.blocking;
+            for (int d = 0; d < md.ndims; ++d) {
+                mix(b.strides[d]);
+            }
+            for (int i = 0; i < b.inner_nblks; ++i) {
+                mix(b.inner_blks[i]);
+                mix(b.inner_idxs[i]);
+            }
+        } else if (md.format_kind == dnnl_format_kind_wino) {
+            const dnnl_wino_desc_t& w = md.format_desc.wino_desc;
+            for (const int x : {static_cast<int>(w.wino_format), w.r, w.alpha, w.ic, w.oc, w.ic_block, w.oc_block,
+                                w.ic2_block, w.oc2_block}) {
+                mix(x);
+            }
+        }
+        return "w" + std::to_string(hash);
+    }
+
 private:
     static shape shape_of(const dnnl_memory_desc_t& md) {
         shape s{md.ndims, {}};
@@ -86,8 +118,8 @@ private:
         return memory_desc(s.rank == 0 ? make_shape(1) : s, tags[s.rank]);
     }
 
-    mutable std::mutex mutex_;
-    std::deque<dnnl_memory_desc_t> known_;
+    mutable mutex mutex_;
+    std::vector<dnnl_memory_desc_t> known_;
 };
 
 } // namespace tessera::host

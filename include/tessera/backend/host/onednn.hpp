@@ -4,10 +4,9 @@
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
+#include "tessera/base/owned.hpp"
 
-#include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <oneapi/dnnl/dnnl.h>
@@ -25,21 +24,19 @@ inline void check(dnnl_status_t status, const char* call) {
 namespace detail {
 
 template <auto Destroy>
-struct destroy {
+struct destroy_with {
     template <class T>
-    void operator()(T* p) const {
+    static void destroy(T* p) {
         static_cast<void>(Destroy(p));
     }
 };
 
 } // namespace detail
 
-using unique_primitive_desc =
-    std::unique_ptr<std::remove_pointer_t<dnnl_primitive_desc_t>, detail::destroy<dnnl_primitive_desc_destroy>>;
-using unique_primitive =
-    std::unique_ptr<std::remove_pointer_t<dnnl_primitive_t>, detail::destroy<dnnl_primitive_destroy>>;
-using unique_memory = std::unique_ptr<std::remove_pointer_t<dnnl_memory_t>, detail::destroy<dnnl_memory_destroy>>;
-using unique_stream = std::unique_ptr<std::remove_pointer_t<dnnl_stream_t>, detail::destroy<dnnl_stream_destroy>>;
+using unique_primitive_desc = owned<dnnl_primitive_desc, detail::destroy_with<dnnl_primitive_desc_destroy>>;
+using unique_primitive = owned<dnnl_primitive, detail::destroy_with<dnnl_primitive_destroy>>;
+using unique_memory = owned<dnnl_memory, detail::destroy_with<dnnl_memory_destroy>>;
+using unique_stream = owned<dnnl_stream, detail::destroy_with<dnnl_stream_destroy>>;
 
 /// The one engine of the process: memory made with another engine than the primitive's cannot be used.
 inline dnnl_engine_t engine() {
@@ -79,8 +76,10 @@ inline unique_primitive_desc make_primitive_desc(const_dnnl_op_desc_t op, const_
     unique_primitive_desc pd(made);
     const char* name = nullptr;
     check(dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &name), "query impl_info_str");
-    return is_hint || std::string(name).find("ref") == std::string::npos ? static_cast<unique_primitive_desc&&>(pd)
-                                                                         : nullptr;
+    if (!is_hint && std::string(name).find("ref") != std::string::npos) {
+        return {};
+    }
+    return pd;
 }
 
 inline const dnnl_memory_desc_t& query(const unique_primitive_desc& pd, dnnl_query_t what, int index = 0) {
@@ -115,7 +114,8 @@ struct primitive_job {
         check(dnnl_primitive_create(&p, pd.get()), "dnnl_primitive_create");
         primitive.reset(p);
     }
-    void bind(int argument, const dnnl_memory_desc_t& md, void* data) {
+    template <class Data>
+    void bind(int argument, const dnnl_memory_desc_t& md, Data* data) {
         dnnl_memory_t m = nullptr;
         check(dnnl_memory_create(&m, &md, engine(), data), "dnnl_memory_create");
         memories.emplace_back(m);

@@ -50,8 +50,9 @@ inline onednn_problem operands_of(const compute_call& c) {
 inline shape extents_of(const compute_call& c, int o) { return region(*c.d, o, c.ranges).extents(); }
 
 /// The primitive descriptor of a convolution's or matrix product's pass. `x`, `w`, `y` describe its tensors, w possibly as "any".
-inline onednn_problem make_product(const compute_call& c, engine_kind engine, const dnnl_memory_desc_t& x,
-                                   const dnnl_memory_desc_t& w, const dnnl_memory_desc_t& y) {
+template <class Call>
+onednn_problem make_product(const Call& c, engine_kind engine, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& w,
+                            const dnnl_memory_desc_t& y) {
     onednn_problem p = operands_of(c);
     const bool has_bias =
         p.bias >= 0 && c.first_part && c.what != pass::backward_input && (is_forward(c.what) || has(c.emits, p.bias));
@@ -128,7 +129,8 @@ inline dnnl_query_t weight_query(pass what) {
 } // namespace detail
 
 /// Ways in which oneDNN computes a convolution or matrix product; none where it has only reference implementations.
-inline void add_product_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
+template <class Call>
+void add_product_candidates(const Call& c, format_table& table, std::vector<candidate>& out) {
     const detail::onednn_problem o = detail::operands_of(c);
     const shape xs = detail::extents_of(c, o.input);
     const shape ws = detail::extents_of(c, o.weight);
@@ -213,9 +215,10 @@ inline void add_product_candidates(const compute_call& c, format_table& table, s
 }
 
 /// A convolution or matrix product by oneDNN.
+template <class Call>
 class product_job : public job {
 public:
-    product_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) {
+    product_job(const Call& b, const format_table& table, dnnl_stream_t stream) {
         const compute_call& c = b.call;
         const detail::onednn_problem o = detail::operands_of(c);
         const index_t groups = detail::local_groups(c);
@@ -261,7 +264,8 @@ struct pool_problem {
     unique_primitive_desc pd; ///< of the pass that was asked for; null if that is forward
 };
 
-inline pool_problem make_pool(const compute_call& c, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& y) {
+template <class Call>
+pool_problem make_pool(const Call& c, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& y) {
     const local_window g(c);
     const dnnl_dims_t strides = {c.attributes.stride[0], c.attributes.stride[1]};
     const dnnl_dims_t kernel = {c.attributes.window[0], c.attributes.window[1]};
@@ -296,7 +300,8 @@ inline bool has_workspace(const pool_problem& p, const compute_call& c) {
 
 } // namespace detail
 
-inline void add_pool_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
+template <class Call>
+void add_pool_candidates(const Call& c, format_table& table, std::vector<candidate>& out) {
     const int in = c.d->find_operand(operand_kind::input);
     const int result = c.d->output();
     for (const int f : {format::channels16, format::channels_last, format::plain}) {
@@ -323,9 +328,10 @@ inline void add_pool_candidates(const compute_call& c, format_table& table, std:
     }
 }
 
+template <class Call>
 class pool_job : public job {
 public:
-    pool_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) {
+    pool_job(const Call& b, const format_table& table, dnnl_stream_t stream) {
         const compute_call& c = b.call;
         const int in = c.d->find_operand(operand_kind::input);
         const int out = c.d->output();

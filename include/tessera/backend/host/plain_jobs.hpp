@@ -7,9 +7,11 @@
 
 namespace tessera::host {
 
+// Templates of the call only so that the loops are compiled where a backend is used, not wherever the header is included.
+template <class Call>
 class plain_job : public job {
 public:
-    explicit plain_job(const bound_call& b) : call_(b.call) {}
+    explicit plain_job(const Call& b) : call_(b.call) {}
     void run(const run_state& run) override {
         call_.run = &run;
         reference::compute<float>(call_);
@@ -29,6 +31,9 @@ inline void add_plain_candidates(const compute_call& c, std::vector<candidate>& 
     out.push_back(k);
 }
 
-inline std::unique_ptr<job> make_plain_job(const bound_call& b) { return std::make_unique<plain_job>(b); }
+template <class Call>
+owned<job> make_plain_job(const Call& b) {
+    return owned<job>(new plain_job<Call>(b));
+}
 
 } // namespace tessera::host

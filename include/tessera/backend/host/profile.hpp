@@ -14,21 +14,23 @@
 
 namespace tessera::host {
 
-class profile {
+// A template only so that what it uses is compiled where a plan is made.
+template <class Seconds>
+class basic_profile {
 public:
-    profile() = default;
+    basic_profile() = default;
     /// Reads the file if there is one. A file from another library version or machine is left alone and measured anew; a file that is
     /// not a profile is an error, so that it is not overwritten.
-    explicit profile(std::string path) : path_(static_cast<std::string&&>(path)) { load(); }
-    ~profile() { save(); }
-    profile(const profile&) = delete;
-    profile& operator=(const profile&) = delete;
+    explicit basic_profile(std::string path) : path_(static_cast<std::string&&>(path)) { load(); }
+    ~basic_profile() { save(); }
+    basic_profile(const basic_profile&) = delete;
+    basic_profile& operator=(const basic_profile&) = delete;
 
-    const double* find(const std::string& name) const {
+    const Seconds* find(const std::string& name) const {
         const auto it = place(name);
         return it == times_.end() || it->name != name ? nullptr : &it->seconds;
     }
-    void add(const std::string& name, double seconds) {
+    void add(const std::string& name, Seconds seconds) {
         times_.insert(place(name), {name, seconds});
         changed_ = true;
     }
@@ -57,7 +59,7 @@ public:
 private:
     static std::string header() {
         const dnnl_version_t* v = dnnl_version();
-        std::string text = "tessera-profile 1 onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) +
+        std::string text = "tessera-profile 2 onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) +
                            "." + std::to_string(v->patch) + " isa " +
                            std::to_string(static_cast<int>(dnnl_get_effective_cpu_isa())) + " threads 1 cpu ";
         for (const std::string& line : lines_of("/proc/cpuinfo")) {
@@ -70,10 +72,10 @@ private:
 
     struct entry {
         std::string name;
-        double seconds = 0;
+        Seconds seconds = 0;
     };
 
-    std::vector<entry>::const_iterator place(const std::string& name) const {
+    typename std::vector<entry>::const_iterator place(const std::string& name) const {
         return std::lower_bound(times_.begin(), times_.end(), name,
                                 [](const entry& e, const std::string& n) { return e.name < n; });
     }
@@ -127,5 +129,7 @@ private:
     std::vector<entry> times_; ///< by name
     bool changed_ = false;
 };
+
+using profile = basic_profile<double>;
 
 } // namespace tessera::host

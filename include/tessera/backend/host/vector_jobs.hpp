@@ -442,45 +442,48 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
     }
 }
 
-inline std::unique_ptr<job> make_vector_job(const bound_call& b, const format_table& table) {
+// A template only so that it is compiled where a backend is used.
+template <class Call>
+owned<job> make_vector_job(const Call& b, const format_table& table) {
+    using made = owned<job>;
     switch (b.call.attributes.kind) {
     case op_kind::conv2d:
-        return std::make_unique<conv_job>(b);
+        return made(new conv_job(b));
     case op_kind::linear:
-        return std::make_unique<linear_job>(b);
+        return made(new linear_job(b));
     case op_kind::max_pool:
     case op_kind::average_pool:
-        return std::make_unique<blocked_pool_job>(b);
+        return made(new blocked_pool_job(b));
     case op_kind::cross_entropy: {
         if (!detail::is_whole_loss(b.call)) {
-            return std::make_unique<loss_nest_job>(b);
+            return made(new loss_nest_job(b));
         }
         if (b.call.d->operands[0].extents.rank > 2) {
-            return std::make_unique<pixel_loss_job>(b);
+            return made(new pixel_loss_job(b));
         }
-        return std::make_unique<loss_job>(b);
+        return made(new loss_job(b));
     }
     case op_kind::batch_norm: {
         const int out = b.call.d->output();
         const int f = b.how.value[0] >= 0 ? b.how.value[0] : b.how.gradient[out];
         if (f == format::channels16 || f == format::channels_last) {
-            return std::make_unique<batch_norm_lanes_job>(b, f);
+            return made(new batch_norm_lanes_job(b, f));
         }
-        return std::make_unique<batch_norm_job>(b);
+        return made(new batch_norm_job(b));
     }
     case op_kind::dropout:
     case op_kind::channel_dropout:
-        return std::make_unique<dropout_job>(b);
+        return made(new dropout_job(b));
     case op_kind::concat:
-        return std::make_unique<concat_job>(b);
+        return made(new concat_job(b));
     case op_kind::global_average_pool:
         if (const int f = is_forward(b.call.what) ? b.how.value[0] : b.how.gradient[0];
             f == format::channels16 || f == format::channels_last) {
-            return std::make_unique<global_average_lanes_job>(b);
+            return made(new global_average_lanes_job(b));
         }
-        return std::make_unique<global_average_job>(b);
+        return made(new global_average_job(b));
     default:
-        return std::make_unique<elementwise_job>(b, table);
+        return made(new elementwise_job(b, table));
     }
 }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reorders: the same elements from one memory format into another.
+#pragma once
+
+#include "tessera/backend/host/kernels/transpose_n16.hpp"
+#include "tessera/backend/host/onednn_jobs.hpp"
+
+namespace tessera::host::detail {
+
+/// oneDNN's description of a format; that of plain weights has the dimensions (groups) of the format on the other side.
+inline dnnl_memory_desc_t desc_as(const format_table& table, int f, int other, const shape& s) {
+    if (f == format::plain && other >= format::opaque) {
+        const dnnl_memory_desc_t md = table.desc(other, s);
+        shape full{md.ndims, {}};
+        for (int d = 0; d < md.ndims; ++d) {
+            full.extent[d] = md.dims[d];
+        }
+        return table.desc(format::plain, full);
+    }
+    return table.desc(f, s);
+}
+
+/// A reorder of a tile of extents `s`.
+struct reorder_call {
+    int from = format::plain;
+    int to = format::plain;
+    shape extents;
+};
+
+inline bool in_sample_blocks(const reorder_call& r) { return r.from == format::samples16 || r.to == format::samples16; }
+
+/// Bytes of scratch memory that a reorder needs.
+inline index_t reorder_scratch(const format_table& table, const reorder_call& r) {
+    if (in_sample_blocks(r)) {
+        // Through plain, unless that is the other one.
+        const int other = r.from == format::samples16 ? r.to : r.from;
+        return other == format::plain ? 0 : r.extents.volume() * 4;
+    }
+    return reorder_job::scratch_bytes(desc_as(table, r.from, r.to, r.extents), desc_as(table, r.to, r.from, r.extents));
+}
+
+/// From one format to another where one side is in blocks of samples; through plain scratch if neither side is plain.
+class block_reorder_job : public job {
+public:
+    block_reorder_job(const reorder_call& r, std::byte* from, std::byte* to, std::byte* scratch,
+                      const format_table& table, dnnl_stream_t stream)
+        : into_blocks_(r.to == format::samples16), from_(from), to_(to) {
+        const shape& s = r.extents;
+        samples_ = static_cast<std::ptrdiff_t>(s[0]);
+        length_ = static_cast<std::ptrdiff_t>(s.volume() / s[0]);
+        const int other = into_blocks_ ? r.from : r.to;
+        if (other == format::plain) {
+            return;
+        }
+        const dnnl_memory_desc_t plain = desc_as(table, format::plain, other, s);
+        const dnnl_memory_desc_t special = table.desc(other, s);
+        if (into_blocks_) {
+            rest_ = owned<reorder_job>(new reorder_job(special, plain, from, scratch, nullptr, stream));
+            from_ = scratch;
+        } else {
+            rest_ = owned<reorder_job>(new reorder_job(plain, special, scratch, to, nullptr, stream));
+            to_ = scratch;
+        }
+    }
+    void run(const run_state& run) override {
+        if (into_blocks_ && rest_) {
+            rest_->run(run);
+        }
+        if (into_blocks_) {
+            kernels::to_blocked(reinterpret_cast<const float*>(from_), reinterpret_cast<float*>(to_), samples_, length_,
+                                length_);
+        } else {
+            kernels::to_plain(reinterpret_cast<const float*>(from_), reinterpret_cast<float*>(to_), samples_, length_,
+                              length_);
+        }
+        if (!into_blocks_ && rest_) {
+            rest_->run(run);
+        }
+    }
+
+private:
+    bool into_blocks_;
+    std::byte* from_;
+    std::byte* to_;
+    std::ptrdiff_t samples_ = 0;
+    std::ptrdiff_t length_ = 0;
+    owned<reorder_job> rest_;
+};
+
+inline owned<job> make_reorder(const format_table& table, const reorder_call& r, std::byte* from, std::byte* to,
+                               std::byte* scratch, dnnl_stream_t stream) {
+    if (in_sample_blocks(r)) {
+        return owned<job>(new block_reorder_job(r, from, to, scratch, table, stream));
+    }
+    return owned<job>(new reorder_job(desc_as(table, r.from, r.to, r.extents), desc_as(table, r.to, r.from, r.extents),
+                                      from, to, scratch, stream));
+}
+
+} // namespace tessera::host::detail

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that are no operator's: copies between tiles, sums of gradients with the optimizer's update, running statistics.
+#pragma once
+
+#include "tessera/backend/host/call.hpp"
+#include "tessera/backend/host/kernels/optimizer.hpp"
+#include "tessera/backend/host/kernels/reduce.hpp"
+#include "tessera/backend/reference/kernels.hpp"
+#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/store.hpp"
+#include "tessera/op/optimizer.hpp"
+
+#include <cmath>
+#include <cstring>
+
+namespace tessera::host::detail {
+
+/// Fills a tile from regions of others (plain), or from whole tiles in any one format.
+template <class Plan>
+class copy_job : public job {
+public:
+    copy_job(const Plan& p, const task& t, const addresses& where) : how_(t.reduce), clear_(t.clear) {
+        const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+        to_ = where[t.writes[0]];
+        type_ = target.type;
+        bytes_ = static_cast<std::size_t>(target.bytes);
+        for (const copy_segment& s : t.segments) {
+            const tile& source = p.tiles[static_cast<std::size_t>(s.source)];
+            box_copy b(s.region, source.region, target.region);
+            if (target.format != format::plain) {
+                b = box_copy();
+                b.row = target.elements;
+            }
+            parts_.push_back({b, where[s.source], source.device < 0 ? source.tensor : -1, s.overwrite});
+        }
+    }
+    void run(const run_state& run) override {
+        if (clear_) {
+            std::memset(to_, 0, bytes_);
+        }
+        if (sums_rows()) {
+            return;
+        }
+        for (const part& s : parts_) {
+            const void* from = s.input >= 0 ? run.inputs[s.input] : s.from;
+            s.what.apply(from, to_, type_, s.overwrite, how_);
+        }
+    }
+
+private:
+    struct part {
+        box_copy what;
+        const std::byte* from;
+        int input;
+        bool overwrite;
+    };
+
+    /// Whole contiguous tiles of floats are summed in one pass.
+    bool sums_rows() {
+        constexpr std::size_t most = 16;
+        if (clear_ || how_ != reducer::sum || type_ != element::f32 || parts_.size() < 2 || parts_.size() > most) {
+            return false;
+        }
+        const float* sources[most]{};
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            const part& s = parts_[i];
+            if (static_cast<std::size_t>(s.what.row) * sizeof(float) != bytes_ || s.input >= 0) {
+                return false;
+            }
+            sources[i] = reinterpret_cast<const float*>(s.from) + s.what.from_start;
+        }
+        float* target = reinterpret_cast<float*>(to_);
+        kernels::sum_arrays(sources, static_cast<int>(parts_.size()), &target, 1,
+                            static_cast<std::ptrdiff_t>(bytes_ / 4));
+        return true;
+    }
+
+    reducer how_;
+    bool clear_;
+    std::byte* to_ = nullptr;
+    element type_ = element::f32;
+    std::size_t bytes_ = 0;
+    std::vector<part> parts_;
+};
+
+/// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only sums it).
+template <class Plan>
+class update_job : public job {
+public:
+    update_job(const Plan& p, const task& t, const addresses& where, const optimizer& how)
+        : how_(how), reduces_(t.kind == task_kind::reduce) {
+        const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+        slice_ = even_part(target.elements, t.slices, t.slice);
+        region_ = target.region;
+        counted_ = t.counted_elsewhere;
+        for (int r : t.reads) {
+            if (p.tiles[static_cast<std::size_t>(r)].kind != tile_kind::scalar) {
+                gradients_.push_back(reinterpret_cast<const float*>(where[r]) + slice_.begin);
+            }
+        }
+        for (int w : t.writes) {
+            if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
+                targets_.push_back(reinterpret_cast<float*>(where[w]) + slice_.begin);
+            }
+        }
+        for (int n : t.norms) {
+            norms_.push_back(reinterpret_cast<double*>(where[n]));
+        }
+        state_ = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
+    }
+
+    void run(const run_state& run) override {
+        const auto n = static_cast<std::ptrdiff_t>(slice_.size());
+        const int sources = static_cast<int>(gradients_.size());
+        if (reduces_) {
+            kernels::sum_arrays(gradients_.data(), sources, targets_.data(), 1, n);
+            *norms_[0] = counted_.empty() ? kernels::sum_of_squares(targets_[0], n) : squares_not_counted();
+            return;
+        }
+        double squares = 0;
+        for (const double* x : norms_) {
+            squares += *x;
+        }
+        const auto factor = static_cast<float>(norms_.empty() ? 1.0 : clip_factor(how_, std::sqrt(squares)));
+        const int copies = static_cast<int>(targets_.size());
+        if (how_.which == optimizer::kind::adam) {
+            kernels::adam_rule rule;
+            rule.learning_rate = static_cast<float>(run.learning_rate);
+            rule.beta1 = how_.beta1;
+            rule.beta2 = how_.beta2;
+            rule.epsilon = how_.epsilon;
+            rule.weight_decay = how_.weight_decay;
+            rule.step = static_cast<int>(run.step) + 1;
+            rule.gradient_scale = factor;
+            kernels::adam_step(targets_[0], gradients_.data(), sources, state_, state_ + n, targets_.data(), copies, n,
+                               rule);
+            return;
+        }
+        kernels::sgd_rule rule;
+        rule.learning_rate = static_cast<float>(run.learning_rate);
+        rule.momentum = how_.momentum;
+        rule.weight_decay = how_.weight_decay;
+        rule.gradient_scale = factor;
+        kernels::sgd_step(targets_[0], gradients_.data(), sources, state_, targets_.data(), copies, n, rule);
+    }
+
+private:
+    double squares_not_counted() const {
+        double total = 0;
+        for (index_t i = 0; i < slice_.size(); ++i) {
+            index_t at[max_rank]{};
+            index_t rest = slice_.begin + i;
+            for (int d = region_.rank - 1; d >= 0; --d) {
+                at[d] = region_.dim[d].begin + rest % region_.dim[d].size();
+                rest /= region_.dim[d].size();
+            }
+            bool counted = false;
+            for (const box& b : counted_) {
+                bool inside = true;
+                for (int d = 0; d < b.rank; ++d) {
+                    inside = inside && at[d] >= b.dim[d].begin && at[d] < b.dim[d].end;
+                }
+                counted = counted || inside;
+            }
+            const auto x = static_cast<double>(targets_[0][i]);
+            total += counted ? 0 : x * x;
+        }
+        return total;
+    }
+
+    optimizer how_;
+    bool reduces_;
+    interval slice_;
+    box region_;
+    std::vector<box> counted_;
+    std::vector<const float*> gradients_;
+    std::vector<float*> targets_;
+    std::vector<double*> norms_;
+    float* state_ = nullptr;
+};
+
+class running_job : public job {
+public:
+    running_job(const bound_call& b, const graph_view& g) : b_(b) {
+        const shape& x = g.tensors[g.ops[b.call.op].inputs[0]].extents;
+        per_channel_ = x.volume() / x[1];
+        statistics_ = b.call.d->find_operand(operand_kind::intermediate, 0);
+        running_ = b.call.d->find_operand(operand_kind::state, 2);
+    }
+    void run(const run_state&) override {
+        reference::update_running<float>(b_.call.value[statistics_], b_.call.value[running_], per_channel_,
+                                         b_.call.attributes.momentum);
+    }
+
+private:
+    bound_call b_;
+    index_t per_channel_ = 1;
+    int statistics_ = -1, running_ = -1;
+};
+
+} // namespace tessera::host::detail

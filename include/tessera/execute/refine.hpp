@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 7: what a model of costs found is measured on the real devices against what everybody knows, and the fastest stays.
+#pragma once
+
+#include "tessera/base/clock.hpp"
+#include "tessera/execute/devices.hpp"
+#include "tessera/execute/session.hpp"
+#include "tessera/search/optcnn.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace tessera {
+
+struct refine_options {
+    int turns = 5;              ///< of every strategy, in alternation
+    double turn_seconds = 0.05; ///< a turn takes so long, and at least one step
+};
+
+/// What became of one strategy.
+struct tried_strategy {
+    std::string name{};
+    int devices = 1;          ///< that it uses
+    double milliseconds = -1; ///< median of its steps; -1 where it was refused
+    index_t moved_bytes = 0;  ///< between devices in a step
+    index_t memory_bytes = 0; ///< of the device that needs the most
+    std::string refused{};    ///< why it could not run
+};
+
+/// The strategy that measured fastest, for as many devices as there were (it may use fewer), with what else was tried, fastest first.
+class refined_strategy {
+public:
+    refined_strategy(strategy best, int device_count, index_t samples, std::vector<tried_strategy> all)
+        : devices(device_count), batch(samples), tried(static_cast<std::vector<tried_strategy>&&>(all)),
+          best_(static_cast<strategy&&>(best)) {}
+
+    strategy_view view() const { return best_.view(); }
+
+    int devices;
+    index_t batch;
+    std::vector<tried_strategy> tried;
+
+private:
+    strategy best_;
+};
+
+/// One line a strategy: its name, devices, step time, bytes that move, memory.
+template <class Refined>
+requires std::same_as<Refined, refined_strategy> std::string to_text(const Refined& r) {
+    std::string text;
+    for (const tried_strategy& t : r.tried) {
+        char numbers[160];
+        if (t.refused.empty()) {
+            std::snprintf(numbers, sizeof numbers,
+                          "%-18s %d device%s  %10.3f ms a step  %12lld bytes moved  %12lld bytes of memory\n",
+                          t.name.c_str(), t.devices, t.devices == 1 ? " " : "s", t.milliseconds,
+                          static_cast<long long>(t.moved_bytes), static_cast<long long>(t.memory_bytes));
+            text += numbers;
+        } else {
+            text += t.name + ": refused: " + t.refused + "\n";
+        }
+    }
+    return text;
+}
+
+// Templates here are so only that what they use is compiled where a choice is made, not wherever the header is included.
+
+namespace detail {
+
+/// A batch of pseudo-random inputs and labels.
+template <class Graph>
+class synthetic_batch {
+public:
+    explicit synthetic_batch(const Graph& g) {
+        numbers_.resize(static_cast<std::size_t>(g.tensor_count));
+        labels_.resize(static_cast<std::size_t>(g.tensor_count));
+        for (int t = 0; t < g.tensor_count; ++t) {
+            if (g.tensors[t].producer >= 0) {
+                continue;
+            }
+            const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
+            auto& floats = numbers_[static_cast<std::size_t>(t)];
+            auto& integers = labels_[static_cast<std::size_t>(t)];
+            if (g.tensors[t].type == element::i32) {
+                const auto classes = static_cast<std::uint64_t>(classes_of(g, t));
+                for (std::size_t i = 0; i < n; ++i) {
+                    integers.push_back(static_cast<std::int32_t>(op::mix(i) % classes));
+                }
+                inputs.emplace_back(std::span<const std::int32_t>(integers));
+            } else {
+                for (std::size_t i = 0; i < n; ++i) {
+                    floats.push_back(static_cast<float>(op::mix(i) % 2001) / 1000.0F - 1.0F);
+                }
+                inputs.emplace_back(std::span<const float>(floats));
+            }
+        }
+    }
+
+    std::vector<input_data> inputs;
+
+private:
+    static index_t classes_of(const Graph& g, int labels) {
+        for (int op = 0; op < g.op_count; ++op) {
+            if (g.is_loss(op) && g.ops[op].inputs[1] == labels) {
+                return g.tensors[g.ops[op].inputs[0]].extents[1];
+            }
+        }
+        return 1;
+    }
+
+    std::vector<std::vector<float>> numbers_;
+    std::vector<std::vector<std::int32_t>> labels_;
+};
+
+template <class B>
+class strategy_race {
+public:
+    strategy_race(const graph_view& g, const local_devices& devices, const optimizer& update,
+                  const session_options& training)
+        : g_(g), devices_(devices), update_(update), training_(training), backend_(make_backend<B>(update, training)),
+          data_(g) {}
+
+    /// Builds what a strategy needs. One that breaks a rule or does not fit in memory is kept with the reason.
+    void enter(const char* name, const strategy& how) {
+        for (const entry& e : entries_) {
+            if (e.how.ops == how.ops && e.how.pool == how.pool) {
+                return; // under another name
+            }
+        }
+        entries_.push_back({{.name = name}, how, {}, {}});
+        entry& e = entries_.back();
+        try {
+            e.runs.reset(new session<B>(g_, how, devices_.count(), update_, training_, backend_, devices_.threads()));
+            e.runs->set_learning_rate(0); // the numbers stay as they are, the work is the same
+            const plan& p = e.runs->training_plan();
+            e.result.moved_bytes = p.moved_bytes;
+            e.result.devices = 0;
+            for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
+                e.result.devices += p.order[d].empty() ? 0 : 1;
+                e.result.memory_bytes = std::max(e.result.memory_bytes, p.arena_bytes[d] + p.persistent_bytes[d]);
+            }
+        } catch (const error& refusal) {
+            e.result.refused = refusal.what();
+        }
+    }
+
+    refined_strategy run(const refine_options& how) {
+        for (int turn = -1; turn < how.turns; ++turn) { // the first turn only warms up
+            for (entry& e : entries_) {
+                double spent = 0;
+                while (e.runs && (spent == 0 || (turn >= 0 && spent < how.turn_seconds))) {
+                    const double begin = seconds_now();
+                    e.runs->step(data_.inputs);
+                    const double took = seconds_now() - begin;
+                    spent += took;
+                    if (turn >= 0) {
+                        e.steps.push_back(took * 1e3);
+                    }
+                }
+            }
+        }
+        for (entry& e : entries_) {
+            if (!e.steps.empty()) {
+                std::sort(e.steps.begin(), e.steps.end());
+                e.result.milliseconds = e.steps[e.steps.size() / 2];
+            }
+        }
+        std::stable_sort(entries_.begin(), entries_.end(), [](const entry& a, const entry& b) {
+            return a.result.milliseconds >= 0 &&
+                   (b.result.milliseconds < 0 || a.result.milliseconds < b.result.milliseconds);
+        });
+        if (entries_.front().result.milliseconds < 0) {
+            throw error("tessera: no strategy can run: " + entries_.front().result.refused);
+        }
+        std::vector<tried_strategy> all;
+        for (const entry& e : entries_) {
+            all.push_back(e.result);
+        }
+        return {entries_.front().how, devices_.count(), g_.tensors[0].extents[0],
+                static_cast<std::vector<tried_strategy>&&>(all)};
+    }
+
+private:
+    struct entry {
+        tried_strategy result;
+        strategy how;
+        owned<session<B>> runs;
+        std::vector<double> steps;
+    };
+
+    const graph_view& g_;
+    local_devices devices_;
+    optimizer update_;
+    session_options training_;
+    B backend_;
+    synthetic_batch<graph_view> data_;
+    std::vector<entry> entries_;
+};
+
+} // namespace detail
+
+/// Measures `found` against data parallelism, one weird trick, model parallelism, what OptCNN finds for this host at run time, data
+/// parallelism on fewer devices, and one device, in alternation, for the batch that `found` was made for, and gives the fastest.
+/// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error where `found` was
+/// made for another number of devices, or nothing can run.
+template <class Net, class B = typename default_backend<Net>::type, PlannedStrategy S>
+refined_strategy refine(const S& found, const local_devices& devices, const optimizer& update = sgd{},
+                        const session_options& training = {}, const refine_options& how = {}) {
+    if (static_cast<int>(found.devices) != devices.count()) {
+        throw error("tessera: the strategy was made for " + std::to_string(static_cast<int>(found.devices)) +
+                    " devices and there are " + std::to_string(devices.count()) +
+                    "; plan for the devices that there are, or make as many as it wants");
+    }
+    const graph network = describe<Net>(static_cast<index_t>(found.batch));
+    const graph_view g = network.view();
+    detail::strategy_race<B> race(g, devices, update, training);
+    race.enter("found", strategy(strategy_view(found.view())));
+    race.enter("data parallel", search::data_parallel(g, devices.count()));
+    race.enter("one weird trick", search::one_weird_trick(g, devices.count()));
+    race.enter("model parallel", search::model_parallel(g, devices.count()));
+    race.enter("optcnn", search::optcnn(g, machines::host(devices.count())));
+    for (int fewer = devices.count() / 2; fewer > 1; fewer /= 2) {
+        race.enter("data parallel", search::data_parallel(g, fewer));
+    }
+    race.enter("one device", search::single_device(g));
+    return race.run(how);
+}
+
+} // namespace tessera

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of the forward pass: the tasks of every operator, what they read and what they make.
+#pragma once
+
+#include "tessera/plan/lowering.hpp"
+
+namespace tessera::detail {
+
+/// True where no intermediate has to be reduced between shards, so that all nests make one task.
+template <class Options>
+bool lowering<Options>::fuses(int op) const {
+    for (int k = 0; k + 1 < desc(op).nests.size(); ++k) {
+        if (parts_of_nest(config(op), desc(op), k) > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class Options>
+void lowering<Options>::forward(int op) {
+    const bool evaluation = o_.kind == run_kind::evaluation;
+    const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
+    if (g_.ops[op].attributes.kind == op_kind::flatten) {
+        flatten(op);
+        return;
+    }
+    const int nests = desc(op).nests.size();
+    if (evaluation && normalizes) {
+        forward_nests(op, nests - 1, nests - 1, pass::evaluate);
+    } else if (fuses(op)) {
+        forward_nests(op, 0, nests - 1, evaluation ? pass::evaluate : pass::forward);
+    } else {
+        for (int k = 0; k < nests; ++k) {
+            forward_nests(op, k, k, evaluation ? pass::evaluate : pass::forward);
+        }
+    }
+    if (normalizes && !evaluation) {
+        update_running(op);
+    }
+}
+
+template <class Options>
+void lowering<Options>::forward_nests(int op, int first, int last, pass what) {
+    const description& d = desc(op);
+    const auto& all = shards_[at(op)];
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const shard& s = all[i];
+        if (is_empty(s, op)) {
+            continue;
+        }
+        int value[max_operands];
+        std::uint32_t written = 0;
+        std::uint32_t read = 0;
+        for (int k = first; k <= last; ++k) {
+            written |= bit(d.nests[k].write);
+            read |= d.nests[k].reads;
+        }
+        if (what == pass::evaluate && g_.ops[op].attributes.kind == op_kind::batch_norm) {
+            read |= bit(d.find_operand(operand_kind::state, 2));
+            read &= ~bit(d.find_operand(operand_kind::intermediate, 0));
+        }
+        for (int o = 0; o < d.operands.size(); ++o) {
+            value[o] = has(written, o) ? output_tile(op, o, s) : has(read, o) ? read_tile(op, o, s, what) : -1;
+        }
+        task& t = add_compute(op, what, static_cast<int>(i), s, first, last);
+        for (int o = 0; o < d.operands.size(); ++o) {
+            t.value[o] = value[o];
+            if (has(written, o)) {
+                t.writes.push_back(value[o]);
+            } else if (has(read, o)) {
+                t.reads.push_back(value[o]);
+            }
+        }
+    }
+}
+
+template <class Options>
+int lowering<Options>::read_tile(int op, int o, const shard& s, pass what) {
+    const operand& x = desc(op).operands[o];
+    switch (x.kind) {
+    case operand_kind::input:
+        return need_value(g_.ops[op].inputs[x.slot], region_of(op, o, s), s, op, what);
+    case operand_kind::parameter:
+    case operand_kind::state:
+        return parameter_tile(op, o, s);
+    case operand_kind::intermediate: {
+        intermediate_state& m = intermediate(op, o);
+        return need(m.values, m.gathered, region_of(op, o, s), s.device, -1, tile_kind::intermediate,
+                    op * max_operands + o, x.type, op, what);
+    }
+    case operand_kind::output:
+        break;
+    }
+    const int tensor = g_.ops[op].output;
+    for (const piece& p : values_[at(tensor)].pieces) {
+        if (p.device == s.device && p.region == region_of(op, o, s)) {
+            return p.tile;
+        }
+    }
+    return -1;
+}
+
+template <class Options>
+int lowering<Options>::output_tile(int op, int o, const shard& s) {
+    const operand& x = desc(op).operands[o];
+    const box region = region_of(op, o, s);
+    int nest_number = 0;
+    for (int k = 0; k < desc(op).nests.size(); ++k) {
+        nest_number = desc(op).nests[k].write == o ? k : nest_number;
+    }
+    const int part = part_of_nest(s, config(op), desc(op), nest_number);
+    const bool is_output = x.kind == operand_kind::output;
+    located& where = is_output ? values_[at(g_.ops[op].output)] : intermediate(op, o).values;
+    where.parts = parts_of_nest(config(op), desc(op), nest_number);
+    where.reduce = desc(op).nests[nest_number].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
+    const int t = is_output ? add_tile(tile_kind::activation, g_.ops[op].output, region, s.device, x.type)
+                            : add_tile(tile_kind::intermediate, op * max_operands + o, region, s.device, x.type);
+    tile_at(t).part = part;
+    where.pieces.push_back({region, s.device, part, t});
+    return t;
+}
+
+/// Flattening renames indices: its output is its input's memory.
+template <class Options>
+void lowering<Options>::flatten(int op) {
+    const description& d = desc(op);
+    const int in = g_.ops[op].inputs[0];
+    const int out = g_.ops[op].output;
+    values_[at(out)].parts = parts_of_nest(config(op), d, 0);
+    for (const shard& s : shards_[at(op)]) {
+        if (is_empty(s, op)) {
+            continue;
+        }
+        const int source = need_value(in, region_of(op, 0, s), s, op, pass::forward);
+        const box region = region_of(op, d.output(), s);
+        const int t = add_tile(tile_kind::activation, out, region, s.device, element::f32);
+        tile_at(t).alias = source;
+        tile_at(t).part = part_of_nest(s, config(op), d, 0);
+        values_[at(out)].pieces.push_back({region, s.device, tile_at(t).part, t});
+    }
+}
+
+/// Running statistics follow the global statistics, once for every copy of them.
+template <class Options>
+void lowering<Options>::update_running(int op) {
+    const description& d = desc(op);
+    const int running = d.find_operand(operand_kind::state, 2);
+    const int statistics = d.find_operand(operand_kind::intermediate, 0);
+    std::vector<int> done;
+    const auto& all = shards_[at(op)];
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const int target = parameter_tile(op, running, all[i]);
+        bool again = false; // also for a shard without samples: its copy must stay equal to the others
+        for (int t : done) {
+            again = again || t == target;
+        }
+        if (again) {
+            continue;
+        }
+        done.push_back(target);
+        const int source = read_tile(op, statistics, all[i], pass::update);
+        task& t = add_compute(op, pass::update, static_cast<int>(i), all[i], 0, 0);
+        t.value[statistics] = source;
+        t.value[running] = target;
+        t.running = target;
+        t.reads = {source, target};
+        t.writes = {target};
+    }
+}
+
+} // namespace tessera::detail

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of parameter updates: who sums which gradients, and who updates which copies; with clipping, after the norm is known.
+#pragma once
+
+#include "tessera/plan/lowering.hpp"
+
+namespace tessera::detail {
+
+/// After the last operator that uses a parameter has gone backward, the parameter is updated.
+template <class Options>
+void lowering<Options>::finish_parameters(int op) {
+    for (int p : g_.ops[op].parameters) {
+        if (--uses_left_[at(p)] == 0 && g_.parameters[p].trained && o_.update.clip_norm <= 0) {
+            for (const std::vector<piece>& copies : groups(p)) {
+                update_group(p, copies);
+            }
+        }
+    }
+}
+
+/// Copies of equal regions of a parameter, group by group.
+template <class Options>
+std::vector<std::vector<piece>> lowering<Options>::groups(int parameter) const {
+    std::vector<std::vector<piece>> result;
+    for (const piece& p : parameters_[at(parameter)].pieces) {
+        bool placed = false;
+        for (std::vector<piece>& group : result) {
+            if (group[0].region == p.region) {
+                group.push_back(p);
+                placed = true;
+                break;
+            }
+        }
+        if (!placed) {
+            result.push_back({p});
+        }
+    }
+    return result;
+}
+
+/// One contribution for every part that overlaps the region, if all of them have exactly the region; empty otherwise.
+template <class Options>
+std::vector<int> lowering<Options>::equal_contributions(int parameter, const box& region) const {
+    std::vector<int> result;
+    std::vector<char> seen(at(parameter_gradients_[at(parameter)].parts), 0);
+    for (const piece& p : parameter_gradients_[at(parameter)].pieces) {
+        if (seen[at(p.part)] != 0 || intersect(p.region, region).empty()) {
+            continue;
+        }
+        if (!(p.region == region)) {
+            return {};
+        }
+        seen[at(p.part)] = 1;
+        result.push_back(p.tile);
+    }
+    return result;
+}
+
+template <class Options>
+void lowering<Options>::count_moved(const std::vector<int>& tiles, int device, index_t elements) {
+    for (int t : tiles) {
+        if (p_.tiles[at(t)].device != device) {
+            p_.moved_bytes += elements * 4;
+        }
+    }
+}
+
+template <class Options>
+int lowering<Options>::state_tile(int parameter, const box& region, int device, int slice, int slices) {
+    if (o_.update.state_count() == 0) {
+        return -1;
+    }
+    const int t = add_tile(tile_kind::optimizer_state, parameter, region, device, element::f32);
+    tile_at(t).elements = even_part(region.volume(), slices, slice).size();
+    tile_at(t).bytes = tile_at(t).elements * bytes_of(element::f32) * o_.update.state_count();
+    return t;
+}
+
+/// One update for every copy of a region. Where all contributions have the region itself, every copy sums and updates a slice and
+/// writes it to all copies: reduce-scatter, update and all-gather in one. Otherwise every copy gathers the whole sum.
+template <class Options>
+void lowering<Options>::update_group(int parameter, const std::vector<piece>& copies) {
+    const box& region = copies[0].region;
+    const std::vector<int> sources = equal_contributions(parameter, region);
+    const int slices = sources.empty() ? 1 : static_cast<int>(copies.size());
+    const int op = user_of(parameter);
+    for (int i = 0; i < static_cast<int>(copies.size()); ++i) {
+        const int device = copies[at(i)].device;
+        std::vector<int> from = sources;
+        if (sources.empty()) {
+            if (parameter_gradients_[at(parameter)].pieces.empty()) {
+                return;
+            }
+            from = {gathered_parameter_gradient(parameter, region, device, op)};
+        }
+        const int state = state_tile(parameter, region, device, i * (slices > 1 ? 1 : 0), slices);
+        task& t = add_task(task_kind::update, op, pass::update, i, device);
+        t.parameter = parameter;
+        t.slices = slices;
+        t.slice = slices > 1 ? i : 0;
+        t.state = state;
+        t.reads = from;
+        if (slices > 1) {
+            const index_t size = even_part(region.volume(), slices, t.slice).size();
+            for (const piece& c : copies) {
+                t.writes.push_back(c.tile);
+            }
+            count_moved(from, device, size);
+            count_moved(t.writes, device, size);
+        } else {
+            t.writes.push_back(copies[at(i)].tile);
+            count_moved(from, device, region.volume());
+        }
+    }
+}
+
+template <class Options>
+int lowering<Options>::user_of(int parameter) const {
+    for (int op = 0; op < g_.op_count; ++op) {
+        for (int p : g_.ops[op].parameters) {
+            if (p == parameter) {
+                return op;
+            }
+        }
+    }
+    return -1;
+}
+
+template <class Options>
+int lowering<Options>::gathered_parameter_gradient(int parameter, const box& region, int device, int op) {
+    std::vector<gathered_tile> none;
+    return need(parameter_gradients_[at(parameter)], none, region, device, -1, tile_kind::parameter_gradient, parameter,
+                element::f32, op, pass::update);
+}
+
+// With clipping, every gradient is summed first, then the norm over all of them is known, then all parameters are updated.
+
+template <class Options>
+void lowering<Options>::reduce_parameter(int parameter) {
+    if (!g_.parameters[parameter].trained || parameter_gradients_[at(parameter)].pieces.empty()) {
+        return;
+    }
+    const int op = user_of(parameter);
+    std::vector<box> counted;
+    for (const std::vector<piece>& copies : groups(parameter)) {
+        const box region = copies[0].region;
+        const std::vector<int> sources = equal_contributions(parameter, region);
+        std::vector<box> overlapping; // squares that another group counts; then every copy sums the whole region
+        for (const box& b : counted) {
+            if (!intersect(b, region).empty()) {
+                overlapping.push_back(b);
+            }
+        }
+        const int slices = sources.empty() || !overlapping.empty() ? 1 : static_cast<int>(copies.size());
+        for (int i = 0; i < static_cast<int>(copies.size()); ++i) {
+            const int device = copies[at(i)].device;
+            std::vector<int> from = sources;
+            if (sources.empty()) {
+                from = {gathered_parameter_gradient(parameter, region, device, op)};
+            }
+            const int slice = slices > 1 ? i : 0;
+            const int sum = add_tile(tile_kind::parameter_gradient, parameter, region, device, element::f32);
+            const int norm = add_tile(tile_kind::scalar, parameter, box{}, device, element::f64);
+            task& t = add_task(task_kind::reduce, op, pass::update, i, device);
+            t.parameter = parameter;
+            t.slice = slice;
+            t.slices = slices;
+            t.reads = from;
+            t.writes = {sum, norm};
+            t.norms = {norm};
+            t.counted_elsewhere = overlapping;
+            if (slices == 1 && i > 0) {
+                t.counted_elsewhere.push_back(region);
+            }
+            count_moved(from, device, even_part(region.volume(), slices, slice).size());
+            norms_.push_back(norm);
+            reduced_.push_back({parameter, slice, slices, sum, copies, device});
+            if (slices == 1) {
+                reduced_.back().copies = {copies[at(i)]};
+            }
+        }
+        counted.push_back(region);
+    }
+}
+
+template <class Options>
+void lowering<Options>::update_clipped(int parameter) {
+    const int op = user_of(parameter);
+    int number = 0;
+    for (const reduced_slice& r : reduced_) {
+        if (r.parameter != parameter) {
+            continue;
+        }
+        const box& region = r.copies[0].region;
+        const int state = state_tile(parameter, region, r.device, r.slice, r.slices);
+        task& t = add_task(task_kind::update, op, pass::update, number++, r.device);
+        t.parameter = parameter;
+        t.slice = r.slice;
+        t.slices = r.slices;
+        t.state = state;
+        t.reads = {r.source};
+        t.norms = norms_;
+        for (int n : norms_) {
+            t.reads.push_back(n);
+        }
+        for (const piece& c : r.copies) {
+            t.writes.push_back(c.tile);
+        }
+        count_moved(t.writes, r.device, even_part(region.volume(), r.slices, r.slice).size());
+    }
+}
+
+} // namespace tessera::detail

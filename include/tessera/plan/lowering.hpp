@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowering knows while a plan grows: tiles, where the pieces of every tensor are, and the copies that bring them to where they are
+// needed. How operators become tasks stands in lower_forward.hpp, lower_backward.hpp and lower_update.hpp.
+#pragma once
+
+#include "tessera/layout/redistribute.hpp"
+#include "tessera/op/optimizer.hpp"
+#include "tessera/plan/plan.hpp"
+
+#include <string>
+
+namespace tessera {
+
+struct lower_options {
+    run_kind kind = run_kind::training;
+    optimizer update;            ///< how many states a parameter has, and whether gradients are clipped
+    bool keep_gradients = false; ///< gradients stay readable after the run
+    bool allow_empty = false;    ///< a short batch may leave some shards without samples
+    /// An input that holds the gradient of the last operator's output; inputs then get gradients too, and these and the output are
+    /// results of the plan. It lets a network without a loss go backward. -1: none.
+    int output_gradient = -1;
+};
+
+namespace detail {
+
+/// A tensor while the plan grows: where its pieces are, and what has been gathered from them.
+struct located {
+    std::vector<piece> pieces;
+    int parts = 0;
+    reducer reduce = reducer::sum;
+};
+
+struct gathered_tile {
+    box region;
+    int device = 0;
+    int part = -1; ///< the one part asked for, or -1 for the sum
+    int tile = -1;
+};
+
+/// Values and gradients of an intermediate of an operator whose nests are tasks of their own.
+struct intermediate_state {
+    located values;
+    std::vector<gathered_tile> gathered;
+    located gradients;
+    std::vector<gathered_tile> gathered_gradients;
+};
+
+/// A summed slice of a parameter's gradient that waits for the norm of all gradients.
+struct reduced_slice {
+    int parameter = 0;
+    int slice = 0;
+    int slices = 1;
+    int source = -1; ///< tile that holds the summed slice
+    std::vector<piece> copies;
+    int device = 0;
+};
+
+// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
+template <class Options>
+class lowering {
+public:
+    lowering(const graph_view& g, const strategy_view& s, int devices, const Options& o)
+        : g_(g), s_(s), o_(o), values_(count(g.tensor_count)), gathered_values_(count(g.tensor_count)),
+          gradients_(count(g.tensor_count)), gathered_gradients_(count(g.tensor_count)),
+          parameter_gradients_(count(g.parameter_count)), parameters_(count(g.parameter_count)),
+          needs_gradient_(count(g.tensor_count), 0), descriptions_(count(g.op_count)), shards_(count(g.op_count)) {
+        p_.devices = devices;
+        p_.kind = o.kind;
+    }
+
+    plan run() {
+        prepare();
+        if (o_.output_gradient >= 0) {
+            gradients_[at(g_.ops[g_.op_count - 1].output)] = values_[at(o_.output_gradient)];
+        }
+        for (int op = 0; op < g_.op_count; ++op) {
+            forward(op);
+        }
+        if (o_.kind == run_kind::training) {
+            for (int op = g_.op_count - 1; op >= 0; --op) {
+                backward(op);
+            }
+            for (int p = 0; p < g_.parameter_count && o_.update.clip_norm > 0; ++p) {
+                reduce_parameter(p);
+            }
+            for (int p = 0; p < g_.parameter_count && o_.update.clip_norm > 0; ++p) {
+                update_clipped(p);
+            }
+        }
+        collect_results();
+        return static_cast<plan&&>(p_);
+    }
+
+protected: // simulation::operator_lowering lowers one operator anew
+    static std::size_t count(int n) { return static_cast<std::size_t>(n); }
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    const configuration& config(int op) const { return s_.ops[op]; }
+    const description& desc(int op) const { return descriptions_[at(op)]; }
+    tile& tile_at(int t) { return p_.tiles[at(t)]; }
+
+    // ---- tiles -------------------------------------------------------------------------------------------------------
+
+    int add_tile(tile_kind kind, int tensor, const box& region, int device, element type) {
+        tile t;
+        t.kind = kind;
+        t.tensor = tensor;
+        t.region = region;
+        t.device = device;
+        t.type = type;
+        t.elements = region.volume();
+        p_.tiles.push_back(t);
+        return static_cast<int>(p_.tiles.size()) - 1;
+    }
+
+    task& add_task(task_kind kind, int op, pass what, int shard_number, int device) {
+        task t;
+        t.kind = kind;
+        t.op = op;
+        t.what = what;
+        t.shard_number = shard_number;
+        t.device = device;
+        p_.tasks.push_back(t);
+        return p_.tasks.back();
+    }
+
+    void prepare() {
+        for (int t = 0; t < g_.tensor_count; ++t) {
+            const tensor_node& n = g_.tensors[t];
+            if (n.producer < 0) {
+                const box region = whole(n.extents);
+                values_[at(t)].pieces.push_back({region, -1, 0, add_tile(tile_kind::input, t, region, -1, n.type)});
+                values_[at(t)].parts = 1;
+                p_.tiles.back().part = 0;
+                const bool wanted = o_.output_gradient >= 0 && t != o_.output_gradient && n.type == element::f32;
+                needs_gradient_[at(t)] = wanted ? 1 : 0;
+            }
+        }
+        uses_left_.assign(count(g_.parameter_count), 0);
+        for (int op = 0; op < g_.op_count; ++op) {
+            descriptions_[at(op)] = g_.describe(op);
+            const configuration& c = config(op);
+            for (int i = 0; i < c.shards(); ++i) {
+                shards_[at(op)].push_back(shard_at(c, s_.pool, desc(op), i));
+            }
+            bool needs = false;
+            for (int p : g_.ops[op].parameters) {
+                needs = needs || g_.parameters[p].trained;
+                ++uses_left_[at(p)];
+            }
+            for (int t : g_.ops[op].inputs) {
+                needs = needs || needs_gradient_[at(t)] != 0;
+            }
+            needs_gradient_[at(g_.ops[op].output)] = needs ? 1 : 0;
+        }
+        // Parameters live where a shard needs them, also one that a short batch leaves without samples.
+        for (int op = 0; op < g_.op_count; ++op) {
+            for (const shard& s : shards_[at(op)]) {
+                for (int o = 0; o < desc(op).operands.size(); ++o) {
+                    const operand_kind k = desc(op).operands[o].kind;
+                    if (k == operand_kind::parameter || k == operand_kind::state) {
+                        parameter_tile(op, o, s);
+                    }
+                }
+            }
+        }
+    }
+
+    bool is_empty(const shard& s, int op) const {
+        for (int l = 0; l < desc(op).loops.size(); ++l) {
+            if (s.ranges[l].empty()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Region of an operand; that of a parameter does not depend on the loops that do not index it, so an empty shard has one too.
+    box region_of(int op, int which, const shard& s) const { return region(desc(op), which, s.ranges); }
+
+    int parameter_tile(int op, int which, const shard& s) {
+        const int parameter = g_.ops[op].parameters[desc(op).operands[which].slot];
+        const box region = region_of(op, which, s);
+        for (const piece& p : parameters_[at(parameter)].pieces) {
+            if (p.device == s.device && p.region == region) {
+                return p.tile;
+            }
+        }
+        const int t = add_tile(tile_kind::parameter, parameter, region, s.device, element::f32);
+        parameters_[at(parameter)].pieces.push_back({region, s.device, 0, t});
+        return t;
+    }
+
+    // ---- redistribution ----------------------------------------------------------------------------------------------
+
+    /// The tile that holds `region` of a tensor on a device: a piece that is there already, one gathered before, or a new one that a
+    /// copy task fills. `part` asks for one part of a partial tensor instead of the sum.
+    int need(located& from, std::vector<gathered_tile>& cache, const box& region, int device, int part, tile_kind kind,
+             int tensor, element type, int op, pass what) {
+        if (from.parts == 1 || part >= 0) {
+            for (const piece& p : from.pieces) {
+                if (p.device == device && p.region == region && (part < 0 || p.part == part)) {
+                    return p.tile;
+                }
+            }
+        }
+        for (const gathered_tile& c : cache) {
+            if (c.device == device && c.region == region && c.part == part) {
+                return c.tile;
+            }
+        }
+        std::vector<piece> sources;
+        for (const piece& p : from.pieces) {
+            if (part < 0 || p.part == part) {
+                sources.push_back(p);
+                sources.back().part = part < 0 ? p.part : 0;
+            }
+        }
+        const gather plan_of = gather_into(sources, region, device, device);
+        if (plan_of.segments.size() == 1) { // all there is of it is here already: a gradient of this device's samples
+            const piece& only = sources[at(plan_of.segments[0].source)];
+            if (only.device == device && only.region == region) {
+                return only.tile;
+            }
+        }
+        const int t = add_tile(kind, tensor, region, device, type);
+        if (region.empty()) { // an input of a concatenation of which a shard needs nothing
+            cache.push_back({region, device, part, t});
+            return t;
+        }
+        tile_at(t).part = part;
+        task& copy = add_task(task_kind::copy, op, what, 0, device);
+        copy.clear = plan_of.clear;
+        copy.reduce = from.reduce;
+        copy.writes.push_back(t);
+        for (const segment& seg : plan_of.segments) {
+            const piece& source = sources[at(seg.source)];
+            copy.segments.push_back({source.tile, seg.region, seg.first});
+            copy.reads.push_back(source.tile);
+            if (source.device != device && source.device >= 0) {
+                p_.moved_bytes += seg.region.volume() * bytes_of(type);
+            }
+        }
+        cache.push_back({region, device, part, t});
+        return t;
+    }
+
+    int need_value(int tensor, const box& region, const shard& s, int op, pass what) {
+        return need(values_[at(tensor)], gathered_values_[at(tensor)], region, s.device,
+                    config(op).partial > 1 ? s.part : -1, tile_kind::activation, tensor, g_.tensors[tensor].type, op,
+                    what);
+    }
+
+    intermediate_state& intermediate(int op, int which) {
+        for (auto& [key, state] : intermediates_) {
+            if (key == op * max_operands + which) {
+                return state;
+            }
+        }
+        intermediates_.push_back({op * max_operands + which, {}});
+        return intermediates_.back().second;
+    }
+
+    task& add_compute(int op, pass what, int number, const shard& s, int first, int last) {
+        task& t = add_task(task_kind::compute, op, what, number, s.device);
+        t.first_nest = first;
+        t.last_nest = last;
+        t.first_part = is_first_part(s, desc(op)) && s.part == 0;
+        for (int l = 0; l < max_loops; ++l) {
+            t.ranges[l] = s.ranges[l];
+        }
+        return t;
+    }
+
+    static int first_of(std::uint32_t mask) {
+        int i = 0;
+        while (!has(mask, i)) {
+            ++i;
+        }
+        return i;
+    }
+
+    // ---- forward: lower_forward.hpp ---------------------------------------------------------------------------------
+
+    bool fuses(int op) const;
+    void forward(int op);
+    void forward_nests(int op, int first, int last, pass what);
+    int read_tile(int op, int o, const shard& s, pass what);
+    int output_tile(int op, int o, const shard& s);
+    void flatten(int op);
+    void update_running(int op);
+
+    // ---- backward: lower_backward.hpp -------------------------------------------------------------------------------
+
+    void backward(int op);
+    bool is_wanted(int op, int o) const;
+    int output_gradient(int op, const shard& s, pass what);
+    void pass_gradient(int op);
+    void contribute(located& to, int op, int o, const shard& s, const box& region, int t);
+    void backward_nest(int op, int k, std::uint32_t emits, pass what);
+    int emit(int op, int o, const shard& s);
+
+    // ---- updates of parameters: lower_update.hpp --------------------------------------------------------------------
+
+    void finish_parameters(int op);
+    std::vector<std::vector<piece>> groups(int parameter) const;
+    std::vector<int> equal_contributions(int parameter, const box& region) const;
+    void count_moved(const std::vector<int>& tiles, int device, index_t elements);
+    int state_tile(int parameter, const box& region, int device, int slice, int slices);
+    void update_group(int parameter, const std::vector<piece>& copies);
+    int user_of(int parameter) const;
+    int gathered_parameter_gradient(int parameter, const box& region, int device, int op);
+    void reduce_parameter(int parameter);
+    void update_clipped(int parameter);
+
+    // ---- results -----------------------------------------------------------------------------------------------------
+
+    void keep(int tensor, const located& where) {
+        for (const piece& p : where.pieces) {
+            if (p.device >= 0) {
+                p_.results.push_back({tensor, p.part, p.tile});
+                p_.tiles[at(p_.root(p.tile))].keep = true;
+                p_.tiles[at(p.tile)].keep = true;
+            }
+        }
+    }
+
+    void collect_results() {
+        for (int op = 0; op < g_.op_count; ++op) {
+            if (g_.is_loss(op)) {
+                keep(g_.ops[op].output, values_[at(g_.ops[op].output)]);
+                if (o_.kind == run_kind::evaluation) {
+                    keep(g_.ops[op].inputs[0], values_[at(g_.ops[op].inputs[0])]);
+                }
+            }
+        }
+        if (o_.output_gradient >= 0) {
+            const int out = g_.ops[g_.op_count - 1].output;
+            keep(out, values_[at(out)]);
+            for (int t : g_.ops[0].inputs) {
+                keep(t, gradients_[at(t)]);
+            }
+        }
+        if (o_.keep_gradients) {
+            for (int p = 0; p < g_.parameter_count; ++p) {
+                for (const piece& c : parameter_gradients_[at(p)].pieces) {
+                    p_.gradients.push_back({p, c.part, c.tile});
+                }
+            }
+        }
+        p_.order.resize(at(p_.devices));
+        for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
+            task& t = p_.tasks[at(i)];
+            t.position = static_cast<int>(p_.order[at(t.device)].size());
+            p_.order[at(t.device)].push_back(i);
+        }
+    }
+
+    graph_view g_;
+    strategy_view s_;
+    Options o_;
+    plan p_;
+    std::vector<located> values_;
+    std::vector<std::vector<gathered_tile>> gathered_values_;
+    std::vector<located> gradients_;
+    std::vector<std::vector<gathered_tile>> gathered_gradients_;
+    std::vector<located> parameter_gradients_;
+    std::vector<located> parameters_;
+    std::vector<char> needs_gradient_;
+    std::vector<description> descriptions_;
+    std::vector<std::vector<shard>> shards_;
+    std::vector<std::pair<int, intermediate_state>> intermediates_;
+    std::vector<int> contribution_keys_;
+    std::vector<int> uses_left_;
+    std::vector<int> norms_;
+    std::vector<reduced_slice> reduced_;
+};
+
+} // namespace detail
+
+} // namespace tessera

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of a finished plan share: the plan, what has been found out about it, and the words of a refusal.
+#pragma once
+
+#include "tessera/plan/access.hpp"
+
+#include <string>
+
+namespace tessera {
+
+/// What is wrong with a plan; empty text means nothing.
+struct verdict {
+    std::string text;
+    explicit operator bool() const { return !text.empty(); }
+};
+
+namespace detail {
+
+// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
+template <class Plan>
+class verifier {
+public:
+    verifier(const graph_view& g, const Plan& p) : g_(g), p_(p) {}
+
+    verdict run(index_t device_memory) {
+        const bool sound = structure() && parts() && deadlock() && races() && arena() && coverage() && updates() &&
+                           collectives() && fits(device_memory);
+        return {sound ? std::string() : text_};
+    }
+
+private:
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    bool refuse(const task* t, const std::string& what) {
+        text_ = "tessera: the plan is refused: " + what;
+        if (t != nullptr) {
+            text_ += " [operator ";
+            text_ += t->op >= 0 ? g_.ops[t->op].name : std::string_view("-");
+            text_ += ", " + std::string(to_text(t->kind)) + " " + to_text(t->what) + ", shard " +
+                     std::to_string(t->shard_number) + ", device " + std::to_string(t->device) + "]";
+        }
+        return false;
+    }
+
+    static index_t tensor_key(const tile& x) { return static_cast<index_t>(x.kind) * (index_t{1} << 32) + x.tensor; }
+
+    // ---- the parts fit together: verify_structure.hpp ---------------------------------------------------------------
+
+    bool structure();
+    bool copy_is_complete(const task& t);
+    bool parts();
+    bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
+
+    // ---- nothing happens too early: verify_order.hpp ----------------------------------------------------------------
+
+    bool deadlock();
+    bool ready(int t, const std::vector<std::size_t>& next) const;
+    void advance(std::size_t d, std::size_t position);
+    bool before(int a, int b) const;
+    bool races();
+    bool is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
+    bool arena();
+    bool all_before(std::size_t a, std::size_t b) const;
+
+    // ---- what is wanted is made: verify_results.hpp -----------------------------------------------------------------
+
+    bool coverage();
+    static std::uint32_t written_by(const description& d, const task& t);
+    bool updates();
+    bool collectives();
+    bool fits(index_t device_memory);
+
+    const graph_view g_;
+    const Plan& p_;
+    std::string text_;
+    std::vector<int> clock_;
+    std::vector<std::vector<std::pair<int, access>>> history_;
+};
+
+} // namespace detail
+
+} // namespace tessera

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of order: no deadlock, no race, nothing read before it is written, no memory used twice at a time.
+#pragma once
+
+#include "tessera/plan/verifier.hpp"
+
+#include <algorithm>
+
+namespace tessera::detail {
+
+/// Runs the lists with their waits; what happens before what is kept as a vector clock for races().
+template <class Plan>
+bool verifier<Plan>::deadlock() {
+    const std::size_t devices = p_.order.size();
+    clock_.assign(p_.tasks.size() * devices, 0);
+    std::vector<std::size_t> next(devices, 0);
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (std::size_t d = 0; d < devices; ++d) {
+            while (next[d] < p_.order[d].size() && ready(p_.order[d][next[d]], next)) {
+                advance(d, next[d]);
+                ++next[d];
+                moved = true;
+            }
+        }
+    }
+    for (std::size_t d = 0; d < devices; ++d) {
+        if (next[d] < p_.order[d].size()) {
+            return refuse(&p_.tasks[at(p_.order[d][next[d]])], "a deadlock: the task waits for itself through others");
+        }
+    }
+    return true;
+}
+
+template <class Plan>
+bool verifier<Plan>::ready(int t, const std::vector<std::size_t>& next) const {
+    for (const wait_for& w : p_.tasks[at(t)].waits) {
+        if (w.device < 0 || at(w.device) >= next.size() || next[at(w.device)] < static_cast<std::size_t>(w.count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class Plan>
+void verifier<Plan>::advance(std::size_t d, std::size_t position) {
+    const std::size_t devices = p_.order.size();
+    const int t = p_.order[d][position];
+    int* mine = clock_.data() + at(t) * devices;
+    const auto join = [&](int other) {
+        const int* theirs = clock_.data() + at(other) * devices;
+        for (std::size_t k = 0; k < devices; ++k) {
+            mine[k] = std::max(mine[k], theirs[k]);
+        }
+    };
+    if (position > 0) {
+        join(p_.order[d][position - 1]);
+    }
+    for (const wait_for& w : p_.tasks[at(t)].waits) {
+        if (w.count > 0) {
+            join(p_.order[at(w.device)][static_cast<std::size_t>(w.count - 1)]);
+        }
+    }
+    mine[d] = static_cast<int>(position) + 1; // counts the task itself: what follows it knows it is finished
+}
+
+template <class Plan>
+bool verifier<Plan>::before(int a, int b) const {
+    const task& first = p_.tasks[at(a)];
+    return clock_[at(b) * p_.order.size() + at(first.device)] > first.position && a != b;
+}
+
+/// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is written.
+template <class Plan>
+bool verifier<Plan>::races() {
+    std::vector<std::vector<std::pair<int, access>>> all(p_.tiles.size());
+    std::vector<access> own;
+    for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
+        accesses_of(p_, p_.tasks[at(i)], own);
+        for (const access& a : own) {
+            all[at(a.tile)].push_back({i, a});
+        }
+    }
+    for (std::size_t t = 0; t < all.size(); ++t) {
+        const tile& x = p_.tiles[t];
+        for (std::size_t i = 0; i < all[t].size(); ++i) {
+            const auto& [ti, ai] = all[t][i];
+            for (std::size_t j = 0; j < i; ++j) {
+                const auto& [tj, aj] = all[t][j];
+                if (ti != tj && conflict(ai, aj) && !before(tj, ti) && !before(ti, tj)) {
+                    return refuse(&p_.tasks[at(ti)], "a race: another task touches the same tile and neither is first");
+                }
+            }
+            if (!ai.write && x.device >= 0 && !is_persistent(x.kind) && !is_written_before(all[t], i)) {
+                return refuse(&p_.tasks[at(ti)], "a task reads a tile that nothing has written yet");
+            }
+        }
+    }
+    for (std::size_t t = 0; t < all.size(); ++t) {
+        index_t written = 0;
+        for (const auto& [i, a] : all[t]) {
+            written += a.write ? a.elements.size() : 0;
+        }
+        if (p_.tiles[t].keep && p_.tiles[t].alias < 0 && p_.tiles[t].device >= 0 && written < p_.tiles[t].elements) {
+            return refuse(nullptr, "a result on device " + std::to_string(p_.tiles[t].device) + " is never produced");
+        }
+    }
+    history_ = static_cast<decltype(history_)&&>(all);
+    return true;
+}
+
+template <class Plan>
+bool verifier<Plan>::is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const {
+    index_t covered = 0;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        if (k != reader && all[k].second.write && before(all[k].first, all[reader].first)) {
+            covered += intersect(all[k].second.elements, all[reader].second.elements).size();
+        }
+    }
+    return covered >= all[reader].second.elements.size();
+}
+
+/// Tiles that share memory are never alive together, and everything that touches the earlier one comes first.
+template <class Plan>
+bool verifier<Plan>::arena() {
+    for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
+        const tile& x = p_.tiles[a];
+        if (x.alias >= 0 || x.offset < 0 || history_[a].empty()) {
+            continue;
+        }
+        for (std::size_t b = 0; b < a; ++b) {
+            const tile& y = p_.tiles[b];
+            if (y.alias >= 0 || y.offset < 0 || history_[b].empty() || x.device != y.device ||
+                is_persistent(x.kind) != is_persistent(y.kind) || x.offset >= y.offset + y.bytes ||
+                y.offset >= x.offset + x.bytes) {
+                continue;
+            }
+            if (is_persistent(x.kind) || (!all_before(a, b) && !all_before(b, a))) {
+                return refuse(&p_.tasks[at(history_[a][0].first)], "two tiles that share memory are alive together");
+            }
+        }
+    }
+    return true;
+}
+
+template <class Plan>
+bool verifier<Plan>::all_before(std::size_t a, std::size_t b) const {
+    if (p_.tiles[a].keep) {
+        return false;
+    }
+    for (const auto& [ta, xa] : history_[a]) {
+        for (const auto& [tb, xb] : history_[b]) {
+            if (!before(ta, tb)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+} // namespace tessera::detail

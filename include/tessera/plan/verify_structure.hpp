@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that every index is one, that copies cover their targets and that sums have every part once.
+#pragma once
+
+#include "tessera/plan/verifier.hpp"
+
+#include <algorithm>
+
+namespace tessera::detail {
+
+/// Every index is one; every task is in its device's list once; every segment lies in its source and its target.
+template <class Plan>
+bool verifier<Plan>::structure() {
+    std::vector<int> seen(p_.tasks.size(), 0);
+    for (std::size_t d = 0; d < p_.order.size(); ++d) {
+        for (std::size_t i = 0; i < p_.order[d].size(); ++i) {
+            const int t = p_.order[d][i];
+            if (t < 0 || at(t) >= p_.tasks.size() || p_.tasks[at(t)].device != static_cast<int>(d) ||
+                p_.tasks[at(t)].position != static_cast<int>(i)) {
+                return refuse(nullptr, "the list of device " + std::to_string(d) + " names a task that is not its own");
+            }
+            ++seen[at(t)];
+        }
+    }
+    for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+        const task& t = p_.tasks[i];
+        if (seen[i] != 1) {
+            return refuse(&t, "a task is not in its device's list exactly once");
+        }
+        for (const std::vector<int>* list : {&t.reads, &t.writes}) {
+            for (int k : *list) {
+                if (k < 0 || at(k) >= p_.tiles.size()) {
+                    return refuse(&t, "a task touches a tile that does not exist");
+                }
+            }
+        }
+        for (int k : t.writes) {
+            const bool pushes = t.kind == task_kind::update && t.slices > 1;
+            if (p_.tiles[at(k)].device != t.device && !pushes) {
+                return refuse(&t, "a task writes to another device's memory");
+            }
+        }
+        for (int k : t.kind == task_kind::compute ? t.reads : std::vector<int>{}) {
+            if (p_.tiles[at(k)].device != t.device) {
+                return refuse(&t, "a computation reads another device's memory; a copy is missing");
+            }
+        }
+        if (t.kind == task_kind::copy && !copy_is_complete(t)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// A copy covers its target: every element is overwritten exactly once before others are added, or cleared first.
+template <class Plan>
+bool verifier<Plan>::copy_is_complete(const task& t) {
+    const box& target = p_.tiles[at(t.writes.at(0))].region;
+    index_t overwritten = 0;
+    for (std::size_t i = 0; i < t.segments.size(); ++i) {
+        const copy_segment& s = t.segments[i];
+        const bool listed = std::find(t.reads.begin(), t.reads.end(), s.source) != t.reads.end();
+        if (!listed || !p_.tiles[at(s.source)].region.contains(s.region) || !target.contains(s.region)) {
+            return refuse(&t, "a copy reads a region that its source does not have");
+        }
+        overwritten += s.overwrite ? s.region.volume() : 0;
+        for (std::size_t j = 0; j < i; ++j) {
+            if (s.overwrite && t.segments[j].overwrite && !intersect(s.region, t.segments[j].region).empty()) {
+                return refuse(&t, "a copy writes an element twice");
+            }
+        }
+    }
+    if (t.clear ? overwritten != 0 : overwritten != target.volume()) {
+        return refuse(&t, "a copy leaves elements of its target unwritten");
+    }
+    return true;
+}
+
+/// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each
+/// contribution to its parameter.
+template <class Plan>
+bool verifier<Plan>::parts() {
+    std::vector<char> gathered(p_.tiles.size(), 0); // or the same elements in another format
+    for (const task& t : p_.tasks) {
+        for (int w : t.kind == task_kind::copy || t.kind == task_kind::reorder ? t.writes : std::vector<int>{}) {
+            gathered[at(w)] = 1;
+        }
+    }
+    std::vector<std::pair<index_t, int>> pieces; // by tensor
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        if (p_.tiles[i].part >= 0 && gathered[i] == 0) {
+            pieces.push_back({tensor_key(p_.tiles[i]), static_cast<int>(i)});
+        }
+    }
+    std::sort(pieces.begin(), pieces.end());
+    const auto pieces_of = [&](const tile& x) {
+        const index_t key = tensor_key(x);
+        std::vector<const tile*> result; // of equal regions and parts one
+        for (auto it = std::lower_bound(pieces.begin(), pieces.end(), std::pair<index_t, int>{key, 0});
+             it != pieces.end() && it->first == key; ++it) {
+            const tile& own = p_.tiles[at(it->second)];
+            bool again = false;
+            for (const tile* other : result) {
+                again = again || (other->part == own.part && other->region == own.region);
+            }
+            if (!again) {
+                result.push_back(&own);
+            }
+        }
+        return result;
+    };
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::copy) {
+            const tile& target = p_.tiles[at(t.writes[0])];
+            const std::vector<const tile*> all =
+                pieces_of(t.segments.empty() ? target : p_.tiles[at(t.segments[0].source)]);
+            if (!adds_all(t, target, all)) {
+                return refuse(&t, "a copy does not add every part of its tensor exactly once");
+            }
+        } else if (t.parameter >= 0 && !t.reads.empty() && p_.tiles[at(t.reads[0])].part >= 0) {
+            index_t expected = 0;
+            for (const tile* x : pieces_of(p_.tiles[at(t.reads[0])])) {
+                expected += intersect(x->region, p_.tiles[at(t.writes[0])].region).empty() ? 0 : 1;
+            }
+            std::vector<int> seen;
+            for (int r : t.reads) {
+                if (p_.tiles[at(r)].kind != tile_kind::scalar) {
+                    seen.push_back(p_.tiles[at(r)].part);
+                }
+            }
+            std::sort(seen.begin(), seen.end());
+            if (static_cast<index_t>(seen.size()) != expected ||
+                std::adjacent_find(seen.begin(), seen.end()) != seen.end()) {
+                return refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
+            }
+        }
+    }
+    return true;
+}
+
+template <class Plan>
+bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const {
+    for (const tile* x : pieces) {
+        index_t missing = 0;
+        if (target.part < 0 || x->part == target.part) {
+            missing = intersect(x->region, target.region).volume();
+        }
+        for (std::size_t i = 0; i < t.segments.size(); ++i) {
+            const copy_segment& s = t.segments[i];
+            const tile& source = p_.tiles[at(s.source)];
+            missing -= source.part == x->part && source.region == x->region ? s.region.volume() : 0;
+            for (std::size_t j = 0; j < i; ++j) {
+                const tile& other = p_.tiles[at(t.segments[j].source)];
+                if (other.part == source.part && !intersect(t.segments[j].region, s.region).empty()) {
+                    return false;
+                }
+            }
+        }
+        if (missing != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace tessera::detail
