@@ -28,6 +28,14 @@ public:
                 "from outside; lower() the whole network instead");
         }
         s_ = own_.view();
+        bool staged = s.micro_batches > 1 || s.schedule.stages > 0;
+        for (const configuration& c : s.ops) {
+            staged = staged || c.stage != 0 || c.recompute;
+        }
+        if (staged) {
+            throw error("tessera: operators are lowered one by one without micro-batches, stages and recomputation; "
+                        "lower() the whole network instead");
+        }
         consumers_.resize(count(g.tensor_count));
         users_.resize(count(g.parameter_count));
         for (int op = 0; op < g.op_count; ++op) {
@@ -420,7 +428,8 @@ private:
         }
     }
     int key_owner(int t) const {
-        return contribution_keys_[at(t)] < 0 ? -1 : contribution_keys_[at(t)] / (max_operands * 65536);
+        return contribution_keys_[at(t)] < 0 ? -1
+                                             : static_cast<int>(contribution_keys_[at(t)] / (max_operands * 65536));
     }
 
     /// Rewrites the numbers in a fragment's tasks.
