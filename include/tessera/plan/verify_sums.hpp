@@ -95,8 +95,9 @@ bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& reade
         const task& t = p_.tasks[at(c.task)];
         return (index_t{t.op} * max_operands + c.operand) * (index_t{1} << 24) + t.shard_number;
     };
-    std::stable_sort(all.begin(), all.end(),
-                     [&](const contribution& a, const contribution& b) { return key(a) < key(b); });
+    std::sort(all.begin(), all.end(), [&](const contribution& a, const contribution& b) {
+        return key(a) != key(b) ? key(a) < key(b) : a.task < b.task;
+    });
     for (std::size_t first = 0; first < all.size();) {
         std::size_t last = first;
         while (last < all.size() && key(all[last]) == key(all[first])) {

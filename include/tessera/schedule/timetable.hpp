@@ -134,8 +134,7 @@ public:
                 refuse(s_.workers[w][next[w]], "a deadlock: it waits for itself through others");
             }
         }
-        std::stable_sort(t.steps.begin(), t.steps.end(),
-                         [](const timetable::entry& a, const timetable::entry& b) { return a.start < b.start; });
+        sort_by_start(t.steps);
         count_in_flight(t);
         return t;
     }
@@ -182,6 +181,20 @@ private:
             }
         }
         return ready;
+    }
+
+    /// Keeps the order of what starts at the same time (std::stable_sort has deprecated parts in some libraries).
+    static void sort_by_start(std::vector<timetable::entry>& steps) {
+        std::vector<std::pair<index_t, std::size_t>> order;
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            order.emplace_back(steps[i].start, i);
+        }
+        std::sort(order.begin(), order.end());
+        std::vector<timetable::entry> sorted;
+        for (const auto& [start, i] : order) {
+            sorted.push_back(steps[i]);
+        }
+        steps.swap(sorted);
     }
 
     void count_in_flight(timetable& t) const {

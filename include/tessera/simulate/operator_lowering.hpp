@@ -119,6 +119,7 @@ public:
 private:
     using gathered_list = std::vector<tessera::detail::gathered_tile>;
     using located = tessera::detail::located;
+    using intermediate_state = tessera::detail::intermediate_state;
 
     struct saved_tensor {
         int which = 0;
