@@ -56,8 +56,10 @@ struct oracle {
     std::vector<std::vector<std::vector<double>>> gradients; ///< by step and parameter
     std::vector<std::vector<double>> change;                 ///< of every parameter since the start
 
-    oracle(const ts::graph_view& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed) {
+    oracle(const ts::graph_view& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
+           int micro_batches = 1) {
         ts::reference::network n(g);
+        n.micro_batches = micro_batches;
         n.initialize(seed);
         const auto start = n.parameters;
         for (std::size_t k = 0; k < data.tensors.size(); ++k) {

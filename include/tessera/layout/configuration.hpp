@@ -72,6 +72,30 @@ constexpr shard shard_at(const configuration& c, const index_t* pool, const desc
     return s;
 }
 
+/// Gives a shard its share of one micro-batch's samples instead of the whole batch's: cut points move in proportion.
+constexpr void confine(shard& s, const configuration& c, const index_t* pool, const description& d,
+                       const interval& samples) {
+    const int l = d.find_loop(loop_name::sample);
+    if (l < 0) {
+        return;
+    }
+    const int degree = c.degree[l];
+    const int i = s.index[l];
+    if (c.cuts[l] < 0) {
+        const interval part = even_part(samples.size(), degree, i);
+        s.ranges[l] = {samples.begin + part.begin, samples.begin + part.end};
+        return;
+    }
+    const index_t extent = d.loops[l].extent;
+    const auto point = [&](int k) {
+        const index_t at = k == 0        ? 0
+                           : k == degree ? samples.size()
+                                         : pool[c.cuts[l] + k - 1] * samples.size() / extent;
+        return samples.begin + (at < samples.size() ? at : samples.size());
+    };
+    s.ranges[l] = {point(i), point(i + 1)};
+}
+
 /// How many partial results of nest `k` add up to its output.
 constexpr int parts_of_nest(const configuration& c, const description& d, int k) {
     int n = c.partial;

@@ -3,11 +3,19 @@
 #pragma once
 
 #include "tessera/layout/configuration.hpp"
+#include "tessera/layout/pipeline_schedule.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <vector>
 
 namespace tessera {
+
+/// Over which samples batch normalization takes its statistics where a batch is cut into micro-batches. Running statistics follow the
+/// whole mini-batch's in both cases, once for every step (GPipe's rule: Huang et al., arXiv 1811.06965, section 3.2).
+enum class statistics_over : std::uint8_t {
+    micro_batch, ///< one device that runs the same micro-batches is the comparison
+    mini_batch,  ///< all micro-batches would have to meet in every batch norm: refused where there is more than one
+};
 
 /// A strategy whose numbers somebody else owns: one configuration for every operator.
 struct strategy_view {
@@ -15,23 +23,42 @@ struct strategy_view {
     int count = 0;
     const index_t* pool = nullptr; ///< cut points and device lists
     index_t pool_size = 0;
+    int micro_batches = 1;
+    const pipeline_schedule* schedule = nullptr; ///< null: micro-batches one after the other through all stages
+    statistics_over statistics = statistics_over::micro_batch;
 };
 
 /// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
 struct strategy {
     std::vector<configuration> ops;
     std::vector<index_t> pool;
-    int micro_batches = 1; ///< into which the batch is cut
-    int period = 1;        ///< steps that one plan covers
+    int micro_batches = 1;      ///< into which the batch is cut, as evenly as it goes
+    int period = 1;             ///< steps that one plan covers
+    pipeline_schedule schedule; ///< without stages: micro-batches one after the other through all stages
+    statistics_over statistics = statistics_over::micro_batch;
 
     strategy_view view() const {
-        return {ops.data(), static_cast<int>(ops.size()), pool.data(), static_cast<index_t>(pool.size())};
+        return {ops.data(),    static_cast<int>(ops.size()),
+                pool.data(),   static_cast<index_t>(pool.size()),
+                micro_batches, schedule.stages > 0 ? &schedule : nullptr,
+                statistics};
     }
 
     strategy() = default;
     /// Every operator whole, on the first device.
     explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
-    explicit strategy(const strategy_view& v) : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size) {}
+    explicit strategy(const strategy_view& v)
+        : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
+          statistics(v.statistics) {
+        if (v.schedule != nullptr) {
+            schedule = *v.schedule;
+        }
+    }
+    /// Follows a schedule, with its number of micro-batches.
+    void follow(pipeline_schedule order) {
+        schedule = static_cast<pipeline_schedule&&>(order);
+        micro_batches = schedule.micro_batches;
+    }
 
     /// Places the shards of an operator on the devices listed.
     void place(int op, const std::vector<int>& devices) {

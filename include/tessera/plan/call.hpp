@@ -6,18 +6,19 @@
 
 namespace tessera {
 
-/// The call behind a compute task; data pointers are left null.
+/// The call behind a compute task; data pointers are left null. Recomputing is forward for a backend.
 inline compute_call call_of(const plan& p, const task& t, const graph_view& g, const description& d) {
     compute_call c;
     c.d = &d;
     c.attributes = g.ops[t.op].attributes;
     c.op = t.op;
-    c.what = t.what;
+    c.what = t.what == pass::recompute ? pass::forward : t.what;
     c.first_nest = t.first_nest;
     c.last_nest = t.last_nest;
     c.emits = t.emits;
     c.first_part = t.first_part;
     c.loss_scale = c.attributes.weight / static_cast<double>(g.output_of(t.op).extents.volume());
+    c.samples = even_part(g.output_of(t.op).extents[0], p.micro_batches, t.micro_batch).size();
     for (int l = 0; l < max_loops; ++l) {
         c.ranges[l] = t.ranges[l];
     }

@@ -20,6 +20,9 @@ std::uint64_t hash_of(const Plan& p) {
         add(t.format);
         add(t.offset);
         add(t.alias);
+        if (t.micro_batch != 0) {
+            add(t.micro_batch);
+        }
         for (int d = 0; d < t.region.rank; ++d) {
             add(t.region.dim[d].begin);
             add(t.region.dim[d].end);

@@ -6,18 +6,35 @@
 
 namespace tessera::detail {
 
+/// True where gradients of weights can wait until the inputs' are done: no gradient of an intermediate needs the same sums.
 template <class Options>
-void lowering<Options>::backward(int op) {
+bool lowering<Options>::splits_backward(int op) const {
+    for (const operand& x : desc(op).operands) {
+        if (x.kind == operand_kind::intermediate && x.differentiable) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class Options>
+void lowering<Options>::backward(int op, backward_part part) {
     const description& d = desc(op);
     const int out = g_.ops[op].output;
-    if (needs_gradient_[at(out)] == 0 || (gradients_[at(out)].pieces.empty() && !g_.is_loss(op))) {
-        finish_parameters(op);
+    const bool has_gradient = needs_gradient_[at(out)] != 0 && (!gradients_[at(out)].pieces.empty() || g_.is_loss(op));
+    if (part == backward_part::weight && (!has_gradient || !splits_backward(op))) {
+        finish_parameters(op); // there is nothing that has waited
+        return;
+    }
+    if (!has_gradient) {
+        part == backward_part::all ? finish_parameters(op) : void();
         return;
     }
     if (g_.ops[op].attributes.kind == op_kind::add || g_.ops[op].attributes.kind == op_kind::flatten) {
-        pass_gradient(op);
+        part == backward_part::weight ? void() : pass_gradient(op);
         return;
     }
+    const bool splits = part != backward_part::all && splits_backward(op);
     for (int k = d.nests.size() - 1; k >= 0; --k) {
         std::uint32_t wanted = 0;
         for (int o = 0; o < d.operands.size(); ++o) {
@@ -25,14 +42,16 @@ void lowering<Options>::backward(int op) {
         }
         const std::uint32_t weights = wanted & gradients_of(d, k, false);
         const std::uint32_t inputs = wanted & gradients_of(d, k, true);
-        if (weights != 0) {
+        if (weights != 0 && !(splits && part == backward_part::input)) {
             backward_nest(op, k, weights, pass::backward_weight);
         }
-        if (inputs != 0) {
+        if (inputs != 0 && part != backward_part::weight) {
             backward_nest(op, k, inputs, g_.ops[op].parameters.empty() ? pass::backward : pass::backward_input);
         }
     }
-    finish_parameters(op);
+    if (part != backward_part::input) {
+        finish_parameters(op);
+    }
 }
 
 template <class Options>
@@ -85,7 +104,8 @@ void lowering<Options>::pass_gradient(int op) {
 /// different parts of a partial tensor, whose gradients are equal) are copies of one.
 template <class Options>
 void lowering<Options>::contribute(located& to, int op, int o, const shard& s, const box& region, int t) {
-    const int key = (op * max_operands + o) * 65536 + s.box_index;
+    const index_t side = tile_at(t).kind == tile_kind::parameter_gradient && is_mirrored() ? 32768 : 0;
+    const index_t key = (index_t{op} * max_operands + o) * 65536 + side + s.box_index;
     int part = -1;
     for (std::size_t i = 0; i < to.pieces.size(); ++i) {
         if (contribution_keys_[at(to.pieces[i].tile)] == key) {
@@ -158,7 +178,7 @@ void lowering<Options>::backward_nest(int op, int k, std::uint32_t emits, pass w
         }
         for (int o = 0; o < d.operands.size(); ++o) {
             if (has(own, o)) {
-                gradient[o] = emit(op, o, s);
+                gradient[o] = emit(op, o, static_cast<int>(i), s);
                 write_list.push_back(gradient[o]);
             }
         }
@@ -170,11 +190,15 @@ void lowering<Options>::backward_nest(int op, int k, std::uint32_t emits, pass w
             t.value[o] = o < d.operands.size() ? value[o] : -1;
             t.gradient[o] = o < d.operands.size() ? gradient[o] : -1;
         }
+        for (const auto& [to, from] : sums_) {
+            add_sum(op, pass::backward_weight, static_cast<int>(i), s.device, {to, from}, to);
+        }
+        sums_.clear();
     }
 }
 
 template <class Options>
-int lowering<Options>::emit(int op, int o, const shard& s) {
+int lowering<Options>::emit(int op, int o, int number, const shard& s) {
     const operand& x = desc(op).operands[o];
     const box region = region_of(op, o, s);
     if (x.kind == operand_kind::input) {
@@ -184,14 +208,30 @@ int lowering<Options>::emit(int op, int o, const shard& s) {
         return t;
     }
     if (x.kind == operand_kind::parameter) {
-        const int parameter = g_.ops[op].parameters[x.slot];
-        const int t = add_tile(tile_kind::parameter_gradient, parameter, region, s.device, element::f32);
-        tile_at(t).keep = o_.keep_gradients;
-        contribute(parameter_gradients_[at(parameter)], op, o, s, region, t);
-        return t;
+        return emit_parameter(op, o, number, s);
     }
     const int t = add_tile(tile_kind::intermediate_gradient, op * max_operands + o, region, s.device, x.type);
     contribute(intermediate(op, o).gradients, op, o, s, region, t);
+    return t;
+}
+
+/// The first micro-batch's gradient is where the others' are added.
+template <class Options>
+int lowering<Options>::emit_parameter(int op, int o, int number, const shard& s) {
+    const int parameter = g_.ops[op].parameters[desc(op).operands[o].slot];
+    const box region = region_of(op, o, s);
+    const int t = add_tile(tile_kind::parameter_gradient, parameter, region, s.device, element::f32);
+    for (const accumulator& a : accumulators_[at(op)]) {
+        if (a.operand == o && a.shard_number == number && a.mirrored == is_mirrored()) {
+            sums_.push_back({a.tile, t});
+            return t;
+        }
+    }
+    if (p_.micro_batches > 1) {
+        accumulators_[at(op)].push_back({o, number, is_mirrored(), t});
+    }
+    tile_at(t).keep = o_.keep_gradients;
+    contribute(parameter_gradients_[at(parameter)], op, o, s, region, t);
     return t;
 }
 

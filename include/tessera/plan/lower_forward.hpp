@@ -17,9 +17,11 @@ bool lowering<Options>::fuses(int op) const {
     return true;
 }
 
+/// `again`: to have the results once more for backward.
 template <class Options>
-void lowering<Options>::forward(int op) {
+void lowering<Options>::forward(int op, bool again) {
     const bool evaluation = o_.kind == run_kind::evaluation;
+    const pass what = evaluation ? pass::evaluate : again ? pass::recompute : pass::forward;
     const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
     if (g_.ops[op].attributes.kind == op_kind::flatten) {
         flatten(op);
@@ -29,13 +31,14 @@ void lowering<Options>::forward(int op) {
     if (evaluation && normalizes) {
         forward_nests(op, nests - 1, nests - 1, pass::evaluate);
     } else if (fuses(op)) {
-        forward_nests(op, 0, nests - 1, evaluation ? pass::evaluate : pass::forward);
+        forward_nests(op, 0, nests - 1, what);
     } else {
         for (int k = 0; k < nests; ++k) {
-            forward_nests(op, k, k, evaluation ? pass::evaluate : pass::forward);
+            forward_nests(op, k, k, what);
         }
     }
-    if (normalizes && !evaluation) {
+    const bool counts = normalizes && !evaluation && !again;
+    if (counts && (p_.micro_batches == 1 || --forwards_left_[at(op)] == 0)) {
         update_running(op);
     }
 }
@@ -141,32 +144,55 @@ void lowering<Options>::flatten(int op) {
     }
 }
 
-/// Running statistics follow the global statistics, once for every copy of them.
+/// Running statistics follow the statistics of the whole batch, once for every copy of them, when its last micro-batch has gone forward.
 template <class Options>
 void lowering<Options>::update_running(int op) {
     const description& d = desc(op);
     const int running = d.find_operand(operand_kind::state, 2);
     const int statistics = d.find_operand(operand_kind::intermediate, 0);
     std::vector<int> done;
-    const auto& all = shards_[at(op)];
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const int target = parameter_tile(op, running, all[i]);
-        bool again = false; // also for a shard without samples: its copy must stay equal to the others
-        for (int t : done) {
-            again = again || t == target;
+    for (int m = 0; m < p_.micro_batches; ++m) { // mirrored ones have copies of their own
+        const std::vector<shard> all = shards_of(op, m);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const int target = parameter_tile(op, running, all[i]);
+            bool again = false; // also for a shard without samples: its copy must stay equal to the others
+            for (int t : done) {
+                again = again || t == target;
+            }
+            if (again) {
+                continue;
+            }
+            done.push_back(target);
+            const int source = whole_statistics(op, statistics, static_cast<int>(i), all[i]);
+            task& t = add_compute(op, pass::update, static_cast<int>(i), all[i], 0, 0);
+            t.value[statistics] = source;
+            t.value[running] = target;
+            t.running = target;
+            t.reads = {source, target};
+            t.writes = {target};
         }
-        if (again) {
-            continue;
-        }
-        done.push_back(target);
-        const int source = read_tile(op, statistics, all[i], pass::update);
-        task& t = add_compute(op, pass::update, static_cast<int>(i), all[i], 0, 0);
-        t.value[statistics] = source;
-        t.value[running] = target;
-        t.running = target;
-        t.reads = {source, target};
-        t.writes = {target};
     }
+}
+
+/// The tile with a shard's statistics over all micro-batches.
+template <class Options>
+int lowering<Options>::whole_statistics(int op, int o, int number, const shard& s) {
+    if (p_.micro_batches == 1) {
+        return read_tile(op, o, s, pass::update);
+    }
+    std::vector<int> from;
+    const int last = micro_batch_;
+    for (int m = 0; m < p_.micro_batches; ++m) {
+        select(m);
+        if (!samples_.empty()) {
+            from.push_back(read_tile(op, o, s, pass::update));
+        }
+    }
+    select(last);
+    const int sum = add_tile(tile_kind::intermediate, op * max_operands + o, region_of(op, o, s), s.device,
+                             desc(op).operands[o].type);
+    tile_at(sum).micro_batch = -1;
+    return add_sum(op, pass::update, number, s.device, from, sum);
 }
 
 } // namespace tessera::detail

@@ -1,59 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering knows while a plan grows: tiles, where the pieces of every tensor are, and the copies that bring them to where they are
-// needed. How operators become tasks stands in lower_forward.hpp, lower_backward.hpp and lower_update.hpp.
+// needed. How operators become tasks stands in lower_forward.hpp, lower_backward.hpp and lower_update.hpp; in which order, and what a
+// micro-batch is, in lower_steps.hpp.
 #pragma once
 
-#include "tessera/layout/redistribute.hpp"
-#include "tessera/op/optimizer.hpp"
-#include "tessera/plan/plan.hpp"
+#include "tessera/plan/lowering_state.hpp"
+#include "tessera/schedule/timetable.hpp"
 
-#include <string>
-
-namespace tessera {
-
-struct lower_options {
-    run_kind kind = run_kind::training;
-    optimizer update;            ///< how many states a parameter has, and whether gradients are clipped
-    bool keep_gradients = false; ///< gradients stay readable after the run
-    bool allow_empty = false;    ///< a short batch may leave some shards without samples
-    /// An input that holds the gradient of the last operator's output; inputs then get gradients too, and these and the output are
-    /// results of the plan. It lets a network without a loss go backward. -1: none.
-    int output_gradient = -1;
-};
-
-namespace detail {
-
-/// A tensor while the plan grows: where its pieces are, and what has been gathered from them.
-struct located {
-    std::vector<piece> pieces;
-    int parts = 0;
-    reducer reduce = reducer::sum;
-};
-
-struct gathered_tile {
-    box region;
-    int device = 0;
-    int part = -1; ///< the one part asked for, or -1 for the sum
-    int tile = -1;
-};
-
-/// Values and gradients of an intermediate of an operator whose nests are tasks of their own.
-struct intermediate_state {
-    located values;
-    std::vector<gathered_tile> gathered;
-    located gradients;
-    std::vector<gathered_tile> gathered_gradients;
-};
-
-/// A summed slice of a parameter's gradient that waits for the norm of all gradients.
-struct reduced_slice {
-    int parameter = 0;
-    int slice = 0;
-    int slices = 1;
-    int source = -1; ///< tile that holds the summed slice
-    std::vector<piece> copies;
-    int device = 0;
-};
+namespace tessera::detail {
 
 // A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
 template <class Options>
@@ -69,23 +23,19 @@ public:
     }
 
     plan run() {
+        arrange();
         prepare();
         if (o_.output_gradient >= 0) {
             gradients_[at(g_.ops[g_.op_count - 1].output)] = values_[at(o_.output_gradient)];
         }
-        for (int op = 0; op < g_.op_count; ++op) {
-            forward(op);
+        for (const step& x : steps_) {
+            perform(x);
         }
-        if (o_.kind == run_kind::training) {
-            for (int op = g_.op_count - 1; op >= 0; --op) {
-                backward(op);
-            }
-            for (int p = 0; p < g_.parameter_count && o_.update.clip_norm > 0; ++p) {
-                reduce_parameter(p);
-            }
-            for (int p = 0; p < g_.parameter_count && o_.update.clip_norm > 0; ++p) {
-                update_clipped(p);
-            }
+        for (int p = 0; p < g_.parameter_count && clips(); ++p) {
+            reduce_parameter(p);
+        }
+        for (int p = 0; p < g_.parameter_count && clips(); ++p) {
+            update_clipped(p);
         }
         collect_results();
         return static_cast<plan&&>(p_);
@@ -95,6 +45,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     static std::size_t count(int n) { return static_cast<std::size_t>(n); }
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+    bool clips() const { return o_.kind == run_kind::training && o_.update.clip_norm > 0; }
     const configuration& config(int op) const { return s_.ops[op]; }
     const description& desc(int op) const { return descriptions_[at(op)]; }
     tile& tile_at(int t) { return p_.tiles[at(t)]; }
@@ -109,6 +60,7 @@ protected: // simulation::operator_lowering lowers one operator anew
         t.device = device;
         t.type = type;
         t.elements = region.volume();
+        t.micro_batch = is_persistent(kind) || kind == tile_kind::input ? 0 : micro_batch_;
         p_.tiles.push_back(t);
         return static_cast<int>(p_.tiles.size()) - 1;
     }
@@ -119,6 +71,7 @@ protected: // simulation::operator_lowering lowers one operator anew
         t.op = op;
         t.what = what;
         t.shard_number = shard_number;
+        t.micro_batch = micro_batch_;
         t.device = device;
         p_.tasks.push_back(t);
         return p_.tasks.back();
@@ -139,14 +92,11 @@ protected: // simulation::operator_lowering lowers one operator anew
         uses_left_.assign(count(g_.parameter_count), 0);
         for (int op = 0; op < g_.op_count; ++op) {
             descriptions_[at(op)] = g_.describe(op);
-            const configuration& c = config(op);
-            for (int i = 0; i < c.shards(); ++i) {
-                shards_[at(op)].push_back(shard_at(c, s_.pool, desc(op), i));
-            }
+            shards_[at(op)] = shards_of(op, 0);
             bool needs = false;
             for (int p : g_.ops[op].parameters) {
                 needs = needs || g_.parameters[p].trained;
-                ++uses_left_[at(p)];
+                uses_left_[at(p)] += sweeps_;
             }
             for (int t : g_.ops[op].inputs) {
                 needs = needs || needs_gradient_[at(t)] != 0;
@@ -155,12 +105,17 @@ protected: // simulation::operator_lowering lowers one operator anew
         }
         // Parameters live where a shard needs them, also one that a short batch leaves without samples.
         for (int op = 0; op < g_.op_count; ++op) {
-            for (const shard& s : shards_[at(op)]) {
-                for (int o = 0; o < desc(op).operands.size(); ++o) {
-                    const operand_kind k = desc(op).operands[o].kind;
-                    if (k == operand_kind::parameter || k == operand_kind::state) {
-                        parameter_tile(op, o, s);
-                    }
+            place_parameters(op, shards_[at(op)]);
+        }
+        prepare_micro_batches();
+    }
+
+    void place_parameters(int op, const std::vector<shard>& shards) {
+        for (const shard& s : shards) {
+            for (int o = 0; o < desc(op).operands.size(); ++o) {
+                const operand_kind k = desc(op).operands[o].kind;
+                if (k == operand_kind::parameter || k == operand_kind::state) {
+                    parameter_tile(op, o, s);
                 }
             }
         }
@@ -280,25 +235,44 @@ protected: // simulation::operator_lowering lowers one operator anew
         return i;
     }
 
+    // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
+
+    void arrange();
+    void check_stages() const;
+    std::vector<std::vector<int>> stages_after() const;
+    void prepare_micro_batches();
+    std::vector<shard> shards_of(int op, int micro_batch) const;
+    bool is_mirrored() const { return s_.schedule != nullptr && s_.schedule->is_mirrored(micro_batch_); }
+    void select(int micro_batch);
+    void exchange(micro_batch_state& with);
+    void perform(const step& x);
+    void recompute(int stage);
+    bool is_read_backward(int op, const std::vector<char>& again) const;
+    void forget(int op);
+    int add_sum(int op, pass what, int shard_number, int device, const std::vector<int>& from, int to);
+
     // ---- forward: lower_forward.hpp ---------------------------------------------------------------------------------
 
     bool fuses(int op) const;
-    void forward(int op);
+    void forward(int op, bool again = false);
     void forward_nests(int op, int first, int last, pass what);
     int read_tile(int op, int o, const shard& s, pass what);
     int output_tile(int op, int o, const shard& s);
     void flatten(int op);
     void update_running(int op);
+    int whole_statistics(int op, int o, int number, const shard& s);
 
     // ---- backward: lower_backward.hpp -------------------------------------------------------------------------------
 
-    void backward(int op);
+    void backward(int op, backward_part part = backward_part::all);
+    bool splits_backward(int op) const;
     bool is_wanted(int op, int o) const;
     int output_gradient(int op, const shard& s, pass what);
     void pass_gradient(int op);
     void contribute(located& to, int op, int o, const shard& s, const box& region, int t);
     void backward_nest(int op, int k, std::uint32_t emits, pass what);
-    int emit(int op, int o, const shard& s);
+    int emit(int op, int o, int number, const shard& s);
+    int emit_parameter(int op, int o, int number, const shard& s);
 
     // ---- updates of parameters: lower_update.hpp --------------------------------------------------------------------
 
@@ -327,7 +301,8 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     void collect_results() {
         for (int op = 0; op < g_.op_count; ++op) {
-            if (g_.is_loss(op)) {
+            for (int m = 0; m < p_.micro_batches && g_.is_loss(op); ++m) {
+                select(m);
                 keep(g_.ops[op].output, values_[at(g_.ops[op].output)]);
                 if (o_.kind == run_kind::evaluation) {
                     keep(g_.ops[op].inputs[0], values_[at(g_.ops[op].inputs[0])]);
@@ -370,12 +345,21 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<description> descriptions_;
     std::vector<std::vector<shard>> shards_;
     std::vector<std::pair<int, intermediate_state>> intermediates_;
-    std::vector<int> contribution_keys_;
+    std::vector<index_t> contribution_keys_;
     std::vector<int> uses_left_;
     std::vector<int> norms_;
     std::vector<reduced_slice> reduced_;
+
+    std::vector<step> steps_; ///< what is done, in this order
+    int sweeps_ = 1;          ///< micro-batches with samples
+    std::vector<std::vector<int>> stages_;
+    int micro_batch_ = 0; ///< at hand
+    interval samples_;
+    std::vector<char> recomputed_;
+    std::vector<micro_batch_state> micro_batches_; ///< that of the one at hand is empty
+    std::vector<std::vector<accumulator>> accumulators_;
+    std::vector<std::pair<int, int>> sums_; ///< contributions that wait to be added: to which tile, which tile
+    std::vector<int> forwards_left_;        ///< by operator
 };
 
-} // namespace detail
-
-} // namespace tessera
+} // namespace tessera::detail

@@ -44,6 +44,7 @@ struct tile {
     int part = -1;     ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
     int origin =
         -1; ///< set by binding: the tile whose elements it repeats, region by region, on its way to another device
+    int micro_batch = 0;  ///< whose values it holds
     index_t elements = 0; ///< optimizer_state: numbers in it; otherwise the region's volume
 
     // Set by binding.
@@ -58,10 +59,11 @@ enum class task_kind : std::uint8_t {
     reorder, ///< changes the memory format
     reduce,  ///< sums a slice of a parameter's gradient contributions and their squares
     update,  ///< optimizer step on a slice of a parameter, written to every copy of it
+    sum, ///< writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
 };
 
 constexpr const char* to_text(task_kind k) {
-    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update"};
+    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum"};
     return names[static_cast<int>(k)];
 }
 

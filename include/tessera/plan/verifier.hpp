@@ -23,8 +23,8 @@ public:
     verifier(const graph_view& g, const Plan& p) : g_(g), p_(p) {}
 
     verdict run(index_t device_memory) {
-        const bool sound = structure() && parts() && deadlock() && races() && arena() && coverage() && updates() &&
-                           collectives() && fits(device_memory);
+        const bool sound = structure() && parts() && sums() && deadlock() && races() && arena() && coverage() &&
+                           updates() && collectives() && fits(device_memory);
         return {sound ? std::string() : text_};
     }
 
@@ -42,7 +42,11 @@ private:
         return false;
     }
 
-    static index_t tensor_key(const tile& x) { return static_cast<index_t>(x.kind) * (index_t{1} << 32) + x.tensor; }
+    /// Intermediates of two micro-batches are two tensors: they need not differ in their regions.
+    static index_t tensor_key(const tile& x) {
+        const bool own = x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient;
+        return (static_cast<index_t>(x.kind) + (own ? 16 * x.micro_batch : 0)) * (index_t{1} << 32) + x.tensor;
+    }
 
     /// A tile, or the one that it repeats.
     const tile& origin_of(int t) const {
@@ -56,6 +60,22 @@ private:
     bool copy_is_complete(const task& t);
     bool parts();
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
+
+    // ---- micro-batches add up: verify_sums.hpp ----------------------------------------------------------------------
+
+    /// A gradient of a parameter that a shard makes of one micro-batch, and where it is added.
+    struct contribution {
+        int task = 0;
+        int operand = 0;
+        int total = -1;
+    };
+    bool sums();
+    bool sum_is_sound(const task& t);
+    bool gradients_add_up(const std::vector<std::vector<int>>& readers);
+    bool shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last);
+    bool copies_agree(const std::vector<contribution>& all);
+    bool statistics_add_up(const std::vector<int>& writer);
+    int micro_batches_of(int op) const;
 
     // ---- nothing happens too early: verify_order.hpp ----------------------------------------------------------------
 
@@ -71,6 +91,7 @@ private:
     // ---- what is wanted is made: verify_results.hpp -----------------------------------------------------------------
 
     bool coverage();
+    bool made_once(int op, bool again);
     static std::uint32_t written_by(const description& d, const task& t);
     bool updates();
     bool collectives();

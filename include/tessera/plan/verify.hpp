@@ -5,10 +5,11 @@
 #include "tessera/plan/verify_order.hpp"
 #include "tessera/plan/verify_results.hpp"
 #include "tessera/plan/verify_structure.hpp"
+#include "tessera/plan/verify_sums.hpp"
 
 namespace tessera {
 
-/// Checks a finished plan: every output element is produced once per declared copy; every copy covers its target from sources that have
+/// Checks a finished plan: every output element is produced once per declared copy, and at most once again for backward; micro-batches add up; every copy covers its target from sources that have
 /// it; no deadlock; no race, neither on tiles nor on arena memory; collectives are complete and issued in one order; and memory
 /// fits (`device_memory` bytes for each device; 0: no limit). The verdict names the operator, the shard and the rule.
 template <class Plan>

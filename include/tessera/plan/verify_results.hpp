@@ -6,46 +6,67 @@
 
 namespace tessera::detail {
 
-/// Every element of every operator's output is produced exactly once for every part and replica.
+/// Every element of every operator's output is produced exactly once for every part and replica, and at most as often again for backward.
 template <class Plan>
 bool verifier<Plan>::coverage() {
     for (int op = 0; op < g_.op_count; ++op) {
-        const description d = g_.describe(op);
-        const int out = d.output();
-        const index_t volume = d.operands[out].extents.volume();
-        std::vector<std::pair<const task*, box>> made;
-        for (const task& t : p_.tasks) {
-            const bool forward = t.what == pass::forward || t.what == pass::evaluate;
-            if (t.kind == task_kind::compute && t.op == op && forward && t.value[out] >= 0 &&
-                has(written_by(d, t), out)) {
-                made.push_back({&t, region(d, out, t.ranges)});
+        if (!made_once(op, false) || !made_once(op, true)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// `again`: of the micro-batches that are recomputed.
+template <class Plan>
+bool verifier<Plan>::made_once(int op, bool again) {
+    const description d = g_.describe(op);
+    const int out = d.output();
+    index_t volume = d.operands[out].extents.volume();
+    std::vector<std::pair<const task*, box>> made;
+    std::vector<char> present(at(p_.micro_batches), 0);
+    for (const task& t : p_.tasks) {
+        const bool forward = again ? t.what == pass::recompute : t.what == pass::forward || t.what == pass::evaluate;
+        if (t.kind == task_kind::compute && t.op == op && forward && t.value[out] >= 0 && has(written_by(d, t), out)) {
+            made.push_back({&t, region(d, out, t.ranges)});
+            if (t.micro_batch < 0 || t.micro_batch >= p_.micro_batches) {
+                return refuse(&t, "there is no such micro-batch");
             }
+            present[at(t.micro_batch)] = 1;
         }
-        if (made.empty() && g_.ops[op].attributes.kind == op_kind::flatten) {
-            continue; // it only renames
+    }
+    if (made.empty() && (again || g_.ops[op].attributes.kind == op_kind::flatten)) {
+        return true; // nothing is recomputed; flattening only renames
+    }
+    if (made.empty()) {
+        return refuse(nullptr, "the output of operator " + std::string(g_.ops[op].name) + " is never produced");
+    }
+    if (again) {
+        const index_t batch = d.operands[out].extents[0];
+        index_t samples = 0;
+        for (int m = 0; m < p_.micro_batches; ++m) {
+            samples += present[at(m)] != 0 ? even_part(batch, p_.micro_batches, m).size() : 0;
         }
-        if (made.empty()) {
-            return refuse(nullptr, "the output of operator " + std::string(g_.ops[op].name) + " is never produced");
+        volume = volume / batch * samples;
+    }
+    index_t total = 0;
+    for (const auto& [t, b] : made) {
+        total += b.volume();
+        if (!(p_.tiles[at(t->value[out])].region == b)) {
+            return refuse(t, "an operator writes a region that is not its shard's");
         }
-        index_t total = 0;
-        for (const auto& [t, b] : made) {
-            total += b.volume();
-            if (!(p_.tiles[at(t->value[out])].region == b)) {
-                return refuse(t, "an operator writes a region that is not its shard's");
-            }
+    }
+    if (total % volume != 0) {
+        return refuse(made[0].first, "elements of the output are missing or produced a different number of times");
+    }
+    const index_t copies = total / volume;
+    for (const auto& [t, b] : made) {
+        index_t overlap = 0;
+        for (const auto& [u, c] : made) {
+            overlap += intersect(b, c).volume();
         }
-        if (total % volume != 0) {
-            return refuse(made[0].first, "elements of the output are missing or produced a different number of times");
-        }
-        const index_t copies = total / volume;
-        for (const auto& [t, b] : made) {
-            index_t overlap = 0;
-            for (const auto& [u, c] : made) {
-                overlap += intersect(b, c).volume();
-            }
-            if (overlap != copies * b.volume()) {
-                return refuse(t, "elements of the output are produced a different number of times");
-            }
+        if (overlap != copies * b.volume()) {
+            return refuse(t, "elements of the output are produced a different number of times");
         }
     }
     return true;

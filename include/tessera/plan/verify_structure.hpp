@@ -45,7 +45,7 @@ bool verifier<Plan>::structure() {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
-        if (t.kind == task_kind::copy && !copy_is_complete(t)) {
+        if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t))) {
             return false;
         }
     }

@@ -23,6 +23,14 @@ public:
                 "from outside; lower() the whole network instead");
         }
         s_ = own_.view();
+        bool staged = s.micro_batches > 1 || s.schedule.stages > 0;
+        for (const configuration& c : s.ops) {
+            staged = staged || c.stage != 0 || c.recompute;
+        }
+        if (staged) {
+            throw error("tessera: operators are lowered one by one without micro-batches, stages and recomputation; "
+                        "lower() the whole network instead");
+        }
         consumers_.resize(count(g.tensor_count));
         users_.resize(count(g.parameter_count));
         for (int op = 0; op < g.op_count; ++op) {

@@ -52,6 +52,9 @@ public:
         case task_kind::copy:
             made = owned<job>(new detail::copy_job<Plan>(p, t, where));
             break;
+        case task_kind::sum:
+            made = owned<job>(new detail::sum_job<Plan>(p, t, where));
+            break;
         case task_kind::reorder:
             made = make_reorder(p, t, where);
             break;

@@ -56,6 +56,9 @@ private:
             case task_kind::update:
                 rewrite_update(t);
                 break;
+            case task_kind::sum:
+                rewrite_sum(t);
+                break;
             case task_kind::reorder:
                 break;
             }
@@ -192,12 +195,12 @@ private:
         if (is_forward(t.what)) {
             t.workspace = add_scratch(t.device, bytes);
             t.writes.push_back(t.workspace);
-            workspaces_.push_back({{t.op, t.shard_number}, t.workspace});
+            workspaces_.push_back({t.op, t.shard_number, t.micro_batch, t.workspace});
             return;
         }
-        for (const auto& [key, which] : workspaces_) {
-            if (key.first == t.op && key.second == t.shard_number) {
-                t.workspace = which;
+        for (const left_behind& w : workspaces_) { // where forward was repeated, the second time's
+            if (w.op == t.op && w.shard_number == t.shard_number && w.micro_batch == t.micro_batch) {
+                t.workspace = w.tile;
             }
         }
         t.reads.push_back(t.workspace);
@@ -222,6 +225,19 @@ private:
         t.reads.clear();
         for (const copy_segment& s : t.segments) {
             t.reads.push_back(s.source);
+        }
+    }
+
+    /// What is added to keeps its format; where the first source is no target, the sum is plain.
+    void rewrite_sum(task& t) {
+        const int to = t.writes[0];
+        if (t.reads[0] != to) {
+            tile_at(to).format = format::plain;
+            set_size(to);
+        }
+        const int f = tile_at(to).format;
+        for (int& r : t.reads) {
+            r = r == to ? r : as(r, f);
         }
     }
 
@@ -255,10 +271,15 @@ private:
         return format::plain;
     }
 
+    /// What forward leaves to backward beside its output.
+    struct left_behind {
+        int op = 0, shard_number = 0, micro_batch = 0, tile = -1;
+    };
+
     Plan& p_;
     const format_table& table_;
     std::vector<converted> converted_;
-    std::vector<std::pair<std::pair<int, int>, int>> workspaces_;
+    std::vector<left_behind> workspaces_;
 };
 
 } // namespace tessera::host::detail

@@ -24,6 +24,9 @@ struct group {
     int chosen = 0;
 };
 
+/// What is computed again is computed as it was the first time.
+constexpr pass computed_as(pass p) { return p == pass::recompute ? pass::forward : p; }
+
 inline bool ties_passes(op_kind k) { return k == op_kind::max_pool || k == op_kind::cross_entropy; }
 
 inline bool same_formats(const candidate& a, const candidate& b) {
@@ -105,20 +108,21 @@ private:
                 continue;
             }
             const bool tied = ties_passes(g_.ops[t.op].attributes.kind);
+            const pass what = computed_as(t.what);
             group* found = nullptr;
             for (group& x : groups_) {
-                if (x.op == t.op && (tied ? x.nest < 0 : x.what == t.what && x.nest == t.first_nest)) {
+                if (x.op == t.op && (tied ? x.nest < 0 : x.what == what && x.nest == t.first_nest)) {
                     found = &x;
                 }
             }
             if (found == nullptr) {
-                groups_.push_back({t.op, t.what, tied ? -1 : t.first_nest, {}, 0});
+                groups_.push_back({t.op, what, tied ? -1 : t.first_nest, {}, 0});
                 found = &groups_.back();
             }
             group::leg* leg = nullptr;
             for (group::leg& l : found->legs) {
                 const task& first = p_.tasks[at(l.tasks[0])];
-                if (first.what == t.what && first.first_nest == t.first_nest) {
+                if (computed_as(first.what) == what && first.first_nest == t.first_nest) {
                     leg = &l;
                 }
             }

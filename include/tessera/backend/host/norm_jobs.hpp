@@ -22,7 +22,8 @@ public:
         const int f = b.how.value[in_] >= 0 ? b.how.value[in_] : b.how.gradient[out_];
         rows_ = detail::channel_rows(region(d, out_, b.call.ranges).extents(), f);
         const shape& x = d.operands[in_].extents;
-        const index_t values_per_channel = x.volume() / x[1];
+        const index_t samples = b.call.samples > 0 ? b.call.samples : x[0];
+        const index_t values_per_channel = x.volume() / x[0] / x[1] * samples;
         count_ = static_cast<double>(values_per_channel);
     }
 

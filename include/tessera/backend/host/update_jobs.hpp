@@ -8,6 +8,7 @@
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/store.hpp"
+#include "tessera/execute/tile_sum.hpp"
 #include "tessera/op/optimizer.hpp"
 
 #include <cmath>
@@ -177,6 +178,17 @@ private:
     std::vector<float*> targets_;
     std::vector<double*> norms_;
     float* state_ = nullptr;
+};
+
+/// The sum over micro-batches.
+template <class Plan>
+class sum_job : public job {
+public:
+    sum_job(const Plan& p, const task& t, const addresses& where) : sum_(p, t, where) {}
+    void run(const run_state&) override { sum_.run(); }
+
+private:
+    tile_sum sum_;
 };
 
 class running_job : public job {

@@ -6,6 +6,7 @@
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/store.hpp"
+#include "tessera/execute/tile_sum.hpp"
 #include "tessera/plan/call.hpp"
 
 #include <deque>
@@ -37,6 +38,11 @@ public:
         case task_kind::reduce:
         case task_kind::update:
             return prepare_update(p, t, where);
+        case task_kind::sum: {
+            tile_sum& j = keep(sums_);
+            j = tile_sum(p, t, where);
+            return {[](void* job, const run_state&) { static_cast<tile_sum*>(job)->run(); }, &j};
+        }
         case task_kind::reorder:
             break;
         }
@@ -224,6 +230,7 @@ private:
     std::deque<compute_job> computes_;
     std::deque<copy_job> copies_;
     std::deque<update_job> updates_;
+    std::deque<tile_sum> sums_;
 };
 
 } // namespace tessera::reference

@@ -140,10 +140,12 @@ struct normalizer {
     cursor at;
 };
 
-/// Elements per channel of the global batch.
+/// Elements per channel of the global batch, or of the micro-batch that the call belongs to.
 template <class Real>
 index_t elements_per_channel(const shard<Real>& s) {
-    return s.extents(s.input()).volume() / s.extents(s.input())[1];
+    const shape& x = s.extents(s.input());
+    const index_t samples = s.call.samples > 0 ? s.call.samples : x[0];
+    return x.volume() / x[0] / x[1] * samples;
 }
 
 template <class Real>

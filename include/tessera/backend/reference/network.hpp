@@ -30,6 +30,8 @@ struct network {
     /// Forward with running statistics and without dropout; returns the loss as above.
     double evaluate(const run_state& run = {});
 
+    /// Into which a training step cuts the batch: batch norm takes its statistics over each, and the running ones follow their sum.
+    int micro_batches = 1;
     std::vector<std::vector<double>> parameters;
     std::vector<std::vector<double>> gradients; ///< of parameters, sums over their users; empty for running statistics
     std::vector<std::vector<double>> values;    ///< of tensors, after the latest pass; empty for labels
@@ -40,11 +42,15 @@ private:
     void assign(int tensor, std::span<const T> from);
     void check_input(int tensor, std::size_t count, bool integers) const;
     compute_call make_call(int op, pass what, const run_state& run);
-    double forward(pass what, const run_state& run);
-    void backward(const run_state& run);
+    void forward(pass what, const run_state& run);
+    double loss() const;
+    void prepare_gradients();
+    void add_statistics();
     void add_gradients(int op, const run_state& run);
 
     graph_view graph_;
+    int micro_batch_ = -1;                        ///< at hand; -1: the whole batch
+    std::vector<std::vector<double>> statistics_; ///< of batch norms, by operator, over the whole batch
     std::vector<description> descriptions_;
     std::vector<std::vector<std::vector<double>>> intermediates_;          ///< by operator and operand
     std::vector<std::vector<std::vector<double>>> intermediate_gradients_; ///< by operator and operand
@@ -143,6 +149,11 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
     for (int l = 0; l < d.loops.size(); ++l) {
         call.ranges[l] = {0, d.loops[l].extent};
     }
+    if (micro_batch_ >= 0) {
+        interval& samples = call.ranges[d.find_loop(loop_name::sample)];
+        samples = even_part(samples.size(), micro_batches, micro_batch_);
+        call.samples = samples.size();
+    }
     for (int o = 0; o < d.operands.size(); ++o) {
         const operand& x = d.operands[o];
         const auto at = static_cast<std::size_t>(o);
@@ -161,20 +172,25 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
     return call;
 }
 
-inline double network::forward(pass what, const run_state& run) {
-    double loss = 0;
+inline void network::forward(pass what, const run_state& run) {
     for (int i = 0; i < graph_.op_count; ++i) {
         compute<double>(make_call(i, what, run));
+    }
+}
+
+inline double network::loss() const {
+    double total = 0;
+    for (int i = 0; i < graph_.op_count; ++i) {
         if (graph_.is_loss(i)) {
             const std::vector<double>& rows = values[static_cast<std::size_t>(graph_.ops[i].output)];
             double sum = 0;
             for (const double row : rows) {
                 sum += row;
             }
-            loss += graph_.ops[i].attributes.weight * sum / static_cast<double>(rows.size());
+            total += graph_.ops[i].attributes.weight * sum / static_cast<double>(rows.size());
         }
     }
-    return loss;
+    return total;
 }
 
 inline void network::add_gradients(int op, const run_state& run) {
@@ -218,32 +234,61 @@ inline void network::add_gradients(int op, const run_state& run) {
     }
 }
 
-inline void network::backward(const run_state& run) {
+inline void network::prepare_gradients() {
     tensor_gradients_.assign(values.size(), {});
+    statistics_.assign(static_cast<std::size_t>(graph_.op_count), {});
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const bool is_state = graph_.parameters[p].kind == op_kind::batch_norm && graph_.parameters[p].slot == 2;
         gradients[static_cast<std::size_t>(p)].assign(is_state ? 0 : parameters[static_cast<std::size_t>(p)].size(),
                                                       0.0);
     }
-    for (int i = graph_.op_count - 1; i >= 0; --i) {
-        add_gradients(i, run);
+}
+
+inline void network::add_statistics() {
+    for (int i = 0; i < graph_.op_count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (graph_.ops[i].attributes.kind != op_kind::batch_norm) {
+            continue;
+        }
+        const int o = descriptions_[at].find_operand(operand_kind::intermediate);
+        const std::vector<double>& own = intermediates_[at][static_cast<std::size_t>(o)];
+        statistics_[at].resize(own.size());
+        for (std::size_t k = 0; k < own.size(); ++k) {
+            statistics_[at][k] += own[k];
+        }
     }
 }
 
 inline double network::differentiate(const run_state& run) {
-    const double loss = forward(pass::forward, run);
-    backward(run);
-    return loss;
+    prepare_gradients();
+    for (int m = 0; m < micro_batches; ++m) {
+        if (even_part(graph_.tensors[0].extents[0], micro_batches, m).empty()) {
+            continue;
+        }
+        micro_batch_ = m;
+        forward(pass::forward, run);
+        add_statistics();
+        for (int i = graph_.op_count - 1; i >= 0; --i) {
+            add_gradients(i, run);
+        }
+    }
+    micro_batch_ = -1;
+    return loss();
 }
 
-inline double network::evaluate(const run_state& run) { return forward(pass::evaluate, run); }
+inline double network::evaluate(const run_state& run) {
+    forward(pass::evaluate, run);
+    return loss();
+}
 
 inline double network::train_step(const run_state& run, const optimizer& how) {
     const double loss = differentiate(run);
     for (int i = 0; i < graph_.op_count; ++i) {
         if (graph_.ops[i].attributes.kind == op_kind::batch_norm) {
             const description& d = descriptions_[static_cast<std::size_t>(i)];
-            const compute_call call = make_call(i, pass::forward, run);
+            compute_call call = make_call(i, pass::forward, run);
+            call.value[d.find_operand(operand_kind::intermediate)].data =
+                statistics_[static_cast<std::size_t>(i)].data();
             const shape& x = d.operands[d.find_operand(operand_kind::input)].extents;
             update_running<double>(call.value[d.find_operand(operand_kind::intermediate)],
                                    call.value[d.find_operand(operand_kind::state, 2)], x.volume() / x[1],

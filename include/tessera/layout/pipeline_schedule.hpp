@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which a pipeline does its work, as a value. The policies in schedule/ make such values; lowering follows them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tessera {
+
+/// What is done with one micro-batch in one stage.
+enum class step_kind : std::uint8_t {
+    forward,
+    recompute, ///< forward once more, of the operators that say so; without it the first step backward begins with it
+    backward,  ///< gradients of inputs and parameters
+    backward_input,  ///< gradients of inputs ...
+    backward_weight, ///< ... and those of parameters, when the inputs' are done
+};
+
+constexpr const char* to_text(step_kind k) {
+    constexpr const char* names[] = {"forward", "recompute", "backward", "backward-input", "backward-weight"};
+    return names[static_cast<int>(k)];
+}
+
+struct step {
+    int stage = 0;
+    int micro_batch = 0;
+    step_kind what = step_kind::forward;
+    friend constexpr bool operator==(const step&, const step&) = default;
+};
+
+/// For every worker of a pipeline (the devices of one or more stages) its steps in order. A micro-batch that is mirrored runs on a second
+/// replica of the network, whose shards lie on device (devices - 1 - d) instead of d.
+struct pipeline_schedule {
+    int stages = 0; ///< 0: no schedule
+    int micro_batches = 1;
+    std::vector<std::vector<step>> workers;
+    std::vector<char> mirrored; ///< of every micro-batch; empty: none is
+    std::vector<char> keeps;    ///< micro-batches whose results are kept although operators recompute; empty: none
+
+    bool is_mirrored(int micro_batch) const {
+        return !mirrored.empty() && mirrored[static_cast<std::size_t>(micro_batch)] != 0;
+    }
+    bool keeps_results(int micro_batch) const {
+        return !keeps.empty() && keeps[static_cast<std::size_t>(micro_batch)] != 0;
+    }
+};
+
+} // namespace tessera

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of lowering, and what it remembers of tensors, parameters and micro-batches while a plan grows.
+#pragma once
+
+#include "tessera/layout/redistribute.hpp"
+#include "tessera/op/optimizer.hpp"
+#include "tessera/plan/plan.hpp"
+
+#include <string>
+#include <utility>
+
+namespace tessera {
+
+struct lower_options {
+    run_kind kind = run_kind::training;
+    optimizer update;            ///< how many states a parameter has, and whether gradients are clipped
+    bool keep_gradients = false; ///< gradients stay readable after the run
+    bool allow_empty = false;    ///< a short batch may leave some shards without samples
+    /// An input that holds the gradient of the last operator's output; inputs then get gradients too, and these and the output are
+    /// results of the plan. It lets a network without a loss go backward. -1: none.
+    int output_gradient = -1;
+};
+
+namespace detail {
+
+/// A tensor while the plan grows: where its pieces are, and what has been gathered from them.
+struct located {
+    std::vector<piece> pieces;
+    int parts = 0;
+    reducer reduce = reducer::sum;
+};
+
+struct gathered_tile {
+    box region;
+    int device = 0;
+    int part = -1; ///< the one part asked for, or -1 for the sum
+    int tile = -1;
+};
+
+/// Values and gradients of an intermediate of an operator whose nests are tasks of their own.
+struct intermediate_state {
+    located values;
+    std::vector<gathered_tile> gathered;
+    located gradients;
+    std::vector<gathered_tile> gathered_gradients;
+};
+
+/// A summed slice of a parameter's gradient that waits for the norm of all gradients.
+struct reduced_slice {
+    int parameter = 0;
+    int slice = 0;
+    int slices = 1;
+    int source = -1; ///< tile that holds the summed slice
+    std::vector<piece> copies;
+    int device = 0;
+};
+
+/// What belongs to one micro-batch while the plan grows, as long as another one is at hand.
+struct micro_batch_state {
+    std::vector<located> values;
+    std::vector<std::vector<gathered_tile>> gathered_values;
+    std::vector<located> gradients;
+    std::vector<std::vector<gathered_tile>> gathered_gradients;
+    std::vector<std::pair<int, intermediate_state>> intermediates;
+    std::vector<std::vector<shard>> shards;
+    std::vector<char> recomputed; ///< by stage
+    interval samples;
+};
+
+/// Where a shard's gradients of a parameter add up over the micro-batches.
+struct accumulator {
+    int operand = 0;
+    int shard_number = 0;
+    bool mirrored = false;
+    int tile = -1;
+};
+
+/// Which gradients a step backward makes.
+enum class backward_part : std::uint8_t { all, input, weight };
+
+} // namespace detail
+
+} // namespace tessera

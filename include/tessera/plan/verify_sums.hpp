@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that what micro-batches contribute is added once each: gradients of parameters and the statistics of a batch.
+#pragma once
+
+#include "tessera/plan/verifier.hpp"
+
+#include <algorithm>
+
+namespace tessera::detail {
+
+/// Tiles of a sum lie on its device and have the same elements; only its target, in the first place, is read and written.
+template <class Plan>
+bool verifier<Plan>::sum_is_sound(const task& t) {
+    if (t.writes.size() != 1 || t.reads.empty()) {
+        return refuse(&t, "a sum has one target and at least one source");
+    }
+    const tile& to = p_.tiles[at(t.writes[0])];
+    for (std::size_t i = 0; i < t.reads.size(); ++i) {
+        const tile& from = p_.tiles[at(t.reads[i])];
+        if (from.device != t.device || !(from.region == to.region) || from.elements != to.elements ||
+            from.type != to.type || from.tensor != to.tensor || from.format != to.format) {
+            return refuse(&t, "a sum adds unlike tiles, or one of another device");
+        }
+        if (i > 0 && std::find(t.reads.begin(), t.reads.begin() + static_cast<std::ptrdiff_t>(i), t.reads[i]) !=
+                         t.reads.begin() + static_cast<std::ptrdiff_t>(i)) {
+            return refuse(&t, "a sum adds a tile twice");
+        }
+        if (i > 0 && t.reads[i] == t.writes[0]) {
+            return refuse(&t, "a sum overwrites what it has not read yet");
+        }
+    }
+    return true;
+}
+
+template <class Plan>
+bool verifier<Plan>::sums() {
+    if (p_.micro_batches == 1) {
+        return true;
+    }
+    std::vector<std::vector<int>> readers(p_.tiles.size()); // sums that add a tile to another
+    std::vector<int> writer(p_.tiles.size(), -1);
+    for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
+        const task& t = p_.tasks[at(i)];
+        for (int r : t.kind == task_kind::sum || t.kind == task_kind::reorder ? t.reads : std::vector<int>{}) {
+            if (r != t.writes[0]) {
+                readers[at(r)].push_back(i);
+            }
+        }
+        if (t.kind == task_kind::sum && t.reads[0] != t.writes[0]) {
+            writer[at(t.writes[0])] = i;
+        }
+    }
+    return gradients_add_up(readers) && statistics_add_up(writer);
+}
+
+/// Micro-batches of which an operator has gone forward.
+template <class Plan>
+int verifier<Plan>::micro_batches_of(int op) const {
+    std::vector<char> seen(at(p_.micro_batches), 0);
+    int count = 0;
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::compute && t.op == op && t.what == pass::forward && seen[at(t.micro_batch)] == 0) {
+            seen[at(t.micro_batch)] = 1;
+            ++count;
+        }
+    }
+    return count;
+}
+
+/// Every gradient that a shard makes of a parameter is a contribution of its own or is added to one of the same shard, once; and a shard
+/// contributes once for every micro-batch of which it went forward.
+template <class Plan>
+bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& readers) {
+    std::vector<contribution> all;
+    for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
+        const task& t = p_.tasks[at(i)];
+        for (int o = 0; o < max_operands && t.kind == task_kind::compute; ++o) {
+            int x = has(t.emits, o) ? t.gradient[o] : -1;
+            if (x < 0 || p_.tiles[at(x)].kind != tile_kind::parameter_gradient) {
+                continue;
+            }
+            while (p_.tiles[at(x)].part < 0) {
+                if (readers[at(x)].size() != 1) {
+                    return refuse(&t, "a micro-batch's gradient is not added to the others' exactly once");
+                }
+                x = p_.tasks[at(readers[at(x)][0])].writes[0];
+                if (p_.tiles[at(x)].part < 0 && readers[at(x)].empty()) {
+                    return refuse(&t, "a micro-batch's gradient is added to what nobody uses");
+                }
+            }
+            all.push_back({i, o, x});
+        }
+    }
+    const auto key = [&](const contribution& c) {
+        const task& t = p_.tasks[at(c.task)];
+        return (index_t{t.op} * max_operands + c.operand) * (index_t{1} << 24) + t.shard_number;
+    };
+    std::sort(all.begin(), all.end(), [&](const contribution& a, const contribution& b) {
+        return key(a) != key(b) ? key(a) < key(b) : a.task < b.task;
+    });
+    for (std::size_t first = 0; first < all.size();) {
+        std::size_t last = first;
+        while (last < all.size() && key(all[last]) == key(all[first])) {
+            ++last;
+        }
+        if (!shard_is_complete(all, first, last)) {
+            return false;
+        }
+        first = last;
+    }
+    return copies_agree(all);
+}
+
+/// Copies of one part of a gradient are sums over the same micro-batches.
+template <class Plan>
+bool verifier<Plan>::copies_agree(const std::vector<contribution>& all) {
+    const auto batches = [&](int total) {
+        std::vector<int> result;
+        for (const contribution& c : all) {
+            if (c.total == total) {
+                result.push_back(p_.tasks[at(c.task)].micro_batch);
+            }
+        }
+        std::sort(result.begin(), result.end());
+        return result;
+    };
+    std::vector<std::pair<int, std::vector<int>>> known; // total, micro-batches
+    for (const contribution& c : all) {
+        const tile& x = p_.tiles[at(c.total)];
+        bool seen = false;
+        for (const auto& [total, batches_of] : known) {
+            seen = seen || total == c.total;
+        }
+        if (seen) {
+            continue;
+        }
+        known.emplace_back(c.total, batches(c.total));
+        for (const auto& [total, of_other] : known) {
+            const tile& other = p_.tiles[at(total)];
+            if (other.tensor == x.tensor && other.part == x.part && other.region == x.region &&
+                of_other != known.back().second) {
+                return refuse(&p_.tasks[at(c.task)], "copies of a gradient are sums over different micro-batches");
+            }
+        }
+    }
+    return true;
+}
+
+/// The contributions [first, last) of one shard to one parameter: one for every micro-batch, and every sum begins with one of them.
+template <class Plan>
+bool verifier<Plan>::shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last) {
+    const task& any = p_.tasks[at(all[first].task)];
+    std::vector<int> forward(at(p_.micro_batches), 0);
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::compute && t.op == any.op && t.what == pass::forward &&
+            t.shard_number == any.shard_number) {
+            forward[at(t.micro_batch)] = 1;
+        }
+    }
+    for (std::size_t i = first; i < last; ++i) {
+        const task& t = p_.tasks[at(all[i].task)];
+        if (forward[at(t.micro_batch)]-- != 1) {
+            return refuse(&t, "a micro-batch contributes twice to a gradient, or has never gone forward");
+        }
+        int direct = 0;
+        for (std::size_t k = first; k < last; ++k) {
+            const task& u = p_.tasks[at(all[k].task)];
+            direct += all[k].total == all[i].total && u.gradient[all[k].operand] == all[k].total ? 1 : 0;
+        }
+        if (direct != 1) {
+            return refuse(&t, "the sum over micro-batches does not begin with one of them");
+        }
+    }
+    for (int left : forward) {
+        if (left > 0) {
+            return refuse(&any, "a micro-batch does not contribute to a gradient");
+        }
+    }
+    return true;
+}
+
+/// Running statistics follow the sum of the statistics of all micro-batches.
+template <class Plan>
+bool verifier<Plan>::statistics_add_up(const std::vector<int>& writer) {
+    for (const task& t : p_.tasks) {
+        if (t.kind != task_kind::compute || t.what != pass::update) {
+            continue;
+        }
+        const int sum = t.reads.empty() ? -1 : writer[at(t.reads[0])];
+        std::vector<char> seen(at(p_.micro_batches), 0);
+        int count = 0;
+        for (int r : sum >= 0 ? p_.tasks[at(sum)].reads : std::vector<int>{}) {
+            const int m = p_.tiles[at(r)].micro_batch;
+            if (m < 0 || m >= p_.micro_batches || seen[at(m)]++ != 0) {
+                return refuse(&t, "a micro-batch's statistics are added twice");
+            }
+            ++count;
+        }
+        if (count != micro_batches_of(t.op)) {
+            return refuse(&t, "running statistics do not follow those of every micro-batch");
+        }
+    }
+    return true;
+}
+
+} // namespace tessera::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interleaved 1F1B: every worker has several stages. Narayanan et al., "Efficient large-scale language model training on GPU clusters
+// using Megatron-LM" (SC 2021), section 2.2.
+#pragma once
+
+#include "tessera/schedule/pipeline.hpp"
+
+#include <algorithm>
+
+namespace tessera::schedule {
+
+/// Stage c * workers + w is chunk c of worker w; micro-batches pass through the chunks in groups of as many as there are workers, so that
+/// their number must divide by it. Idle over busy time (K-1)/(V M) for V chunks.
+inline pipeline_schedule interleaved(int workers, int chunks, int micro_batches) {
+    pipeline_schedule s = empty_schedule(workers, workers * chunks, micro_batches);
+    if (micro_batches % workers != 0) {
+        throw error("tessera: an interleaved pipeline of " + std::to_string(workers) + " workers cannot take " +
+                    std::to_string(micro_batches) + " micro-batches; their number must divide by the workers");
+    }
+    const int total = micro_batches * chunks;
+    const auto make = [&](int worker, int k, bool backward) {
+        const int group = workers * chunks;
+        const int chunk = k % group / workers;
+        const int micro_batch = k / group * workers + k % workers;
+        const int own = backward ? chunks - 1 - chunk : chunk;
+        return step{own * workers + worker, micro_batch, backward ? step_kind::backward : step_kind::forward};
+    };
+    for (int w = 0; w < workers; ++w) {
+        std::vector<step>& list = s.workers[static_cast<std::size_t>(w)];
+        // With one chunk this is 1F1B; with more, backward starts when the last chunk has had its turn.
+        const int ahead =
+            std::min(chunks > 1 ? (workers - 1 - w) * 2 + (chunks - 1) * workers : workers - 1 - w, total);
+        for (int k = 0; k < total + ahead; ++k) {
+            if (k < total) {
+                list.push_back(make(w, k, false));
+            }
+            if (k >= ahead) {
+                list.push_back(make(w, k - ahead, true));
+            }
+        }
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

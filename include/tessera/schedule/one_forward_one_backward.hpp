@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// One forward, one backward with a flush after every step: PipeDream-Flush (Narayanan et al., arXiv 2006.09503) and DAPPLE.
+#pragma once
+
+#include "tessera/schedule/pipeline.hpp"
+
+#include <algorithm>
+
+namespace tessera::schedule {
+
+/// Stage i takes min(K-1-i, M) micro-batches forward, then one forward and one backward in turn, then the rest backward. Idle as GPipe,
+/// but min(K-i, M) micro-batches in flight.
+inline pipeline_schedule one_forward_one_backward(int stages, int micro_batches) {
+    pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
+    for (int i = 0; i < stages; ++i) {
+        std::vector<step>& list = s.workers[static_cast<std::size_t>(i)];
+        const int ahead = std::min(stages - 1 - i, micro_batches);
+        for (int m = 0; m < micro_batches + ahead; ++m) {
+            if (m < micro_batches) {
+                list.push_back({i, m, step_kind::forward});
+            }
+            if (m >= ahead) {
+                list.push_back({i, m - ahead, step_kind::backward});
+            }
+        }
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedules' closed forms, exactly: idle time, time and micro-batches in flight for a grid of stages and micro-batches.
+#include "tessera/schedule/timetable.hpp"
+
+#include "tessera/schedule/chimera.hpp"
+#include "tessera/schedule/gems.hpp"
+#include "tessera/schedule/gpipe.hpp"
+#include "tessera/schedule/interleaved.hpp"
+#include "tessera/schedule/one_forward_one_backward.hpp"
+#include "tessera/schedule/zero_bubble.hpp"
+
+#include "support/refusal.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+namespace schedule = tessera::schedule;
+using schedule::step_times;
+using schedule::timetable;
+using ts::index_t;
+using ts::step_kind;
+
+/// Every worker is idle for `idle`.
+void check_idle(const timetable& t, index_t idle) {
+    for (std::size_t w = 0; w < t.busy.size(); ++w) {
+        CHECK(t.idle(static_cast<int>(w)) == idle);
+    }
+}
+
+const std::vector<step_times> several{{1, 1, 1, 1, 1}, {1, 2, 1, 1, 1}, {3, 5, 2, 3, 1}};
+
+} // namespace
+
+TEST_CASE("GPipe and 1F1B: idle for K-1 micro-batches, and as many in flight as their papers say") {
+    for (int k = 1; k <= 8; ++k) {
+        for (int m = 1; m <= 20; ++m) {
+            CAPTURE(k);
+            CAPTURE(m);
+            for (const step_times& times : several) {
+                const timetable all = schedule::timetable_of(schedule::gpipe(k, m), times);
+                const timetable turns = schedule::timetable_of(schedule::one_forward_one_backward(k, m), times);
+                // Idle share (K-1)/(M+K-1): Huang et al., section 2.3.
+                CHECK(all.makespan == (m + k - 1) * (times.forward + times.backward));
+                CHECK(turns.makespan == all.makespan);
+                check_idle(all, (k - 1) * (times.forward + times.backward));
+                check_idle(turns, (k - 1) * (times.forward + times.backward));
+                for (int i = 0; i < k; ++i) {
+                    CHECK(all.in_flight[static_cast<std::size_t>(i)] == m);
+                    CHECK(turns.in_flight[static_cast<std::size_t>(i)] == std::min(k - i, m));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("GPipe with recomputation: K-1 times forward, recomputation and backward, unless it begins early") {
+    for (int k = 1; k <= 6; ++k) {
+        for (int m = 1; m <= 8; ++m) {
+            // Recomputing as part of backward: backward takes Tf + Tb.
+            const step_times late{1, 3, 1, 1, 1};
+            CHECK(schedule::timetable_of(schedule::gpipe(k, m), late).makespan == (m + k - 1) * 4);
+            // As a step of its own it needs no gradient, so that all but the last stage do it while they wait.
+            ts::pipeline_schedule early = schedule::gpipe(k, m);
+            for (std::vector<ts::step>& list : early.workers) {
+                std::vector<ts::step> longer;
+                for (const ts::step& x : list) {
+                    if (x.what == step_kind::backward) {
+                        longer.push_back({x.stage, x.micro_batch, step_kind::recompute});
+                    }
+                    longer.push_back(x);
+                }
+                list = longer;
+            }
+            // M=1: forward through K stages, once more in the last, backward through K.
+            const timetable t = schedule::timetable_of(early, step_times{1, 2, 1, 1, 1});
+            CHECK(t.makespan <= (m + k - 1) * 4);
+            CHECK((m > 1 || t.makespan == 3 * k + 1));
+        }
+    }
+}
+
+TEST_CASE("interleaved 1F1B: idle over busy is (K-1)/(V M)") {
+    for (int k = 1; k <= 6; ++k) {
+        for (int v = 1; v <= 4; ++v) {
+            for (int groups = 1; groups <= 4; ++groups) {
+                for (const step_times& times : {several[0], several[1]}) {
+                    const timetable t = schedule::timetable_of(schedule::interleaved(k, v, groups * k), times);
+                    check_idle(t, (k - 1) * (times.forward + times.backward));
+                    CHECK(t.busy[0] == v * groups * k * (times.forward + times.backward));
+                    const int most = v > 1 ? (k - 1) * 2 + (v - 1) * k + 1 : k; // of the first worker, in chunks
+                    CHECK(t.in_flight[0] == std::min(most, v * groups * k));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("ZB-H1: idle for (K-1)(Tf + Bi - W), K in flight everywhere, where there are at least K micro-batches") {
+    for (int k = 1; k <= 8; ++k) {
+        for (int m = k; m <= 3 * k; ++m) {
+            for (const step_times& times : {step_times{1, 2, 1, 1, 1}, {3, 3, 2, 1, 1}, {2, 5, 3, 2, 1}}) {
+                const timetable t = schedule::timetable_of(schedule::zero_bubble_h1(k, m), times);
+                check_idle(t, (k - 1) * (times.forward + times.backward_input - times.backward_weight));
+                for (int n : t.in_flight) {
+                    CHECK(n == std::min(k, m));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("Chimera: both of its ratios, and from D/2+1 to D in flight") {
+    for (int d = 2; d <= 16; d += 2) {
+        const step_times equal{1, 1, 1, 1, 1};
+        const step_times twice{1, 2, 1, 1, 1};
+        for (int units = 1; units <= 3; ++units) {
+            const int n = units * d;
+            // (D-2)/(2N+D-2) with Tb = Tf.
+            check_idle(schedule::timetable_of(schedule::chimera(d, n, equal), equal), d - 2);
+        }
+        // (D-2)/(1.5N+D-2) with Tb = 2 Tf and N = D: of 5D-4 units.
+        const timetable t = schedule::timetable_of(schedule::chimera(d, d, twice), twice);
+        CHECK(t.makespan == 5 * d - 4);
+        check_idle(t, 2 * (d - 2));
+        for (int n : t.in_flight) {
+            CHECK(n >= d / 2 + 1);
+            CHECK(n <= d);
+        }
+    }
+}
+
+TEST_CASE("GEMS: K Tf + M K Tb + (M-1) Tf, one micro-batch in flight") {
+    for (int k = 1; k <= 8; ++k) {
+        for (int m = 1; m <= 16; ++m) {
+            for (const step_times& times : {several[0], several[1]}) {
+                const timetable t = schedule::timetable_of(schedule::gems(k, m), times);
+                CHECK(t.makespan == k * times.forward + m * k * times.backward + (m - 1) * times.forward);
+                for (int n : t.in_flight) {
+                    CHECK(n == 1);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("what is no schedule is refused with the step and the reason") {
+    const auto message = [](const ts::pipeline_schedule& s) {
+        return test_support::message_of([&] { (void)schedule::timetable_of(s); });
+    };
+    const std::string begin = "tessera: a schedule of 2 stages and 2 micro-batches is refused: ";
+    ts::pipeline_schedule s = schedule::gpipe(2, 2);
+    CHECK(message(s) == "accepted");
+    std::swap(s.workers[1][0], s.workers[1][2]);
+    CHECK(message(s) == begin + "a deadlock: it waits for itself through others "
+                                "[backward of stage 0, micro-batch 1]");
+    s = schedule::gpipe(2, 2);
+    s.workers[0].push_back({0, 1, step_kind::forward});
+    CHECK(message(s) == begin + "it comes twice [forward of stage 0, micro-batch 1]");
+    s = schedule::gpipe(2, 2);
+    s.workers[0].erase(s.workers[0].begin());
+    CHECK(message(s) == begin + "it is missing [forward of stage 0, micro-batch 0]");
+    s = schedule::gpipe(2, 2);
+    s.workers[1].pop_back();
+    CHECK(message(s) == begin + "it must come once, whole or as input and weight [backward of stage 1, micro-batch 0]");
+    s = schedule::zero_bubble_h1(2, 2);
+    s.workers[1].pop_back();
+    CHECK(message(s) == begin + "it must come once, whole or as input and weight [backward of stage 1, micro-batch 1]");
+    s = schedule::gpipe(2, 2);
+    s.workers[1].push_back(s.workers[0].back());
+    s.workers[0].pop_back();
+    CHECK(message(s) == begin + "another worker has the micro-batch's results of this stage "
+                                "[backward of stage 0, micro-batch 0]");
+    s = schedule::gpipe(2, 2);
+    s.workers[0][0].micro_batch = 2;
+    CHECK(message(s) == begin + "there is no such stage or micro-batch [forward of stage 0, micro-batch 2]");
+    CHECK(test_support::message_of([] { (void)schedule::interleaved(4, 2, 6); }) ==
+          "tessera: an interleaved pipeline of 4 workers cannot take 6 micro-batches; their number must divide by the "
+          "workers");
+    CHECK(test_support::message_of([] { (void)schedule::chimera(3, 4); }) ==
+          "tessera: Chimera needs an even number of stages and of micro-batches, not 3 and 4");
+    CHECK(test_support::message_of([] { (void)schedule::gpipe(2, 0); }) ==
+          "tessera: a pipeline of 2 workers, 2 stages and 0 micro-batches; each must be at least 1");
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 6 over pipelines: random ones of every network against one device that runs the same micro-batches in double.
+#pragma once
+
+#include "random_pipeline.hpp"
+#include "sweep.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test_support {
+
+/// Calls `report(case, pipeline, devices, result)` for random pipelines of a network, on 1 to 4 devices in turn.
+template <class Make, class Report>
+void sweep_pipelines(const sweep_case& c, int pipelines, coverage& seen, Make make, Report report) {
+    constexpr int steps = 3;
+    constexpr std::uint64_t seed = 11;
+    const ts::graph_view g = c.network.view();
+    const batch_data data(g, 7);
+    std::vector<std::pair<int, oracle>> known;
+    for (int i = 0; i < pipelines; ++i) {
+        const int devices = 1 + i % 4;
+        const pipeline_case p = random_pipeline(g, devices, 3000 + static_cast<std::uint64_t>(i), seen);
+        const oracle* expected = nullptr;
+        for (const auto& [count, o] : known) {
+            expected = count == p.how.micro_batches ? &o : expected;
+        }
+        if (expected == nullptr) {
+            known.emplace_back(p.how.micro_batches, oracle(g, data, c.how, steps, seed, p.how.micro_batches));
+            expected = &known.back().second;
+        }
+        report(c, p, devices, run_strategy(c, p.how, devices, data, *expected, seed, make));
+    }
+}
+
+} // namespace test_support

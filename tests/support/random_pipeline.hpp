@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random strategies with micro-batches, stages, recomputation and every schedule.
+#pragma once
+
+#include "random_strategy.hpp"
+
+#include "tessera/schedule/chimera.hpp"
+#include "tessera/schedule/gems.hpp"
+#include "tessera/schedule/gpipe.hpp"
+#include "tessera/schedule/interleaved.hpp"
+#include "tessera/schedule/one_forward_one_backward.hpp"
+#include "tessera/schedule/zero_bubble.hpp"
+
+#include <string>
+#include <vector>
+
+namespace test_support {
+
+/// What a random pipeline is.
+struct pipeline_case {
+    ts::strategy how;
+    std::string schedule;
+    int stages = 1;
+    int recomputed = 0; ///< operators
+};
+
+/// Puts every operator into one of at most `most` stages, none before what it reads: cuts of the list of operators, or any assignment that
+/// the edges allow. Returns how many stages there are.
+inline int random_stages(const ts::graph_view& g, ts::strategy& s, int most, random& pick) {
+    const bool any = pick(3) == 0;
+    std::vector<int> stage(static_cast<std::size_t>(g.op_count), 0);
+    int last = 0;
+    for (int op = 0; op < g.op_count; ++op) {
+        int own = any ? 0 : last;
+        for (int t : g.ops[op].inputs) {
+            const int producer = g.tensors[t].producer;
+            own = producer >= 0 ? std::max(own, stage[static_cast<std::size_t>(producer)]) : own;
+        }
+        own = std::min(own + (pick(3) == 0 ? 1 : 0), most - 1);
+        stage[static_cast<std::size_t>(op)] = own;
+        last = std::max(last, own);
+    }
+    std::vector<int> number(static_cast<std::size_t>(last) + 1, -1); // without gaps
+    int stages = 0;
+    for (int i = 0; i <= last; ++i) {
+        bool used = false;
+        for (int x : stage) {
+            used = used || x == i;
+        }
+        number[static_cast<std::size_t>(i)] = used ? stages++ : -1;
+    }
+    for (int op = 0; op < g.op_count; ++op) {
+        const auto at = static_cast<std::size_t>(op);
+        s.ops[at].stage = number[static_cast<std::size_t>(stage[at])];
+    }
+    return stages;
+}
+
+/// A schedule that takes this many stages and micro-batches, by its name.
+inline ts::pipeline_schedule random_schedule(int stages, int micro_batches, random& pick, std::string& name) {
+    namespace schedule = ts::schedule;
+    switch (pick(7)) {
+    case 0:
+        name = "GPipe";
+        return schedule::gpipe(stages, micro_batches, schedule::rematerialize::all);
+    case 1:
+        name = "GPipe, last one kept";
+        return schedule::gpipe(stages, micro_batches);
+    case 2:
+        name = "ZB-H1";
+        return schedule::zero_bubble_h1(stages, micro_batches);
+    case 3:
+        name = "GEMS";
+        return schedule::gems(stages, micro_batches);
+    case 4:
+        if (stages % 2 == 0 && micro_batches % 2 == 0) {
+            name = "Chimera";
+            return schedule::chimera(stages, micro_batches);
+        }
+        break;
+    case 5:
+        if (stages % 2 == 0 && micro_batches % (stages / 2) == 0) {
+            name = "interleaved 1F1B";
+            return schedule::interleaved(stages / 2, 2, micro_batches);
+        }
+        break;
+    default:
+        break;
+    }
+    name = "1F1B";
+    return schedule::one_forward_one_backward(stages, micro_batches);
+}
+
+/// A random legal strategy, cut into up to four stages and micro-batches as even as they come, with a random schedule or none.
+inline pipeline_case random_pipeline(const ts::graph_view& g, int devices, std::uint64_t seed, coverage& seen) {
+    random pick{ts::op::mix(seed ^ 0x7e55e7aULL)};
+    pipeline_case c;
+    c.how = pick(4) == 0 ? ts::strategy(g) : random_strategy(g, devices, seed, seen);
+    const int batch = static_cast<int>(g.tensors[0].extents[0]);
+    c.stages = random_stages(g, c.how, 1 + pick(4), pick);
+    c.how.micro_batches = 1 + pick(std::min(batch, 6));
+    const int share = pick(3);
+    for (ts::configuration& x : c.how.ops) {
+        x.recompute = share == 0 || (share == 1 && pick(2) == 0);
+        c.recomputed += x.recompute ? 1 : 0;
+    }
+    if (pick(5) == 0) {
+        c.schedule = "one after the other";
+    } else {
+        c.how.follow(random_schedule(c.stages, c.how.micro_batches, pick, c.schedule));
+    }
+    return c;
+}
+
+} // namespace test_support
