@@ -158,7 +158,8 @@ private:
         }
     }
     int key_owner(int t) const {
-        return contribution_keys_[at(t)] < 0 ? -1 : contribution_keys_[at(t)] / (max_operands * 65536);
+        const index_t key = contribution_keys_[at(t)];
+        return key < 0 ? -1 : static_cast<int>(key / (max_operands * 65536));
     }
 
     /// Rewrites the numbers in a fragment's tasks.

@@ -265,3 +265,19 @@ TEST_CASE("a plan that cannot be put into calls is refused") {
                          "backend cannot run on it",
                          ts::error);
 }
+
+TEST_CASE("micro-batches and recomputation are refused until there are calls for them") {
+    const ts::graph g = ts::describe<test_networks::lenet5::network>(4);
+    ts::strategy cut(g.view());
+    cut.micro_batches = 2;
+    CHECK_THROWS_WITH_AS(make_listed(g.view(), cut, 1, gpu_placement(1, 0), {}), doctest::Contains("micro-batches"),
+                         ts::error);
+    ts::strategy again(g.view());
+    for (ts::configuration& c : again.ops) {
+        c.recompute = true;
+    }
+    CHECK_THROWS_WITH_AS(make_listed(g.view(), again, 1, gpu_placement(1, 0), {}), doctest::Contains("recomputation"),
+                         ts::error);
+    again.ops.assign(again.ops.size(), {});
+    CHECK_NOTHROW(make_listed(g.view(), again, 1, gpu_placement(1, 0), {}));
+}

@@ -162,6 +162,7 @@ inline void compose_task(composer& to, int i, const graph_view& g, const exchang
     case task_kind::update:
         return compose_update(to, where, update, work, i);
     case task_kind::reorder:
+    case task_kind::sum: // refused before
         break;
     }
     throw error("tessera: the CUDA backend keeps all tensors in one memory format; a plan bound to another backend "
@@ -177,6 +178,12 @@ public:
         if (static_cast<int>(o_.gpus.size()) < p_.devices) {
             throw error("tessera: the plan has " + std::to_string(p_.devices) + " devices and only " +
                         std::to_string(o_.gpus.size()) + " are placed on GPUs");
+        }
+        for (const task& t : p_.tasks) {
+            if (t.micro_batch > 0 || t.kind == task_kind::sum || t.what == pass::recompute) {
+                throw error("tessera: the CUDA backend cannot run micro-batches and recomputation yet; run this "
+                            "schedule on the host backend, or without them");
+            }
         }
         list_.gpus = o_.gpus;
         for (int d = 0; d < p_.devices; ++d) {
