@@ -25,8 +25,8 @@ const ts::tried_strategy& row(const ts::refined_strategy& r, const std::string& 
 
 TEST_CASE("refine gives the strategy that measured fastest, never a slower one than data parallel or one device") {
     const ts::host::devices devices(2);
-    const auto best =
-        ts::refine<test_networks::lenet5::network>(found{}, devices, ts::sgd{}, {}, {.turns = 3, .turn_seconds = 0.002});
+    const auto best = ts::refine<test_networks::lenet5::network>(found{}, devices, ts::sgd{}, {},
+                                                                 {.turns = 3, .turn_seconds = 0.002});
     REQUIRE(best.tried.size() >= 4);
     for (std::size_t i = 1; i < best.tried.size(); ++i) {
         CHECK(best.tried[i].refused == "");
@@ -48,8 +48,8 @@ TEST_CASE("refine gives the strategy that measured fastest, never a slower one t
 
 TEST_CASE("what does not fit in memory is refused with the reason and the rest still runs") {
     const ts::host::devices devices(2);
-    const auto all = ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices, ts::sgd{}, {},
-                                               {.turns = 1, .turn_seconds = 0.0});
+    const auto all = ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{},
+                                                             devices, ts::sgd{}, {}, {.turns = 1, .turn_seconds = 0.0});
     ts::index_t least = all.tried[0].memory_bytes;
     ts::index_t most = least;
     for (const ts::tried_strategy& t : all.tried) {
@@ -59,13 +59,15 @@ TEST_CASE("what does not fit in memory is refused with the reason and the rest s
     REQUIRE(least < most);
     ts::session_options tight;
     tight.device_memory = least;
-    const auto some = ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices, ts::sgd{}, tight,
-                                                {.turns = 1, .turn_seconds = 0.0});
+    const auto some =
+        ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices,
+                                                ts::sgd{}, tight, {.turns = 1, .turn_seconds = 0.0});
     CHECK(some.tried.front().refused == "");
     CHECK(some.tried.front().memory_bytes == least);
     CHECK(some.tried.back().refused.find("bytes") != std::string::npos);
     tight.device_memory = 1000;
-    CHECK_THROWS_WITH_AS(ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices, ts::sgd{}, tight),
+    CHECK_THROWS_WITH_AS(ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{},
+                                                                 devices, ts::sgd{}, tight),
                          doctest::Contains("no strategy can run"), ts::error);
 }
 

@@ -152,7 +152,12 @@ inline std::vector<shared_work> find_shared_work(const plan& p, const std::vecto
 /// Puts the calls of task `i` into `to`.
 inline void compose_task(composer& to, int i, const graph_view& g, const exchange_plan& where, const optimizer& update,
                          const shared_work& work, algorithm_table& algorithms) {
-    switch (to.what().kind) {
+    const task& t = to.what();
+    if (t.micro_batch > 0 || t.kind == task_kind::sum || t.what == pass::recompute) {
+        throw error("tessera: the CUDA backend cannot run micro-batches and recomputation yet; run this schedule on "
+                    "the host backend, or without them");
+    }
+    switch (t.kind) {
     case task_kind::compute:
         return compose_compute(to, g, algorithms);
     case task_kind::copy:
@@ -178,12 +183,6 @@ public:
         if (static_cast<int>(o_.gpus.size()) < p_.devices) {
             throw error("tessera: the plan has " + std::to_string(p_.devices) + " devices and only " +
                         std::to_string(o_.gpus.size()) + " are placed on GPUs");
-        }
-        for (const task& t : p_.tasks) {
-            if (t.micro_batch > 0 || t.kind == task_kind::sum || t.what == pass::recompute) {
-                throw error("tessera: the CUDA backend cannot run micro-batches and recomputation yet; run this "
-                            "schedule on the host backend, or without them");
-            }
         }
         list_.gpus = o_.gpus;
         for (int d = 0; d < p_.devices; ++d) {
