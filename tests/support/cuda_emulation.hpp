@@ -96,6 +96,7 @@ namespace device {
 #include "tessera/backend/cuda/kernels/elementwise.inl"
 #include "tessera/backend/cuda/kernels/normalize.inl"
 #include "tessera/backend/cuda/kernels/pool.inl"
+#include "tessera/backend/cuda/kernels/sequence.inl"
 #include "tessera/backend/cuda/kernels/update.inl"
 #pragma GCC diagnostic pop
 #undef TESSERA_DEVICE_CODE
@@ -134,6 +135,16 @@ inline kernel_function function_of(tessera::cuda::kernel_id k) {
                                                     device::row_exponentials,
                                                     device::row_loss,
                                                     device::softmax_gradient,
+                                                    device::softmax_forward,
+                                                    device::softmax_total_gradient,
+                                                    device::softmax_input_gradient,
+                                                    device::layer_normalize,
+                                                    device::layer_statistics_gradient,
+                                                    device::layer_scale_gradient,
+                                                    device::layer_input_gradient,
+                                                    device::look_up,
+                                                    device::look_up_gradient,
+                                                    device::add_table,
                                                     device::sum_slices,
                                                     device::squares_partial,
                                                     device::squares_total,
@@ -147,7 +158,9 @@ inline kernel_function function_of(tessera::cuda::kernel_id k) {
 inline bool has_barriers(tessera::cuda::kernel_id k) {
     using tessera::cuda::kernel_id;
     return k == kernel_id::channel_statistics || k == kernel_id::statistics_gradient || k == kernel_id::row_maximum ||
-           k == kernel_id::row_exponentials || k == kernel_id::squares_partial || k == kernel_id::squares_total;
+           k == kernel_id::row_exponentials || k == kernel_id::softmax_total_gradient ||
+           k == kernel_id::layer_statistics_gradient || k == kernel_id::layer_scale_gradient ||
+           k == kernel_id::look_up_gradient || k == kernel_id::squares_partial || k == kernel_id::squares_total;
 }
 
 inline void launch(tessera::cuda::kernel_id which, unsigned blocks, unsigned threads,

@@ -415,8 +415,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     *count = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void*, const void* a,
-                              cublasLtMatrixLayout_t da, const void* b, cublasLtMatrixLayout_t, const void*,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void* scale, const void* a,
+                              cublasLtMatrixLayout_t da, const void* b, cublasLtMatrixLayout_t db, const void*,
                               const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t dd,
                               const cublasLtMatmulAlgo_t*, void* space, size_t bytes, cudaStream_t s) {
     tessera::cuda::matrix_product m;
@@ -448,6 +448,23 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
     m.n = static_cast<tessera::index_t>(columns);
     m.k = static_cast<tessera::index_t>(inner);
     m.workspace = static_cast<tessera::index_t>(bytes);
+    m.scale = *static_cast<const float*>(scale);
+    const cublasLtMatrixLayout_t layouts[] = {da, db, dd};
+    for (int i = 0; i < 3; ++i) {
+        std::uint64_t lead = 0;
+        std::int32_t batch = 0;
+        std::int64_t apart = 0;
+        layout(layouts[i], CUBLASLT_MATRIX_LAYOUT_LD, lead);
+        tessera::cuda::check(cublasLtMatrixLayoutGetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
+                                                              sizeof batch, &written),
+                             "GetAttribute");
+        tessera::cuda::check(cublasLtMatrixLayoutGetAttribute(layouts[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                              &apart, sizeof apart, &written),
+                             "GetAttribute");
+        m.lead[i] = static_cast<tessera::index_t>(lead);
+        m.apart[i] = apart;
+        m.batch = batch;
+    }
     cuda_fake::cudnn_context context{cuda_fake::current_device, s};
     std::vector<const void*> at{a, b, d};
     if (m.bias) {

@@ -96,16 +96,20 @@ struct vendor_loops {
         }
     }
     void operator()(const ts::cuda::matrix_product& p) const {
-        const float* a = memory(0);
-        const float* b = memory(1);
-        for (ts::index_t n = 0; n < p.n; ++n) {
-            for (ts::index_t m = 0; m < p.m; ++m) {
-                double sum = p.bias ? static_cast<double>(memory(3)[m]) : 0;
-                for (ts::index_t k = 0; k < p.k; ++k) {
-                    sum += static_cast<double>(p.transpose_a ? a[k + m * p.k] : a[m + k * p.m]) *
-                           static_cast<double>(p.transpose_b ? b[n + k * p.n] : b[k + n * p.k]);
+        for (ts::index_t i = 0; i < p.batch; ++i) {
+            const float* a = memory(0) + i * p.apart[0];
+            const float* b = memory(1) + i * p.apart[1];
+            float* d = memory(2) + i * p.apart[2];
+            for (ts::index_t n = 0; n < p.n; ++n) {
+                for (ts::index_t m = 0; m < p.m; ++m) {
+                    double sum = 0;
+                    for (ts::index_t k = 0; k < p.k; ++k) {
+                        sum += static_cast<double>(p.transpose_a ? a[k + m * p.lead_of(0)] : a[m + k * p.lead_of(0)]) *
+                               static_cast<double>(p.transpose_b ? b[n + k * p.lead_of(1)] : b[k + n * p.lead_of(1)]);
+                    }
+                    sum = sum * static_cast<double>(p.scale) + (p.bias ? static_cast<double>(memory(3)[m]) : 0);
+                    d[m + n * p.lead_of(2)] = static_cast<float>(sum);
                 }
-                memory(2)[m + n * p.m] = static_cast<float>(sum);
             }
         }
         if (p.workspace > 0) {

@@ -22,9 +22,6 @@ inline void same_numbers(int strategies, int kinds, bool graph = false) {
     coverage seen;
     int kind = 0;
     for (const sweep_case& c : sweep_cases()) {
-        if (!ts::cuda::has_calls_for(c.network.view())) {
-            continue;
-        }
         sweep(
             c, strategies, seen,
             [&](const ts::optimizer& how) {

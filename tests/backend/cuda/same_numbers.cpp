@@ -21,9 +21,6 @@ TEST_CASE("random strategies give the numbers of one device, on one GPU and on s
     const int strategies = strategy_count(3);
     int kind = 0;
     for (const sweep_case& c : sweep_cases()) {
-        if (!ts::cuda::has_calls_for(c.network.view())) {
-            continue;
-        }
         double worst[3] = {};
         sweep(
             c, strategies, seen,

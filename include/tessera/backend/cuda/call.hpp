@@ -5,6 +5,7 @@
 
 #include "tessera/backend/cuda/kernels/names.hpp"
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/plan/memory.hpp"
 #include "tessera/plan/plan.hpp"
 
 #include <string>
@@ -49,8 +50,8 @@ struct bias_gradient {
     int y[4] = {};
 };
 
-/// cublasLtMatmul in fp32 (CUBLAS_COMPUTE_32F, no TF32), column-major: d[m,n] = op(a) op(b), and + bias[m] where it is asked for.
-/// op(a) is m x k and op(b) k x n; leading dimensions are those of dense matrices. Memory: a, b, d, bias, workspace.
+/// cublasLtMatmul in fp32 (CUBLAS_COMPUTE_32F, no TF32), column-major: d[m,n] = scale * op(a) op(b), and + bias[m] where it is asked
+/// for, in every matrix of a batch. op(a) is m x k and op(b) k x n. Memory: a, b, d, bias, workspace.
 struct matrix_product {
     index_t m = 0;
     index_t n = 0;
@@ -58,7 +59,25 @@ struct matrix_product {
     bool transpose_a = false;
     bool transpose_b = false;
     bool bias = false;
+    index_t batch = 1;                   ///< matrices
+    index_t lead[3] = {};                ///< of a, b, d: elements from one column to the next; 0: dense
+    index_t apart[3] = {};               ///< of a, b, d: elements from one matrix of the batch to the next
+    index_t alignment = arena_alignment; ///< bytes: what the addresses of a, b and d are multiples of
+    float scale = 1;
     index_t workspace = 0; ///< bytes
+
+    /// Of a, b or d, as they lie in memory.
+    constexpr index_t rows_of(int i) const {
+        return i == 0 ? (transpose_a ? k : m) : i == 1 ? (transpose_b ? n : k) : m;
+    }
+    constexpr index_t columns_of(int i) const {
+        return i == 0 ? (transpose_a ? m : k) : i == 1 ? (transpose_b ? k : n) : n;
+    }
+    constexpr index_t lead_of(int i) const { return lead[i] > 0 ? lead[i] : rows_of(i); }
+    /// Elements from the first to the last one.
+    constexpr index_t span_of(int i) const {
+        return (batch - 1) * apart[i] + (columns_of(i) - 1) * lead_of(i) + rows_of(i);
+    }
 
     friend bool operator==(const matrix_product&, const matrix_product&) = default;
 };

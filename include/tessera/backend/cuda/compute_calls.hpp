@@ -2,9 +2,9 @@
 // A compute task as calls: one row for every kind of operator.
 #pragma once
 
-#include "tessera/backend/cuda/coverage.hpp"
-#include "tessera/backend/cuda/dense_calls.hpp"
+#include "tessera/backend/cuda/matmul_calls.hpp"
 #include "tessera/backend/cuda/norm_calls.hpp"
+#include "tessera/backend/cuda/sequence_calls.hpp"
 #include "tessera/backend/cuda/window_calls.hpp"
 
 namespace tessera::cuda::detail {
@@ -31,6 +31,7 @@ inline void compose_forward(const shard_call& s) {
     case op_kind::concat:
         return concat_forward(s);
     case op_kind::flatten:
+    case op_kind::slice: // its tile of the input is what it takes of it
         return s.to.add(memory_copy{}, {s.value(s.input()), s.value_to(s.output())}), void();
     case op_kind::dropout:
     case op_kind::channel_dropout:
@@ -38,12 +39,15 @@ inline void compose_forward(const shard_call& s) {
     case op_kind::batch_norm:
         return norm_forward(s);
     case op_kind::layer_norm:
+        return layer_norm_forward(s);
     case op_kind::softmax:
+        return softmax_forward(s);
     case op_kind::matmul:
+        return matmul_forward(s);
     case op_kind::embedding:
+        return look_up_forward(s);
     case op_kind::position_embedding:
-    case op_kind::slice:
-        return; // compose_compute refuses them
+        return position_forward(s);
     case op_kind::cross_entropy:
         return cross_entropy_forward(s);
     }
@@ -69,8 +73,9 @@ inline void compose_backward(const shard_call& s) {
         return multiply_backward(s);
     case op_kind::concat:
         return concat_backward(s);
+    case op_kind::slice:
     case op_kind::add:
-    case op_kind::flatten: // plans rename their gradients instead
+    case op_kind::flatten: // plans rename the gradients of these two instead
         for (int k = 0; s.input(k) >= 0; ++k) {
             if (s.emits(s.input(k))) {
                 s.to.add(memory_copy{}, {s.gradient(s.output()), s.gradient_to(s.input(k))});
@@ -83,12 +88,15 @@ inline void compose_backward(const shard_call& s) {
     case op_kind::batch_norm:
         return norm_backward(s);
     case op_kind::layer_norm:
+        return layer_norm_backward(s);
     case op_kind::softmax:
+        return softmax_backward(s);
     case op_kind::matmul:
+        return matmul_backward(s);
     case op_kind::embedding:
+        return look_up_backward(s);
     case op_kind::position_embedding:
-    case op_kind::slice:
-        return; // compose_compute refuses them
+        return position_backward(s);
     case op_kind::cross_entropy:
         return cross_entropy_backward(s);
     }
@@ -98,7 +106,6 @@ inline void compose_backward(const shard_call& s) {
 inline void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
     const task& t = to.what();
     const description d = g.describe(t.op);
-    require_calls_for(g.ops[t.op], d);
     const compute_call c = call_of(to.of(), t, g, d);
     const shard_call s{to, d, c, g, algorithms};
     switch (t.what) {

@@ -17,12 +17,18 @@ inline void add_product(const shard_call& s, matrix_product m, std::vector<memor
     s.to.add(m, static_cast<std::vector<memory_use>&&>(memory));
 }
 
-/// y[n,o] = sum of x[n,i] w[o,i] + b[o].
+/// Rows of a tensor whose last dimension are its features: samples, or samples times positions.
+inline index_t rows_of(const shard_call& s, int o) {
+    const box b = s.region_of(o);
+    return b.volume() / b.dim[b.rank - 1].size();
+}
+
+/// y[n,o] = sum of x[n,i] w[o,i] + b[o]; a position of a sequence is a row like a sample.
 inline void linear_forward(const shard_call& s) {
     matrix_product m;
-    m.m = s.size(s.output(), 1);
-    m.n = s.size(s.output(), 0);
-    m.k = s.size(s.input(), 1);
+    m.m = s.size(s.parameter(0), 0);
+    m.n = rows_of(s, s.output());
+    m.k = s.size(s.parameter(0), 1);
     m.transpose_a = true;
     m.bias = s.parameter(1) >= 0 && s.call.first_part;
     std::vector<memory_use> memory{s.value(s.parameter(0)), s.value(s.input()), s.value_to(s.output())};
@@ -34,8 +40,8 @@ inline void linear_forward(const shard_call& s) {
 
 inline void linear_backward(const shard_call& s) {
     const memory_use dy = s.gradient(s.output());
-    const index_t samples = s.size(s.output(), 0);
-    const index_t outputs = s.size(s.output(), 1);
+    const index_t samples = rows_of(s, s.output());
+    const index_t outputs = s.size(s.parameter(0), 0);
     const index_t inputs = s.size(s.parameter(0), 1);
     if (s.emits(s.input())) { // dx[n,i] = sum of dy[n,o] w[o,i]
         matrix_product m;
@@ -150,8 +156,9 @@ inline void dropout_backward(const shard_call& s) { drop(s, s.gradient(s.output(
 
 /// A region of input `o` in the output's coordinates.
 inline box in_output(const shard_call& s, int o, box b) {
-    const index_t offset = -s.d.operands[o].dim[1].offset;
-    b.dim[1] = {b.dim[1].begin + offset, b.dim[1].end + offset};
+    const int axis = op::axis_of(s.attributes(), b.rank);
+    const index_t offset = -s.d.operands[o].dim[axis].offset;
+    b.dim[axis] = {b.dim[axis].begin + offset, b.dim[axis].end + offset};
     return b;
 }
 

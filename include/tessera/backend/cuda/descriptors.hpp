@@ -65,13 +65,22 @@ inline activation_handle describe_activation(const activation& a) {
     return owner;
 }
 
-/// Rows x columns, column after column.
-inline matrix_handle describe_matrix(index_t rows, index_t columns) {
+/// Matrix a (0), b (1) or d (2) of a product, column after column.
+inline matrix_handle describe_matrix(const matrix_product& m, int i) {
     cublasLtMatrixLayout_t d = nullptr;
-    check(cublasLtMatrixLayoutCreate(&d, CUDA_R_32F, static_cast<std::uint64_t>(rows),
-                                     static_cast<std::uint64_t>(columns), rows),
+    check(cublasLtMatrixLayoutCreate(&d, CUDA_R_32F, static_cast<std::uint64_t>(m.rows_of(i)),
+                                     static_cast<std::uint64_t>(m.columns_of(i)), m.lead_of(i)),
           "cublasLtMatrixLayoutCreate");
-    return matrix_handle(d);
+    matrix_handle owner(d);
+    if (m.batch > 1) {
+        const auto count = static_cast<std::int32_t>(m.batch);
+        const std::int64_t apart = m.apart[i];
+        check(cublasLtMatrixLayoutSetAttribute(d, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+              "cublasLtMatrixLayoutSetAttribute");
+        check(cublasLtMatrixLayoutSetAttribute(d, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart),
+              "cublasLtMatrixLayoutSetAttribute");
+    }
+    return owner;
 }
 
 /// What cublasLtMatmul takes besides pointers.
@@ -97,9 +106,9 @@ inline product_descriptors describe_product(const matrix_product& m) {
           "cublasLtMatmulDescSetAttribute");
     check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof after),
           "cublasLtMatmulDescSetAttribute");
-    r.a = m.transpose_a ? describe_matrix(m.k, m.m) : describe_matrix(m.m, m.k);
-    r.b = m.transpose_b ? describe_matrix(m.n, m.k) : describe_matrix(m.k, m.n);
-    r.d = describe_matrix(m.m, m.n);
+    r.a = describe_matrix(m, 0);
+    r.b = describe_matrix(m, 1);
+    r.d = describe_matrix(m, 2);
     return r;
 }
 
@@ -114,7 +123,7 @@ inline preference_handle describe_preference(const matrix_product& m) {
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, const void* value, std::size_t size) {
         check(cublasLtMatmulPreferenceSetAttribute(p, which, value, size), "cublasLtMatmulPreferenceSetAttribute");
     };
-    const auto tile_alignment = static_cast<std::uint32_t>(arena_alignment);
+    const auto tile_alignment = static_cast<std::uint32_t>(m.alignment);
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions);
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &tile_alignment, sizeof tile_alignment);

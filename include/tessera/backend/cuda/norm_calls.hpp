@@ -78,10 +78,19 @@ inline void norm_update(const shard_call& s) {
     s.to.launch(kernel_id::running_statistics, {s.value(s.intermediate(0)), s.value_to(running)}, n, n.n[0]);
 }
 
-/// Samples, classes, pixels and the number of the first class of a shard of logits.
+/// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a sample.
 inline kernel_numbers class_numbers(const shard_call& s) {
+    const box x = s.region_of(s.input());
+    if (x.rank == 3) {
+        kernel_numbers n;
+        n.n[0] = x.dim[0].size() * x.dim[1].size();
+        n.n[1] = x.dim[2].size();
+        n.n[2] = 1;
+        n.n[3] = x.dim[2].begin;
+        return n;
+    }
     kernel_numbers n = channel_numbers(s, s.input());
-    n.n[3] = s.region_of(s.input()).dim[1].begin;
+    n.n[3] = x.dim[1].begin;
     return n;
 }
 

@@ -104,7 +104,7 @@ private:
 class prepared_product final : public prepared_call {
 public:
     prepared_product(const matrix_product& m, pointers at, const device_tools& t)
-        : at_(static_cast<pointers&&>(at)), t_(t), d_(describe_product(m)),
+        : at_(static_cast<pointers&&>(at)), t_(t), d_(describe_product(m)), scale_(m.scale),
           workspace_bytes_(static_cast<std::size_t>(m.workspace)) {
         workspace_ = m.workspace > 0 ? at_.back() : nullptr;
         if (m.bias) {
@@ -125,8 +125,9 @@ public:
         algorithm_ = found.algo;
     }
     void issue(const run_state&) override {
-        check(cublasLtMatmul(t_.cublas, d_.product.get(), &one, at_[0], d_.a.get(), at_[1], d_.b.get(), &zero, at_[2],
-                             d_.d.get(), at_[2], d_.d.get(), &algorithm_, workspace_, workspace_bytes_, t_.stream),
+        check(cublasLtMatmul(t_.cublas, d_.product.get(), &scale_, at_[0], d_.a.get(), at_[1], d_.b.get(), &zero,
+                             at_[2], d_.d.get(), at_[2], d_.d.get(), &algorithm_, workspace_, workspace_bytes_,
+                             t_.stream),
               "cublasLtMatmul");
     }
 
@@ -134,6 +135,7 @@ private:
     pointers at_; ///< a, b, d, bias, workspace
     device_tools t_;
     product_descriptors d_;
+    float scale_;
     void* workspace_ = nullptr;
     std::size_t workspace_bytes_;
     cublasLtMatmulAlgo_t algorithm_{};

@@ -67,7 +67,10 @@ struct size_text {
     std::string operator()(const bias_gradient& c) const { return "y " + joined(c.y, "x"); }
     std::string operator()(const matrix_product& c) const {
         return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k) +
-               (c.transpose_a ? " T" : " N") + (c.transpose_b ? "T" : "N") + (c.bias ? " bias" : "") + " workspace " +
+               (c.transpose_a ? " T" : " N") + (c.transpose_b ? "T" : "N") + (c.bias ? " bias" : "") +
+               (c.batch > 1 ? " batch " + std::to_string(c.batch) + " apart " + joined(c.apart, ",") : "") +
+               (c.lead[0] > 0 ? " lead " + joined(c.lead, ",") : "") +
+               (c.scale < 1 ? " scale " + number(static_cast<double>(c.scale)) : "") + " workspace " +
                std::to_string(c.workspace);
     }
     std::string operator()(const pooling& c) const {

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy of a shard of the classes. Logits are [samples, classes, plane]; a row is a sample's pixel.
-// n of all: samples, classes of the shard, plane, number of the shard's first class.
+// n of all: samples, classes of the shard, plane, number of the shard's first class. The first two kernels serve softmax as well,
+// whose numbers are in sequence.inl.
 // clang-format off
 TESSERA_DEVICE_CODE(
+
+/// How many of its columns a row of a softmax sees: all, or (n[4], rows of a sample, above 0) in a causal one those up to the row's own
+/// number, which is n[5] for the first row, counted from the shard's first column.
+__device__ inline long long seen_columns(const arguments& a, long long row) {
+    const long long own = a.n[4] > 0 ? row % a.n[4] + a.n[5] + 1 : a.n[1];
+    return own < a.n[1] ? own : a.n[1];
+}
 
 /// A block for each row. at: logits, to.
 extern "C" __global__ void row_maximum(arguments a) {
     __shared__ float shared[256];
     const long long row = blockIdx.x;
     const float* x = pointer<const float>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
+    const long long seen = seen_columns(a, row);
     float largest = -1.0f / 0.0f;
-    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
+    for (long long k = threadIdx.x; k < seen; k += blockDim.x) {
         largest = larger(largest, x[k * a.n[2]]);
     }
     largest = block_maximum(largest, shared);
@@ -25,8 +34,9 @@ extern "C" __global__ void row_exponentials(arguments a) {
     const long long row = blockIdx.x;
     const float* x = pointer<const float>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
     const float largest = pointer<const float>(a, 1)[row];
+    const long long seen = seen_columns(a, row);
     double sum = 0;
-    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
+    for (long long k = threadIdx.x; k < seen; k += blockDim.x) {
         sum += expf(x[k * a.n[2]] - largest);
     }
     sum = block_sum(sum, shared);

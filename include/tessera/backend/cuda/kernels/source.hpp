@@ -13,6 +13,7 @@ inline constexpr const char* kernel_source =
 #include "tessera/backend/cuda/kernels/elementwise.inl"
 #include "tessera/backend/cuda/kernels/normalize.inl"
 #include "tessera/backend/cuda/kernels/pool.inl"
+#include "tessera/backend/cuda/kernels/sequence.inl"
 #include "tessera/backend/cuda/kernels/update.inl"
     ;
 
