@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that depends on no backend: base to search.
+// Everything that depends on no backend, base to search, but what is costly to include and used by few: pipelines (schedule/,
+// search/pipeline.hpp), device graphs, MCMC.
 #pragma once
 
 #include "tessera/base/box.hpp"
@@ -22,14 +23,6 @@
 #include "tessera/net/sequences.hpp"
 #include "tessera/op/layers.hpp"
 #include "tessera/op/optimizer.hpp"
-#include "tessera/schedule/chimera.hpp"
-#include "tessera/schedule/gems.hpp"
-#include "tessera/schedule/gpipe.hpp"
-#include "tessera/schedule/interleaved.hpp"
-#include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/schedule/stages.hpp"
-#include "tessera/schedule/timetable.hpp"
-#include "tessera/schedule/zero_bubble.hpp"
 #include "tessera/search/additive_problem.hpp"
 #include "tessera/search/baselines.hpp"
 #include "tessera/search/budget.hpp"
@@ -38,7 +31,6 @@
 #include "tessera/search/elimination_order.hpp"
 #include "tessera/search/exhaustive.hpp"
 #include "tessera/search/optcnn.hpp"
-#include "tessera/search/pipeline.hpp"
 #include "tessera/search/static_eliminate.hpp"
 #include "tessera/search/static_optcnn.hpp"
 #include "tessera/search/static_tables.hpp"
