@@ -184,7 +184,7 @@ struct call_list {
     std::vector<int> first_group; ///< number of the first group at or after every task, and the end
 
     /// True where GPUs exchange data.
-    bool exchanges() const { return lanes.size() > 0 && lanes.back().device < 0; }
+    bool exchanges() const { return !lanes.empty() && lanes.back().device < 0; }
     /// The stream of a GPU's exchange, or -1.
     int exchange_lane(int gpu) const {
         for (std::size_t i = 0; i < lanes.size(); ++i) {

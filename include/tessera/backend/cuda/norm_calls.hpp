@@ -19,7 +19,8 @@ inline kernel_numbers channel_numbers(const shard_call& s, int o) {
 /// Elements per channel of the global batch.
 inline double channel_count(const shard_call& s) {
     const shape& x = s.d.operands[s.input()].extents;
-    return static_cast<double>(x.volume() / x[1]);
+    const index_t values_per_channel = x.volume() / x[1];
+    return static_cast<double>(values_per_channel);
 }
 
 inline void norm_forward(const shard_call& s) {
