@@ -39,6 +39,15 @@ struct candidate {
     }
 };
 
+/// Whether two ways are the same: one engine, the same formats everywhere.
+inline bool same_formats(const candidate& a, const candidate& b) {
+    bool same = a.engine == b.engine;
+    for (int o = 0; o < max_operands; ++o) {
+        same = same && a.value[o] == b.value[o] && a.gradient[o] == b.gradient[o];
+    }
+    return same;
+}
+
 /// A call with everything that a job needs to run it.
 struct bound_call {
     compute_call call;

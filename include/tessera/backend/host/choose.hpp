@@ -29,14 +29,6 @@ constexpr pass computed_as(pass p) { return p == pass::recompute ? pass::forward
 
 inline bool ties_passes(op_kind k) { return k == op_kind::max_pool || k == op_kind::cross_entropy; }
 
-inline bool same_formats(const candidate& a, const candidate& b) {
-    bool same = a.engine == b.engine;
-    for (int o = 0; o < max_operands; ++o) {
-        same = same && a.value[o] == b.value[o] && a.gradient[o] == b.gradient[o];
-    }
-    return same;
-}
-
 /// Formats of activations alone, by which candidates of different shards or passes correspond.
 inline bool corresponds(const candidate& a, const candidate& b) {
     if (a.engine != b.engine) {

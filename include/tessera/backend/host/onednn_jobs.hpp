@@ -206,11 +206,7 @@ void add_product_candidates(const Call& c, format_table& table, std::vector<cand
                 }
                 bool again = false;
                 for (const candidate& e : out) {
-                    bool same = e.engine == k.engine;
-                    for (int i = 0; i < max_operands; ++i) {
-                        same = same && e.value[i] == k.value[i] && e.gradient[i] == k.gradient[i];
-                    }
-                    again = again || same;
+                    again = again || same_formats(e, k);
                 }
                 if (!again) {
                     out.push_back(k);
