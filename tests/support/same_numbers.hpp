@@ -102,6 +102,7 @@ struct comparison {
     double loss = 0; ///< largest relative differences
     double gradient = 0;
     double change = 0;
+    double joint = 0; ///< of all gradients of a step as one vector
     std::string worst;
     bool copies_equal = true;
     std::vector<double> losses;
@@ -128,12 +129,16 @@ comparison compare(Session& session, const ts::graph_view& g, const batch_data& 
             }
             largest = std::max(largest, std::sqrt(size));
         }
+        std::vector<double> all;
+        std::vector<double> all_expected;
         for (int p = 0; p < g.parameter_count; ++p) {
             const auto& e = expected.gradients[step][static_cast<std::size_t>(p)];
             if (e.empty() || !g.parameters[p].trained) {
                 continue;
             }
             const std::vector<float> f = session.gradient(p);
+            all.insert(all.end(), f.begin(), f.end());
+            all_expected.insert(all_expected.end(), e.begin(), e.end());
             const double r = relative(std::vector<double>(f.begin(), f.end()), e, 1e-3 * largest);
             if (r > c.gradient) {
                 c.gradient = r;
@@ -141,6 +146,7 @@ comparison compare(Session& session, const ts::graph_view& g, const batch_data& 
                           " step " + std::to_string(step);
             }
         }
+        c.joint = std::max(c.joint, relative(all, all_expected, 1e-12));
     }
     double largest = 0;
     for (const auto& e : expected.change) {

@@ -96,7 +96,7 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     case tile_kind::scratch:
         break;
     }
-    text += " " + text_of(t.region);
+    text += " " + text_of(t.region) + (t.type == element::bf16 ? " bf16" : "");
     return text + (t.format != 0 ? " format " + std::to_string(t.format) : "");
 }
 
