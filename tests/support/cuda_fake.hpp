@@ -432,8 +432,9 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t, cud
     return cuda_fake::put_vendor(h, read_softmax(d, true), {y, dy, dx}, 0);
 }
 cudnnStatus_t cudnnOpTensor(cudnnHandle_t h, const cudnnOpTensorDescriptor_t how, const void*,
-                            const cudnnTensorDescriptor_t d, const void* a, const void*, const cudnnTensorDescriptor_t,
-                            const void* b, const void*, const cudnnTensorDescriptor_t, void* to) {
+                            const cudnnTensorDescriptor_t d, const void* a, const void*,
+                            const cudnnTensorDescriptor_t second, const void* b, const void*,
+                            const cudnnTensorDescriptor_t, void* to) {
     cudnnOpTensorOp_t which{};
     cudnnDataType_t type{};
     cudnnNanPropagation_t nan{};
@@ -442,7 +443,10 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t h, const cudnnOpTensorDescriptor_t how
     if (cuda_fake::read_tensor(d, e) != tessera::element::f32) {
         return CUDNN_STATUS_NOT_SUPPORTED;
     }
-    const tessera::cuda::tensor_operation o{which == CUDNN_OP_TENSOR_MUL, tessera::index_t{e[0]} * e[1] * e[2] * e[3]};
+    int f[4];
+    cuda_fake::read_tensor(second, f);
+    const tessera::cuda::tensor_operation o{which == CUDNN_OP_TENSOR_MUL, tessera::index_t{e[1]} * e[2] * e[3], e[0],
+                                            f[0] != e[0]};
     return cuda_fake::put_vendor(h, o, {a, b, to}, 0);
 }
 cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t dy, const void* y,

@@ -168,8 +168,9 @@ struct vendor_loops {
         }
     }
     void operator()(const ts::cuda::tensor_operation& o) const {
-        for (ts::index_t i = 0; i < o.count; ++i) {
-            memory(2)[i] = o.multiplies ? memory(0)[i] * memory(1)[i] : memory(0)[i] + memory(1)[i];
+        for (ts::index_t i = 0; i < o.rows * o.count; ++i) {
+            const float b = memory(1)[o.repeats ? i % o.count : i];
+            memory(2)[i] = o.multiplies ? memory(0)[i] * b : memory(0)[i] + b;
         }
     }
     void operator()(const ts::cuda::convolution& k) const {

@@ -102,7 +102,7 @@ struct comparison {
     double loss = 0; ///< largest relative differences
     double gradient = 0;
     double change = 0;
-    double joint = 0; ///< of all gradients of a step as one vector
+    std::vector<double> joint; ///< for every step, of all gradients as one vector
     std::string worst;
     bool copies_equal = true;
     std::vector<double> losses;
@@ -146,7 +146,7 @@ comparison compare(Session& session, const ts::graph_view& g, const batch_data& 
                           " step " + std::to_string(step);
             }
         }
-        c.joint = std::max(c.joint, relative(all, all_expected, 1e-12));
+        c.joint.push_back(relative(all, all_expected, 1e-12));
     }
     double largest = 0;
     for (const auto& e : expected.change) {

@@ -49,22 +49,12 @@ constexpr void set_precision(Graph& g, precision p) {
                   p);
 }
 
-namespace detail {
-
-template <class Net>
-inline constexpr bool has_precision = false;
-
-} // namespace detail
-
 /// A network in another precision: `struct fast : ts::with_precision<ts::bf16, resnet50> {};`, or the type as it stands. Layers keep
 /// their names, so strategies do too. It goes around the whole network, once.
 template <class Precision, class Net>
 struct with_precision {
-    static_assert(NetworkPrecision<Precision>,
-                  "tessera: with_precision takes fp32, tf32 or bf16, and then the network");
-    static_assert(!detail::has_precision<Net>, "tessera: with_precision goes around a network once; say one precision");
-
-    static constexpr int op_count = Net::op_count;
+    using precision_type = Precision;
+    static constexpr int op_count = detail::ops_of<Net>();
     static constexpr int input_count = [] {
         if constexpr (requires { Net::input_count; }) {
             return Net::input_count;
@@ -74,23 +64,20 @@ struct with_precision {
     }();
     template <int I>
     static constexpr auto nth() {
-        return Net::template nth<I>();
+        return detail::nth_in<I, Net>();
     }
     static constexpr void build(graph_builder& b) {
-        Net::build(b);
-        if constexpr (NetworkPrecision<Precision>) {
+        if constexpr (!NetworkPrecision<Precision>) {
+            b.fail({rule::precision_unknown, 0, -1, 0, 1});
+        } else if constexpr (requires { typename Net::precision_type; }) {
+            b.fail({rule::precision_said_twice, 0, -1, 2, 1});
+        } else {
+            Net::build(b);
             set_precision(b.tensors, b.tensor_count, b.ops, b.op_count, Precision::value);
         }
     }
     /// As a part of another network.
     static constexpr int build(graph_builder& b, int) { return b.fail({rule::precision_inside, 0, -1, 1, 0}); }
 };
-
-namespace detail {
-
-template <class Precision, class Net>
-inline constexpr bool has_precision<with_precision<Precision, Net>> = true;
-
-} // namespace detail
 
 } // namespace tessera

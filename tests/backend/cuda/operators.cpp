@@ -6,6 +6,8 @@
 #include "support/one_operator.hpp"
 
 #include "tessera/backend/cuda/descriptors.hpp"
+#include "tessera/backend/cuda/print.hpp"
+#include "tessera/backend/cuda/rows.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/net/precision.hpp"
 
@@ -106,8 +108,8 @@ struct descriptor_check {
     }
     void operator()(const ts::cuda::tensor_operation& k) const {
         CHECK(ts::cuda::describe_operation(k).get() != nullptr);
-        for (const ts::cuda::memory_use& m : c.memory) {
-            CHECK(m.bytes == k.count * 4);
+        for (int i = 0; i < 3; ++i) {
+            CHECK(c.memory[static_cast<std::size_t>(i)].bytes == k.count * (i == 1 && k.repeats ? 1 : k.rows) * 4);
         }
         ++checked;
     }
@@ -158,6 +160,15 @@ struct descriptor_check {
     void operator()(const Other&) const {}
 };
 
+/// A function as the table of operators names it.
+std::string name_in_table(const ts::cuda::call& c) {
+    const std::string name = ts::cuda::function_of(c);
+    const std::size_t space = name.find(' ');
+    return space == std::string::npos           ? name
+           : name.compare(0, 7, "kernel ") == 0 ? "kernel:" + name.substr(7)
+                                                : name.substr(0, space);
+}
+
 } // namespace
 
 TEST_CASE("every row of the operator table computes what the reference backend computes, under random splits") {
@@ -206,4 +217,41 @@ TEST_CASE("every row of the operator table computes what the reference backend c
     MESSAGE(tests::op_table().size() << " rows, largest relative difference " << worst[0] << " in fp32, " << worst[1]
                                      << " in tf32, " << worst[2] << " in bf16; " << vendor
                                      << " vendor calls agree with their descriptors");
+}
+
+TEST_CASE("the table of operators says which calls a whole shard makes, no more and no fewer") {
+    std::map<ts::op_kind, std::set<std::string>> made[2];
+    for (const tests::op_case& row : tests::op_table()) {
+        const ts::graph network = graph_of(row);
+        ts::lower_options o;
+        o.output_gradient = network.view().tensor_count - 1;
+        const listed x = make_listed(network.view(), ts::strategy(network.view()), 1, {0}, o);
+        for (const ts::cuda::call& c : x.list.calls) {
+            const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
+            const bool updates = t.kind == ts::task_kind::compute && t.what == ts::pass::update;
+            if (t.kind == ts::task_kind::compute) {
+                made[t.what == ts::pass::forward || updates ? 0 : 1][row.attributes.kind].insert(name_in_table(c));
+            }
+        }
+    }
+    for (const ts::cuda::operator_row& r : ts::cuda::operator_rows) {
+        for (int way = 0; way < 2; ++way) {
+            std::set<std::string> said;
+            std::string rest = way == 0 ? r.forward : r.backward;
+            for (std::size_t end = 0; end != std::string::npos;
+                 rest = rest.substr(end == std::string::npos ? 0 : end + 1)) {
+                end = rest.find(' ');
+                said.insert(rest.substr(0, end));
+            }
+            said.erase("-");
+            CAPTURE(std::string(ts::to_text(r.kind)));
+            CAPTURE(way);
+            CHECK(made[way][r.kind] == said);
+            const bool own = (std::string(r.forward) + r.backward).find("kernel:") != std::string::npos;
+            CHECK(own == (*r.why != 0)); // where a kernel is our own, the table says why
+        }
+    }
+    CHECK(std::size(ts::cuda::operator_rows) == static_cast<std::size_t>(ts::op_kind::cross_entropy) + 1);
+    CHECK(ts::cuda::operator_table().find("batch_norm: forward cudnnBatchNormalizationForwardTraining") !=
+          std::string::npos);
 }

@@ -155,9 +155,9 @@ TEST_CASE("the reference backend in bf16 gives one device's numbers within 2e-2,
             CAPTURE(devices);
             CAPTURE(c.worst);
             CHECK(c.loss <= 2e-2);
-            CHECK(c.joint <= 4e-2); // of all gradients together: those that are nothing in theory are noise
+            CHECK(c.joint.at(0) <= 3e-2); // of all gradients together: those that are nothing in theory are noise
             CHECK(c.copies_equal);
-            worst = std::max(worst, c.joint);
+            worst = std::max(worst, c.joint[0]);
         }
         // It is bf16 indeed: fp32 is further away than its own rounding.
         const batch_data data(g, 7);

@@ -87,7 +87,7 @@ inline void read_algorithms(algorithm_table& table, const std::string& path, con
             rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
             ++count;
         }
-        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2) {
+        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2 && n[20] >= 0 && n[20] <= 2) {
             const auto [c, choice] = detail::from_numbers(n);
             table.add(c, choice);
         }

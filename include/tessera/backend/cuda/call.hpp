@@ -118,10 +118,12 @@ struct row_softmax {
     element type = element::f32;
 };
 
-/// cudnnOpTensor of fp32: to = a + b, or a * b, `count` numbers in a row. Memory: a, b, to.
+/// cudnnOpTensor of fp32: to = a + b, or a * b, `rows` rows of `count` numbers, of which b has all or one. Memory: a, b, to.
 struct tensor_operation {
     bool multiplies = false;
     index_t count = 0;
+    index_t rows = 1;
+    bool repeats = false; ///< b is one row
 };
 
 /// cudnnPoolingForward: y = scale * pool(x). Memory: x, y. A NaN propagates.

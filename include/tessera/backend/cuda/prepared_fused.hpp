@@ -111,19 +111,23 @@ class prepared_operation final : public prepared_call {
 public:
     prepared_operation(const tensor_operation& o, pointers at, const device_tools& t)
         : at_(static_cast<pointers&&>(at)), t_(t), how_(describe_operation(o)) {
-        const int row[4] = {1, 1, 1, static_cast<int>(o.count)};
-        row_ = describe_tensor(row);
+        const int rows[4] = {static_cast<int>(o.rows), 1, 1, static_cast<int>(o.count)};
+        const int second[4] = {o.repeats ? 1 : rows[0], 1, 1, rows[3]};
+        rows_ = describe_tensor(rows);
+        second_ = describe_tensor(second);
     }
     void issue(const run_state&) override {
-        cudnnTensorDescriptor_t d = row_.get();
-        check(cudnnOpTensor(t_.cudnn, how_.get(), &one, d, at_[0], &one, d, at_[1], &zero, d, at_[2]), "cudnnOpTensor");
+        cudnnTensorDescriptor_t d = rows_.get();
+        check(cudnnOpTensor(t_.cudnn, how_.get(), &one, d, at_[0], &one, second_.get(), at_[1], &zero, d, at_[2]),
+              "cudnnOpTensor");
     }
 
 private:
     pointers at_;
     device_tools t_;
     operation_handle how_;
-    tensor_handle row_;
+    tensor_handle rows_;
+    tensor_handle second_;
 };
 
 } // namespace tessera::cuda::detail

@@ -107,7 +107,8 @@ struct size_text {
         return std::to_string(c.rows) + "x" + std::to_string(c.columns) + (c.type == element::bf16 ? " bf16" : "");
     }
     std::string operator()(const tensor_operation& c) const {
-        return (c.multiplies ? "multiply " : "add ") + std::to_string(c.count);
+        return (c.multiplies ? "multiply " : "add ") + std::to_string(c.rows) + "x" + std::to_string(c.count) +
+               (c.repeats ? " one row" : "");
     }
     std::string operator()(const kernel_launch& c) const {
         return std::to_string(c.blocks) + "x" + std::to_string(c.threads) + " n " + joined(c.numbers.n, ",");

@@ -150,6 +150,14 @@ inline void look_up_backward(const shard_call& s) {
 inline void position_forward(const shard_call& s) {
     kernel_numbers n = count_of(s.volume(s.output()));
     n.n[1] = s.volume(s.parameter(0));
+    if (!s.in_bf16()) {
+        tensor_operation add;
+        add.count = n.n[1];
+        add.rows = to_int(n.n[0]) / n.n[1];
+        add.repeats = true;
+        s.to.add(add, {s.value(s.input()), s.value(s.parameter(0)), s.value_to(s.output())});
+        return;
+    }
     s.to.launch(kernel_id::add_table, {s.value(s.input()), s.value(s.parameter(0)), s.value_to(s.output())}, n, n.n[0]);
 }
 
