@@ -27,6 +27,22 @@ struct vendor_loops {
         return reinterpret_cast<T*>(at[i]);
     }
 
+    /// What is left in a workspace: both ends, and of large ones a word here and there between.
+    static void spoil(std::byte* workspace, ts::index_t bytes) {
+        constexpr ts::index_t end = 32768;
+        const auto clear = [&](ts::index_t from, ts::index_t count) {
+            std::memset(workspace + from, 0x7f, static_cast<std::size_t>(count));
+        };
+        if (bytes <= 2 * end) {
+            return clear(0, bytes);
+        }
+        clear(0, end);
+        clear(bytes - end, end);
+        for (ts::index_t i = end; i < bytes - end; i += 2048) {
+            clear(i, 16);
+        }
+    }
+
     /// Number of the element (a, b, c, d) of a dense array, and of the array's elements.
     static std::size_t place(const int (&e)[4], int a, int b, int i, int j) {
         return static_cast<std::size_t>(((ts::index_t{a} * e[1] + b) * e[2] + i) * e[3] + j);
@@ -76,7 +92,7 @@ struct vendor_loops {
             result[i] = static_cast<float>(sums[i]);
         }
         if (k.workspace > 0) { // what is there is nobody's afterwards
-            std::memset(at[3], 0x7f, static_cast<std::size_t>(c.memory[3].bytes));
+            spoil(at[3], c.memory[3].bytes);
         }
     }
     void operator()(const ts::cuda::bias_add& k) const {
@@ -113,7 +129,7 @@ struct vendor_loops {
             }
         }
         if (p.workspace > 0) {
-            std::memset(at[c.memory.size() - 1], 0x7f, static_cast<std::size_t>(c.memory.back().bytes));
+            spoil(at[c.memory.size() - 1], c.memory.back().bytes);
         }
     }
     void operator()(const ts::cuda::pooling& p) const {

@@ -3,20 +3,25 @@
 // clang-format off
 TESSERA_DEVICE_CODE(
 
-__device__ inline float sum_of(float* const* sources, long long count, long long i) {
-    float total = sources[0][i];
+template <class T>
+__device__ T sum_of(T* const* sources, long long count, long long i) {
+    T total = sources[0][i];
     for (long long k = 1; k < count; ++k) {
         total += sources[k][i];
     }
     return total;
 }
 
-/// at: to, table of sources. n: count, sources.
-extern "C" __global__ void sum_slices(arguments a) {
+template <class T>
+__device__ void sum_all(const arguments& a) {
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        pointer<float>(a, 0)[i] = sum_of(pointer<float*>(a, 1), a.n[1], i);
+        pointer<T>(a, 0)[i] = sum_of(pointer<T*>(a, 1), a.n[1], i);
     }
 }
+
+/// at: to, which may be the first source; table of sources. n: count, sources.
+extern "C" __global__ void sum_slices(arguments a) { sum_all<float>(a); }
+extern "C" __global__ void sum_slices_f64(arguments a) { sum_all<double>(a); }
 
 /// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and origin of
 /// the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index of x[0] in the region, boxes.
