@@ -13,7 +13,9 @@ namespace test_support {
 class emulated_backend {
 public:
     emulated_backend(const ts::optimizer& how, std::vector<int> gpus, bool fuse = true)
-        : options_{static_cast<std::vector<int>&&>(gpus), how, fuse} {}
+        : options_{static_cast<std::vector<int>&&>(gpus), how, fuse} {
+        algorithms_.set_product_workspace(65536); // arenas of a size that the processor clears quickly
+    }
 
     void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store*) {
         ts::cuda::bind(p, g, options_, algorithms_);

@@ -5,6 +5,7 @@
 #include "tessera/backend/cuda/kernels/names.hpp"
 
 #include <cmath>
+#include <csetjmp>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -18,62 +19,77 @@ struct dimensions {
 };
 inline dimensions threadIdx, blockIdx, blockDim, gridDim;
 
-/// The threads of one block: each runs until it meets __syncthreads or ends.
+/// The threads of one block: each runs until it meets __syncthreads or ends. One block runs at a time, on fibers that are kept for the next.
 class block {
 public:
     /// For kernels with barriers, whose threads need stacks of their own.
     static void run(void (*body)(), unsigned threads) {
-        block b;
-        current() = &b;
+        block& b = all();
         b.body_ = body;
-        b.fibers_.resize(threads);
-        constexpr std::size_t stack_size = 32768;
-        static std::vector<std::unique_ptr<char[]>> stacks; // for all blocks: one runs at a time
-        while (stacks.size() < threads) {
-            stacks.emplace_back(new char[stack_size]);
+        while (b.fibers_.size() < threads) {
+            b.fibers_.push_back(std::make_unique<fiber>());
         }
         for (unsigned i = 0; i < threads; ++i) {
-            fiber& f = b.fibers_[i];
-            getcontext(&f.context);
-            f.context.uc_stack.ss_sp = stacks[i].get();
-            f.context.uc_stack.ss_size = stack_size;
-            f.context.uc_link = &b.scheduler_;
-            makecontext(&f.context, &block::enter, 0);
+            b.fibers_[i]->done = false;
         }
         for (bool going = true; going;) {
             going = false;
             for (unsigned i = 0; i < threads; ++i) {
-                if (!b.fibers_[i].done) {
-                    b.running_ = i;
+                if (!b.fibers_[i]->done) {
+                    b.running_ = b.fibers_[i].get();
                     threadIdx.x = i;
-                    swapcontext(&b.scheduler_, &b.fibers_[i].context);
+                    b.enter();
                     going = true;
                 }
             }
         }
     }
-    static void wait() {
-        block& b = *current();
-        swapcontext(&b.fibers_[b.running_].context, &b.scheduler_);
-    }
+    static void wait() { all().leave(); }
 
 private:
     struct fiber {
-        ucontext_t context;
+        ucontext_t start;
+        std::jmp_buf here;
+        bool started = false;
         bool done = false;
+        char stack[32768];
     };
-    static block*& current() {
-        static block* b = nullptr;
+    static block& all() {
+        static block b;
         return b;
     }
-    static void enter() {
-        current()->body_();
-        current()->fibers_[current()->running_].done = true;
+    // Changes of context without a system call, but for the first into a fiber.
+    void enter() {
+        if (_setjmp(scheduler_) != 0) {
+            return;
+        }
+        if (running_->started) {
+            std::longjmp(running_->here, 1);
+        }
+        running_->started = true;
+        getcontext(&running_->start);
+        running_->start.uc_stack.ss_sp = running_->stack;
+        running_->start.uc_stack.ss_size = sizeof running_->stack;
+        running_->start.uc_link = nullptr;
+        makecontext(&running_->start, &block::live, 0);
+        setcontext(&running_->start);
+    }
+    void leave() {
+        if (_setjmp(running_->here) == 0) {
+            std::longjmp(scheduler_, 1);
+        }
+    }
+    static void live() {
+        for (;;) {
+            all().body_();
+            all().running_->done = true;
+            all().leave();
+        }
     }
     void (*body_)() = nullptr;
-    std::vector<fiber> fibers_;
-    ucontext_t scheduler_;
-    unsigned running_ = 0;
+    std::vector<std::unique_ptr<fiber>> fibers_;
+    std::jmp_buf scheduler_;
+    fiber* running_ = nullptr;
 };
 
 inline void synchronize_threads() { block::wait(); }

@@ -63,6 +63,22 @@ struct vendor_loops {
         return static_cast<double>(x);
     }
 
+    /// What is left in a workspace: both ends, and of large ones a word here and there between.
+    static void spoil(std::byte* workspace, ts::index_t bytes) {
+        constexpr ts::index_t end = 32768;
+        const auto clear = [&](ts::index_t from, ts::index_t count) {
+            std::memset(workspace + from, 0x7f, static_cast<std::size_t>(count));
+        };
+        if (bytes <= 2 * end) {
+            return clear(0, bytes);
+        }
+        clear(0, end);
+        clear(bytes - end, end);
+        for (ts::index_t i = end; i < bytes - end; i += 2048) {
+            clear(i, 16);
+        }
+    }
+
     /// Number of the element (a, b, c, d) of a dense array, and of the array's elements.
     static std::size_t place(const int (&e)[4], int a, int b, int i, int j) {
         return static_cast<std::size_t>(((ts::index_t{a} * e[1] + b) * e[2] + i) * e[3] + j);
@@ -82,7 +98,7 @@ struct vendor_loops {
             array(2, k.type()).set(i, static_cast<double>(x > 0 ? x : 0));
         }
         if (k.workspace > 0) {
-            std::memset(at[4], 0x7f, static_cast<std::size_t>(c.memory[4].bytes));
+            spoil(at[4], c.memory[4].bytes);
         }
     }
     void operator()(const ts::cuda::normalization& n) const {
@@ -176,7 +192,7 @@ struct vendor_loops {
     void operator()(const ts::cuda::convolution& k) const {
         convolve(k, array(2, k.type()));
         if (k.workspace > 0) { // what is there is nobody's afterwards
-            std::memset(at[3], 0x7f, static_cast<std::size_t>(c.memory[3].bytes));
+            spoil(at[3], c.memory[3].bytes);
         }
     }
     void convolve(const ts::cuda::convolution& k, typed_array y) const {
@@ -264,7 +280,7 @@ struct vendor_loops {
             array(3, p.type_of(2)).set(n, sum);
         }
         if (p.workspace > 0) {
-            std::memset(at[c.memory.size() - 1], 0x7f, static_cast<std::size_t>(c.memory.back().bytes));
+            spoil(at[c.memory.size() - 1], c.memory.back().bytes);
         }
     }
     void operator()(const ts::cuda::pooling& p) const {

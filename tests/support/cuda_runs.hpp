@@ -3,7 +3,7 @@
 #pragma once
 
 #include "support/cuda_lists.hpp"
-#include "support/sweep.hpp"
+#include "support/pipeline_sweep.hpp"
 
 #include "tessera/cuda.hpp"
 
@@ -31,6 +31,37 @@ inline void same_numbers(int strategies, int kinds, bool graph = false) {
             [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
                 CAPTURE(of.name);
                 CAPTURE(number);
+                CAPTURE(devices);
+                CAPTURE(r.seen.worst);
+                CHECK(r.failure == "");
+                CHECK(r.seen.loss <= allowed);
+                CHECK(r.seen.gradient <= allowed);
+                CHECK(r.seen.change <= allowed);
+                CHECK(r.seen.copies_equal);
+                CHECK(r.repeats);
+            });
+    }
+}
+
+/// Random pipelines on 1 to 4 devices, placed on GPUs by `kinds` ways in turn, every other one replayed from a graph where `graphs`.
+inline void pipelines(int count, int kinds, bool graphs) {
+    coverage seen;
+    int run = 0;
+    for (const sweep_case& c : sweep_cases()) {
+        const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
+        sweep_pipelines(
+            c, count, seen,
+            [&](const ts::optimizer& how) {
+                const int number = run++ / 2;
+                return ts::cuda::backend(
+                    how,
+                    {.gpus = gpu_placement(4, number % kinds), .measure = false, .graph = graphs && number % 2 == 1});
+            },
+            [&](const sweep_case& of, const pipeline_case& p, int devices, const sweep_result& r) {
+                CAPTURE(of.name);
+                CAPTURE(p.schedule);
+                CAPTURE(p.stages);
+                CAPTURE(p.how.micro_batches);
                 CAPTURE(devices);
                 CAPTURE(r.seen.worst);
                 CHECK(r.failure == "");

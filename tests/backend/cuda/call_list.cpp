@@ -2,6 +2,7 @@
 // The list of calls against its plan: 200 random strategies, and lists with a defect, which the same checks must refuse.
 #include "support/cuda_lists.hpp"
 #include "support/networks.hpp"
+#include "support/random_pipeline.hpp"
 
 #include "tessera/net/describe.hpp"
 #include "tessera/net/precision.hpp"
@@ -9,6 +10,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <map>
+#include <string>
 
 namespace {
 
@@ -57,6 +60,12 @@ listed data_parallel(int devices, const ts::optimizer& update) {
     return make_listed(g.view(), s, devices, gpu_placement(devices, 1), o);
 }
 
+/// How many lists: TESSERA_LISTS, or `otherwise`.
+int list_count(int otherwise) {
+    const char* said = std::getenv("TESSERA_LISTS");
+    return said != nullptr ? std::atoi(said) : otherwise;
+}
+
 int count(const ts::cuda::call_list& l, ts::cuda::collective::kind which) {
     int n = 0;
     for (const ts::cuda::call& c : l.calls) {
@@ -76,8 +85,7 @@ TEST_CASE("the calls of 200 random strategies do what their plans say, on one GP
     int groups = 0;
     int collectives = 0;
     int sums = 0;
-    const char* said = std::getenv("TESSERA_LISTS");
-    const int lists = said != nullptr ? std::atoi(said) : 200;
+    const int lists = list_count(200);
     for (int i = 0; i < lists; ++i) {
         one_case& c = all[static_cast<std::size_t>(i) % all.size()];
         ts::set_precision(c.network, i % 4 == 3 ? ts::precision::bf16 : ts::precision::fp32);
@@ -268,20 +276,52 @@ TEST_CASE("a plan that cannot be put into calls is refused") {
                          ts::error);
 }
 
-TEST_CASE("micro-batches and recomputation are refused until there are calls for them") {
-    const ts::graph g = ts::describe<test_networks::lenet5::network>(4);
-    ts::strategy cut(g.view());
-    cut.micro_batches = 2;
-    CHECK_THROWS_WITH_AS(make_listed(g.view(), cut, 1, gpu_placement(1, 0), {}), doctest::Contains("micro-batches"),
-                         ts::error);
-    ts::strategy again(g.view());
-    for (ts::configuration& c : again.ops) {
-        c.recompute = true;
+TEST_CASE("the calls of random pipelines do what their plans say, on one GPU and on several") {
+    const std::vector<one_case> all = cases();
+    coverage seen;
+    std::map<std::string, int> schedules;
+    std::size_t calls = 0;
+    int sums = 0;
+    int collectives = 0;
+    int recomputed = 0;
+    const int lists = list_count(32);
+    for (int i = 0; i < lists; ++i) {
+        const one_case& c = all[static_cast<std::size_t>(i) % all.size()];
+        const int devices = 1 + i / 3 % 4;
+        const int kind = i % 3;
+        const pipeline_case p = random_pipeline(c.network.view(), devices, 400 + static_cast<std::uint64_t>(i), seen);
+        const listed x = make_listed(c.network.view(), p.how, devices, gpu_placement(devices, kind), c.how);
+        CAPTURE(i);
+        CAPTURE(p.schedule);
+        CAPTURE(p.stages);
+        CAPTURE(p.how.micro_batches);
+        CAPTURE(devices);
+        CAPTURE(kind);
+        CHECK(list_checker(x).run() == "");
+        for (std::size_t t = 0; t < x.p.tasks.size(); ++t) {
+            const ts::task& of = x.p.tasks[t];
+            recomputed += of.what == ts::pass::recompute ? 1 : 0;
+            if (of.kind == ts::task_kind::sum) { // one launch that reads every summand
+                ++sums;
+                REQUIRE(x.list.first[t + 1] == x.list.first[t] + 1);
+                const ts::cuda::call& only = x.list.calls[static_cast<std::size_t>(x.list.first[t])];
+                CHECK(only.memory.size() == of.reads.size() + 1);
+            }
+        }
+        calls += x.list.calls.size();
+        collectives += count(x.list, ts::cuda::collective::kind::all_gather);
+        ++schedules[p.schedule];
     }
-    CHECK_THROWS_WITH_AS(make_listed(g.view(), again, 1, gpu_placement(1, 0), {}), doctest::Contains("recomputation"),
-                         ts::error);
-    again.ops.assign(again.ops.size(), {});
-    CHECK_NOTHROW(make_listed(g.view(), again, 1, gpu_placement(1, 0), {}));
+    CHECK(sums > 0);
+    CHECK(recomputed > 0);
+    CHECK(collectives > 0);
+    CHECK(schedules.size() >= (lists < 32 ? 1 : 7));
+    std::string names;
+    for (const auto& [name, number] : schedules) {
+        names += ", " + name + " " + std::to_string(number);
+    }
+    MESSAGE(lists << " lists: " << calls << " calls, " << sums << " sums over micro-batches, " << recomputed
+                  << " tasks done again" << names);
 }
 
 TEST_CASE("a relu goes with the product or convolution before it, where it can, and a switch leaves it alone") {

@@ -31,6 +31,12 @@ TEST_CASE("steps replayed from a graph give the numbers of one device") {
     }
 }
 
+TEST_CASE("random pipelines give the numbers of one device, issued or replayed") {
+    if (!skipped()) {
+        cuda_runs::pipelines(test_support::strategy_count(4), 1, true);
+    }
+}
+
 TEST_CASE("a trainer learns, evaluates, and takes a short batch") {
     if (!skipped()) {
         cuda_runs::trainer();

@@ -43,9 +43,11 @@ public:
     }
     /// Matrix products take cublasLt's first heuristic answer for this workspace, which does not change between calls.
     matrix_product choose(matrix_product m) const {
-        m.workspace = product_workspace;
+        m.workspace = product_bytes_;
         return m;
     }
+    /// Workspace of a matrix product, instead of product_workspace.
+    void set_product_workspace(index_t bytes) { product_bytes_ = bytes; }
 
     /// Adds what was measured before.
     void add(const convolution& c, const algorithm_choice& choice) { convolutions_.push_back({c, choice}); }
@@ -64,6 +66,7 @@ private:
 
     measure_convolution measure_ = nullptr;
     void* context_ = nullptr;
+    index_t product_bytes_ = product_workspace;
     std::mutex mutex_;
     std::vector<std::pair<convolution, algorithm_choice>> convolutions_;
 };

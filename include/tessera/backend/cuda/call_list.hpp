@@ -154,12 +154,7 @@ inline std::vector<shared_work> find_shared_work(const plan& p, const std::vecto
 /// Puts the calls of task `i` into `to`.
 inline void compose_task(composer& to, int i, const graph_view& g, const exchange_plan& where, const optimizer& update,
                          const shared_work& work, algorithm_table& algorithms) {
-    const task& t = to.what();
-    if (t.micro_batch > 0 || t.kind == task_kind::sum || t.what == pass::recompute) {
-        throw error("tessera: the CUDA backend cannot run micro-batches and recomputation yet; run this schedule on "
-                    "the host backend, or without them");
-    }
-    switch (t.kind) {
+    switch (to.what().kind) {
     case task_kind::compute:
         return compose_compute(to, g, algorithms);
     case task_kind::copy:
@@ -168,8 +163,9 @@ inline void compose_task(composer& to, int i, const graph_view& g, const exchang
         return compose_reduce(to, where);
     case task_kind::update:
         return compose_update(to, where, update, work, i);
+    case task_kind::sum:
+        return compose_sum(to);
     case task_kind::reorder:
-    case task_kind::sum: // refused before
         break;
     }
     throw error("tessera: the CUDA backend keeps all tensors in one memory format; a plan bound to another backend "

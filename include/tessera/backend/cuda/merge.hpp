@@ -204,7 +204,7 @@ private:
             }
         }
         for (task& t : p_.tasks) {
-            const bool forward = t.kind == task_kind::compute && (t.what == pass::forward || t.what == pass::evaluate);
+            const bool forward = t.kind == task_kind::compute && t.emits == 0 && t.what != pass::update;
             if (!forward || g_.ops[t.op].attributes.kind != op_kind::relu || t.reads.size() != 1) {
                 continue;
             }

@@ -154,6 +154,22 @@ inline void compose_copy(composer& to, const exchange_plan& where, const shared_
     }
 }
 
+/// The sum over micro-batches, in the order of what the task reads; the first of that may be what it writes.
+inline void compose_sum(composer& to) {
+    const task& t = to.what();
+    const tile& x = to.tile_at(t.writes[0]);
+    std::vector<memory_use> memory{to.write(t.writes[0])};
+    for (int r : t.reads) {
+        memory.push_back(to.read(r));
+    }
+    kernel_numbers n;
+    n.n[0] = x.elements;
+    n.n[1] = static_cast<index_t>(t.reads.size());
+    kernel_launch k = composer::make(x.type == element::f64 ? kernel_id::sum_slices_f64 : kernel_id::sum_slices, 1, n);
+    k.blocks = composer::blocks_for(x.elements);
+    to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+}
+
 // ---- gradients and parameters ----------------------------------------------------------------------------------------
 
 /// Sources of a reduction or an update on the task's own GPU: where they are, or received in scratch.

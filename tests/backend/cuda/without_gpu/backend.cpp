@@ -55,6 +55,12 @@ TEST_CASE("random strategies give the numbers of one device, on one GPU and on s
     CHECK(cuda_fake::here().exchanges > 100);
 }
 
+TEST_CASE("random pipelines give the numbers of one device, on one GPU and on several, issued or replayed") {
+    cuda_fake::here().launches = 0;
+    cuda_runs::pipelines(strategy_count(2), 3, true);
+    CHECK(cuda_fake::here().launches > 0);
+}
+
 TEST_CASE("steps replayed from a graph give the same numbers, with the inputs, seed and rate of their own step") {
     cuda_fake::here().launches = 0;
     cuda_runs::same_numbers(strategy_count(1), 1, true);

@@ -3,24 +3,35 @@
 // clang-format off
 TESSERA_DEVICE_CODE(
 
+/// What sums are of: float, but double of doubles.
 template <class T>
-__device__ float sum_of(T* const* sources, long long count, long long i) {
-    float total = sources[0][i];
+struct summed {
+    using type = float;
+};
+template <>
+struct summed<double> {
+    using type = double;
+};
+
+template <class T>
+__device__ typename summed<T>::type sum_of(T* const* sources, long long count, long long i) {
+    typename summed<T>::type total = sources[0][i];
     for (long long k = 1; k < count; ++k) {
         total += sources[k][i];
     }
     return total;
 }
 
-/// at: to, table of sources. n: count, sources.
 template <class T>
 __device__ void sum_slices_of(const arguments& a) {
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
         pointer<T>(a, 0)[i] = sum_of(pointer<T*>(a, 1), a.n[1], i);
     }
 }
+/// at: to, which may be the first source; table of sources. n: count, sources.
 extern "C" __global__ void sum_slices(arguments a) { sum_slices_of<float>(a); }
 extern "C" __global__ void sum_slices_bf16(arguments a) { sum_slices_of<bf16>(a); }
+extern "C" __global__ void sum_slices_f64(arguments a) { sum_slices_of<double>(a); }
 
 /// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and origin of
 /// the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index of x[0] in the region, boxes.
