@@ -351,6 +351,9 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     const void* w, const cudnnConvolutionDescriptor_t how, cudnnConvolutionFwdAlgo_t, void* space, size_t bytes,
     const void* factor, const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t db, const void* bias,
     const cudnnActivationDescriptor_t act, const cudnnTensorDescriptor_t dy, void* y) {
+    if (!cuda_fake::here().activates_convolutions) {
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
     tessera::cuda::activated_convolution a{cuda_fake::read_convolution(dx, dw, dy, how)};
     a.of.workspace = static_cast<tessera::index_t>(bytes);
     int e[4];

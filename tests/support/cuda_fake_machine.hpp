@@ -81,7 +81,8 @@ struct machine {
     test_support::random pick{17};
     ncclResult_t exchange_error = ncclSuccess; ///< what communicators report when they are asked
     int aborted = 0;
-    bool sums_beside_products = true; ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
+    bool activates_convolutions = true; ///< whether cuDNN has the fused call for an algorithm
+    bool sums_beside_products = true;   ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
     int exchanges = 0;
     int launches = 0;       ///< of graphs
     std::set<void*> memory; ///< what is allocated

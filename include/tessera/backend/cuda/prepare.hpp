@@ -61,14 +61,19 @@ struct preparation {
 
 } // namespace detail
 
-/// Makes a call ready on the GPU that is current; null for those that are issued in groups.
+/// Makes a call ready on the GPU that is current, with the addresses of its memory; null for those that are issued in groups.
+inline std::unique_ptr<prepared_call> prepare_call_at(const call& c, detail::pointers at, const device_tools& tools) {
+    detail::preparation p{c.memory, static_cast<detail::pointers&&>(at), tools};
+    return std::visit(p, c.body);
+}
+
+/// The same in the memory of a plan.
 inline std::unique_ptr<prepared_call> prepare_call(const call& c, const addresses& where, const device_tools& tools) {
     detail::pointers at;
     for (const memory_use& m : c.memory) {
         at.push_back(where[m.tile] + m.offset);
     }
-    detail::preparation p{c.memory, static_cast<detail::pointers&&>(at), tools};
-    return std::visit(p, c.body);
+    return prepare_call_at(c, static_cast<detail::pointers&&>(at), tools);
 }
 
 } // namespace tessera::cuda

@@ -17,15 +17,31 @@ public:
         at_.resize(5, nullptr);
     }
     void issue(const run_state&) override {
-        // y stands in for the summand that cuDNN adds with a factor of 0.
-        check(cudnnConvolutionBiasActivationForward(t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(),
-                                                    static_cast<cudnnConvolutionFwdAlgo_t>(c_.algorithm), at_[4],
-                                                    static_cast<std::size_t>(c_.workspace), &zero, y_.get(), at_[2],
-                                                    bias_.get(), at_[3], relu_.get(), y_.get(), at_[2]),
-              "cudnnConvolutionBiasActivationForward");
+        const auto algorithm = static_cast<cudnnConvolutionFwdAlgo_t>(c_.algorithm);
+        const auto workspace = static_cast<std::size_t>(c_.workspace);
+        cudnnTensorDescriptor_t y = y_.get();
+        if (fuses_) {
+            // y stands in for the summand that cuDNN adds with a factor of 0.
+            const cudnnStatus_t status = cudnnConvolutionBiasActivationForward(
+                t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(), algorithm, at_[4], workspace, &zero, y,
+                at_[2], bias_.get(), at_[3], relu_.get(), y, at_[2]);
+            fuses_ = CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_CATEGORY(CUDNN_STATUS_NOT_SUPPORTED);
+            if (fuses_) {
+                check(status, "cudnnConvolutionBiasActivationForward");
+                return;
+            }
+        }
+        // Not every algorithm has the fused call; it says so at the first one.
+        check(cudnnConvolutionForward(t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(), algorithm, at_[4],
+                                      workspace, &zero, y, at_[2]),
+              "cudnnConvolutionForward");
+        check(cudnnAddTensor(t_.cudnn, &one, bias_.get(), at_[3], &one, y, at_[2]), "cudnnAddTensor");
+        check(cudnnActivationForward(t_.cudnn, relu_.get(), &one, y, at_[2], &zero, y, at_[2]),
+              "cudnnActivationForward");
     }
 
 private:
+    bool fuses_ = true;
     convolution c_;
     pointers at_; ///< x, w, y, bias, workspace
     device_tools t_;
