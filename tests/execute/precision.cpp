@@ -5,6 +5,9 @@
 #include "support/same_numbers.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/sharded.hpp"
+#include "tessera/execute/trainer.hpp"
+#include "tessera/host.hpp"
 #include "tessera/net/describe.hpp"
 #include "tessera/net/precision.hpp"
 #include "tessera/plan/finish.hpp"
@@ -175,6 +178,86 @@ TEST_CASE("tf32 permits and does not ask: the reference backend computes it in f
     const ts::graph a = ts::describe<in_tf32>(4);
     const comparison c = against_one_device(a.view(), ts::strategy(a.view()), 1, how);
     CHECK(c.gradient <= 1e-4);
+}
+
+namespace {
+
+struct fc1 : ts::linear<12> {};
+struct fc2 : ts::linear<4> {};
+struct plain_network : ts::sequential<ts::features<6>, fc1, ts::relu, fc2, ts::cross_entropy> {};
+struct fast_network : ts::with_precision<ts::bf16, plain_network> {};
+
+} // namespace
+
+TEST_CASE("a network type in bf16 trains and evaluates with floats from the caller, layers by their names") {
+    const ts::local_devices devices(2);
+    const ts::graph g = ts::describe<fast_network>(8);
+    ts::strategy s(g.view());
+    s.ops[0].degree[1] = 2; // channels
+    ts::trainer<fast_network, ts::reference::backend> trainer(devices, s, 8,
+                                                              ts::optimizer(ts::sgd{.learning_rate = 0.2F}));
+    const batch_data data(g.view(), 5);
+    const double first = trainer.step(std::span<const ts::input_data>(data.inputs));
+    double last = first;
+    for (int i = 0; i < 60; ++i) {
+        last = trainer.step(std::span<const ts::input_data>(data.inputs));
+    }
+    CHECK(last < first * 0.7);
+    CHECK(trainer.values().evaluate(data.inputs).loss == doctest::Approx(last).epsilon(0.3));
+    bool finer = false; // weights are fp32: steps smaller than a bf16 number's last bit count
+    for (float w : trainer.values().parameter(0)) {
+        finer = finer || ts::round_to_bf16(w) != w;
+    }
+    CHECK(finer);
+}
+
+TEST_CASE("one operator in shards runs in bf16") {
+    const ts::local_devices devices(2);
+    using split = ts::split<ts::channel, 2>;
+    ts::sharded_on<ts::reference::backend, fc1, split> exact(devices, ts::make_shape(5, 6));
+    ts::sharded_on<ts::reference::backend, fc1, split> half(devices, ts::make_shape(5, 6), ts::precision::bf16);
+    exact.forward();
+    exact.backward();
+    half.forward();
+    half.backward();
+    const auto difference = [](const std::vector<float>& a, const std::vector<float>& b) {
+        return relative(std::vector<double>(a.begin(), a.end()), std::vector<double>(b.begin(), b.end()), 1e-6);
+    };
+    CHECK(difference(half.output(), exact.output()) < 2e-2);
+    CHECK(difference(half.output(), exact.output()) > 1e-5);
+    CHECK(difference(half.input_gradient(), exact.input_gradient()) < 2e-2);
+    CHECK(difference(half.gradient(0), exact.gradient(0)) < 2e-2);
+    for (float y : half.output()) {
+        CHECK(ts::round_to_bf16(y) == y);
+    }
+}
+
+TEST_CASE("the host refuses bf16 by name, and computes tf32 as fp32") {
+    ts::graph g = ts::describe<plain_network>(8);
+    const batch_data data(g.view(), 5);
+    std::vector<double> losses;
+    for (const ts::precision math : {ts::precision::fp32, ts::precision::tf32, ts::precision::bf16}) {
+        ts::set_precision(g, math);
+        const ts::optimizer how(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F}, 0, 512); // the host scales losses too
+        ts::host::backend backend(how);
+        ts::workers threads(1);
+        const auto run = [&] {
+            ts::session<ts::host::backend> session(g.view(), ts::strategy(g.view()), 1, how, {}, backend, threads);
+            session.step(data.inputs);
+            losses.push_back(session.step(data.inputs));
+        };
+        if (math == ts::precision::bf16) {
+            CHECK_THROWS_WITH_AS(run(), doctest::Contains("fc1 computes in bf16 and the host backend in fp32 alone"),
+                                 ts::error);
+        } else {
+            run();
+        }
+    }
+    REQUIRE(losses.size() == 2);
+    CHECK(losses[0] == losses[1]);
+    ts::set_precision(g, ts::precision::fp32);
+    const oracle expected(g.view(), data, ts::optimizer(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F}), 2, 1);
+    CHECK(losses[0] == doctest::Approx(expected.losses[1]).epsilon(1e-4));
 }
 
 TEST_CASE("loss scaling by a power of two changes no bit, and saves gradients that would vanish") {
