@@ -1,50 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU has to show, in three parts of a few minutes each, a table for each:
+// What a GPU has to show, in parts of less than 10 minutes each, a table for each. run.sh builds and runs them; by hand:
 //
-//     gpu_check correctness [strategies]      numbers of one device with 1 to 8 virtual shards on one card, and the operator table
-//     gpu_check operators                     kernels, transfers and dispatch of single operators
-//     gpu_check networks [peer.py]            training steps, beside PyTorch on the same card where peer.py can run
+//     gpu_check correctness    numbers of one device: operators, networks in shards and pipelines, Fashion-MNIST (--data FOLDER)
+//     gpu_check roofline       the constants of machine/presets.hpp
+//     gpu_check networks       training steps, beside PyTorch on the same card where --peer FILE can run
+//     gpu_check simulator      the same steps as predicted from measured tasks
+//     gpu_operators            ts::sharded over the operators: kernels, movement, dispatch
 //
-// Needs CUDA, cuDNN, NCCL and a C++20 compiler. Without CMake, from the repository's root:
-//
-//     g++ -std=c++20 -O2 -Iinclude -Itests -I. -I$CUDA_HOME/include benchmarks/gpu_check/gpu_check.cpp -L$CUDA_HOME/lib64
-//         -lcudart -lcublasLt -lcudnn -lnccl -lnvrtc -lpthread -o gpu_check
+// Options: --precision fp32|tf32|bf16, --only NAME (rows that begin so), --strategies N, --limit SECONDS, --profile FILE, --tiny.
+// Exit: 0 all well, 1 something failed or was left out, 2 a wrong option, 77 no GPU. Needs CUDA, cuDNN, NCCL and a C++20 compiler.
+// With TESSERA_MAKE_BELIEVE defined and --tiny it runs on the processor, on the make-believe libraries of tests/support/cuda_fake.hpp.
+#ifdef TESSERA_MAKE_BELIEVE
+#include "support/cuda_fake.hpp"
+#endif
 #include "tessera/cuda.hpp"
 
 #include "benchmarks/gpu_check/correctness.hpp"
 #include "benchmarks/gpu_check/networks.hpp"
-#include "benchmarks/gpu_check/operators.hpp"
+#include "benchmarks/gpu_check/roofline.hpp"
+#include "benchmarks/gpu_check/simulator.hpp"
+#include "benchmarks/gpu_check/start.hpp"
 
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <string>
-
-int main(int argc, char** argv) {
-    const std::string part = argc > 1 ? argv[1] : "";
-    try {
-        const tessera::cuda::machine_check found = tessera::cuda::find_devices();
-        if (!found) {
-            std::printf("gpu_check: nothing was run: %s\n", found.reason.c_str());
-            return 77; // what CTest and Automake take for skipped
+int main(int count, char** words) {
+    return gpu_check::start(count, words, [](const gpu_check::options& o) {
+        if (o.part == "correctness") {
+            return gpu_check::correctness(o);
         }
-        cudaDeviceProp gpu{};
-        tessera::cuda::check(cudaGetDeviceProperties(&gpu, 0), "cudaGetDeviceProperties");
-        std::printf("%s, %.0f GiB, compute capability %d.%d\n", gpu.name,
-                    static_cast<double>(gpu.totalGlobalMem) / (1 << 30), gpu.major, gpu.minor);
-        if (part == "correctness") {
-            return gpu_check::correctness(argc > 2 ? std::atoi(argv[2]) : 16);
+        if (o.part == "roofline") {
+            return gpu_check::roofline(o);
         }
-        if (part == "operators") {
-            return gpu_check::operators();
+        if (o.part == "networks") {
+            return gpu_check::all_networks(o);
         }
-        if (part == "networks") {
-            return gpu_check::all_networks(argc > 2 ? argv[2] : "");
+        if (o.part == "simulator") {
+            return gpu_check::simulator(o);
         }
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "gpu_check: %s\n", e.what());
-        return 1;
-    }
-    std::fprintf(stderr, "usage: gpu_check correctness [strategies] | operators | networks [peer.py]\n");
-    return 2;
+        std::fprintf(stderr, "usage: gpu_check correctness|roofline|networks|simulator [options]\n");
+        return 2;
+    });
 }

@@ -1,17 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part 3: training steps of whole networks: the step, call by call and replayed from a CUDA graph, over the sum of its calls' times
-// alone; and PyTorch's step on the same card in the same run. Inputs come from the processor's memory in every step, on both sides.
+// Training steps of whole networks: call by call and replayed from a CUDA graph, over the sum of their calls' times alone; and PyTorch's step
+// on the same card, in the same run and precision. Inputs come from pinned memory of the processor in every step, on both sides.
 #pragma once
 
-#include "benchmarks/gpu_check/operators.hpp"
+#include "benchmarks/gpu_check/options.hpp"
 #include "examples/networks.hpp"
+#include "examples/zoo/transformers.hpp"
 
 #include "tessera/execute/session.hpp"
 
-#include <cstdlib>
-#include <string>
+#include <algorithm>
+#include <memory>
 
 namespace gpu_check {
+
+/// A network of the table by its name, also peer.py's.
+struct network_row {
+    std::string name;
+    int batch = 1;
+    ts::graph network;
+    double most_ratio = 0; ///< that the step may be of its calls' sum; 0: none is asked for
+    double speed_up = 0;   ///< that is asked for, against the peer
+};
+
+/// Tokens and 12 layers; dropout is off on both sides, for comparisons of speed.
+struct gpt2_without_dropout {
+    template <int Place>
+    struct norm : ts::layer_norm<> {};
+    struct words : ts::embedding<50257, 768> {};
+    struct places : ts::position_embedding<> {};
+    struct query : ts::linear<768> {};
+    struct key : ts::linear<768> {};
+    struct value : ts::linear<768> {};
+    struct merge : ts::linear<768> {};
+    struct wide : ts::linear<3072> {};
+    struct narrow : ts::linear<768> {};
+    struct logits : ts::linear<50257, ts::no_bias> {};
+    using attention = ts::self_attention<12, query, key, value, merge, ts::softmax<ts::causal>>;
+    using network =
+        ts::sequential<ts::tokens<1024>, words, places,
+                       ts::repeat<12, ts::residual<norm<0>, attention>, ts::residual<norm<1>, wide, ts::gelu, narrow>>,
+                       norm<2>, ts::tied<logits, words>, ts::cross_entropy>;
+};
+/// The same in small.
+struct tiny_gpt {
+    struct words : ts::embedding<17, 8> {};
+    struct places : ts::position_embedding<> {};
+    struct query : ts::linear<8> {};
+    struct key : ts::linear<8> {};
+    struct value : ts::linear<8> {};
+    struct merge : ts::linear<8> {};
+    struct logits : ts::linear<17, ts::no_bias> {};
+    using attention = ts::self_attention<2, query, key, value, merge, ts::softmax<ts::causal>>;
+    using network = ts::sequential<ts::tokens<4>, words, places, ts::repeat<2, ts::residual<attention>>,
+                                   ts::tied<logits, words>, ts::cross_entropy>;
+};
+/// A bottleneck's worth of ResNet-50 for machines that make believe.
+struct tiny_resnet {
+    struct conv : ts::conv2d<4, ts::window<3>, ts::padding<1>, ts::no_bias> {};
+    struct norm : ts::batch_norm<> {};
+    struct fc : ts::linear<5> {};
+    using network = ts::sequential<ts::image<4, 6, 6>, ts::residual<conv, norm>, ts::relu, ts::global_average_pool, fc,
+                                   ts::cross_entropy>;
+};
+
+inline std::vector<network_row> network_rows(const options& o) {
+    std::vector<network_row> rows;
+    if (o.tiny) {
+        rows.push_back({"lenet5", 2, ts::describe<networks::lenet5>(2), 0, 0});
+        rows.push_back({"resnet50", 4, ts::describe<tiny_resnet::network>(4), 1.05, 1});
+        rows.push_back({"gpt2", 2, ts::describe<tiny_gpt::network>(2), 0, 1});
+    } else {
+        rows.push_back({"lenet5", 256, ts::describe<networks::lenet5>(256), 0, 0});
+        rows.push_back({"mlp", 256, ts::describe<networks::mlp>(256), 0, 0});
+        rows.push_back({"alexnet", 128, ts::describe<networks::alexnet_without_dropout>(128), 0, 1});
+        rows.push_back({"resnet50", 64, ts::describe<networks::resnet50>(64), 1.05, 1});
+        rows.push_back({"vgg16", 32, ts::describe<networks::vgg16>(32), 0, 1});
+        rows.push_back({"gpt2", 8, ts::describe<gpt2_without_dropout::network>(8), 0, 1});
+    }
+    for (network_row& r : rows) {
+        set_precision(r.network, o);
+    }
+    return rows;
+}
 
 /// The peer's milliseconds for a network, eager and compiled; 0 where it cannot run.
 struct peer_times {
@@ -19,12 +90,15 @@ struct peer_times {
     double compiled = 0;
 };
 
-inline peer_times ask_peer(const std::string& script, const char* network, int batch) {
+inline peer_times ask_peer(const options& o, const network_row& row) {
     peer_times t;
-    if (script.empty()) {
+    if (o.peer.empty()) {
         return t;
     }
-    const std::string command = "python3 '" + script + "' " + network + " " + std::to_string(batch);
+    const char* const python = std::getenv("PYTHON");
+    const std::string command = "timeout 420 '" + std::string(python != nullptr ? python : "python3") + "' '" + o.peer +
+                                "' " + row.name + " " + std::to_string(row.batch) + " " + o.precision +
+                                (o.tiny ? " --cpu" : "");
     FILE* answer = popen(command.c_str(), "r");
     if (answer != nullptr) {
         if (std::fscanf(answer, "%lf %lf", &t.eager, &t.compiled) != 2) {
@@ -35,73 +109,103 @@ inline peer_times ask_peer(const std::string& script, const char* network, int b
     return t;
 }
 
-/// One session on GPU 0.
-struct step_times {
-    double build = 0; ///< seconds until it can step
-    double step = 0;
-    call_times calls;
+/// A network in training on GPU 0.
+class training {
+public:
+    training(const options& o, const ts::graph_view& g, const ts::strategy& s, bool graph)
+        : o_(o), g_(g), batch_(g), backend_(how_, {.gpus = {0}, .graph = graph, .profile_path = o.profile}) {
+        build_ = milliseconds([&] {
+                     session_ = std::make_unique<ts::session<ts::cuda::backend>>(g, s, 1, how_, ts::session_options{},
+                                                                                 backend_, threads_);
+                 }) /
+                 1000;
+    }
+
+    double build() const { return build_; } ///< seconds until it could step
+    /// Median of 20 steps, in milliseconds.
+    double step() {
+        std::vector<double> walls;
+        for (int i = 0; i < (o_.tiny ? 4 : 25); ++i) {
+            const double wall = milliseconds([&] { session_->step(batch_.inputs); });
+            if (i >= (o_.tiny ? 2 : 5)) {
+                walls.push_back(wall);
+            }
+        }
+        return median(walls);
+    }
+    call_sums calls() {
+        const ts::addresses& where = session_->training_executor().memory();
+        ts::run_state state;
+        state.inputs = batch_.pointers.data();
+        const ts::cuda::call_list& list = backend_.calls(where);
+        return sums_of(list, backend_.time_calls(where, state, o_.tiny ? 1 : 5), 0,
+                       static_cast<int>(list.first.size()) - 1);
+    }
+    const ts::plan& plan() const { return session_->training_plan(); }
+    ts::cuda::backend& backend() { return backend_; }
+
+private:
+    const options& o_;
+    ts::graph_view g_;
+    ts::optimizer how_{ts::sgd{.learning_rate = 0.001F, .momentum = 0.9F}};
+    pinned_batch batch_;
+    ts::cuda::backend backend_;
+    ts::workers threads_{1};
+    std::unique_ptr<ts::session<ts::cuda::backend>> session_;
+    double build_ = 0;
 };
 
-inline step_times time_session(const ts::graph_view& g, const test_support::batch_data& data, bool graph) {
-    step_times t;
-    const ts::optimizer how(ts::sgd{.learning_rate = 0.001F, .momentum = 0.9F});
-    ts::cuda::backend backend(how, {.gpus = {0}, .graph = graph});
-    ts::workers threads(1);
-    std::unique_ptr<ts::session<ts::cuda::backend>> session;
-    t.build = milliseconds([&] {
-                  session = std::make_unique<ts::session<ts::cuda::backend>>(g, ts::strategy(g), 1, how,
-                                                                             ts::session_options{}, backend, threads);
-              }) /
-              1000;
-    std::vector<double> walls;
-    for (int i = 0; i < 25; ++i) {
-        const double wall = milliseconds([&] { session->step(data.inputs); });
-        if (i >= 5) {
-            walls.push_back(wall);
-        }
-    }
-    t.step = median(walls);
-    if (!graph) {
-        const ts::addresses& where = session->training_executor().memory();
-        std::vector<const void*> pointers(static_cast<std::size_t>(g.tensor_count), nullptr);
-        for (std::size_t k = 0; k < data.tensors.size(); ++k) {
-            pointers[static_cast<std::size_t>(data.tensors[k])] = data.inputs[k].data;
-        }
-        ts::run_state state;
-        state.inputs = pointers.data();
-        t.calls = times_of(backend.calls(where), backend.time_calls(where, state, 5));
-    }
-    return t;
-}
+/// "ok", or what was missed.
+inline const char* verdict(bool asked, bool reached) { return !asked ? "" : reached ? " ok" : " MISSED"; }
 
-template <class Net>
-void time_network(const char* name, int batch, const std::string& peer) {
-    const ts::graph network = ts::describe<Net>(batch);
-    const test_support::batch_data data(network.view(), 1);
-    const step_times plain = time_session(network.view(), data, false);
-    const step_times graph = time_session(network.view(), data, true);
-    const peer_times other = ask_peer(peer, name, batch);
-    const double best = std::min(plain.step, graph.step);
-    std::printf("%-10s %6d %8.1f %7d %10.3f %10.3f %10.3f %10.3f %8.3f", name, batch, plain.build, plain.calls.calls,
-                plain.calls.kernels, plain.calls.movement, plain.step, graph.step,
-                best / (plain.calls.kernels + plain.calls.movement));
+inline void time_network(const options& o, const network_row& row) {
+    const ts::graph_view g = row.network.view();
+    double build = 0;
+    double plain = 0;
+    double graph = 0;
+    call_sums calls;
+    {
+        training t(o, g, ts::strategy(g), false);
+        build = t.build();
+        plain = t.step();
+        calls = t.calls();
+    }
+    {
+        training t(o, g, ts::strategy(g), true);
+        graph = t.step();
+    }
+    const peer_times other = ask_peer(o, row);
+    const double best = std::min(plain, graph);
+    const double ratio = calls.all() > 0 ? best / calls.all() : 0;
+    std::printf("%-10s %6d %8.1f %7d %10.3f %10.3f %10.3f %10.3f %8.3f%s", row.name.c_str(), row.batch, build,
+                calls.calls, calls.kernels, calls.movement, plain, graph, ratio,
+                verdict(row.most_ratio > 0, ratio <= row.most_ratio));
     if (other.eager > 0) {
-        std::printf(" %10.3f %10.3f %8.2f", other.eager, other.compiled, std::min(other.eager, other.compiled) / best);
+        const double peer = other.compiled > 0 ? std::min(other.eager, other.compiled) : other.eager;
+        std::printf(" %10.3f %10.3f %8.2f%s", other.eager, other.compiled, peer / best,
+                    verdict(row.speed_up > 0, peer / best >= row.speed_up));
+    } else if (!o.peer.empty()) {
+        std::printf("  the peer gave no times");
     }
     std::printf("\n");
     std::fflush(stdout);
 }
 
-inline int all_networks(const std::string& peer) {
-    std::printf("training steps, SGD with momentum, fp32 without TF32; milliseconds, medians of 20\n");
+inline int all_networks(const options& o) {
+    row_filter filter(o);
+    int failed = 0;
+    std::printf(
+        "training steps, SGD with momentum, %s; milliseconds, medians of 20; ratio: the faster step over kernels "
+        "and movement\n",
+        o.precision.c_str());
     std::printf("%-10s %6s %8s %7s %10s %10s %10s %10s %8s %10s %10s %8s\n", "network", "batch", "build s", "calls",
                 "kernels", "movement", "step", "graph", "ratio", "torch", "compiled", "speed-up");
-    time_network<networks::lenet5>("lenet5", 256, peer);
-    time_network<networks::mlp>("mlp", 256, peer);
-    time_network<networks::alexnet_without_dropout>("alexnet", 128, peer);
-    time_network<networks::resnet50>("resnet50", 64, peer);
-    time_network<networks::vgg16>("vgg16", 32, peer);
-    return 0;
+    for (const network_row& row : network_rows(o)) {
+        if (filter.takes(row.name)) {
+            failed += attempt(row.name, [&] { time_network(o, row); }) ? 0 : 1;
+        }
+    }
+    return filter.finish() && failed == 0 ? 0 : 1;
 }
 
 } // namespace gpu_check

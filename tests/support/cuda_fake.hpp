@@ -165,7 +165,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t g, unsigned 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t g, cudaStream_t s) {
     const auto* what = reinterpret_cast<cuda_fake::graph*>(g);
     ++cuda_fake::here().launches;
-    return cuda_fake::put(s, [what] { what->run(cuda_fake::here().pick); });
+    double cost = 0;
+    for (const auto& [on, e] : what->entries) {
+        cost += e.cost;
+    }
+    return cuda_fake::put(
+        s, [what] { what->run(cuda_fake::here().pick); }, cost);
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t g) {
     delete reinterpret_cast<cuda_fake::graph*>(g);
@@ -175,11 +180,16 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t g) {
     delete reinterpret_cast<cuda_fake::graph*>(g);
     return cudaSuccess;
 }
-cudaError_t cudaEventElapsedTime(float* time, cudaEvent_t, cudaEvent_t) {
-    *time = 1;
+cudaError_t cudaEventElapsedTime(float* time, cudaEvent_t from, cudaEvent_t to) {
+    const auto at = [](cudaEvent_t e) { return reinterpret_cast<cuda_fake::event*>(e)->time; };
+    *time = static_cast<float>((at(to) - at(from)) * 1e-6);
+    ++cuda_fake::here().timings;
     return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** p, size_t size) {
+    if (cuda_fake::capturing != nullptr) {
+        return cudaErrorStreamCaptureUnsupported;
+    }
     *p = std::aligned_alloc(256, (size + 255) / 256 * 256);
     std::memset(*p, 0x7f, size); // device memory comes with something in it
     const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
@@ -199,7 +209,8 @@ cudaError_t cudaMemset(void* p, int value, size_t size) {
     return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* p, int value, size_t size, cudaStream_t s) {
-    return cuda_fake::put(s, [=] { std::memset(p, value, size); });
+    return cuda_fake::put(
+        s, [=] { std::memset(p, value, size); }, cuda_fake::cost_of_memory(size));
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
     std::memcpy(to, from, size);
@@ -208,7 +219,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind, cudaStream_t s) {
     const int before = cuda_fake::current_device; // a copy may go to a stream of another device
     cuda_fake::current_device = reinterpret_cast<cuda_fake::stream*>(s)->device;
-    const cudaError_t result = cuda_fake::put(s, [=] { std::memcpy(to, from, size); });
+    const cudaError_t result = cuda_fake::put(
+        s, [=] { std::memcpy(to, from, size); }, cuda_fake::cost_of_memory(size));
     cuda_fake::current_device = before;
     return result;
 }
@@ -236,7 +248,8 @@ cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** argume
     const auto which = static_cast<tessera::cuda::kernel_id>(number / 2);
     const auto type = number % 2 == 1 ? tessera::element::bf16 : tessera::element::f32;
     const auto a = *static_cast<tessera::cuda::kernel_arguments*>(arguments[0]);
-    return cuda_fake::put(s, [=] { cuda_emulation::launch(which, type, grid.x, block.x, a); });
+    return cuda_fake::put(
+        s, [=] { cuda_emulation::launch(which, type, grid.x, block.x, a); }, cuda_fake::cost_of_kernel(grid.x));
 }
 
 // ---- cuDNN -----------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ struct event {
     int device = 0;
     long recorded = 0; ///< in the order of the host's calls
     long done = 0;
+    double time = 0; ///< ns, by the clock of the stream
 };
 
 /// Calls of one ncclGroup: they start together.
@@ -35,12 +36,14 @@ struct entry {
     event* recorded = nullptr;
     event* awaited = nullptr;
     long version = 0;
+    double cost = 0; ///< ns
     std::shared_ptr<exchange_group> group;
 };
 
 struct stream {
     int device = 0;
     std::deque<entry> queue;
+    double now = 0; ///< ns: streams wait for nothing but each other, so that what a call takes is what is said of it
 };
 
 /// Streams' entries between the begin and the end of a capture, in the order of the calls. Versions of events count from the begin.
@@ -85,6 +88,7 @@ struct machine {
     bool sums_beside_products = true;   ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
     int exchanges = 0;
     int launches = 0;       ///< of graphs
+    int timings = 0;        ///< elapsed times that were asked for
     std::set<void*> memory; ///< what is allocated
 };
 
@@ -122,6 +126,19 @@ inline void graph::run(test_support::random& pick) const {
     }
 }
 
+/// What calls take, in nanoseconds: more than nothing, and different for different calls.
+inline double cost_of_kernel(unsigned blocks) { return 1000 + 10.0 * blocks; }
+inline double cost_of_vendor(std::size_t kind) { return 5000 + 1000.0 * static_cast<double>(kind); }
+inline double cost_of_memory(std::size_t bytes) { return 500 + static_cast<double>(bytes) / 1000; }
+inline double cost_of(const ts::cuda::call& c) {
+    const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
+    const bool memory =
+        std::holds_alternative<ts::cuda::memory_clear>(c.body) || std::holds_alternative<ts::cuda::memory_copy>(c.body);
+    return k != nullptr ? cost_of_kernel(static_cast<unsigned>(k->blocks))
+           : memory     ? cost_of_memory(static_cast<std::size_t>(c.memory.back().bytes))
+                        : cost_of_vendor(c.body.index());
+}
+
 inline bool can_run(const stream& s) {
     const entry& e = s.queue.front();
     if (e.awaited != nullptr) {
@@ -149,8 +166,10 @@ inline void run_one(stream& s) {
     if (e.work) {
         e.work();
     }
+    s.now = std::max(s.now, e.awaited != nullptr ? e.awaited->time : 0) + e.cost;
     if (e.recorded != nullptr) {
         e.recorded->done = e.version;
+        e.recorded->time = s.now;
     }
     s.queue.pop_front();
 }
@@ -173,7 +192,7 @@ inline bool drain(stream* until) {
     return true;
 }
 
-inline cudaError_t put(cudaStream_t s, std::function<void()> work) {
+inline cudaError_t put(cudaStream_t s, std::function<void()> work, double cost) {
     const std::lock_guard<std::mutex> lock(here().mutex);
     auto* to = reinterpret_cast<stream*>(s);
     if (to == nullptr || to->device != current_device) {
@@ -181,6 +200,7 @@ inline cudaError_t put(cudaStream_t s, std::function<void()> work) {
     }
     entry e;
     e.work = static_cast<std::function<void()>&&>(work);
+    e.cost = cost;
     if (capturing != nullptr) {
         if (!capturing->has(to)) {
             return cudaErrorStreamCaptureIsolation; // such a call would run at once
@@ -209,9 +229,12 @@ cudnnStatus_t put_vendor(cudnnHandle_t h, const Body& body, const std::vector<co
     for (const void* p : at) {
         pointers.push_back(static_cast<std::byte*>(const_cast<void*>(p)));
     }
-    const cudaError_t result = put(context->stream, [c, pointers] {
-        std::visit(test_support::vendor_loops{c, pointers.data()}, c.body);
-    });
+    const cudaError_t result = put(
+        context->stream,
+        [c, pointers] {
+            std::visit(test_support::vendor_loops{c, pointers.data()}, c.body);
+        },
+        cost_of_vendor(c.body.index()));
     return result == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 

@@ -45,6 +45,10 @@ public:
     void backward() { run(1); }
 
     const plan& bound() const { return plan_; }
+    /// For those who time single tasks: the backend, where the plan's tiles lie, and the number of the first task that backward() runs.
+    B& backend() { return backend_; }
+    const addresses& memory() const { return addresses_; }
+    int first_backward_task() const { return boundary_; }
     index_t moved_bytes() const { return plan_.moved_bytes; } ///< between devices, forward and backward together
     /// Floating-point operations of the whole operator, a multiply-add counted as two, without what shards compute twice.
     index_t forward_flops() const { return flops(false); }

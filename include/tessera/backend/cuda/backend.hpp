@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/algorithm_file.hpp"
 #include "tessera/backend/cuda/bind.hpp"
+#include "tessera/backend/cuda/call_timer.hpp"
+#include "tessera/backend/cuda/call_times.hpp"
 #include "tessera/backend/cuda/measure.hpp"
 #include "tessera/backend/cuda/program.hpp"
 
@@ -20,8 +22,9 @@ struct backend_options {
     index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
     bool graph = false; ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
     bool fuse = true;   ///< one call for a convolution or linear layer and the relu after it, see list_options
-    std::string profile_path = {}; ///< where measured algorithms are kept; empty: for the life of the backend
-    double patience = 300;         ///< seconds that an exchange between GPUs may take before it is aborted
+    /// Where measured algorithms are kept, and beside it, in PATH.times, measured times; empty: for the life of the backend.
+    std::string profile_path = {};
+    double patience = 300; ///< seconds that an exchange between GPUs may take before it is aborted
 };
 
 /// Backend for executor<> and session<> on the GPUs of this process. Arithmetic is fp32 without TF32 unless the network says otherwise
@@ -41,6 +44,7 @@ public:
         }
         if (!options_.profile_path.empty()) {
             read_algorithms(algorithms_, options_.profile_path, machine_name());
+            times_.read(options_.profile_path + ".times", machine_name());
         }
     }
     backend(const backend&) = delete;
@@ -148,6 +152,38 @@ public:
     std::vector<double> time_calls(const addresses& where, const run_state& run, int repeats) {
         return program_at(where).time_calls(run, repeats);
     }
+
+    /// Binds a plan whose devices are on `gpus`, which need not be there: for task_times() and a simulation.
+    void bind_for(plan& p, const graph_view& g, const std::vector<int>& gpus) {
+        cuda::bind(p, g, list_options{gpus, optimizer_, options_.fuse}, algorithms_);
+    }
+    /// What the tasks of a plan take on the first GPU, for simulation::task_times::measured. Every call that is not known yet is timed alone;
+    /// copies, uploads and exchanges are left to the simulator. The plan was bound for `gpus` and finished.
+    cost::profile task_times(const plan& p, const graph_view& g, const std::vector<int>& gpus) {
+        if (devices_.empty()) {
+            add_device();
+        }
+        const current_gpu current(tools_[0].gpu);
+        const call_list l = make_call_list(p, g, list_options{gpus, optimizer_, options_.fuse}, algorithms_);
+        const std::size_t before = times_.size();
+        call_timer timer(tools_[0]);
+        cost::profile result;
+        add_task_times(result, p, g, l, [&](int number) {
+            const call& c = l.calls[static_cast<std::size_t>(number)];
+            const std::string key = key_of(c);
+            if (times_.find(key) == 0) {
+                times_.set(key, timer.time(p, g, c));
+            }
+            return times_.find(key);
+        });
+        if (!options_.profile_path.empty() && times_.size() > before) {
+            times_.write(options_.profile_path + ".times", machine_name());
+        }
+        return result;
+    }
+    /// The same for a plan that bind() has bound.
+    cost::profile task_times(const plan& p, const graph_view& g) { return task_times(p, g, placement(p.devices)); }
+    const call_times& times() const { return times_; }
     const algorithm_table& algorithms() const { return algorithms_; }
     int gpus() const { return there_; }
 
@@ -165,12 +201,13 @@ private:
         stream_handle exchange;
     };
 
-    /// What measurements depend on: the GPU, cuDNN's version, and how much workspace was allowed.
+    /// What measurements depend on: the GPU, the libraries' versions, and how much workspace was allowed.
     std::string machine_name() const {
         cudaDeviceProp gpu{};
         check(cudaGetDeviceProperties(&gpu, options_.gpus.empty() ? 0 : options_.gpus[0]), "cudaGetDeviceProperties");
         return std::string("tessera algorithms 2: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
-               ", workspace " + std::to_string(options_.most_workspace) + (options_.measure ? "" : ", estimated");
+               ", cublasLt " + std::to_string(cublasLtGetVersion()) + ", workspace " +
+               std::to_string(options_.most_workspace) + (options_.measure ? "" : ", estimated");
     }
 
     int gpu_of(int device) const {
@@ -273,6 +310,7 @@ private:
     int there_;
     convolution_search search_;
     algorithm_table algorithms_;
+    call_times times_;
     communicator_table communicators_;
     std::vector<std::unique_ptr<gpu_state>> gpu_states_;
     std::vector<std::unique_ptr<device_state>> devices_;

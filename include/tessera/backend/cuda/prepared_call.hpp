@@ -24,7 +24,9 @@ class prepared_call {
 public:
     virtual ~prepared_call() = default;
     virtual void issue(const run_state& run) = 0;
-    /// What the processor does in a step whose calls are replayed from a graph.
+    /// In place of issue(), what a graph shall hold; after pack().
+    virtual void record(const run_state& run) { issue(run); }
+    /// What the processor does before a graph that holds the call is replayed.
     virtual void pack(const run_state&) {}
 };
 
@@ -272,21 +274,41 @@ private:
     device_tools t_;
 };
 
+/// What lies in a row in the caller's memory is copied from there, by the GPU alone where that memory is pinned. Anything else, and all that
+/// a graph holds, is packed first: the caller's memory is another in every step.
 class prepared_upload final : public prepared_call {
 public:
     prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
-        : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t), packed_(make_pinned_memory(bytes)) {}
-    void pack(const run_state& run) override { u_.what.apply_input(run.inputs[u_.tensor], packed_.get(), u_.type); }
-    void issue(const run_state& run) override {
-        pack(run);
-        check(cudaMemcpyAsync(to_, packed_.get(), bytes_, cudaMemcpyHostToDevice, t_.stream), "cudaMemcpyAsync");
+        : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t),
+
+          row_(u.type != element::bf16 && u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {}
+    void pack(const run_state& run) override {
+        if (packed_.get() == nullptr) {
+            packed_ = make_pinned_memory(static_cast<index_t>(bytes_));
+        }
+        u_.what.apply_input(run.inputs[u_.tensor], packed_.get(), u_.type);
     }
+    void issue(const run_state& run) override {
+        if (row_) {
+            const auto* const from = static_cast<const std::byte*>(run.inputs[u_.tensor]);
+            copy(from + u_.what.from_start * bytes_of(u_.type));
+        } else {
+            pack(run);
+            copy(packed_.get());
+        }
+    }
+    void record(const run_state&) override { copy(packed_.get()); }
 
 private:
+    void copy(const void* from) {
+        check(cudaMemcpyAsync(to_, from, bytes_, cudaMemcpyHostToDevice, t_.stream), "cudaMemcpyAsync");
+    }
+
     upload u_;
     void* to_;
     std::size_t bytes_;
     device_tools t_;
+    bool row_;
     pinned_pointer packed_;
 };
 

@@ -80,11 +80,11 @@ public:
     /// Replays the list as a graph, captured at first use, in place of the tasks' own calls until the next begin(). Without the
     /// threads: the first stream takes it all.
     void replay(const run_state& run) {
-        if (graph_run_.get() == nullptr) {
-            capture(run);
-        }
         for (const auto& c : prepared_) {
             c->pack(run);
+        }
+        if (graph_run_.get() == nullptr) {
+            capture(run);
         }
         check(cudaGraphLaunch(graph_run_.get(), streams_[0]), "cudaGraphLaunch");
         replays_ = true;
@@ -176,7 +176,7 @@ private:
         }
         for (int i = 0; i < static_cast<int>(list_.calls.size()); ++i) {
             wait_for_others(i);
-            prepared_[at(i)]->issue(run);
+            prepared_[at(i)]->record(run);
             record(i);
         }
         for (std::size_t s = 1; s < streams_.size(); ++s) {

@@ -4,7 +4,9 @@
 #include "support/cuda_fake.hpp"
 #include "support/cuda_runs.hpp"
 
+#include "tessera/machine/presets.hpp"
 #include "tessera/net/precision.hpp"
+#include "tessera/simulate/simulate.hpp"
 
 #include <doctest/doctest.h>
 
@@ -231,4 +233,94 @@ TEST_CASE("tf32 and bf16, fused calls and whole norms reach the libraries as the
     }
     cuda_fake::here().sums_beside_products = true;
     cuda_fake::here().activates_convolutions = true;
+}
+
+namespace {
+
+/// A plan of two devices in shards and micro-batches, bound for the GPUs that it says.
+struct timed_plan {
+    ts::graph network = ts::describe<test_networks::residual_net::network>(4);
+    ts::plan p;
+
+    timed_plan(ts::cuda::backend& backend, const ts::optimizer& how, const std::vector<int>& gpus) {
+        ts::strategy s(network.view());
+        for (ts::configuration& c : s.ops) {
+            c.degree[0] = 2;
+            c.reduces = true;
+        }
+        s.micro_batches = 2;
+        s.statistics = ts::statistics_over::micro_batch;
+        ts::lower_options o;
+        o.update = how;
+        p = ts::lower(network.view(), s.view(), 2, o);
+        backend.bind_for(p, network.view(), gpus);
+        ts::finish(network.view(), p);
+    }
+};
+
+} // namespace
+
+TEST_CASE("what calls take arrives in the profile of tasks, in its file, and in the simulation") {
+    const std::string path = "/tmp/tessera_times_" + std::to_string(getpid());
+    const ts::optimizer how(ts::sgd{.momentum = 0.9F});
+    const std::vector<int> gpus{0, 9}; // the second is not there
+    ts::cuda::backend backend(how, {.gpus = {3}, .measure = false, .profile_path = path});
+    const timed_plan x(backend, how, gpus);
+    const ts::graph_view g = x.network.view();
+    const ts::cost::profile measured = backend.task_times(x.p, g, gpus);
+    ts::cuda::algorithm_table algorithms;
+    for (const auto& [call, choice] : backend.algorithms().known()) {
+        algorithms.add(call, choice);
+    }
+    const ts::cuda::call_list list = ts::cuda::make_call_list(x.p, g, {gpus, how}, algorithms);
+    const ts::cluster machine(ts::machines::h200_nodes());
+    const ts::simulation::timeline predicted = ts::simulation::simulate(g, x.p, machine, {&measured, {}});
+    int kinds[6] = {};
+    for (std::size_t i = 0; i < x.p.tasks.size(); ++i) {
+        const ts::task& t = x.p.tasks[i];
+        if (t.fused) { // its time is that of the task before it
+            continue;
+        }
+        const ts::index_t time = measured.find(ts::simulation::signature_of(g, x.p.tiles, t));
+        double expected = 0;
+        for (int c = list.first[i]; c < list.first[i + 1]; ++c) {
+            const ts::cuda::call& y = list.calls[static_cast<std::size_t>(c)];
+            expected += ts::cuda::counts_as_work(y) ? cuda_fake::cost_of(y) : 0;
+        }
+        if (t.kind != ts::task_kind::copy) {
+            CAPTURE(i);
+            CHECK(static_cast<double>(time) == doctest::Approx(expected).epsilon(1e-3));
+            ++kinds[static_cast<int>(t.kind)];
+        }
+        if (t.kind == ts::task_kind::compute) {
+            CHECK(predicted.tasks[i].end - predicted.tasks[i].start == time);
+        }
+    }
+    CHECK(kinds[static_cast<int>(ts::task_kind::compute)] > 20);
+    CHECK(kinds[static_cast<int>(ts::task_kind::update)] > 5);
+    CHECK(kinds[static_cast<int>(ts::task_kind::sum)] > 5);
+    // Another backend finds all in the file, and measures nothing.
+    {
+        const int before = cuda_fake::here().timings;
+        ts::cuda::backend second(how, {.gpus = {3}, .measure = false, .profile_path = path});
+        CHECK(second.times().size() == backend.times().size());
+        const ts::cost::profile again = second.task_times(x.p, g, gpus);
+        CHECK(again.size() == measured.size());
+        CHECK(cuda_fake::here().timings == before);
+    }
+    // A file of another machine, or with damaged lines, teaches nothing.
+    ts::cuda::call_times other;
+    other.read(path + ".times", "another machine");
+    CHECK(other.size() == 0);
+    backend.times().write(path + ".times", "a GPU");
+    std::FILE* f = std::fopen((path + ".times").c_str(), "a");
+    REQUIRE(f != nullptr);
+    std::fputs("\nwords\n-5 x\n12\n7 a line without its end", f);
+    std::fclose(f);
+    other.read(path + ".times", "a GPU");
+    CHECK(other.size() == backend.times().size());
+    CHECK(message_of([&] { other.write("/no such folder/file", "a GPU"); }).find("cannot be written") !=
+          std::string::npos);
+    std::remove(path.c_str());
+    std::remove((path + ".times").c_str());
 }
