@@ -137,6 +137,28 @@ TEST_CASE("a plan in bf16 has tiles, arenas and transfers of 2 bytes for activat
     CHECK(b.moved_bytes < a.moved_bytes);
     CHECK(a.hash != b.hash);
     CHECK(ts::to_text(ts::element::bf16) == std::string("bf16"));
+    // A copy keeps the type of elements, and so does another name for a tile.
+    int copies = 0;
+    int names = 0;
+    for (std::size_t i = 0; i < b.tasks.size(); ++i) {
+        ts::plan wrong = b;
+        const ts::task& t = wrong.tasks[i];
+        if (t.kind == ts::task_kind::copy && copies == 0) {
+            wrong.tiles[static_cast<std::size_t>(t.segments[0].source)].type = ts::element::f64;
+            CHECK(ts::verify(half.view(), wrong).text.find("a copy changes the type of elements") != std::string::npos);
+            ++copies;
+        }
+    }
+    for (std::size_t i = 0; i < b.tiles.size() && names == 0; ++i) {
+        if (b.tiles[i].alias >= 0) {
+            ts::plan wrong = b;
+            wrong.tiles[i].type = ts::element::f32;
+            CHECK(ts::verify(half.view(), wrong).text.find("of another type") != std::string::npos);
+            ++names;
+        }
+    }
+    CHECK(copies == 1);
+    CHECK(names == 1);
 }
 
 TEST_CASE("the reference backend in bf16 gives one device's numbers within 2e-2, under several strategies") {
