@@ -12,8 +12,8 @@ namespace test_support {
 
 class emulated_backend {
 public:
-    emulated_backend(const ts::optimizer& how, std::vector<int> gpus)
-        : options_{static_cast<std::vector<int>&&>(gpus), how} {
+    emulated_backend(const ts::optimizer& how, std::vector<int> gpus, bool fuse = true)
+        : options_{static_cast<std::vector<int>&&>(gpus), how, fuse} {
         algorithms_.set_product_workspace(65536); // arenas of a size that the processor clears quickly
     }
 
@@ -25,10 +25,10 @@ public:
         return {[](void*, const ts::run_state&) {}, nullptr};
     }
     void to_plain(const ts::tile& t, const std::byte* from, float* to) const {
-        std::memcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float));
+        ts::numbers_of(t.type, from, t.elements, to);
     }
     void from_plain(const ts::tile& t, const float* from, std::byte* to) const {
-        std::memcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float));
+        ts::store_numbers(t.type, from, t.elements, to);
     }
 
     // ---- what the executor calls around a run --------------------------------------------------------------------------

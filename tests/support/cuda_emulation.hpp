@@ -97,6 +97,16 @@ inline void synchronize_threads() { block::wait(); }
 namespace device {
 
 // The vocabulary of device code.
+inline float __uint_as_float(unsigned x) { // NOLINT(bugprone-reserved-identifier): the name that device code has
+    float f = 0;
+    std::memcpy(&f, &x, sizeof f);
+    return f;
+}
+inline unsigned __float_as_uint(float f) { // NOLINT(bugprone-reserved-identifier)
+    unsigned x = 0;
+    std::memcpy(&x, &f, sizeof x);
+    return x;
+}
 #define __device__
 #define __global__ inline
 #define __shared__ static
@@ -128,47 +138,15 @@ static_assert(sizeof(step_values) == sizeof(tessera::cuda::step_values));
 
 using kernel_function = void (*)(device::arguments);
 
-inline kernel_function function_of(tessera::cuda::kernel_id k) {
-    static constexpr kernel_function functions[] = {device::strided_copy_f32,
-                                                    device::strided_copy_f64,
-                                                    device::strided_copy_i32,
-                                                    device::add,
-                                                    device::multiply,
-                                                    device::gelu_forward,
-                                                    device::gelu_backward,
-                                                    device::dropout,
-                                                    device::pool_forward,
-                                                    device::pool_maximum_backward,
-                                                    device::pool_average_backward,
-                                                    device::spread,
-                                                    device::column_sums,
-                                                    device::channel_statistics,
-                                                    device::normalize,
-                                                    device::statistics_gradient,
-                                                    device::normalize_gradient,
-                                                    device::running_statistics,
-                                                    device::row_maximum,
-                                                    device::row_exponentials,
-                                                    device::row_loss,
-                                                    device::softmax_gradient,
-                                                    device::softmax_forward,
-                                                    device::softmax_total_gradient,
-                                                    device::softmax_input_gradient,
-                                                    device::layer_normalize,
-                                                    device::layer_statistics_gradient,
-                                                    device::layer_scale_gradient,
-                                                    device::layer_input_gradient,
-                                                    device::look_up,
-                                                    device::look_up_gradient,
-                                                    device::add_table,
-                                                    device::sum_slices,
-                                                    device::sum_slices_f64,
-                                                    device::squares_partial,
-                                                    device::squares_total,
-                                                    device::sgd_update,
-                                                    device::adam_update};
-    static_assert(sizeof functions / sizeof functions[0] == tessera::cuda::kernel_count);
-    return functions[static_cast<int>(k)];
+inline kernel_function function_of(tessera::cuda::kernel_id k, tessera::element type) {
+    static constexpr kernel_function functions[][2] = {
+#define TESSERA_PLAIN(name) {device::name, nullptr},
+#define TESSERA_TYPED(name) {device::name, device::name##_bf16},
+        TESSERA_KERNELS(TESSERA_PLAIN, TESSERA_TYPED)
+#undef TESSERA_TYPED
+#undef TESSERA_PLAIN
+    };
+    return functions[static_cast<int>(k)][type == tessera::element::bf16 ? 1 : 0];
 }
 
 /// Whether threads of a block wait for each other.
@@ -180,12 +158,12 @@ inline bool has_barriers(tessera::cuda::kernel_id k) {
            k == kernel_id::look_up_gradient || k == kernel_id::squares_partial || k == kernel_id::squares_total;
 }
 
-inline void launch(tessera::cuda::kernel_id which, unsigned blocks, unsigned threads,
+inline void launch(tessera::cuda::kernel_id which, tessera::element type, unsigned blocks, unsigned threads,
                    const tessera::cuda::kernel_arguments& given) {
     static device::arguments a;
     static kernel_function f;
     std::memcpy(&a, &given, sizeof a);
-    f = function_of(which);
+    f = function_of(which, type);
     gridDim.x = blocks;
     blockDim.x = threads;
     for (unsigned b = 0; b < blocks; ++b) {

@@ -233,18 +233,23 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* l, const void*, cudaJitOption*, v
 cudaError_t cudaLibraryUnload(cudaLibrary_t) { return cudaSuccess; }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* k, cudaLibrary_t, const char* name) {
     for (int i = 0; i < tessera::cuda::kernel_count; ++i) {
-        if (std::string(name) == to_text(static_cast<tessera::cuda::kernel_id>(i))) {
-            *k = reinterpret_cast<cudaKernel_t>(static_cast<std::uintptr_t>(i + 1));
-            return cudaSuccess;
+        const std::string own = to_text(static_cast<tessera::cuda::kernel_id>(i));
+        for (int form = 0; form < 2; ++form) {
+            if (name == (form == 0 ? own : own + "_bf16")) {
+                *k = reinterpret_cast<cudaKernel_t>(static_cast<std::uintptr_t>(2 * i + form + 1));
+                return cudaSuccess;
+            }
         }
     }
     return cudaErrorSymbolNotFound;
 }
 cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t, cudaStream_t s) {
-    const auto which = static_cast<tessera::cuda::kernel_id>(reinterpret_cast<std::uintptr_t>(f) - 1);
+    const auto number = reinterpret_cast<std::uintptr_t>(f) - 1;
+    const auto which = static_cast<tessera::cuda::kernel_id>(number / 2);
+    const auto type = number % 2 == 1 ? tessera::element::bf16 : tessera::element::f32;
     const auto a = *static_cast<tessera::cuda::kernel_arguments*>(arguments[0]);
     return cuda_fake::put(
-        s, [=] { cuda_emulation::launch(which, grid.x, block.x, a); }, cuda_fake::cost_of_kernel(grid.x));
+        s, [=] { cuda_emulation::launch(which, type, grid.x, block.x, a); }, cuda_fake::cost_of_kernel(grid.x));
 }
 
 // ---- cuDNN -----------------------------------------------------------------------------------------------------------
@@ -354,6 +359,112 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void*, cudnn
     c.workspace = static_cast<tessera::index_t>(bytes);
     return cuda_fake::put_vendor(h, c, {x, w, y, space}, bytes);
 }
+cudnnStatus_t cudnnConvolutionBiasActivationForward(
+    cudnnHandle_t h, const void*, const cudnnTensorDescriptor_t dx, const void* x, const cudnnFilterDescriptor_t dw,
+    const void* w, const cudnnConvolutionDescriptor_t how, cudnnConvolutionFwdAlgo_t, void* space, size_t bytes,
+    const void* factor, const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t db, const void* bias,
+    const cudnnActivationDescriptor_t act, const cudnnTensorDescriptor_t dy, void* y) {
+    if (!cuda_fake::here().activates_convolutions) {
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    tessera::cuda::activated_convolution a{cuda_fake::read_convolution(dx, dw, dy, how)};
+    a.of.workspace = static_cast<tessera::index_t>(bytes);
+    int e[4];
+    cudnnActivationMode_t mode{};
+    cudnnNanPropagation_t nan{};
+    double coefficient = 0;
+    tessera::cuda::check(cudnnGetActivationDescriptor(act, &mode, &nan, &coefficient), "cudnnGetActivationDescriptor");
+    if (*static_cast<const float*>(factor) != 0 || mode != CUDNN_ACTIVATION_RELU ||
+        cuda_fake::read_tensor(db, e) != a.of.type() || e[1] != a.of.y[1]) {
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    return cuda_fake::put_vendor(h, a, {x, w, y, bias, space}, bytes);
+}
+static tessera::cuda::normalization read_normalization(cudnnTensorDescriptor_t d, cudnnTensorDescriptor_t channels,
+                                                       double epsilon, tessera::cuda::normalization::direction way) {
+    tessera::cuda::normalization n;
+    n.way = way;
+    n.type = cuda_fake::read_tensor(d, n.x);
+    n.epsilon = epsilon;
+    int e[4];
+    if (cuda_fake::read_tensor(channels, e) != tessera::element::f32 || e[1] != n.x[1]) {
+        throw tessera::error("the numbers of channels are not those of the tensor, in fp32");
+    }
+    return n;
+}
+cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t h, cudnnBatchNormMode_t, const void*, const void*,
+                                                     const cudnnTensorDescriptor_t d, const void* x,
+                                                     const cudnnTensorDescriptor_t, void* y,
+                                                     const cudnnTensorDescriptor_t channels, const void* gamma,
+                                                     const void* beta, double, void*, void*, double epsilon, void* mean,
+                                                     void* inverse) {
+    const auto n = read_normalization(d, channels, epsilon, tessera::cuda::normalization::direction::training);
+    if (inverse != static_cast<float*>(mean) + n.x[1]) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    return cuda_fake::put_vendor(h, n, {x, gamma, beta, y, mean}, 0);
+}
+cudnnStatus_t cudnnBatchNormalizationForwardInference(cudnnHandle_t h, cudnnBatchNormMode_t, const void*, const void*,
+                                                      const cudnnTensorDescriptor_t d, const void* x,
+                                                      const cudnnTensorDescriptor_t, void* y,
+                                                      const cudnnTensorDescriptor_t channels, const void* gamma,
+                                                      const void* beta, const void* mean, const void* variance,
+                                                      double epsilon) {
+    const auto n = read_normalization(d, channels, epsilon, tessera::cuda::normalization::direction::inference);
+    if (variance != static_cast<const float*>(mean) + n.x[1]) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    return cuda_fake::put_vendor(h, n, {x, gamma, beta, mean, y}, 0);
+}
+cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t h, cudnnBatchNormMode_t, const void*, const void*,
+                                              const void*, const void*, const cudnnTensorDescriptor_t d, const void* x,
+                                              const cudnnTensorDescriptor_t, const void* dy,
+                                              const cudnnTensorDescriptor_t, void* dx,
+                                              const cudnnTensorDescriptor_t channels, const void* gamma, void* dgamma,
+                                              void* dbeta, double epsilon, const void* mean, const void* inverse) {
+    const auto n = read_normalization(d, channels, epsilon, tessera::cuda::normalization::direction::backward);
+    if (inverse != static_cast<const float*>(mean) + n.x[1]) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    return cuda_fake::put_vendor(h, n, {x, dy, gamma, mean, dx, dgamma, dbeta}, 0);
+}
+static tessera::cuda::row_softmax read_softmax(cudnnTensorDescriptor_t d, bool backward) {
+    int e[4];
+    tessera::cuda::row_softmax s;
+    s.type = cuda_fake::read_tensor(d, e);
+    s.backward = backward;
+    s.rows = e[0];
+    s.columns = e[1] * e[2] * e[3];
+    return s;
+}
+cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t, const void*,
+                                  const cudnnTensorDescriptor_t d, const void* x, const void*,
+                                  const cudnnTensorDescriptor_t, void* y) {
+    return cuda_fake::put_vendor(h, read_softmax(d, false), {x, y}, 0);
+}
+cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t, const void*,
+                                   const cudnnTensorDescriptor_t d, const void* y, const cudnnTensorDescriptor_t,
+                                   const void* dy, const void*, const cudnnTensorDescriptor_t, void* dx) {
+    return cuda_fake::put_vendor(h, read_softmax(d, true), {y, dy, dx}, 0);
+}
+cudnnStatus_t cudnnOpTensor(cudnnHandle_t h, const cudnnOpTensorDescriptor_t how, const void*,
+                            const cudnnTensorDescriptor_t d, const void* a, const void*,
+                            const cudnnTensorDescriptor_t second, const void* b, const void*,
+                            const cudnnTensorDescriptor_t, void* to) {
+    cudnnOpTensorOp_t which{};
+    cudnnDataType_t type{};
+    cudnnNanPropagation_t nan{};
+    tessera::cuda::check(cudnnGetOpTensorDescriptor(how, &which, &type, &nan), "cudnnGetOpTensorDescriptor");
+    int e[4];
+    if (cuda_fake::read_tensor(d, e) != tessera::element::f32) {
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    int f[4];
+    cuda_fake::read_tensor(second, f);
+    const tessera::cuda::tensor_operation o{which == CUDNN_OP_TENSOR_MUL, tessera::index_t{e[1]} * e[2] * e[3], e[0],
+                                            f[0] != e[0]};
+    return cuda_fake::put_vendor(h, o, {a, b, to}, 0);
+}
 cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t dy, const void* y,
                                            const void*, cudnnTensorDescriptor_t, void* b) {
     tessera::cuda::bias_gradient c;
@@ -379,7 +490,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, const cudnnPoolingDescriptor_
             : mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING ? tessera::cuda::pooling::mode::average
                                                                   : tessera::cuda::pooling::mode::average_with_padding;
     p.scale = *static_cast<const float*>(scale);
-    cuda_fake::read_tensor(dx, p.x);
+    p.type = cuda_fake::read_tensor(dx, p.x);
     cuda_fake::read_tensor(dy, p.y);
     return cuda_fake::put_vendor(h, p, {x, y}, 0);
 }
@@ -393,7 +504,7 @@ static tessera::cuda::activation read_activation(cudnnActivationDescriptor_t how
               : mode == CUDNN_ACTIVATION_SIGMOID ? tessera::op_kind::sigmoid
                                                  : tessera::op_kind::tanh;
     int e[4];
-    cuda_fake::read_tensor(d, e);
+    a.type = cuda_fake::read_tensor(d, e);
     a.count = tessera::index_t{e[0]} * e[1] * e[2] * e[3];
     return a;
 }
@@ -421,12 +532,19 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) {
     delete reinterpret_cast<int*>(h);
     return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+/// Without the epilogue of a bias' gradient where the test says so.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t how, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t*,
                                               int* count) {
+    cublasLtEpilogue_t after{};
+    std::size_t written = 0;
+    tessera::cuda::check(
+        cublasLtMatmulDescGetAttribute(how, CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof after, &written),
+        "GetAttribute");
     *count = 1;
-    return CUBLAS_STATUS_SUCCESS;
+    return after == CUBLASLT_EPILOGUE_BGRADB && !cuda_fake::here().sums_beside_products ? CUBLAS_STATUS_NOT_SUPPORTED
+                                                                                        : CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void* scale, const void* a,
                               cublasLtMatrixLayout_t da, const void* b, cublasLtMatrixLayout_t db, const void*,
@@ -450,7 +568,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
     get(CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
     m.transpose_a = ta == CUBLAS_OP_T;
     m.transpose_b = tb == CUBLAS_OP_T;
-    m.bias = after == CUBLASLT_EPILOGUE_BIAS;
+    m.bias = after == CUBLASLT_EPILOGUE_BIAS || after == CUBLASLT_EPILOGUE_RELU_BIAS;
+    m.positive = after == CUBLASLT_EPILOGUE_RELU || after == CUBLASLT_EPILOGUE_RELU_BIAS;
+    m.sums = after == CUBLASLT_EPILOGUE_BGRADB;
     const auto layout = [&](cublasLtMatrixLayout_t x, cublasLtMatrixLayoutAttribute_t which, std::uint64_t& to) {
         tessera::cuda::check(cublasLtMatrixLayoutGetAttribute(x, which, &to, sizeof to, &written), "GetAttribute");
     };
@@ -462,6 +582,22 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
     m.k = static_cast<tessera::index_t>(inner);
     m.workspace = static_cast<tessera::index_t>(bytes);
     m.scale = *static_cast<const float*>(scale);
+    cublasComputeType_t sums{};
+    get(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, &sums, sizeof sums);
+    const auto is_bf16 = [&](cublasLtMatrixLayout_t x) {
+        std::uint32_t type = 0;
+        tessera::cuda::check(
+            cublasLtMatrixLayoutGetAttribute(x, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type, &written),
+            "GetAttribute");
+        return type == CUDA_R_16BF;
+    };
+    m.math = is_bf16(da)                            ? tessera::precision::bf16
+             : sums == CUBLAS_COMPUTE_32F_FAST_TF32 ? tessera::precision::tf32
+                                                    : tessera::precision::fp32;
+    m.result = is_bf16(dd) ? tessera::element::bf16 : tessera::element::f32;
+    if (is_bf16(da) != is_bf16(db)) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     const cublasLtMatrixLayout_t layouts[] = {da, db, dd};
     for (int i = 0; i < 3; ++i) {
         std::uint64_t lead = 0;
@@ -480,7 +616,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
     }
     cuda_fake::cudnn_context context{cuda_fake::current_device, s};
     std::vector<const void*> at{a, b, d};
-    if (m.bias) {
+    if (m.bias || m.sums) {
         at.push_back(bias);
     }
     at.push_back(space);
@@ -541,7 +677,12 @@ ncclResult_t ncclGroupEnd() {
     cuda_fake::group_calls.clear();
     return ncclSuccess;
 }
-static std::size_t size_of(ncclDataType_t t) { return t == ncclFloat64 ? 8 : 4; }
+static std::size_t size_of(ncclDataType_t t) { return t == ncclFloat64 ? 8 : t == ncclBfloat16 ? 2 : 4; }
+static tessera::element type_of(ncclDataType_t t) {
+    return t == ncclFloat64    ? tessera::element::f64
+           : t == ncclBfloat16 ? tessera::element::bf16
+                               : tessera::element::f32;
+}
 ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t t, int peer, ncclComm_t c, cudaStream_t s) {
     return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::send, reinterpret_cast<cuda_fake::communicator*>(c),
                                     from, nullptr, count * size_of(t), peer, reinterpret_cast<cuda_fake::stream*>(s)});
@@ -567,7 +708,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
                            cudaStream_t s) {
     return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::all_reduce,
                                     reinterpret_cast<cuda_fake::communicator*>(c), from, to, count * size_of(t), 0,
-                                    reinterpret_cast<cuda_fake::stream*>(s), t == ncclFloat64, how == ncclMax});
+                                    reinterpret_cast<cuda_fake::stream*>(s), type_of(t), how == ncclMax});
 }
 
 } // extern "C"

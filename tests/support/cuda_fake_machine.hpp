@@ -65,7 +65,7 @@ struct exchange_call {
     std::size_t bytes = 0;
     int peer = 0;
     stream* on = nullptr;
-    bool wide = false;    ///< double, not float
+    ts::element type = ts::element::f32;
     bool largest = false; ///< maximum, not sum
 };
 
@@ -84,6 +84,8 @@ struct machine {
     test_support::random pick{17};
     ncclResult_t exchange_error = ncclSuccess; ///< what communicators report when they are asked
     int aborted = 0;
+    bool activates_convolutions = true; ///< whether cuDNN has the fused call for an algorithm
+    bool sums_beside_products = true;   ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
     int exchanges = 0;
     int launches = 0;       ///< of graphs
     int timings = 0;        ///< elapsed times that were asked for
@@ -236,12 +238,14 @@ cudnnStatus_t put_vendor(cudnnHandle_t h, const Body& body, const std::vector<co
     return result == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
-inline void read_tensor(cudnnTensorDescriptor_t d, int (&e)[4]) {
+/// Extents of a tensor, and the type of its elements.
+inline ts::element read_tensor(cudnnTensorDescriptor_t d, int (&e)[4]) {
     cudnnDataType_t type{};
     int strides[4];
     ts::cuda::check(cudnnGetTensor4dDescriptor(d, &type, &e[0], &e[1], &e[2], &e[3], &strides[0], &strides[1],
                                                &strides[2], &strides[3]),
                     "cudnnGetTensor4dDescriptor");
+    return type == CUDNN_DATA_BFLOAT16 ? ts::element::bf16 : ts::element::f32;
 }
 
 inline ts::cuda::convolution read_convolution(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
@@ -250,10 +254,18 @@ inline ts::cuda::convolution read_convolution(cudnnTensorDescriptor_t x, cudnnFi
     cudnnDataType_t type{};
     cudnnTensorFormat_t format{};
     cudnnConvolutionMode_t mode{};
-    read_tensor(x, c.x);
-    read_tensor(y, c.y);
+    const ts::element own = read_tensor(x, c.x);
+    const bool alike = read_tensor(y, c.y) == own;
     ts::cuda::check(cudnnGetFilter4dDescriptor(w, &type, &format, &c.w[0], &c.w[1], &c.w[2], &c.w[3]),
                     "cudnnGetFilter4dDescriptor");
+    if (!alike || (type == CUDNN_DATA_BFLOAT16) != (own == ts::element::bf16)) {
+        throw ts::error("the tensors of a convolution differ in their types");
+    }
+    cudnnMathType_t math{};
+    ts::cuda::check(cudnnGetConvolutionMathType(how, &math), "cudnnGetConvolutionMathType");
+    c.math = own == ts::element::bf16 ? ts::precision::bf16
+             : math == CUDNN_FMA_MATH ? ts::precision::fp32
+                                      : ts::precision::tf32;
     ts::cuda::check(cudnnGetConvolution2dDescriptor(how, &c.padding[0], &c.padding[1], &c.stride[0], &c.stride[1],
                                                     &c.dilation[0], &c.dilation[1], &mode, &type),
                     "cudnnGetConvolution2dDescriptor");
@@ -285,7 +297,11 @@ void all_reduce(const std::vector<exchange_call>& calls) {
         T total = static_cast<const T*>(calls[0].from)[i];
         for (std::size_t m = 1; m < calls.size(); ++m) {
             const T x = static_cast<const T*>(calls[m].from)[i];
-            total = calls[m].largest ? std::max(total, x) : total + x;
+            if (calls[m].largest) {
+                total = std::max(total, x);
+            } else {
+                total += x;
+            }
         }
         for (const exchange_call& c : calls) {
             static_cast<T*>(c.to)[i] = total;
@@ -322,7 +338,9 @@ inline void perform(const std::vector<exchange_call>& calls) {
             std::memcpy(r.to, sum.data(), r.bytes);
         }
     } else if (calls[0].what == kind::all_reduce) {
-        calls[0].wide ? all_reduce<double>(calls) : all_reduce<float>(calls);
+        calls[0].type == ts::element::f64    ? all_reduce<double>(calls)
+        : calls[0].type == ts::element::bf16 ? all_reduce<ts::bfloat16>(calls)
+                                             : all_reduce<float>(calls);
     } else if (calls[0].what == kind::all_gather) {
         for (std::size_t a = 0; a < n; ++a) {
             for (std::size_t b = 0; b < n; ++b) {

@@ -17,6 +17,29 @@ namespace test_support {
 
 namespace ts = tessera;
 
+/// An array of f32 or bf16.
+struct typed_array {
+    std::byte* data = nullptr;
+    ts::element type = ts::element::f32;
+
+    template <class Index>
+    float operator[](Index i) const {
+        const auto k = static_cast<std::size_t>(i);
+        return type == ts::element::bf16 ? static_cast<float>(reinterpret_cast<const ts::bfloat16*>(data)[k])
+                                         : reinterpret_cast<const float*>(data)[k];
+    }
+    template <class Index>
+    void set(Index i, double x) const {
+        const auto k = static_cast<std::size_t>(i);
+        if (type == ts::element::bf16) {
+            reinterpret_cast<ts::bfloat16*>(data)[k] = ts::bfloat16(static_cast<float>(x));
+        } else {
+            reinterpret_cast<float*>(data)[k] = static_cast<float>(x);
+        }
+    }
+    typed_array from(ts::index_t i) const { return {data + i * ts::bytes_of(type), type}; }
+};
+
 /// The vendor calls, by their definitions. at[i] is the address of memory number i.
 struct vendor_loops {
     const ts::cuda::call& c;
@@ -25,6 +48,19 @@ struct vendor_loops {
     template <class T = float>
     T* memory(std::size_t i) const {
         return reinterpret_cast<T*>(at[i]);
+    }
+    typed_array array(std::size_t i, ts::element type) const { return {at[i], type}; }
+
+    /// A factor of a product as tensor cores take it: TF32 keeps 10 bits of mantissa.
+    static double factor(float x, ts::precision math) {
+        if (math != ts::precision::tf32) {
+            return static_cast<double>(x);
+        }
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &x, sizeof bits);
+        bits = (bits + 0xfffU + ((bits >> 13U) & 1U)) & ~0x1fffU;
+        std::memcpy(&x, &bits, sizeof bits);
+        return static_cast<double>(x);
     }
 
     /// What is left in a workspace: both ends, and of large ones a word here and there between.
@@ -49,12 +85,121 @@ struct vendor_loops {
     }
     static std::size_t volume(const int (&e)[4]) { return place(e, e[0], 0, 0, 0); }
 
+    void operator()(const ts::cuda::activated_convolution& a) const {
+        const ts::cuda::convolution& k = a.of;
+        ts::cuda::convolution plain = k;
+        plain.workspace = 0;
+        // The sums stay as they are until bias and relu are done: y is rounded once.
+        std::vector<float> exact(volume(k.y));
+        convolve(plain, {reinterpret_cast<std::byte*>(exact.data()), ts::element::f32});
+        const std::size_t plane = place({1, 1, k.y[2], k.y[3]}, 1, 0, 0, 0);
+        for (std::size_t i = 0; i < exact.size(); ++i) {
+            const float x = exact[i] + array(3, k.type())[i / plane % static_cast<std::size_t>(k.y[1])];
+            array(2, k.type()).set(i, static_cast<double>(x > 0 ? x : 0));
+        }
+        if (k.workspace > 0) {
+            spoil(at[4], c.memory[4].bytes);
+        }
+    }
+    void operator()(const ts::cuda::normalization& n) const {
+        using way = ts::cuda::normalization::direction;
+        const int plane = n.x[2] * n.x[3];
+        const double count = static_cast<double>(n.x[0]) * plane;
+        const int channels = n.x[1];
+        const auto each = [&](int channel, auto&& body) {
+            for (int s = 0; s < n.x[0]; ++s) {
+                for (int k = 0; k < plane; ++k) {
+                    body((static_cast<std::size_t>(s) * static_cast<std::size_t>(channels) +
+                          static_cast<std::size_t>(channel)) *
+                             static_cast<std::size_t>(plane) +
+                         static_cast<std::size_t>(k));
+                }
+            }
+        };
+        const typed_array x = array(0, n.type);
+        for (int k = 0; k < channels; ++k) {
+            if (n.way == way::backward) {
+                const double mean = static_cast<double>(memory(3)[k]);
+                const double inverse = static_cast<double>(memory(3)[channels + k]);
+                const typed_array dy = array(1, n.type);
+                double sum = 0;
+                double normal_sum = 0;
+                each(k, [&](std::size_t i) {
+                    sum += static_cast<double>(dy[i]);
+                    normal_sum += static_cast<double>(dy[i]) * (static_cast<double>(x[i]) - mean) * inverse;
+                });
+                memory(5)[k] = static_cast<float>(normal_sum);
+                memory(6)[k] = static_cast<float>(sum);
+                each(k, [&](std::size_t i) {
+                    const double normal = (static_cast<double>(x[i]) - mean) * inverse;
+                    array(4, n.type).set(i, static_cast<double>(memory(2)[k]) * inverse *
+                                                (static_cast<double>(dy[i]) - (sum + normal * normal_sum) / count));
+                });
+                continue;
+            }
+            double mean = 0;
+            double inverse = 0;
+            if (n.way == way::training) {
+                each(k, [&](std::size_t i) { mean += static_cast<double>(x[i]) / count; });
+                double variance = 0;
+                each(k, [&](std::size_t i) {
+                    variance += (static_cast<double>(x[i]) - mean) * (static_cast<double>(x[i]) - mean) / count;
+                });
+                inverse = 1 / std::sqrt(variance + n.epsilon);
+                memory(4)[k] = static_cast<float>(mean);
+                memory(4)[channels + k] = static_cast<float>(inverse);
+            } else {
+                mean = static_cast<double>(memory(3)[k]);
+                inverse = 1 / std::sqrt(static_cast<double>(memory(3)[channels + k]) + n.epsilon);
+            }
+            const typed_array y = array(n.way == way::training ? 3 : 4, n.type);
+            each(k, [&](std::size_t i) {
+                y.set(i, static_cast<double>(memory(1)[k]) * (static_cast<double>(x[i]) - mean) * inverse +
+                             static_cast<double>(memory(2)[k]));
+            });
+        }
+    }
+    void operator()(const ts::cuda::row_softmax& s) const {
+        for (int r = 0; r < s.rows; ++r) {
+            const typed_array first = array(0, s.type).from(ts::index_t{r} * s.columns);
+            const typed_array second = array(1, s.type).from(ts::index_t{r} * s.columns);
+            double sum = 0;
+            double largest = -std::numeric_limits<double>::infinity();
+            for (int k = 0; k < s.columns; ++k) {
+                largest = std::max(largest, static_cast<double>(first[k]));
+            }
+            for (int k = 0; k < s.columns; ++k) {
+                sum += s.backward ? static_cast<double>(first[k]) * static_cast<double>(second[k])
+                                  : std::exp(static_cast<double>(first[k]) - largest);
+            }
+            for (int k = 0; k < s.columns; ++k) {
+                if (s.backward) {
+                    array(2, s.type)
+                        .from(ts::index_t{r} * s.columns)
+                        .set(k, static_cast<double>(first[k]) * (static_cast<double>(second[k]) - sum));
+                } else {
+                    second.set(k, std::exp(static_cast<double>(first[k]) - largest) / sum);
+                }
+            }
+        }
+    }
+    void operator()(const ts::cuda::tensor_operation& o) const {
+        for (ts::index_t i = 0; i < o.rows * o.count; ++i) {
+            const float b = memory(1)[o.repeats ? i % o.count : i];
+            memory(2)[i] = o.multiplies ? memory(0)[i] * b : memory(0)[i] + b;
+        }
+    }
     void operator()(const ts::cuda::convolution& k) const {
+        convolve(k, array(2, k.type()));
+        if (k.workspace > 0) { // what is there is nobody's afterwards
+            spoil(at[3], c.memory[3].bytes);
+        }
+    }
+    void convolve(const ts::cuda::convolution& k, typed_array y) const {
         using way = ts::cuda::convolution::direction;
-        float* x = memory(0);
-        float* w = memory(1);
-        float* y = memory(2);
-        float* result = k.way == way::forward ? y : k.way == way::backward_data ? x : w;
+        const typed_array x = array(0, k.type());
+        const typed_array w = array(1, k.type());
+        const typed_array result = k.way == way::forward ? y : k.way == way::backward_data ? x : w;
         const std::size_t size = volume(k.way == way::forward ? k.y : k.way == way::backward_data ? k.x : k.w);
         std::vector<double> sums(size, 0.0);
         const int out_per_group = k.w[0] / k.groups;
@@ -75,11 +220,11 @@ struct vendor_loops {
                                     const std::size_t xi = place(k.x, n, channel, row, column);
                                     const std::size_t wi = place(k.w, o, i, r, s);
                                     if (k.way == way::forward) {
-                                        sums[yi] += static_cast<double>(x[xi]) * static_cast<double>(w[wi]);
+                                        sums[yi] += factor(x[xi], k.math) * factor(w[wi], k.math);
                                     } else if (k.way == way::backward_data) {
-                                        sums[xi] += static_cast<double>(y[yi]) * static_cast<double>(w[wi]);
+                                        sums[xi] += factor(y[yi], k.math) * factor(w[wi], k.math);
                                     } else {
-                                        sums[wi] += static_cast<double>(y[yi]) * static_cast<double>(x[xi]);
+                                        sums[wi] += factor(y[yi], k.math) * factor(x[xi], k.math);
                                     }
                                 }
                             }
@@ -89,10 +234,7 @@ struct vendor_loops {
             }
         }
         for (std::size_t i = 0; i < size; ++i) {
-            result[i] = static_cast<float>(sums[i]);
-        }
-        if (k.workspace > 0) { // what is there is nobody's afterwards
-            spoil(at[3], c.memory[3].bytes);
+            result.set(i, sums[i]);
         }
     }
     void operator()(const ts::cuda::bias_add& k) const {
@@ -113,28 +255,37 @@ struct vendor_loops {
     }
     void operator()(const ts::cuda::matrix_product& p) const {
         for (ts::index_t i = 0; i < p.batch; ++i) {
-            const float* a = memory(0) + i * p.apart[0];
-            const float* b = memory(1) + i * p.apart[1];
-            float* d = memory(2) + i * p.apart[2];
+            const typed_array a = array(0, p.type_of(0)).from(i * p.apart[0]);
+            const typed_array b = array(1, p.type_of(1)).from(i * p.apart[1]);
+            const typed_array d = array(2, p.type_of(2)).from(i * p.apart[2]);
             for (ts::index_t n = 0; n < p.n; ++n) {
                 for (ts::index_t m = 0; m < p.m; ++m) {
                     double sum = 0;
                     for (ts::index_t k = 0; k < p.k; ++k) {
-                        sum += static_cast<double>(p.transpose_a ? a[k + m * p.lead_of(0)] : a[m + k * p.lead_of(0)]) *
-                               static_cast<double>(p.transpose_b ? b[n + k * p.lead_of(1)] : b[k + n * p.lead_of(1)]);
+                        sum += factor(p.transpose_a ? a[k + m * p.lead_of(0)] : a[m + k * p.lead_of(0)], p.math) *
+                               factor(p.transpose_b ? b[n + k * p.lead_of(1)] : b[k + n * p.lead_of(1)], p.math);
                     }
-                    sum = sum * static_cast<double>(p.scale) + (p.bias ? static_cast<double>(memory(3)[m]) : 0);
-                    d[m + n * p.lead_of(2)] = static_cast<float>(sum);
+                    sum = sum * static_cast<double>(p.scale) +
+                          (p.bias ? static_cast<double>(array(3, p.type_of(2))[m]) : 0);
+                    d.set(m + n * p.lead_of(2), p.positive && sum < 0 ? 0 : sum);
                 }
             }
+        }
+        for (ts::index_t n = 0; n < p.n && p.sums; ++n) {
+            double sum = 0;
+            for (ts::index_t k = 0; k < p.k; ++k) {
+                const typed_array b = array(1, p.type_of(1));
+                sum += static_cast<double>(p.transpose_b ? b[n + k * p.lead_of(1)] : b[k + n * p.lead_of(1)]);
+            }
+            array(3, p.type_of(2)).set(n, sum);
         }
         if (p.workspace > 0) {
             spoil(at[c.memory.size() - 1], c.memory.back().bytes);
         }
     }
     void operator()(const ts::cuda::pooling& p) const {
-        const float* x = memory(0);
-        float* y = memory(1);
+        const typed_array x = array(0, p.type);
+        const typed_array y = array(1, p.type);
         for (int plane = 0; plane < p.x[0] * p.x[1]; ++plane) {
             for (int h = 0; h < p.y[2]; ++h) {
                 for (int v = 0; v < p.y[3]; ++v) {
@@ -158,23 +309,24 @@ struct vendor_loops {
                     }
                     const double result =
                         p.how == ts::cuda::pooling::mode::maximum ? static_cast<double>(largest) : sum / count;
-                    y[(plane * p.y[2] + h) * p.y[3] + v] = static_cast<float>(static_cast<double>(p.scale) * result);
+                    y.set((plane * p.y[2] + h) * p.y[3] + v, static_cast<double>(p.scale) * result);
                 }
             }
         }
     }
     void operator()(const ts::cuda::activation& k) const {
         for (ts::index_t i = 0; i < k.count; ++i) {
-            const float x = memory(0)[i];
+            const float x = array(0, k.type)[i];
             if (!k.backward) {
-                memory(1)[i] = k.which == ts::op_kind::relu      ? (x > 0 ? x : 0)
-                               : k.which == ts::op_kind::sigmoid ? 1 / (1 + std::exp(-x))
-                                                                 : std::tanh(x);
+                const float y = k.which == ts::op_kind::relu      ? (x > 0 ? x : 0)
+                                : k.which == ts::op_kind::sigmoid ? 1 / (1 + std::exp(-x))
+                                                                  : std::tanh(x);
+                array(1, k.type).set(i, static_cast<double>(y));
             } else {
                 const float slope = k.which == ts::op_kind::relu      ? (x > 0 ? 1.0F : 0.0F)
                                     : k.which == ts::op_kind::sigmoid ? x * (1 - x)
                                                                       : 1 - x * x;
-                memory(2)[i] = memory(1)[i] * slope;
+                array(2, k.type).set(i, static_cast<double>(array(1, k.type)[i] * slope));
             }
         }
     }
@@ -276,7 +428,7 @@ private:
             if (const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body)) {
                 launch(*k, at);
             } else if (const auto* u = std::get_if<ts::cuda::upload>(&c.body)) {
-                u->what.apply(state.inputs[u->tensor], at[0], u->type, true, ts::reducer::none);
+                u->what.apply_input(state.inputs[u->tensor], at[0], u->type);
             } else {
                 std::visit(vendor_loops{c, at.data()}, c.body);
             }
@@ -300,7 +452,7 @@ private:
         if (k.reads_step) {
             a.at[next++] = &step_;
         }
-        cuda_emulation::launch(k.which, static_cast<unsigned>(k.blocks), static_cast<unsigned>(k.threads), a);
+        cuda_emulation::launch(k.which, k.type, static_cast<unsigned>(k.blocks), static_cast<unsigned>(k.threads), a);
     }
 
     /// The n-th receive from a peer takes the n-th send to it.
@@ -333,6 +485,8 @@ private:
         const auto& what = std::get<ts::cuda::collective>(l_.calls[first].body);
         if (what.type == ts::element::f64) {
             collect_of<double>(what, first, last);
+        } else if (what.type == ts::element::bf16) {
+            collect_of<ts::bfloat16>(what, first, last);
         } else {
             collect_of<float>(what, first, last);
         }
@@ -352,7 +506,11 @@ private:
             for (std::size_t at = r * count; at < (r + 1) * count; ++at) {
                 T sum = data[0][at];
                 for (std::size_t m = 1; m < members; ++m) {
-                    sum = what.how == ts::reducer::max ? std::max(sum, data[m][at]) : sum + data[m][at];
+                    if (what.how == ts::reducer::max) {
+                        sum = std::max(sum, data[m][at]);
+                    } else {
+                        sum += data[m][at];
+                    }
                 }
                 for (std::size_t m = 0; m < members; ++m) {
                     if (whole || !reduces || m == r) {

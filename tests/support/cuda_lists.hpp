@@ -32,10 +32,10 @@ struct listed {
 };
 
 inline listed make_listed(const ts::graph_view& g, const ts::strategy& s, int devices, const std::vector<int>& gpus,
-                          const ts::lower_options& how) {
+                          const ts::lower_options& how, bool fuse = true) {
     listed x;
     ts::cuda::algorithm_table algorithms;
-    const ts::cuda::list_options options{gpus, how.update};
+    const ts::cuda::list_options options{gpus, how.update, fuse};
     x.p = ts::lower(g, s.view(), devices, how);
     ts::cuda::bind(x.p, g, options, algorithms);
     ts::finish(g, x.p);
@@ -117,6 +117,13 @@ private:
             const ts::task& t = p_.tasks[i];
             const bool sliced = t.kind == ts::task_kind::update || t.kind == ts::task_kind::reduce;
             const bool nothing = sliced && ts::even_part(p_.tiles[at(t.writes[0])].elements, t.slices, t.slice).empty();
+            if (t.fused) { // in place, by the call before it
+                const int maker = last_writer(i, t.writes[0]);
+                if (l_.first[i] != l_.first[i + 1] || maker < 0 || !activates(maker)) {
+                    return "task " + std::to_string(i) + " is left to a call that does not do it";
+                }
+                continue;
+            }
             if (l_.first[i] == l_.first[i + 1] && !nothing) {
                 return "task " + std::to_string(i) + " has no calls";
             }
@@ -146,6 +153,29 @@ private:
             }
         }
         return {};
+    }
+
+    /// The last task before `task` that writes the memory of a tile.
+    int last_writer(std::size_t task, int tile) const {
+        int found = -1;
+        for (std::size_t k = 0; k < task; ++k) {
+            for (int w : p_.tasks[k].writes) {
+                found = p_.root(w) == p_.root(tile) ? static_cast<int>(k) : found;
+            }
+        }
+        return found;
+    }
+    /// Whether one of a task's calls takes the positive part of what it writes.
+    bool activates(int task) const {
+        bool found = false;
+        for (int c = l_.first[at(task)]; c < l_.first[at(task) + 1]; ++c) {
+            const ts::cuda::call_body& b = l_.calls[at(c)].body;
+            const auto* product = std::get_if<ts::cuda::matrix_product>(&b);
+            const auto* map = std::get_if<ts::cuda::activation>(&b);
+            found = found || std::holds_alternative<ts::cuda::activated_convolution>(b) ||
+                    (product != nullptr && product->positive) || (map != nullptr && map->which == ts::op_kind::relu);
+        }
+        return found;
     }
 
     /// True where another member of the task's update gathers the slices: an all-gather on these copies follows.

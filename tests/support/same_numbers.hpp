@@ -50,13 +50,14 @@ struct batch_data {
     }
 };
 
-/// What one device in double computes in some steps.
+/// What one device in double computes in some steps. (Its constructor is a template so that it can be compiled once; see instances.hpp.)
 struct oracle {
     std::vector<double> losses;
     std::vector<std::vector<std::vector<double>>> gradients; ///< by step and parameter
     std::vector<std::vector<double>> change;                 ///< of every parameter since the start
 
-    oracle(const ts::graph_view& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
+    template <class Graph>
+    oracle(const Graph& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
            int micro_batches = 1) {
         ts::reference::network n(g);
         n.micro_batches = micro_batches;
@@ -102,6 +103,7 @@ struct comparison {
     double loss = 0; ///< largest relative differences
     double gradient = 0;
     double change = 0;
+    std::vector<double> joint; ///< for every step, of all gradients as one vector
     std::string worst;
     bool copies_equal = true;
     std::vector<double> losses;
@@ -128,12 +130,16 @@ comparison compare(Session& session, const ts::graph_view& g, const batch_data& 
             }
             largest = std::max(largest, std::sqrt(size));
         }
+        std::vector<double> all;
+        std::vector<double> all_expected;
         for (int p = 0; p < g.parameter_count; ++p) {
             const auto& e = expected.gradients[step][static_cast<std::size_t>(p)];
             if (e.empty() || !g.parameters[p].trained) {
                 continue;
             }
             const std::vector<float> f = session.gradient(p);
+            all.insert(all.end(), f.begin(), f.end());
+            all_expected.insert(all_expected.end(), e.begin(), e.end());
             const double r = relative(std::vector<double>(f.begin(), f.end()), e, 1e-3 * largest);
             if (r > c.gradient) {
                 c.gradient = r;
@@ -141,6 +147,7 @@ comparison compare(Session& session, const ts::graph_view& g, const batch_data& 
                           " step " + std::to_string(step);
             }
         }
+        c.joint.push_back(relative(all, all_expected, 1e-12));
     }
     double largest = 0;
     for (const auto& e : expected.change) {

@@ -126,10 +126,13 @@ constexpr box intersect(const box& a, const box& b) {
 }
 
 /// Type of the elements of a tensor.
-enum class element : std::uint8_t { f32, f64, i32 };
+enum class element : std::uint8_t { f32, f64, i32, bf16 };
 
-constexpr index_t bytes_of(element e) { return e == element::f64 ? 8 : 4; }
+constexpr index_t bytes_of(element e) { return e == element::f64 ? 8 : e == element::bf16 ? 2 : 4; }
 
-constexpr const char* to_text(element e) { return e == element::f32 ? "f32" : e == element::f64 ? "f64" : "i32"; }
+constexpr const char* to_text(element e) {
+    constexpr const char* names[] = {"f32", "f64", "i32", "bf16"};
+    return names[static_cast<int>(e)];
+}
 
 } // namespace tessera

@@ -165,6 +165,9 @@ public:
         const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
         std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
         add_pieces(r, r.runner.bound().gradients, p, all, out);
+        for (float& x : out) {
+            x /= update_.loss_scale;
+        }
         return out;
     }
 

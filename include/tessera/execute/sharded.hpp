@@ -7,6 +7,7 @@
 #include "tessera/execute/executor.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 #include "tessera/net/initialize.hpp"
+#include "tessera/net/precision.hpp"
 #include "tessera/plan/lower.hpp"
 
 #include <span>
@@ -23,10 +24,11 @@ class sharded_on {
 public:
     /// Input data, parameters and the output's gradient are pseudo-random. Throws tessera::error, with the words of the rule that is
     /// broken, where the operator does not take the inputs, or the split is not legal or wants more devices.
-    sharded_on(const local_devices& devices, const shape& input) : sharded_on(devices, std::vector<shape>{input}) {}
+    sharded_on(const local_devices& devices, const shape& input, precision math = precision::fp32)
+        : sharded_on(devices, std::vector<shape>{input}, math) {}
     /// The same for operators of several inputs. A loss gets its labels by itself.
-    sharded_on(const local_devices& devices, const std::vector<shape>& inputs)
-        : devices_(devices), graph_(make_graph(inputs)), backend_(optimizer()),
+    sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32)
+        : devices_(devices), graph_(make_graph(inputs, math)), backend_(optimizer()),
           done_(static_cast<std::size_t>(devices.count())) {
         plan_ = make_plan();
         store_ = parameter_store(plan_, memory_of(backend_));
@@ -95,7 +97,7 @@ private:
 
     graph_view view() const { return graph_.view(); }
 
-    static graph make_graph(const std::vector<shape>& inputs) {
+    static graph make_graph(const std::vector<shape>& inputs, precision math) {
         const bool is_loss = Op::attributes.kind == op_kind::cross_entropy;
         graph g;
         g.tensors.resize(inputs.size() + 3);
@@ -121,6 +123,7 @@ private:
         b.add_input(b.tensors[out].extents, element::f32, "output gradient");
         g.tensors.resize(static_cast<std::size_t>(b.tensor_count));
         g.parameters.resize(static_cast<std::size_t>(b.parameter_count));
+        set_precision(g, math);
         return g;
     }
 

@@ -2,6 +2,7 @@
 // The sum of tiles of one format, element by element in the order in which they are listed.
 #pragma once
 
+#include "tessera/base/bfloat16.hpp"
 #include "tessera/execute/store.hpp"
 
 #include <vector>
@@ -21,7 +22,9 @@ public:
         }
     }
 
-    void run() const { type_ == element::f64 ? add<double>() : add<float>(); }
+    void run() const {
+        type_ == element::f64 ? add<double>() : type_ == element::bf16 ? add<bfloat16>() : add<float>();
+    }
 
 private:
     template <class Real>

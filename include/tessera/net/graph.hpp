@@ -57,7 +57,15 @@ struct graph_view {
         for (int k = 0; k < ops[op].inputs.size(); ++k) {
             inputs[k] = tensors[ops[op].inputs[k]].extents;
         }
-        return tessera::describe(ops[op].attributes, inputs, ops[op].inputs.size());
+        description d = tessera::describe(ops[op].attributes, inputs, ops[op].inputs.size());
+        if (ops[op].attributes.math == precision::bf16) {
+            for (operand& o : d.operands) {
+                o.type = o.kind == operand_kind::input    ? tensors[ops[op].inputs[o.slot]].type
+                         : o.kind == operand_kind::output ? tensors[ops[op].output].type
+                                                          : o.type;
+            }
+        }
+        return d;
     }
     constexpr bool is_loss(int op) const { return ops[op].attributes.kind == op_kind::cross_entropy; }
 

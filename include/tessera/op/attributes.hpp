@@ -59,6 +59,16 @@ constexpr const char* to_text(op_kind kind) {
     return names[static_cast<int>(kind)];
 }
 
+/// In what an operator computes. tf32: products of matrices and convolutions may round their factors to 10 bits of mantissa.
+/// bf16: activations and their gradients are bf16 numbers; products take their parameters rounded to bf16; sums, statistics,
+/// losses, parameters and their gradients stay fp32.
+enum class precision : std::uint8_t { fp32, tf32, bf16 };
+
+constexpr const char* to_text(precision p) {
+    constexpr const char* names[] = {"fp32", "tf32", "bf16"};
+    return names[static_cast<int>(p)];
+}
+
 /// The attributes of an operator as one flat value. Fields that a kind does not use keep their defaults, so that equal
 /// operators compare equal.
 struct op_attributes {
@@ -83,6 +93,7 @@ struct op_attributes {
     index_t vocabulary = 0;              ///< embedding: rows of the table
     index_t begin = 0;                   ///< slice: first index
     int axis = -1;                       ///< concat, slice: the dimension; -1 for the channels
+    precision math = precision::fp32;    ///< of the network; see net/precision.hpp
 
     friend constexpr bool operator==(const op_attributes&, const op_attributes&) = default;
 };

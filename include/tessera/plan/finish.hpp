@@ -23,6 +23,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.micro_batch != 0) {
             add(t.micro_batch);
         }
+        if (t.type == element::bf16) {
+            add(static_cast<index_t>(t.type));
+        }
         for (int d = 0; d < t.region.rank; ++d) {
             add(t.region.dim[d].begin);
             add(t.region.dim[d].end);
@@ -36,6 +39,9 @@ std::uint64_t hash_of(const Plan& p) {
         add(t.micro_batch);
         add(t.device);
         add(t.implementation);
+        if (t.fused) {
+            add(1);
+        }
         add(t.slice * 4096 + t.slices);
         for (int r : t.reads) {
             add(r);

@@ -73,7 +73,7 @@ template <class Options>
 int lowering<Options>::output_gradient(int op, const shard& s, pass what) {
     const int out = g_.ops[op].output;
     return need(gradients_[at(out)], gathered_gradients_[at(out)], region_of(op, desc(op).output(), s), s.device, -1,
-                tile_kind::gradient, out, element::f32, op, what);
+                tile_kind::gradient, out, g_.tensors[out].type, op, what);
 }
 
 /// The gradient of an addition or a flattening is its output's.
@@ -92,7 +92,7 @@ void lowering<Options>::pass_gradient(int op) {
             }
             const int tensor = g_.ops[op].inputs[d.operands[o].slot];
             const box region = region_of(op, o, s);
-            const int t = add_tile(tile_kind::gradient, tensor, region, s.device, element::f32);
+            const int t = add_tile(tile_kind::gradient, tensor, region, s.device, g_.tensors[tensor].type);
             tile_at(t).alias = source;
             contribution_keys_.resize(p_.tiles.size(), -1);
             contribute(gradients_[at(tensor)], op, o, s, region, t);
@@ -203,7 +203,7 @@ int lowering<Options>::emit(int op, int o, int number, const shard& s) {
     const box region = region_of(op, o, s);
     if (x.kind == operand_kind::input) {
         const int tensor = g_.ops[op].inputs[x.slot];
-        const int t = add_tile(tile_kind::gradient, tensor, region, s.device, element::f32);
+        const int t = add_tile(tile_kind::gradient, tensor, region, s.device, g_.tensors[tensor].type);
         contribute(gradients_[at(tensor)], op, o, s, region, t);
         return t;
     }

@@ -137,7 +137,7 @@ void lowering<Options>::flatten(int op) {
         }
         const int source = need_value(in, region_of(op, 0, s), s, op, pass::forward);
         const box region = region_of(op, d.output(), s);
-        const int t = add_tile(tile_kind::activation, out, region, s.device, element::f32);
+        const int t = add_tile(tile_kind::activation, out, region, s.device, g_.tensors[out].type);
         tile_at(t).alias = source;
         tile_at(t).part = part_of_nest(s, config(op), d, 0);
         values_[at(out)].pieces.push_back({region, s.device, tile_at(t).part, t});

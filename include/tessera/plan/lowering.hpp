@@ -20,6 +20,7 @@ public:
           needs_gradient_(count(g.tensor_count), 0), descriptions_(count(g.op_count)), shards_(count(g.op_count)) {
         p_.devices = devices;
         p_.kind = o.kind;
+        p_.loss_scale = static_cast<double>(o.update.loss_scale);
     }
 
     plan run() {
@@ -85,7 +86,7 @@ protected: // simulation::operator_lowering lowers one operator anew
                 values_[at(t)].pieces.push_back({region, -1, 0, add_tile(tile_kind::input, t, region, -1, n.type)});
                 values_[at(t)].parts = 1;
                 p_.tiles.back().part = 0;
-                const bool wanted = o_.output_gradient >= 0 && t != o_.output_gradient && n.type == element::f32;
+                const bool wanted = o_.output_gradient >= 0 && t != o_.output_gradient && n.type != element::i32;
                 needs_gradient_[at(t)] = wanted ? 1 : 0;
             }
         }

@@ -115,6 +115,8 @@ struct task {
     std::vector<box> counted_elsewhere; ///< parts of the region whose squares another task counts
 
     int implementation = 0; ///< set by binding: the backend's number for how the task is computed
+    bool fused = false;     ///< set by binding: the task that writes what it reads does its work too, in place
+    bool activates = false; ///< set by binding: it does the work of such a task
     int scratch = -1;       ///< set by binding: tile of working memory, or -1
     int workspace = -1;     ///< set by binding: tile that forward leaves to backward beside its output, or -1
 
@@ -142,6 +144,7 @@ struct plan {
     int devices = 1;
     int micro_batches = 1;
     int period = 1;
+    double loss_scale = 1; ///< of all gradients until the optimizer takes them
     std::vector<tile> tiles;
     std::vector<task> tasks;               ///< in an order in which one device could run them all
     std::vector<std::vector<int>> order;   ///< for every device, its tasks

@@ -96,7 +96,7 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     case tile_kind::scratch:
         break;
     }
-    text += " " + text_of(t.region);
+    text += " " + text_of(t.region) + (t.type == element::bf16 ? " bf16" : "");
     return text + (t.format != 0 ? " format " + std::to_string(t.format) : "");
 }
 
@@ -151,6 +151,7 @@ inline std::string task_line(const graph_view& g, const plan& p, const task& t) 
     if (t.slices > 1) {
         line += ", slice " + std::to_string(t.slice) + "/" + std::to_string(t.slices);
     }
+    line += t.fused ? ", by the task that writes what it reads" : "";
     for (std::size_t i = 0; i < t.waits.size(); ++i) {
         line += i == 0 ? ", after" : ",";
         line += " device " + std::to_string(t.waits[i].device) + " task " + std::to_string(t.waits[i].count - 1);

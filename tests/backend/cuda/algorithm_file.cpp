@@ -81,9 +81,10 @@ TEST_CASE("another machine's file, a missing one and damaged lines teach nothing
     CHECK(table.known().empty());
     append(file.path, "1 2 3\n");
     append(file.path, "words\n\n");
-    append(file.path, "9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+    append(file.path, "9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 3 1 1 1\n"); // a precision that there is not
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
     cuda::read_algorithms(table, file.path, "a GPU");
     CHECK(table.known().size() == 1);
 }

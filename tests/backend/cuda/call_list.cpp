@@ -5,6 +5,7 @@
 #include "support/random_pipeline.hpp"
 
 #include "tessera/net/describe.hpp"
+#include "tessera/net/precision.hpp"
 
 #include <doctest/doctest.h>
 
@@ -78,7 +79,7 @@ int count(const ts::cuda::call_list& l, ts::cuda::collective::kind which) {
 } // namespace
 
 TEST_CASE("the calls of 200 random strategies do what their plans say, on one GPU and on several") {
-    const std::vector<one_case> all = cases();
+    std::vector<one_case> all = cases();
     coverage seen;
     std::size_t calls = 0;
     std::size_t waits = 0;
@@ -87,11 +88,12 @@ TEST_CASE("the calls of 200 random strategies do what their plans say, on one GP
     int sums = 0;
     const int lists = list_count(200);
     for (int i = 0; i < lists; ++i) {
-        const one_case& c = all[static_cast<std::size_t>(i) % all.size()];
+        one_case& c = all[static_cast<std::size_t>(i) % all.size()];
+        ts::set_precision(c.network, i % 4 == 3 ? ts::precision::bf16 : ts::precision::fp32);
         const int devices = 1 + i / 3 % 8;
         const int kind = i % 3;
         const ts::strategy s = random_strategy(c.network.view(), devices, 7000 + static_cast<std::uint64_t>(i), seen);
-        const listed x = make_listed(c.network.view(), s, devices, gpu_placement(devices, kind), c.how);
+        const listed x = make_listed(c.network.view(), s, devices, gpu_placement(devices, kind), c.how, i % 5 != 4);
         CAPTURE(i);
         CAPTURE(devices);
         CAPTURE(kind);
@@ -140,9 +142,9 @@ TEST_CASE("one device makes one vendor call for each task that has one") {
     CHECK(functions == "cudaMemcpyAsync from the processor\ncublasLtMatmul\nkernel dropout\nkernel gelu_forward\n"
                        "cublasLtMatmul\ncudnnActivationForward\ncublasLtMatmul\ncudaMemcpyAsync from the processor\n"
                        "kernel row_maximum\nkernel row_exponentials\nkernel row_loss\nkernel softmax_gradient\n"
-                       "cublasLtMatmul\nkernel column_sums\ncublasLtMatmul\nkernel sgd_update\nkernel sgd_update\n"
+                       "cublasLtMatmul\ncublasLtMatmul\nkernel sgd_update\nkernel sgd_update\n"
                        "cudnnActivationBackward\ncublasLtMatmul\ncublasLtMatmul\nkernel sgd_update\n"
-                       "kernel gelu_backward\nkernel dropout\ncublasLtMatmul\nkernel column_sums\nkernel sgd_update\n"
+                       "kernel gelu_backward\nkernel dropout\ncublasLtMatmul\nkernel sgd_update\n"
                        "kernel sgd_update\n");
 }
 
@@ -321,4 +323,70 @@ TEST_CASE("the calls of random pipelines do what their plans say, on one GPU and
     }
     MESSAGE(lists << " lists: " << calls << " calls, " << sums << " sums over micro-batches, " << recomputed
                   << " tasks done again" << names);
+}
+
+TEST_CASE("a relu goes with the product or convolution before it, where it can, and a switch leaves it alone") {
+    struct conv : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
+    struct bare : ts::conv2d<4, ts::window<3>, ts::padding<1>, ts::no_bias> {};
+    struct fc : ts::linear<8> {};
+    struct out : ts::linear<3> {};
+    using network = ts::sequential<ts::image<2, 6, 6>, conv, ts::relu, bare, ts::relu, ts::flatten, fc, ts::relu, out,
+                                   ts::cross_entropy>;
+    const ts::graph g = ts::describe<network>(4);
+    const auto count_of = [](const ts::cuda::call_list& l, const std::string& name) {
+        int n = 0;
+        for (const ts::cuda::call& c : l.calls) {
+            n += ts::cuda::function_of(c) == name ? 1 : 0;
+        }
+        return n;
+    };
+    const listed with = make_listed(g.view(), ts::strategy(g.view()), 1, {0}, {});
+    const listed without = make_listed(g.view(), ts::strategy(g.view()), 1, {0}, {}, false);
+    CHECK(list_checker(with).run() == "");
+    CHECK(list_checker(without).run() == "");
+    CHECK(count_of(with.list, "cudnnConvolutionBiasActivationForward") == 1); // the other has no bias
+    CHECK(count_of(with.list, "cudnnConvolutionForward") == 1);
+    CHECK(count_of(with.list, "cudnnActivationForward") == 1);
+    CHECK(count_of(with.list, "cudnnActivationBackward") == 3);
+    CHECK(count_of(without.list, "cudnnConvolutionForward") == 2);
+    CHECK(count_of(without.list, "cudnnActivationForward") == 3);
+    CHECK(count_of(without.list, "cudnnConvolutionBackwardBias") == 3);
+    CHECK(count_of(with.list, "cudnnConvolutionBackwardBias") == 1); // those of linear layers come with their weights'
+    CHECK(with.p.arena_bytes[0] <= without.p.arena_bytes[0]);        // in place
+    CHECK(ts::cuda::to_text(with.list, with.p, g.view()).find(" bias relu") != std::string::npos);
+    // A split of the sums leaves a partial result, which has to be added up first; data parallel splits keep the fusion.
+    ts::strategy partial(g.view());
+    partial.ops[5].degree[2] = 2;
+    const listed split = make_listed(g.view(), partial, 2, {0, 0}, {});
+    CHECK(list_checker(split).run() == "");
+    CHECK(count_of(split.list, "cudnnActivationForward") == 2);
+}
+
+TEST_CASE("batch norm and softmax are one call of cuDNN each way, unless a split divides their sums") {
+    const ts::graph g = ts::describe<test_networks::residual_net::network>(4);
+    const auto norms = [&](const listed& x) {
+        int vendor = 0;
+        int own = 0;
+        for (const ts::cuda::call& c : x.list.calls) {
+            const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
+            vendor += std::holds_alternative<ts::cuda::normalization>(c.body) ? 1 : 0;
+            own += k != nullptr && (k->which == ts::cuda::kernel_id::normalize ||
+                                    k->which == ts::cuda::kernel_id::normalize_gradient)
+                       ? 1
+                       : 0;
+        }
+        return std::pair{vendor, own};
+    };
+    int layers = 0;
+    ts::strategy samples(g.view());
+    for (int op = 0; op < g.view().op_count; ++op) {
+        if (g.view().ops[op].attributes.kind == ts::op_kind::batch_norm) {
+            ++layers;
+            samples.ops[static_cast<std::size_t>(op)].degree[0] = 2;
+            samples.ops[static_cast<std::size_t>(op)].reduces = true;
+        }
+    }
+    REQUIRE(layers > 0);
+    CHECK(norms(make_listed(g.view(), ts::strategy(g.view()), 1, {0}, {})) == std::pair{2 * layers, 0});
+    CHECK(norms(make_listed(g.view(), samples, 2, {0, 0}, {})) == std::pair{0, 4 * layers});
 }

@@ -20,6 +20,9 @@ TEST_CASE("all kernels compile, and the binary has each of them") {
             const std::string entry = std::string(".text.") + to_text(static_cast<cuda::kernel_id>(k));
             CAPTURE(entry);
             CHECK(std::search(binary.begin(), binary.end(), entry.begin(), entry.end() + 1) != binary.end());
+            const std::string other = entry + "_bf16";
+            CHECK((std::search(binary.begin(), binary.end(), other.begin(), other.end() + 1) != binary.end()) ==
+                  has_bf16(static_cast<cuda::kernel_id>(k)));
         }
         CHECK(&cuda::compiled_kernels(capability) == &binary); // once for a process
     }

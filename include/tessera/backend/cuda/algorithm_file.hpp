@@ -19,8 +19,8 @@ struct close_file {
 };
 using file = std::unique_ptr<std::FILE, close_file>;
 
-/// The numbers of a line: what is computed (20), then algorithm, workspace, microseconds.
-inline constexpr int line_numbers = 23;
+/// The numbers of a line: what is computed (21), then algorithm, workspace, microseconds.
+inline constexpr int line_numbers = 24;
 
 inline void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]) {
     int k = 0;
@@ -36,6 +36,7 @@ inline void to_numbers(const convolution& c, const algorithm_choice& choice, ind
         n[k++] = c.dilation[i];
     }
     n[k++] = c.groups;
+    n[k++] = static_cast<index_t>(c.math);
     n[k++] = choice.algorithm;
     n[k++] = choice.workspace;
     n[k++] = static_cast<index_t>(choice.milliseconds * 1000);
@@ -56,6 +57,7 @@ inline std::pair<convolution, algorithm_choice> from_numbers(const index_t (&n)[
         c.dilation[i] = static_cast<int>(n[k++]);
     }
     c.groups = static_cast<int>(n[k++]);
+    c.math = static_cast<precision>(n[k++]);
     algorithm_choice choice;
     choice.algorithm = static_cast<int>(n[k++]);
     choice.workspace = n[k++];
@@ -85,7 +87,7 @@ inline void read_algorithms(algorithm_table& table, const std::string& path, con
             rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
             ++count;
         }
-        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2) {
+        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2 && n[20] >= 0 && n[20] <= 2) {
             const auto [c, choice] = detail::from_numbers(n);
             table.add(c, choice);
         }

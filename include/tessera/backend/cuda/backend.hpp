@@ -21,13 +21,14 @@ struct backend_options {
     bool measure = true;                         ///< choose convolution algorithms by measurement when a plan is bound
     index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
     bool graph = false; ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
+    bool fuse = true;   ///< one call for a convolution or linear layer and the relu after it, see list_options
     /// Where measured algorithms are kept, and beside it, in PATH.times, measured times; empty: for the life of the backend.
     std::string profile_path = {};
     double patience = 300; ///< seconds that an exchange between GPUs may take before it is aborted
 };
 
-/// Backend for executor<> and session<> on the GPUs of this process. All arithmetic is fp32 without TF32, and every algorithm gives the
-/// same bits each time.
+/// Backend for executor<> and session<> on the GPUs of this process. Arithmetic is fp32 without TF32 unless the network says otherwise
+/// (net/precision.hpp), and every algorithm gives the same bits each time.
 class backend {
 public:
     /// Throws tessera::error where there is no GPU, or `gpus` names one that is not there.
@@ -54,7 +55,7 @@ public:
     /// Chooses algorithms, adds scratch memory, and transfers where GPUs exchange data.
     void bind(plan& p, const graph_view& g, const parameter_store*) {
         const std::size_t before = algorithms_.known().size();
-        cuda::bind(p, g, list_options{placement(p.devices), optimizer_}, algorithms_);
+        cuda::bind(p, g, list_options{placement(p.devices), optimizer_, options_.fuse}, algorithms_);
         if (!options_.profile_path.empty() && algorithms_.known().size() > before) {
             write_algorithms(algorithms_, options_.profile_path, machine_name());
         }
@@ -68,12 +69,14 @@ public:
     }
 
     void to_plain(const tile& t, const std::byte* from, float* to) const {
-        check(cudaMemcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float), cudaMemcpyDeviceToHost),
-              "cudaMemcpy");
+        std::vector<std::byte> stored(static_cast<std::size_t>(t.elements * bytes_of(t.type)));
+        check(cudaMemcpy(stored.data(), from, stored.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+        numbers_of(t.type, stored.data(), t.elements, to);
     }
     void from_plain(const tile& t, const float* from, std::byte* to) const {
-        check(cudaMemcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float), cudaMemcpyHostToDevice),
-              "cudaMemcpy");
+        std::vector<std::byte> stored(static_cast<std::size_t>(t.elements * bytes_of(t.type)));
+        store_numbers(t.type, from, t.elements, stored.data());
+        check(cudaMemcpy(to, stored.data(), stored.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
     }
 
     // ---- what is around a run (execute/run_hooks.hpp) --------------------------------------------------------------------
@@ -92,7 +95,8 @@ public:
         while (static_cast<int>(devices_.size()) < p.devices) {
             add_device();
         }
-        call_list list = make_call_list(p, g, list_options{placement(p.devices), optimizer_}, algorithms_);
+        call_list list =
+            make_call_list(p, g, list_options{placement(p.devices), optimizer_, options_.fuse}, algorithms_);
         std::vector<cudaStream_t> streams;
         for (const stream_lane& lane : list.lanes) {
             streams.push_back(lane.device >= 0 ? tools_[static_cast<std::size_t>(lane.device)].stream
@@ -151,7 +155,7 @@ public:
 
     /// Binds a plan whose devices are on `gpus`, which need not be there: for task_times() and a simulation.
     void bind_for(plan& p, const graph_view& g, const std::vector<int>& gpus) {
-        cuda::bind(p, g, list_options{gpus, optimizer_}, algorithms_);
+        cuda::bind(p, g, list_options{gpus, optimizer_, options_.fuse}, algorithms_);
     }
     /// What the tasks of a plan take on the first GPU, for simulation::task_times::measured. Every call that is not known yet is timed alone;
     /// copies, uploads and exchanges are left to the simulator. The plan was bound for `gpus` and finished.
@@ -160,7 +164,7 @@ public:
             add_device();
         }
         const current_gpu current(tools_[0].gpu);
-        const call_list l = make_call_list(p, g, list_options{gpus, optimizer_}, algorithms_);
+        const call_list l = make_call_list(p, g, list_options{gpus, optimizer_, options_.fuse}, algorithms_);
         const std::size_t before = times_.size();
         call_timer timer(tools_[0]);
         cost::profile result;
@@ -201,7 +205,7 @@ private:
     std::string machine_name() const {
         cudaDeviceProp gpu{};
         check(cudaGetDeviceProperties(&gpu, options_.gpus.empty() ? 0 : options_.gpus[0]), "cudaGetDeviceProperties");
-        return std::string("tessera algorithms 1: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
+        return std::string("tessera algorithms 2: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
                ", cublasLt " + std::to_string(cublasLtGetVersion()) + ", workspace " +
                std::to_string(options_.most_workspace) + (options_.measure ? "" : ", estimated");
     }

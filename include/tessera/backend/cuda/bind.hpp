@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/call_list.hpp"
+#include "tessera/backend/cuda/merge.hpp"
 
 namespace tessera::cuda {
 
@@ -15,6 +16,7 @@ public:
         : p_(p), g_(g), o_(o), algorithms_(algorithms), where_(exchanges_of(o_)) {}
 
     void run() {
+        merger(p_, g_).run(o_.fuse);
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();
         bool norms_are_there = false;
@@ -158,7 +160,7 @@ private:
     void add_scratch() {
         const std::vector<shared_work> shared = find_shared_work(p_, o_.gpus);
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
-            composer c(p_, p_.tasks[i]);
+            composer c(p_, p_.tasks[i], o_.fuse);
             compose_task(c, static_cast<int>(i), g_, where_, o_.update, shared[i], algorithms_);
             if (c.scratch_bytes() == 0) {
                 continue;

@@ -23,7 +23,8 @@ struct memory_use {
 };
 
 /// cudnnConvolutionForward, ...BackwardData or ...BackwardFilter on dense NCHW tensors with the same padding on both sides.
-/// Memory: x, w, y (or their gradients), and workspace where it is not 0. TF32 is off: FMA math alone.
+/// Memory: x, w, y (or their gradients), and workspace where it is not 0. In fp32 TF32 is off: FMA math alone. In bf16 all three are
+/// of bf16, sums of fp32.
 struct convolution {
     enum class direction : std::uint8_t { forward, backward_data, backward_filter };
     direction way = direction::forward;
@@ -34,24 +35,28 @@ struct convolution {
     int stride[2] = {1, 1};
     int dilation[2] = {1, 1};
     int groups = 1;
+    precision math = precision::fp32;
     int algorithm = 0;     ///< cudnnConvolutionFwdAlgo_t and its like
     index_t workspace = 0; ///< bytes
 
+    /// Of x, w and y.
+    constexpr element type() const { return math == precision::bf16 ? element::bf16 : element::f32; }
     friend bool operator==(const convolution&, const convolution&) = default;
 };
 
-/// cudnnAddTensor: y[n,k,h,w] += bias[k]. Memory: bias, y.
+/// cudnnAddTensor: y[n,k,h,w] += bias[k], of fp32. Memory: bias, y.
 struct bias_add {
     int y[4] = {};
 };
 
-/// cudnnConvolutionBackwardBias: db[k] = sum of dy[n,k,h,w]. Memory: dy, db.
+/// cudnnConvolutionBackwardBias: db[k] = sum of dy[n,k,h,w], of fp32. Memory: dy, db.
 struct bias_gradient {
     int y[4] = {};
 };
 
-/// cublasLtMatmul in fp32 (CUBLAS_COMPUTE_32F, no TF32), column-major: d[m,n] = scale * op(a) op(b), and + bias[m] where it is asked
-/// for, in every matrix of a batch. op(a) is m x k and op(b) k x n. Memory: a, b, d, bias, workspace.
+/// cublasLtMatmul with sums of fp32 (CUBLAS_COMPUTE_32F, without TF32 unless asked for), column-major: d[m,n] = scale * op(a) op(b), and + bias[m] where it is asked
+/// for, and the positive part of that; or, with `sums`, besides b's sums over k: sums[n]; in every matrix of a batch. op(a) is m x k and op(b) k x n. Memory: a, b, d, bias or
+/// sums, workspace.
 struct matrix_product {
     index_t m = 0;
     index_t n = 0;
@@ -59,13 +64,21 @@ struct matrix_product {
     bool transpose_a = false;
     bool transpose_b = false;
     bool bias = false;
+    bool positive = false;               ///< relu: CUBLASLT_EPILOGUE_RELU or ..._RELU_BIAS
+    bool sums = false;                   ///< CUBLASLT_EPILOGUE_BGRADB: the gradient of a bias beside that of the weight
     index_t batch = 1;                   ///< matrices
     index_t lead[3] = {};                ///< of a, b, d: elements from one column to the next; 0: dense
     index_t apart[3] = {};               ///< of a, b, d: elements from one matrix of the batch to the next
     index_t alignment = arena_alignment; ///< bytes: what the addresses of a, b and d are multiples of
     float scale = 1;
-    index_t workspace = 0; ///< bytes
+    precision math = precision::fp32;
+    element result = element::f32; ///< of d and the bias; a and b are of bf16 in bf16, else of f32
+    index_t workspace = 0;         ///< bytes
 
+    /// Of a (0), b (1) or d (2).
+    constexpr element type_of(int i) const {
+        return i == 2 ? result : math == precision::bf16 ? element::bf16 : element::f32;
+    }
     /// Of a, b or d, as they lie in memory.
     constexpr index_t rows_of(int i) const {
         return i == 0 ? (transpose_a ? k : m) : i == 1 ? (transpose_b ? n : k) : m;
@@ -82,6 +95,37 @@ struct matrix_product {
     friend bool operator==(const matrix_product&, const matrix_product&) = default;
 };
 
+/// cudnnConvolutionBiasActivationForward: y = max(0, convolution + bias), by the same algorithm. Memory: x, w, y, bias, workspace.
+struct activated_convolution {
+    convolution of;
+};
+
+/// cudnnBatchNormalizationForwardTraining (memory: x, gamma, beta, y, saved), ...ForwardInference (x, gamma, beta, running, y) or
+/// ...Backward (x, dy, gamma, saved, dx, dgamma, dbeta). gamma to dbeta are of fp32; saved is mean and 1 / sqrt(variance + epsilon).
+struct normalization {
+    enum class direction : std::uint8_t { training, inference, backward };
+    direction way = direction::training;
+    int x[4] = {};
+    double epsilon = 0;
+    element type = element::f32; ///< of x, y and their gradients
+};
+
+/// cudnnSoftmaxForward (memory: x, y) or cudnnSoftmaxBackward (y, dy, dx) of every row, the accurate algorithm.
+struct row_softmax {
+    bool backward = false;
+    int rows = 0;
+    int columns = 0;
+    element type = element::f32;
+};
+
+/// cudnnOpTensor of fp32: to = a + b, or a * b, `rows` rows of `count` numbers, of which b has all or one. Memory: a, b, to.
+struct tensor_operation {
+    bool multiplies = false;
+    index_t count = 0;
+    index_t rows = 1;
+    bool repeats = false; ///< b is one row
+};
+
 /// cudnnPoolingForward: y = scale * pool(x). Memory: x, y. A NaN propagates.
 struct pooling {
     enum class mode : std::uint8_t { maximum, average, average_with_padding };
@@ -92,6 +136,7 @@ struct pooling {
     int padding[2] = {};
     int stride[2] = {1, 1};
     float scale = 1;
+    element type = element::f32;
 };
 
 /// cudnnActivationForward (memory: x, y) or cudnnActivationBackward (memory: y, dy, dx) on `count` numbers in a row. Backward
@@ -100,12 +145,14 @@ struct activation {
     op_kind which = op_kind::relu; ///< relu, sigmoid or tanh
     bool backward = false;
     index_t count = 0;
+    element type = element::f32;
 };
 
 /// A kernel of our own: memory in the order of its pointers. The memory after the first `pointers` entries is handed over as a table
 /// of addresses in pointer number `pointers`, `constants` as a table of integers after that, the step's values after that.
 struct kernel_launch {
     kernel_id which{};
+    element type = element::f32; ///< of activations
     int pointers = 0;
     std::vector<index_t> constants;
     bool reads_step = false; ///< takes the address of the step's values
@@ -145,7 +192,8 @@ struct collective {
     reducer how = reducer::sum;
 };
 
-using call_body = std::variant<convolution, bias_add, bias_gradient, matrix_product, pooling, activation, kernel_launch,
+using call_body = std::variant<convolution, bias_add, bias_gradient, matrix_product, pooling, activation,
+                               activated_convolution, normalization, row_softmax, tensor_operation, kernel_launch,
                                memory_clear, memory_copy, upload, exchange, collective>;
 
 /// Waits until call `call` has finished. `spins`: the host, too, must wait until that call was issued, because the plan's own waits

@@ -12,6 +12,8 @@ namespace tessera::cuda {
 struct list_options {
     std::vector<int> gpus; ///< of every device of the plan; several devices may share one
     optimizer update;
+    bool fuse =
+        true; ///< a relu into the convolution or the product before it, a bias' gradient into that of its weight
 };
 
 namespace detail {
@@ -189,7 +191,7 @@ public:
         for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
             list_.first.push_back(static_cast<int>(list_.calls.size()));
             list_.first_group.push_back(groups_);
-            composer c(p_, p_.tasks[static_cast<std::size_t>(i)]);
+            composer c(p_, p_.tasks[static_cast<std::size_t>(i)], o_.fuse);
             compose_task(c, i, g_, where_, o_.update, shared[static_cast<std::size_t>(i)], algorithms_);
             append(c, i);
         }

@@ -2,7 +2,7 @@
 // Times single calls of a plan on a GPU, in memory of their own: the plan need not fit, nor the GPUs that it is for be there.
 #pragma once
 
-#include "tessera/backend/cuda/prepared_call.hpp"
+#include "tessera/backend/cuda/prepare.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/op/mask.hpp"
 

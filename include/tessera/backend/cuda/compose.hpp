@@ -49,7 +49,10 @@ inline strided_box box_between(const box& what, const box& from, const box& what
 /// The calls of one task while they are put together.
 class composer {
 public:
-    composer(const plan& p, const task& t) : p_(p), t_(t) {}
+    composer(const plan& p, const task& t, bool fuses = true) : p_(p), t_(t), fuses_(fuses) {}
+
+    /// Whether a call may do what else it can on its way.
+    bool fuses() const { return fuses_; }
 
     const plan& of() const { return p_; }
     const task& what() const { return t_; }
@@ -61,6 +64,9 @@ public:
         return t.kind == tile_kind::optimizer_state || t.kind == tile_kind::scratch ? t.bytes
                                                                                     : t.elements * bytes_of(t.type);
     }
+
+    /// Of the activations that the task's kernels work on.
+    element type = element::f32;
 
     // ---- memory ------------------------------------------------------------------------------------------------------
 
@@ -99,7 +105,7 @@ public:
     /// A thread for each of `elements`, up to a number that fills any GPU; then each takes several.
     void launch(kernel_id which, std::vector<memory_use> memory, const kernel_numbers& numbers, index_t elements,
                 bool reads_step = false) {
-        kernel_launch k = make(which, static_cast<int>(memory.size()), numbers);
+        kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
         k.blocks = blocks_for(elements);
         k.reads_step = reads_step;
         add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
@@ -107,7 +113,7 @@ public:
     /// A block for each of `blocks`, with threads for `work` elements each.
     void launch_blocks(kernel_id which, std::vector<memory_use> memory, const kernel_numbers& numbers, index_t blocks,
                        index_t work) {
-        kernel_launch k = make(which, static_cast<int>(memory.size()), numbers);
+        kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
         k.blocks = to_int(blocks);
         k.threads = 32;
         while (k.threads < 256 && k.threads * 4 < work) {
@@ -123,6 +129,10 @@ public:
         k.numbers = numbers;
         return k;
     }
+    kernel_launch typed(kernel_launch k) const {
+        k.type = has_bf16(k.which) ? type : element::f32;
+        return k;
+    }
     static int blocks_for(index_t elements) {
         constexpr index_t most = 4096;
         const index_t wanted = (elements + 255) / 256;
@@ -130,7 +140,7 @@ public:
     }
 
     /// Copies a box, or adds it, or takes the larger. Both memories are whole dense arrays.
-    void copy(const strided_box& b, memory_use from_memory, memory_use to_memory, element type, bool overwrite,
+    void copy(const strided_box& b, memory_use from_memory, memory_use to_memory, element of, bool overwrite,
               reducer how) {
         index_t total = 1;
         bool dense = true; // a row without gaps on both sides
@@ -138,7 +148,7 @@ public:
             dense = dense && (b.count[k] == 1 || (b.from[k] == total && b.to[k] == total));
             total *= b.count[k];
         }
-        const index_t size = bytes_of(type);
+        const index_t size = bytes_of(of);
         memory_use source = from(from_memory, b.from_start * size);
         memory_use target = from(to_memory, b.to_start * size);
         if (total == 0) {
@@ -157,9 +167,10 @@ public:
             n.n[10 + k] = b.to[k];
         }
         n.n[15] = overwrite ? 0 : how == reducer::max ? 2 : 1;
-        const kernel_id which = type == element::f32   ? kernel_id::strided_copy_f32
-                                : type == element::f64 ? kernel_id::strided_copy_f64
-                                                       : kernel_id::strided_copy_i32;
+        const kernel_id which = of == element::f32   ? kernel_id::strided_copy_f32
+                                : of == element::f64 ? kernel_id::strided_copy_f64
+                                : of == element::i32 ? kernel_id::strided_copy_i32
+                                                     : kernel_id::strided_copy_bf16;
         launch(which, {as_read(source), target}, n, total);
     }
 
@@ -175,6 +186,7 @@ private:
 
     const plan& p_;
     const task& t_;
+    bool fuses_;
     std::vector<call> calls_;
     index_t scratch_ = 0;
 };
@@ -196,6 +208,10 @@ struct shard_call {
 
     /// What the shard touches of an operand; its tiles hold exactly that, densely.
     box region_of(int o) const { return region(d, o, call.ranges); }
+    /// Of an operand's elements, and of the activations.
+    element type_of(int o) const { return d.operands[o].type; }
+    element type() const { return attributes().math == precision::bf16 ? element::bf16 : element::f32; }
+    bool in_bf16() const { return type() == element::bf16; }
     index_t size(int o, int dimension) const { return region_of(o).dim[dimension].size(); }
     index_t volume(int o) const { return region_of(o).volume(); }
 
@@ -203,6 +219,19 @@ struct shard_call {
     memory_use value_to(int o) const { return to.write(checked(to.what().value[o], o)); }
     memory_use gradient(int o) const { return to.read(checked(to.what().gradient[o], o)); }
     memory_use gradient_to(int o) const { return to.write(checked(to.what().gradient[o], o)); }
+
+    /// A parameter as a vendor's product takes it: itself, or rounded to bf16 in scratch memory.
+    memory_use factor(int o) const {
+        const memory_use own = value(o);
+        if (!in_bf16()) {
+            return own;
+        }
+        const memory_use rounded = to.take(volume(o) * bytes_of(element::bf16));
+        kernel_numbers n;
+        n.n[0] = volume(o);
+        to.launch(kernel_id::round_to_bf16, {own, rounded}, n, n.n[0]);
+        return composer::as_read(rounded);
+    }
 
 private:
     int checked(int t, int o) const {

@@ -105,9 +105,13 @@ inline void compose_backward(const shard_call& s) {
 /// Puts the calls of a compute task into `to`.
 inline void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
     const task& t = to.what();
+    if (t.fused) {
+        return; // done by the call before it
+    }
     const description d = g.describe(t.op);
     const compute_call c = call_of(to.of(), t, g, d);
     const shard_call s{to, d, c, g, algorithms};
+    to.type = s.type();
     switch (t.what) {
     case pass::forward:
     case pass::recompute:

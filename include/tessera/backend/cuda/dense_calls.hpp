@@ -31,9 +31,12 @@ inline void linear_forward(const shard_call& s) {
     m.k = s.size(s.parameter(0), 1);
     m.transpose_a = true;
     m.bias = s.parameter(1) >= 0 && s.call.first_part;
-    std::vector<memory_use> memory{s.value(s.parameter(0)), s.value(s.input()), s.value_to(s.output())};
+    m.positive = s.to.what().activates;
+    m.math = s.attributes().math;
+    m.result = s.type();
+    std::vector<memory_use> memory{s.factor(s.parameter(0)), s.value(s.input()), s.value_to(s.output())};
     if (m.bias) {
-        memory.push_back(s.value(s.parameter(1)));
+        memory.push_back(s.factor(s.parameter(1)));
     }
     add_product(s, m, static_cast<std::vector<memory_use>&&>(memory));
 }
@@ -48,7 +51,9 @@ inline void linear_backward(const shard_call& s) {
         m.m = inputs;
         m.n = samples;
         m.k = outputs;
-        add_product(s, m, {s.value(s.parameter(0)), dy, s.gradient_to(s.input())});
+        m.math = s.attributes().math;
+        m.result = s.type();
+        add_product(s, m, {s.factor(s.parameter(0)), dy, s.gradient_to(s.input())});
     }
     if (s.emits(s.parameter(0))) { // dw[o,i] = sum of dy[n,o] x[n,i]
         matrix_product m;
@@ -56,12 +61,25 @@ inline void linear_backward(const shard_call& s) {
         m.n = outputs;
         m.k = samples;
         m.transpose_b = true;
-        add_product(s, m, {s.value(s.input()), dy, s.gradient_to(s.parameter(0))});
+        m.math = s.attributes().math;
+        m.sums = s.to.fuses() && s.emits(s.parameter(1)) && s.call.first_part;
+        std::vector<memory_use> memory{s.value(s.input()), dy, s.gradient_to(s.parameter(0))};
+        if (m.sums) {
+            memory.push_back(s.gradient_to(s.parameter(1)));
+        }
+        add_product(s, m, static_cast<std::vector<memory_use>&&>(memory));
+        if (m.sums) {
+            return;
+        }
     }
     if (s.emits(s.parameter(1))) {
         const memory_use db = s.gradient_to(s.parameter(1));
         if (!s.call.first_part) {
             s.to.add(memory_clear{}, {db});
+            return;
+        }
+        if (!s.in_bf16()) {
+            s.to.add(bias_gradient{{to_int(samples), to_int(outputs), 1, 1}}, {dy, db});
             return;
         }
         kernel_numbers n;
@@ -86,7 +104,7 @@ inline void activation_forward(const shard_call& s) {
         return;
     }
     to_int(count);
-    s.to.add(activation{s.attributes().kind, false, count}, {s.value(s.input()), s.value_to(s.output())});
+    s.to.add(activation{s.attributes().kind, false, count, s.type()}, {s.value(s.input()), s.value_to(s.output())});
 }
 
 inline void activation_backward(const shard_call& s) {
@@ -98,23 +116,30 @@ inline void activation_backward(const shard_call& s) {
         return;
     }
     to_int(count);
-    s.to.add(activation{s.attributes().kind, true, count}, {s.value(s.output()), dy, dx});
+    s.to.add(activation{s.attributes().kind, true, count, s.type()}, {s.value(s.output()), dy, dx});
+}
+
+/// a + b or a * b: cuDNN's in fp32. It does not say that it takes bf16.
+inline void combine(const shard_call& s, bool multiplies, memory_use a, memory_use b, memory_use to) {
+    const index_t count = s.volume(s.output());
+    if (s.in_bf16()) {
+        s.to.launch(multiplies ? kernel_id::multiply : kernel_id::add, {a, b, to}, count_of(count), count);
+        return;
+    }
+    to_int(count);
+    s.to.add(tensor_operation{multiplies, count}, {a, b, to});
 }
 
 inline void combine_forward(const shard_call& s) {
-    const index_t count = s.volume(s.output());
-    s.to.launch(s.attributes().kind == op_kind::add ? kernel_id::add : kernel_id::multiply,
-                {s.value(s.input(0)), s.value(s.input(1)), s.value_to(s.output())}, count_of(count), count);
+    combine(s, s.attributes().kind == op_kind::multiply, s.value(s.input(0)), s.value(s.input(1)),
+            s.value_to(s.output()));
 }
 
 /// The gradient of one factor is the output's times the other.
 inline void multiply_backward(const shard_call& s) {
-    const index_t count = s.volume(s.output());
     for (int k = 0; k < 2; ++k) {
         if (s.emits(s.input(k))) {
-            s.to.launch(kernel_id::multiply,
-                        {s.gradient(s.output()), s.value(s.input(1 - k)), s.gradient_to(s.input(k))}, count_of(count),
-                        count);
+            combine(s, true, s.gradient(s.output()), s.value(s.input(1 - k)), s.gradient_to(s.input(k)));
         }
     }
 }
@@ -168,7 +193,7 @@ inline void concat_forward(const shard_call& s) {
         const int o = s.input(k);
         const box x = s.region_of(o);
         if (!x.empty()) {
-            s.to.copy(box_between(x, x, in_output(s, o, x), y), s.value(o), s.value_to(s.output()), element::f32, true,
+            s.to.copy(box_between(x, x, in_output(s, o, x), y), s.value(o), s.value_to(s.output()), s.type(), true,
                       reducer::none);
         }
     }
@@ -180,7 +205,7 @@ inline void concat_backward(const shard_call& s) {
         const int o = s.input(k);
         const box x = s.region_of(o);
         if (s.emits(o) && !x.empty()) {
-            s.to.copy(box_between(in_output(s, o, x), y, x, x), s.gradient(s.output()), s.gradient_to(o), element::f32,
+            s.to.copy(box_between(in_output(s, o, x), y, x, x), s.gradient(s.output()), s.gradient_to(o), s.type(),
                       true, reducer::none);
         }
     }

@@ -9,26 +9,34 @@
 
 namespace tessera::cuda {
 
-/// A dense NCHW tensor of floats.
-inline tensor_handle describe_tensor(const int (&e)[4]) {
+constexpr cudnnDataType_t cudnn_type(element e) { return e == element::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT; }
+constexpr cudaDataType_t cublas_type(element e) { return e == element::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+/// A dense NCHW tensor of f32 or bf16.
+inline tensor_handle describe_tensor(const int (&e)[4], element type = element::f32) {
     cudnnTensorDescriptor_t d = nullptr;
     check(cudnnCreateTensorDescriptor(&d), "cudnnCreateTensorDescriptor");
     tensor_handle owner(d);
-    check(cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, e[0], e[1], e[2], e[3]),
+    check(cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW, cudnn_type(type), e[0], e[1], e[2], e[3]),
           "cudnnSetTensor4dDescriptor");
     return owner;
 }
 
-inline filter_handle describe_filter(const int (&e)[4]) {
+inline filter_handle describe_filter(const int (&e)[4], element type = element::f32) {
     cudnnFilterDescriptor_t d = nullptr;
     check(cudnnCreateFilterDescriptor(&d), "cudnnCreateFilterDescriptor");
     filter_handle owner(d);
-    check(cudnnSetFilter4dDescriptor(d, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, e[0], e[1], e[2], e[3]),
+    check(cudnnSetFilter4dDescriptor(d, cudnn_type(type), CUDNN_TENSOR_NCHW, e[0], e[1], e[2], e[3]),
           "cudnnSetFilter4dDescriptor");
     return owner;
 }
 
-/// Cross-correlation, as every framework has it, in fp32 without TF32.
+/// What a convolution may compute with: no tensor cores, tensor cores in TF32, tensor cores in the type of the tensors.
+constexpr cudnnMathType_t math_type(precision p) {
+    return p == precision::fp32 ? CUDNN_FMA_MATH : p == precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
+}
+
+/// Cross-correlation, as every framework has it, summed in fp32.
 inline convolution_handle describe_convolution(const convolution& c) {
     cudnnConvolutionDescriptor_t d = nullptr;
     check(cudnnCreateConvolutionDescriptor(&d), "cudnnCreateConvolutionDescriptor");
@@ -37,7 +45,7 @@ inline convolution_handle describe_convolution(const convolution& c) {
                                           c.dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
           "cudnnSetConvolution2dDescriptor");
     check(cudnnSetConvolutionGroupCount(d, c.groups), "cudnnSetConvolutionGroupCount");
-    check(cudnnSetConvolutionMathType(d, CUDNN_FMA_MATH), "cudnnSetConvolutionMathType");
+    check(cudnnSetConvolutionMathType(d, math_type(c.math)), "cudnnSetConvolutionMathType");
     return owner;
 }
 
@@ -51,6 +59,16 @@ inline pooling_handle describe_pooling(const pooling& p) {
     check(cudnnSetPooling2dDescriptor(d, mode, CUDNN_PROPAGATE_NAN, p.window[0], p.window[1], p.padding[0],
                                       p.padding[1], p.stride[0], p.stride[1]),
           "cudnnSetPooling2dDescriptor");
+    return owner;
+}
+
+inline operation_handle describe_operation(const tensor_operation& t) {
+    cudnnOpTensorDescriptor_t d = nullptr;
+    check(cudnnCreateOpTensorDescriptor(&d), "cudnnCreateOpTensorDescriptor");
+    operation_handle owner(d);
+    check(cudnnSetOpTensorDescriptor(d, t.multiplies ? CUDNN_OP_TENSOR_MUL : CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT,
+                                     CUDNN_PROPAGATE_NAN),
+          "cudnnSetOpTensorDescriptor");
     return owner;
 }
 
@@ -68,7 +86,7 @@ inline activation_handle describe_activation(const activation& a) {
 /// Matrix a (0), b (1) or d (2) of a product, column after column.
 inline matrix_handle describe_matrix(const matrix_product& m, int i) {
     cublasLtMatrixLayout_t d = nullptr;
-    check(cublasLtMatrixLayoutCreate(&d, CUDA_R_32F, static_cast<std::uint64_t>(m.rows_of(i)),
+    check(cublasLtMatrixLayoutCreate(&d, cublas_type(m.type_of(i)), static_cast<std::uint64_t>(m.rows_of(i)),
                                      static_cast<std::uint64_t>(m.columns_of(i)), m.lead_of(i)),
           "cublasLtMatrixLayoutCreate");
     matrix_handle owner(d);
@@ -95,11 +113,16 @@ inline product_descriptors describe_product(const matrix_product& m) {
     product_descriptors r;
     cublasLtMatmulDesc_t p = nullptr;
     // CUBLAS_COMPUTE_32F uses TF32 only where CUBLAS_COMPUTE_32F_FAST_TF32 asks for it.
-    check(cublasLtMatmulDescCreate(&p, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+    const cublasComputeType_t sums = m.math == precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    check(cublasLtMatmulDescCreate(&p, sums, CUDA_R_32F), "cublasLtMatmulDescCreate");
     r.product = product_handle(p);
     const cublasOperation_t a = m.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t b = m.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasLtEpilogue_t after = m.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    const cublasLtEpilogue_t after = m.sums                 ? CUBLASLT_EPILOGUE_BGRADB
+                                     : m.bias && m.positive ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                     : m.positive           ? CUBLASLT_EPILOGUE_RELU
+                                     : m.bias               ? CUBLASLT_EPILOGUE_BIAS
+                                                            : CUBLASLT_EPILOGUE_DEFAULT;
     check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a),
           "cublasLtMatmulDescSetAttribute");
     check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b),

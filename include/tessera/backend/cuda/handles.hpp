@@ -48,6 +48,7 @@ using filter_handle = handle<cudnnFilterDescriptor_t, cudnnDestroyFilterDescript
 using convolution_handle = handle<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
 using pooling_handle = handle<cudnnPoolingDescriptor_t, cudnnDestroyPoolingDescriptor>;
 using activation_handle = handle<cudnnActivationDescriptor_t, cudnnDestroyActivationDescriptor>;
+using operation_handle = handle<cudnnOpTensorDescriptor_t, cudnnDestroyOpTensorDescriptor>;
 using cublas_handle = handle<cublasLtHandle_t, cublasLtDestroy>;
 using product_handle = handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using matrix_handle = handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;

@@ -72,6 +72,9 @@ inline void add_products(const shard_call& s, const matmul_extents& e, const mat
     m.transpose_a = y.transposed;
     m.transpose_b = x.transposed;
     m.scale = e.scale;
+    m.math = s.attributes().math;
+    m.result = s.type();
+    const index_t size = bytes_of(s.type());
     bool together = true;
     for (const matrix_side* side : sides) {
         together = together && (e.heads == 1 || e.samples == 1 || side->sample == e.heads * side->head);
@@ -85,15 +88,15 @@ inline void add_products(const shard_call& s, const matmul_extents& e, const mat
         m.lead[i] = sides[i]->row;
         m.apart[i] = over_samples ? sides[i]->sample : sides[i]->head;
         step[i] = over_samples ? sides[i]->head : sides[i]->sample;
-        m.alignment = calls > 1 ? std::gcd(m.alignment, step[i] * bytes_of(element::f32)) : m.alignment;
+        m.alignment = calls > 1 ? std::gcd(m.alignment, step[i] * size) : m.alignment;
     }
     m = s.algorithms.choose(m);
     const memory_use workspace = m.workspace > 0 ? s.to.take(m.workspace) : memory_use{};
     for (index_t c = 0; c < calls; ++c) {
         std::vector<memory_use> memory;
         for (int i = 0; i < 3; ++i) {
-            memory_use part = composer::from(sides[i]->memory, c * step[i] * bytes_of(element::f32));
-            part.bytes = m.span_of(i) * bytes_of(element::f32);
+            memory_use part = composer::from(sides[i]->memory, c * step[i] * size);
+            part.bytes = m.span_of(i) * size;
             memory.push_back(part);
         }
         if (m.workspace > 0) {

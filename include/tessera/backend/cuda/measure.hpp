@@ -11,12 +11,14 @@ namespace detail {
 
 inline index_t volume_of(const int (&e)[4]) { return index_t{e[0]} * e[1] * e[2] * e[3]; }
 
-/// The fastest deterministic one without TF32 of cuDNN's results, which are sorted by time; workspace -1 where there is none.
+/// The fastest deterministic one of cuDNN's results, which are sorted by time, that rounds no more than the precision permits; workspace
+/// -1 where there is none.
 template <class Result>
-algorithm_choice fastest(const Result* results, int count, index_t most_workspace) {
+algorithm_choice fastest(const Result* results, int count, index_t most_workspace, precision math) {
     for (int i = 0; i < count; ++i) {
         const Result& r = results[i];
-        const bool exact = r.mathType == CUDNN_FMA_MATH || r.mathType == CUDNN_DEFAULT_MATH;
+        const bool exact = r.mathType == CUDNN_FMA_MATH || r.mathType == CUDNN_DEFAULT_MATH ||
+                           (math != precision::fp32 && r.mathType == CUDNN_TENSOR_OP_MATH);
         if (r.status == CUDNN_STATUS_SUCCESS && r.determinism == CUDNN_DETERMINISTIC && exact &&
             static_cast<index_t>(r.memory) <= most_workspace) {
             return {static_cast<int>(r.algo), static_cast<index_t>(r.memory), static_cast<double>(r.time)};
@@ -51,15 +53,16 @@ private:
         if (handle_.get() == nullptr) {
             handle_ = make_cudnn();
         }
-        const tensor_handle x = describe_tensor(c.x);
-        const filter_handle w = describe_filter(c.w);
-        const tensor_handle y = describe_tensor(c.y);
+        const tensor_handle x = describe_tensor(c.x, c.type());
+        const filter_handle w = describe_filter(c.w, c.type());
+        const tensor_handle y = describe_tensor(c.y, c.type());
+        const index_t size = bytes_of(c.type());
         const convolution_handle how = describe_convolution(c);
         algorithm_choice best{1, -1, -1};
         if (times_) {
-            const device_pointer px = make_device_memory(detail::volume_of(c.x) * 4);
-            const device_pointer pw = make_device_memory(detail::volume_of(c.w) * 4);
-            const device_pointer py = make_device_memory(detail::volume_of(c.y) * 4);
+            const device_pointer px = make_device_memory(detail::volume_of(c.x) * size);
+            const device_pointer pw = make_device_memory(detail::volume_of(c.w) * size);
+            const device_pointer py = make_device_memory(detail::volume_of(c.y) * size);
             const device_pointer space = make_device_memory(most_);
             best = time_all(c, x.get(), px.get(), w.get(), pw.get(), y.get(), py.get(), how.get(), space.get());
         }
@@ -84,14 +87,14 @@ private:
             check(cudnnFindConvolutionForwardAlgorithmEx(handle_.get(), x, px, w, pw, how, y, py, most, &count, results,
                                                          space, bytes),
                   "cudnnFindConvolutionForwardAlgorithmEx");
-            return detail::fastest(results, count, most_);
+            return detail::fastest(results, count, most_, c.math);
         }
         case convolution::direction::backward_data: {
             cudnnConvolutionBwdDataAlgoPerf_t results[most]{};
             check(cudnnFindConvolutionBackwardDataAlgorithmEx(handle_.get(), w, pw, y, py, how, x, px, most, &count,
                                                               results, space, bytes),
                   "cudnnFindConvolutionBackwardDataAlgorithmEx");
-            return detail::fastest(results, count, most_);
+            return detail::fastest(results, count, most_, c.math);
         }
         case convolution::direction::backward_filter:
             break;
@@ -100,7 +103,7 @@ private:
         check(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle_.get(), x, px, y, py, how, w, pw, most, &count,
                                                             results, space, bytes),
               "cudnnFindConvolutionBackwardFilterAlgorithmEx");
-        return detail::fastest(results, count, most_);
+        return detail::fastest(results, count, most_, c.math);
     }
 
     algorithm_choice estimate(const convolution& c, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
@@ -112,13 +115,13 @@ private:
             cudnnConvolutionFwdAlgoPerf_t results[most]{};
             check(cudnnGetConvolutionForwardAlgorithm_v7(handle_.get(), x, w, how, y, most, &count, results),
                   "cudnnGetConvolutionForwardAlgorithm_v7");
-            return detail::fastest(results, count, most_);
+            return detail::fastest(results, count, most_, c.math);
         }
         case convolution::direction::backward_data: {
             cudnnConvolutionBwdDataAlgoPerf_t results[most]{};
             check(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_.get(), w, y, how, x, most, &count, results),
                   "cudnnGetConvolutionBackwardDataAlgorithm_v7");
-            return detail::fastest(results, count, most_);
+            return detail::fastest(results, count, most_, c.math);
         }
         case convolution::direction::backward_filter:
             break;
@@ -126,7 +129,7 @@ private:
         cudnnConvolutionBwdFilterAlgoPerf_t results[most]{};
         check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_.get(), x, y, how, w, most, &count, results),
               "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
-        return detail::fastest(results, count, most_);
+        return detail::fastest(results, count, most_, c.math);
     }
 
     index_t workspace_of_first(const convolution& c, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,

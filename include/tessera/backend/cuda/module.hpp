@@ -81,15 +81,22 @@ public:
               "cudaLibraryLoadData");
         library_ = library_handle(library);
         for (int i = 0; i < kernel_count; ++i) {
-            check(cudaLibraryGetKernel(&kernels_[i], library, to_text(static_cast<kernel_id>(i))),
-                  "cudaLibraryGetKernel");
+            const auto which = static_cast<kernel_id>(i);
+            check(cudaLibraryGetKernel(&kernels_[0][i], library, to_text(which)), "cudaLibraryGetKernel");
+            if (has_bf16(which)) {
+                const std::string name = std::string(to_text(which)) + "_bf16";
+                check(cudaLibraryGetKernel(&kernels_[1][i], library, name.c_str()), "cudaLibraryGetKernel");
+            }
         }
     }
 
-    void launch(kernel_id which, int blocks, int threads, const kernel_arguments& a, cudaStream_t stream) const {
+    /// `type`: of activations.
+    void launch(kernel_id which, element type, int blocks, int threads, const kernel_arguments& a,
+                cudaStream_t stream) const {
         kernel_arguments copy = a;
         void* pointers[] = {&copy};
-        check(cudaLaunchKernel(reinterpret_cast<const void*>(kernels_[static_cast<int>(which)]),
+        const int form = type == element::bf16 ? 1 : 0;
+        check(cudaLaunchKernel(reinterpret_cast<const void*>(kernels_[form][static_cast<int>(which)]),
                                dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), pointers, 0,
                                stream),
               "cudaLaunchKernel");
@@ -97,7 +104,7 @@ public:
 
 private:
     library_handle library_;
-    cudaKernel_t kernels_[kernel_count] = {};
+    cudaKernel_t kernels_[2][kernel_count] = {}; ///< for f32 and bf16
 };
 
 } // namespace tessera::cuda

@@ -55,11 +55,12 @@ inline void transfer(composer& to, const exchange_plan& where, memory_use from, 
 
 // ---- copies ----------------------------------------------------------------------------------------------------------
 
-/// True where a copy adds whole tiles of floats on one GPU, which one kernel does in one pass.
+/// True where a copy adds whole tiles of f32 or bf16 on one GPU, which one kernel does in one pass.
 inline bool sums_whole_tiles(const composer& c, const exchange_plan& where) {
     const task& t = c.what();
     const tile& target = c.tile_at(t.writes[0]);
-    bool whole = t.segments.size() > 1 && !t.clear && t.reduce == reducer::sum && target.type == element::f32;
+    bool whole = t.segments.size() > 1 && !t.clear && t.reduce == reducer::sum &&
+                 (target.type == element::f32 || target.type == element::bf16);
     for (std::size_t i = 0; i < t.segments.size() && whole; ++i) {
         const copy_segment& s = t.segments[i];
         const tile& source = c.tile_at(s.source);
@@ -131,6 +132,7 @@ inline void compose_copy(composer& to, const exchange_plan& where, const shared_
         n.n[0] = x.elements;
         n.n[1] = static_cast<index_t>(t.segments.size());
         kernel_launch k = composer::make(kernel_id::sum_slices, 1, n);
+        k.type = x.type;
         k.blocks = composer::blocks_for(x.elements);
         to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
         return;
@@ -200,6 +202,7 @@ inline kernel_launch update_launch(const optimizer& how, index_t elements) {
     n.f[3] = static_cast<double>(how.beta2);
     n.f[4] = static_cast<double>(how.epsilon);
     n.f[5] = static_cast<double>(how.clip_norm);
+    n.f[6] = static_cast<double>(how.loss_scale);
     kernel_launch k =
         composer::make(how.which == optimizer::kind::adam ? kernel_id::adam_update : kernel_id::sgd_update, 1, n);
     k.blocks = composer::blocks_for(elements);

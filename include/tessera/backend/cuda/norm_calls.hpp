@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm and softmax cross-entropy, nest by nest: a split of either leaves partial results between the nests, for which no
-// vendor call exists. Their kernels are our own, whole or split, so that both compute the same.
+// Batch norm and softmax cross-entropy. A batch norm that no split divides is cuDNN's; nest by nest, a split of either leaves partial
+// results between the nests, for which no vendor call exists. No legacy call computes a cross-entropy.
 #pragma once
 
 #include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/merge.hpp"
 
 namespace tessera::cuda::detail {
 
@@ -25,7 +26,50 @@ inline double channel_count(const shard_call& s, index_t samples) {
 /// What a pass takes its statistics over: the batch, or the micro-batch that it works on.
 inline double channel_count(const shard_call& s) { return channel_count(s, s.call.samples); }
 
+/// cuDNN's batch norm of a whole shard, its extents and type.
+inline normalization whole_norm(const shard_call& s, normalization::direction way) {
+    normalization n;
+    n.way = way;
+    const kernel_numbers e = channel_numbers(s, s.input());
+    n.x[0] = to_int(e.n[0]);
+    n.x[1] = to_int(e.n[1]);
+    n.x[2] = to_int(e.n[2]);
+    n.x[3] = 1;
+    n.epsilon = s.attributes().epsilon;
+    n.type = s.type();
+    return n;
+}
+
+inline void whole_norm_forward(const shard_call& s) {
+    const bool running = s.call.what == pass::evaluate;
+    const memory_use x = s.value(s.input());
+    const memory_use gamma = s.value(s.parameter(0));
+    const memory_use beta = s.value(s.parameter(1));
+    if (running) {
+        s.to.add(whole_norm(s, normalization::direction::inference),
+                 {x, gamma, beta, s.value(s.d.find_operand(operand_kind::state, 2)), s.value_to(s.output())});
+    } else {
+        s.to.add(whole_norm(s, normalization::direction::training),
+                 {x, gamma, beta, s.value_to(s.output()), s.value_to(s.intermediate(0))});
+    }
+}
+
+/// Always all three gradients: those of parameters that are frozen go to scratch memory.
+inline void whole_norm_backward(const shard_call& s) {
+    const auto to = [&](int slot) {
+        const int o = s.parameter(slot);
+        return s.emits(o) ? s.gradient_to(o) : s.to.take(s.volume(o) * bytes_of(element::f32));
+    };
+    const memory_use dgamma = to(0);
+    s.to.add(whole_norm(s, normalization::direction::backward),
+             {s.value(s.input()), s.gradient(s.output()), s.value(s.parameter(0)), s.value(s.intermediate(0)),
+              s.gradient_to(s.input()), dgamma, to(1)});
+}
+
 inline void norm_forward(const shard_call& s) {
+    if (s.to.what().implementation == whole_operator) {
+        return whole_norm_forward(s);
+    }
     kernel_numbers n = channel_numbers(s, s.input());
     const bool running = s.call.what == pass::evaluate;
     const int statistics = running ? s.d.find_operand(operand_kind::state, 2) : s.intermediate(0);
@@ -45,6 +89,9 @@ inline void norm_forward(const shard_call& s) {
 }
 
 inline void norm_backward(const shard_call& s) {
+    if (s.to.what().implementation == whole_operator) {
+        return whole_norm_backward(s);
+    }
     const memory_use dy = s.gradient(s.output());
     kernel_numbers n = channel_numbers(s, s.input());
     n.f[0] = channel_count(s);
@@ -78,7 +125,10 @@ inline void norm_update(const shard_call& s) {
     n.n[0] = s.size(running, 1);
     n.f[0] = channel_count(s, s.d.operands[s.input()].extents[0]);
     n.f[1] = s.attributes().momentum;
-    s.to.launch(kernel_id::running_statistics, {s.value(s.intermediate(0)), s.value_to(running)}, n, n.n[0]);
+    n.f[2] = s.attributes().epsilon;
+    const bool whole = s.to.what().implementation == whole_operator;
+    s.to.launch(whole ? kernel_id::running_moments : kernel_id::running_statistics,
+                {s.value(s.intermediate(0)), s.value_to(running)}, n, n.n[0]);
 }
 
 /// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a sample.

@@ -40,8 +40,8 @@ using pointers = std::vector<void*>;
 class prepared_convolution final : public prepared_call {
 public:
     prepared_convolution(const convolution& c, pointers at, const device_tools& t)
-        : c_(c), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(c.x)), w_(describe_filter(c.w)),
-          y_(describe_tensor(c.y)), how_(describe_convolution(c)) {
+        : c_(c), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(c.x, c.type())),
+          w_(describe_filter(c.w, c.type())), y_(describe_tensor(c.y, c.type())), how_(describe_convolution(c)) {
         at_.resize(4, nullptr);
     }
     void issue(const run_state&) override {
@@ -109,45 +109,72 @@ public:
         : at_(static_cast<pointers&&>(at)), t_(t), d_(describe_product(m)), scale_(m.scale),
           workspace_bytes_(static_cast<std::size_t>(m.workspace)) {
         workspace_ = m.workspace > 0 ? at_.back() : nullptr;
-        if (m.bias) {
+        if (m.bias || m.sums) {
             check(cublasLtMatmulDescSetAttribute(d_.product.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at_[3],
                                                  sizeof(void*)),
                   "cublasLtMatmulDescSetAttribute");
         }
-        const preference_handle preference = describe_preference(m);
-        cublasLtMatmulHeuristicResult_t found{};
-        int count = 0;
-        check(cublasLtMatmulAlgoGetHeuristic(t_.cublas, d_.product.get(), d_.a.get(), d_.b.get(), d_.d.get(),
-                                             d_.d.get(), preference.get(), 1, &found, &count),
-              "cublasLtMatmulAlgoGetHeuristic");
-        if (count < 1) {
-            throw error("tessera: cublasLt has no algorithm for a product of " + std::to_string(m.m) + " x " +
-                        std::to_string(m.n) + " x " + std::to_string(m.k) + " in fp32");
+        bool found = find_algorithm(m);
+        if (!found && m.sums) { // cublasLt need not have this epilogue for every type: a kernel sums then
+            const cublasLtEpilogue_t none = CUBLASLT_EPILOGUE_DEFAULT;
+            check(cublasLtMatmulDescSetAttribute(d_.product.get(), CUBLASLT_MATMUL_DESC_EPILOGUE, &none, sizeof none),
+                  "cublasLtMatmulDescSetAttribute");
+            found = find_algorithm(m);
+            sums_.at[0] = at_[1];
+            sums_.at[1] = at_[3];
+            sums_.numbers.n[0] = m.k;
+            sums_.numbers.n[1] = m.n;
+            blocks_ = static_cast<int>((m.n + 255) / 256);
+            type_ = m.type_of(1);
         }
-        algorithm_ = found.algo;
+        if (!found) {
+            throw error("tessera: cublasLt has no algorithm for a product of " + std::to_string(m.m) + " x " +
+                        std::to_string(m.n) + " x " + std::to_string(m.k) + " in " + to_text(m.math));
+        }
     }
     void issue(const run_state&) override {
         check(cublasLtMatmul(t_.cublas, d_.product.get(), &scale_, at_[0], d_.a.get(), at_[1], d_.b.get(), &zero,
                              at_[2], d_.d.get(), at_[2], d_.d.get(), &algorithm_, workspace_, workspace_bytes_,
                              t_.stream),
               "cublasLtMatmul");
+        if (blocks_ > 0) {
+            t_.kernels->launch(kernel_id::column_sums, type_, blocks_, 256, sums_, t_.stream);
+        }
     }
 
 private:
-    pointers at_; ///< a, b, d, bias, workspace
+    bool find_algorithm(const matrix_product& m) {
+        const preference_handle preference = describe_preference(m);
+        cublasLtMatmulHeuristicResult_t found{};
+        int count = 0;
+        const cublasStatus_t status =
+            cublasLtMatmulAlgoGetHeuristic(t_.cublas, d_.product.get(), d_.a.get(), d_.b.get(), d_.d.get(), d_.d.get(),
+                                           preference.get(), 1, &found, &count);
+        if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+            return false;
+        }
+        check(status, "cublasLtMatmulAlgoGetHeuristic");
+        algorithm_ = found.algo;
+        return count > 0;
+    }
+
+    pointers at_; ///< a, b, d, bias or sums, workspace
     device_tools t_;
     product_descriptors d_;
     float scale_;
     void* workspace_ = nullptr;
     std::size_t workspace_bytes_;
     cublasLtMatmulAlgo_t algorithm_{};
+    kernel_arguments sums_; ///< of a kernel after it, where cublasLt does not sum: blocks_ of it
+    int blocks_ = 0;
+    element type_ = element::f32;
 };
 
 class prepared_pooling final : public prepared_call {
 public:
     prepared_pooling(const pooling& p, pointers at, const device_tools& t)
-        : at_(static_cast<pointers&&>(at)), t_(t), scale_(p.scale), how_(describe_pooling(p)), x_(describe_tensor(p.x)),
-          y_(describe_tensor(p.y)) {}
+        : at_(static_cast<pointers&&>(at)), t_(t), scale_(p.scale), how_(describe_pooling(p)),
+          x_(describe_tensor(p.x, p.type)), y_(describe_tensor(p.y, p.type)) {}
     void issue(const run_state&) override {
         check(cudnnPoolingForward(t_.cudnn, how_.get(), &scale_, x_.get(), at_[0], &zero, y_.get(), at_[1]),
               "cudnnPoolingForward");
@@ -167,7 +194,7 @@ public:
     prepared_activation(const activation& a, pointers at, const device_tools& t)
         : backward_(a.backward), at_(static_cast<pointers&&>(at)), t_(t), how_(describe_activation(a)) {
         const int row[4] = {1, 1, 1, static_cast<int>(a.count)};
-        row_ = describe_tensor(row);
+        row_ = describe_tensor(row, a.type);
     }
     void issue(const run_state&) override {
         cudnnTensorDescriptor_t d = row_.get();
@@ -218,7 +245,7 @@ public:
         }
     }
     void issue(const run_state&) override {
-        t_.kernels->launch(k_.which, k_.blocks, k_.threads, arguments_, t_.stream);
+        t_.kernels->launch(k_.which, k_.type, k_.blocks, k_.threads, arguments_, t_.stream);
     }
 
 private:
@@ -253,12 +280,13 @@ class prepared_upload final : public prepared_call {
 public:
     prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
         : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t),
-          row_(u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {}
+
+          row_(u.type != element::bf16 && u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {}
     void pack(const run_state& run) override {
         if (packed_.get() == nullptr) {
             packed_ = make_pinned_memory(static_cast<index_t>(bytes_));
         }
-        u_.what.apply(run.inputs[u_.tensor], packed_.get(), u_.type, true, reducer::none);
+        u_.what.apply_input(run.inputs[u_.tensor], packed_.get(), u_.type);
     }
     void issue(const run_state& run) override {
         if (row_) {
@@ -284,60 +312,6 @@ private:
     pinned_pointer packed_;
 };
 
-struct preparation {
-    const std::vector<memory_use>& memory;
-    pointers at;
-    const device_tools& tools;
-
-    std::unique_ptr<prepared_call> operator()(const convolution& c) {
-        return std::make_unique<prepared_convolution>(c, at, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const bias_add& b) {
-        return std::make_unique<prepared_bias>(b.y, false, at, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const bias_gradient& b) {
-        return std::make_unique<prepared_bias>(b.y, true, at, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const matrix_product& m) {
-        return std::make_unique<prepared_product>(m, at, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const pooling& p) {
-        return std::make_unique<prepared_pooling>(p, at, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const activation& a) {
-        return std::make_unique<prepared_activation>(a, at, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const kernel_launch& k) {
-        return std::make_unique<prepared_kernel>(k, at, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const memory_clear&) {
-        return std::make_unique<prepared_memory>(at, memory.back().bytes, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const memory_copy&) {
-        return std::make_unique<prepared_memory>(at, memory.back().bytes, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const upload& u) {
-        return std::make_unique<prepared_upload>(u, at[0], memory[0].bytes, tools);
-    }
-    std::unique_ptr<prepared_call> operator()(const exchange&) { return nullptr; } // issued in groups
-    std::unique_ptr<prepared_call> operator()(const collective&) { return nullptr; }
-};
-
 } // namespace detail
-
-/// Makes a call ready on the GPU that is current, with the addresses of its memory; null for those that are issued in groups.
-inline std::unique_ptr<prepared_call> prepare_call_at(const call& c, detail::pointers at, const device_tools& tools) {
-    detail::preparation p{c.memory, static_cast<detail::pointers&&>(at), tools};
-    return std::visit(p, c.body);
-}
-
-/// The same in the memory of a plan.
-inline std::unique_ptr<prepared_call> prepare_call(const call& c, const addresses& where, const device_tools& tools) {
-    detail::pointers at;
-    for (const memory_use& m : c.memory) {
-        at.push_back(where[m.tile] + m.offset);
-    }
-    return prepare_call_at(c, static_cast<detail::pointers&&>(at), tools);
-}
 
 } // namespace tessera::cuda

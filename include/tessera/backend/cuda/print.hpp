@@ -23,7 +23,19 @@ inline std::string function_of(const call& c) {
         std::string operator()(const activation& x) const {
             return x.backward ? "cudnnActivationBackward" : "cudnnActivationForward";
         }
-        std::string operator()(const kernel_launch& x) const { return std::string("kernel ") + to_text(x.which); }
+        std::string operator()(const activated_convolution&) const { return "cudnnConvolutionBiasActivationForward"; }
+        std::string operator()(const normalization& x) const {
+            return x.way == normalization::direction::training    ? "cudnnBatchNormalizationForwardTraining"
+                   : x.way == normalization::direction::inference ? "cudnnBatchNormalizationForwardInference"
+                                                                  : "cudnnBatchNormalizationBackward";
+        }
+        std::string operator()(const row_softmax& x) const {
+            return x.backward ? "cudnnSoftmaxBackward" : "cudnnSoftmaxForward";
+        }
+        std::string operator()(const tensor_operation&) const { return "cudnnOpTensor"; }
+        std::string operator()(const kernel_launch& x) const {
+            return std::string("kernel ") + to_text(x.which) + (x.type == element::bf16 ? "_bf16" : "");
+        }
         std::string operator()(const memory_clear&) const { return "cudaMemsetAsync"; }
         std::string operator()(const memory_copy&) const { return "cudaMemcpyAsync on the GPU"; }
         std::string operator()(const upload&) const { return "cudaMemcpyAsync from the processor"; }
@@ -55,32 +67,48 @@ inline std::string number(double x) {
     return std::string(text, end.ptr);
 }
 
+/// A precision where it is not the usual one.
+inline std::string said(precision p) { return p == precision::fp32 ? "" : std::string(" ") + to_text(p); }
+
 /// Sizes of a call.
 struct size_text {
     std::string operator()(const convolution& c) const {
         return "x " + joined(c.x, "x") + " w " + joined(c.w, "x") + " y " + joined(c.y, "x") + " padding " +
                joined(c.padding, ",") + " stride " + joined(c.stride, ",") + " dilation " + joined(c.dilation, ",") +
-               " groups " + std::to_string(c.groups) + " algorithm " + std::to_string(c.algorithm) + " workspace " +
-               std::to_string(c.workspace);
+               " groups " + std::to_string(c.groups) + detail::said(c.math) + " algorithm " +
+               std::to_string(c.algorithm) + " workspace " + std::to_string(c.workspace);
     }
     std::string operator()(const bias_add& c) const { return "y " + joined(c.y, "x"); }
     std::string operator()(const bias_gradient& c) const { return "y " + joined(c.y, "x"); }
     std::string operator()(const matrix_product& c) const {
         return std::to_string(c.m) + "x" + std::to_string(c.n) + "x" + std::to_string(c.k) +
                (c.transpose_a ? " T" : " N") + (c.transpose_b ? "T" : "N") + (c.bias ? " bias" : "") +
+               (c.positive ? " relu" : "") + (c.sums ? " sums" : "") +
                (c.batch > 1 ? " batch " + std::to_string(c.batch) + " apart " + joined(c.apart, ",") : "") +
                (c.lead[0] > 0 ? " lead " + joined(c.lead, ",") : "") +
-               (c.scale < 1 ? " scale " + number(static_cast<double>(c.scale)) : "") + " workspace " +
-               std::to_string(c.workspace);
+               (c.scale < 1 ? " scale " + number(static_cast<double>(c.scale)) : "") + detail::said(c.math) +
+               " workspace " + std::to_string(c.workspace);
     }
     std::string operator()(const pooling& c) const {
         constexpr const char* names[] = {"maximum", "average", "average with padding"};
         return std::string(names[static_cast<int>(c.how)]) + " x " + joined(c.x, "x") + " y " + joined(c.y, "x") +
                " window " + joined(c.window, ",") + " padding " + joined(c.padding, ",") + " stride " +
-               joined(c.stride, ",") + " scale " + number(static_cast<double>(c.scale));
+               joined(c.stride, ",") + " scale " + number(static_cast<double>(c.scale)) +
+               (c.type == element::bf16 ? " bf16" : "");
     }
     std::string operator()(const activation& c) const {
-        return std::string(to_text(c.which)) + " " + std::to_string(c.count);
+        return std::string(to_text(c.which)) + " " + std::to_string(c.count) + (c.type == element::bf16 ? " bf16" : "");
+    }
+    std::string operator()(const activated_convolution& c) const { return (*this)(c.of) + " relu"; }
+    std::string operator()(const normalization& c) const {
+        return "x " + joined(c.x, "x") + " epsilon " + number(c.epsilon) + (c.type == element::bf16 ? " bf16" : "");
+    }
+    std::string operator()(const row_softmax& c) const {
+        return std::to_string(c.rows) + "x" + std::to_string(c.columns) + (c.type == element::bf16 ? " bf16" : "");
+    }
+    std::string operator()(const tensor_operation& c) const {
+        return (c.multiplies ? "multiply " : "add ") + std::to_string(c.rows) + "x" + std::to_string(c.count) +
+               (c.repeats ? " one row" : "");
     }
     std::string operator()(const kernel_launch& c) const {
         return std::to_string(c.blocks) + "x" + std::to_string(c.threads) + " n " + joined(c.numbers.n, ",");

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/communicators.hpp"
-#include "tessera/backend/cuda/prepared_call.hpp"
+#include "tessera/backend/cuda/prepare.hpp"
 
 #include <atomic>
 #include <thread>
@@ -229,7 +229,8 @@ private:
     }
 
     static ncclDataType_t nccl_type(element e) {
-        return e == element::f64 ? ncclFloat64 : e == element::i32 ? ncclInt32 : ncclFloat32;
+        constexpr ncclDataType_t types[] = {ncclFloat32, ncclFloat64, ncclInt32, ncclBfloat16};
+        return types[static_cast<int>(e)];
     }
 
     void issue_member(const call& c) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer norm, softmax and look-ups. Like batch norm they are kernels of our own, whole or split, nest by nest.
+// Layer norm, softmax and look-ups, nest by nest: a split leaves partial results between the nests, for which no vendor call exists. A
+// softmax whose rows are whole is one call of cuDNN; layer norm and look-ups have none in its classic interface.
 #pragma once
 
 #include "tessera/backend/cuda/dense_calls.hpp"
@@ -76,6 +77,12 @@ inline void layer_norm_backward(const shard_call& s) {
 // ---- softmax ---------------------------------------------------------------------------------------------------------
 
 inline void softmax_forward(const shard_call& s) {
+    if (s.to.what().implementation == whole_operator) {
+        const kernel_numbers n = row_numbers(s, s.input());
+        s.to.add(row_softmax{false, to_int(n.n[0]), to_int(n.n[1]), s.type()},
+                 {s.value(s.input()), s.value_to(s.output())});
+        return;
+    }
     const box x = s.region_of(s.input());
     kernel_numbers n = row_numbers(s, s.input());
     if (s.attributes().causal) {
@@ -101,6 +108,10 @@ inline void softmax_backward(const shard_call& s) {
     const kernel_numbers n = row_numbers(s, s.output());
     const memory_use dy = s.gradient(s.output());
     const memory_use y = s.value(s.output());
+    if (s.to.what().implementation == whole_operator) {
+        s.to.add(row_softmax{true, to_int(n.n[0]), to_int(n.n[1]), s.type()}, {y, dy, s.gradient_to(s.input())});
+        return;
+    }
     const int total = s.intermediate(1);
     if (s.emits(total)) {
         s.to.launch_blocks(kernel_id::softmax_total_gradient, {dy, y, s.gradient_to(total)}, n, n.n[0], n.n[1]);
@@ -139,6 +150,14 @@ inline void look_up_backward(const shard_call& s) {
 inline void position_forward(const shard_call& s) {
     kernel_numbers n = count_of(s.volume(s.output()));
     n.n[1] = s.volume(s.parameter(0));
+    if (!s.in_bf16()) {
+        tensor_operation add;
+        add.count = n.n[1];
+        add.rows = to_int(n.n[0]) / n.n[1];
+        add.repeats = true;
+        s.to.add(add, {s.value(s.input()), s.value(s.parameter(0)), s.value_to(s.output())});
+        return;
+    }
     s.to.launch(kernel_id::add_table, {s.value(s.input()), s.value(s.parameter(0)), s.value_to(s.output())}, n, n.n[0]);
 }
 
@@ -152,6 +171,10 @@ inline void position_backward(const shard_call& s) {
         kernel_numbers n;
         n.n[0] = s.size(s.output(), 0);
         n.n[1] = s.volume(s.parameter(0));
+        if (!s.in_bf16()) { // a bias with as many channels as the table has elements
+            s.to.add(bias_gradient{{to_int(n.n[0]), to_int(n.n[1]), 1, 1}}, {dy, s.gradient_to(s.parameter(0))});
+            return;
+        }
         s.to.launch(kernel_id::column_sums, {dy, s.gradient_to(s.parameter(0))}, n, n.n[1]);
     }
 }

@@ -68,6 +68,7 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
         c.x[2 + k] = to_int(extent[k]);
     }
     c.groups = to_int(groups);
+    c.math = a.math;
     c.x[0] = c.y[0] = to_int(samples);
     c.x[1] = to_int(groups * in);
     c.w[0] = c.y[1] = to_int(s.size(s.output(), 1));
@@ -85,7 +86,7 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
             x.out_of_tile.to[k] = staged[k];
         }
         x.out_of_tile.to_start = (w.even[0] ? 0 : w.before[0] * extent[1]) + (w.even[1] ? 0 : w.before[1]);
-        x.bytes = samples * groups * in * staged_plane * bytes_of(element::f32);
+        x.bytes = samples * groups * in * staged_plane * bytes_of(s.type());
     }
     return c;
 }
@@ -99,7 +100,7 @@ inline memory_use convolution_value(const shard_call& s, const convolution_input
     if (x.padded) {
         s.to.add(memory_clear{}, {staged});
     }
-    s.to.copy(x.out_of_tile, s.value(s.input()), staged, element::f32, true, reducer::none);
+    s.to.copy(x.out_of_tile, s.value(s.input()), staged, s.type(), true, reducer::none);
     return composer::as_read(staged);
 }
 
@@ -112,6 +113,16 @@ inline void add_convolution(const shard_call& s, convolution c, convolution::dir
         memory.push_back(s.to.take(c.workspace));
     }
     s.to.add(c, static_cast<std::vector<memory_use>&&>(memory));
+}
+
+/// With its bias and the relu after it.
+inline void add_activated(const shard_call& s, convolution c, memory_use x, memory_use w, memory_use y) {
+    c = s.algorithms.choose(c);
+    std::vector<memory_use> memory{x, w, y, s.factor(s.parameter(1))};
+    if (c.workspace > 0) {
+        memory.push_back(s.to.take(c.workspace));
+    }
+    s.to.add(activated_convolution{c}, static_cast<std::vector<memory_use>&&>(memory));
 }
 
 inline void copy_y(const shard_call& s, int (&y)[4]) {
@@ -128,12 +139,28 @@ inline void convolution_forward(const shard_call& s) {
         convolution_input x;
         const convolution c = convolution_of(s, w, x);
         const memory_use from = convolution_value(s, x);
-        add_convolution(s, c, convolution::direction::forward, from, s.value(s.parameter(0)), s.value_to(s.output()));
+        if (s.to.what().activates) {
+            return add_activated(s, c, from, s.factor(s.parameter(0)), s.value_to(s.output()));
+        }
+        add_convolution(s, c, convolution::direction::forward, from, s.factor(s.parameter(0)), s.value_to(s.output()));
     }
     if (s.parameter(1) >= 0 && s.call.first_part) {
         bias_add b;
         copy_y(s, b.y);
-        s.to.add(b, {s.value(s.parameter(1)), s.value_to(s.output())});
+        const memory_use bias = s.value(s.parameter(1));
+        if (s.in_bf16()) { // whose bias stays fp32
+            kernel_numbers n;
+            n.n[0] = s.volume(s.output());
+            n.n[1] = b.y[1];
+            n.n[2] = index_t{b.y[2]} * b.y[3];
+            s.to.launch(kernel_id::add_bias_bf16, {bias, s.value_to(s.output())}, n, n.n[0]);
+        } else {
+            s.to.add(b, {bias, s.value_to(s.output())});
+        }
+    }
+    if (s.to.what().activates) { // of a shard that sees nothing but padding
+        const memory_use y = s.value_to(s.output());
+        s.to.add(activation{op_kind::relu, false, s.volume(s.output()), s.type()}, {composer::as_read(y), y});
     }
 }
 
@@ -145,7 +172,7 @@ inline void convolution_backward(const shard_call& s) {
         const convolution c = convolution_of(s, w, x); // an empty gradient is not asked for
         const memory_use dx = s.gradient_to(s.input());
         const memory_use to = x.staged ? s.to.take(x.bytes) : dx;
-        add_convolution(s, c, convolution::direction::backward_data, to, s.value(s.parameter(0)), dy);
+        add_convolution(s, c, convolution::direction::backward_data, to, s.factor(s.parameter(0)), dy);
         if (x.gaps) {
             s.to.add(memory_clear{}, {dx});
         }
@@ -155,7 +182,7 @@ inline void convolution_backward(const shard_call& s) {
                 std::swap(back.from[k], back.to[k]);
             }
             std::swap(back.from_start, back.to_start);
-            s.to.copy(back, composer::as_read(to), dx, element::f32, true, reducer::none);
+            s.to.copy(back, composer::as_read(to), dx, s.type(), true, reducer::none);
         }
     }
     if (s.emits(s.parameter(0))) {
@@ -165,7 +192,15 @@ inline void convolution_backward(const shard_call& s) {
         } else {
             const convolution c = convolution_of(s, w, x);
             const memory_use from = convolution_value(s, x);
-            add_convolution(s, c, convolution::direction::backward_filter, from, dw, dy);
+            const index_t weights = s.volume(s.parameter(0));
+            // cuDNN writes the gradient in the type of the activations.
+            const memory_use to = s.in_bf16() ? s.to.take(weights * bytes_of(element::bf16)) : dw;
+            add_convolution(s, c, convolution::direction::backward_filter, from, to, dy);
+            if (s.in_bf16()) {
+                kernel_numbers n;
+                n.n[0] = weights;
+                s.to.launch(kernel_id::widen_bf16, {composer::as_read(to), dw}, n, weights);
+            }
         }
     }
     if (s.emits(s.parameter(1))) {
@@ -176,6 +211,15 @@ inline void convolution_backward(const shard_call& s) {
         }
         bias_gradient b;
         copy_y(s, b.y);
+        if (s.in_bf16()) { // summed in fp32: the sums of dy alone, as of batch norm
+            kernel_numbers n;
+            n.n[0] = b.y[0];
+            n.n[1] = b.y[1];
+            n.n[2] = index_t{b.y[2]} * b.y[3];
+            n.n[3] = 2;
+            s.to.launch_blocks(kernel_id::statistics_gradient, {dy, dy, dy, db}, n, n.n[1], n.n[0] * n.n[2]);
+            return;
+        }
         s.to.add(b, {dy, db});
     }
 }
@@ -205,6 +249,7 @@ inline void pool_forward(const shard_call& s) {
     const op_attributes& a = s.attributes();
     bool vendor = w.is_even();
     pooling c;
+    c.type = s.type();
     for (int k = 0; k < 2; ++k) {
         vendor = vendor && a.dilation[k] == 1 && w.before[k] < a.window[k];
         c.window[k] = to_int(a.window[k]);
@@ -243,6 +288,7 @@ inline void pool_backward(const shard_call& s) {
 inline void global_pool_forward(const shard_call& s) {
     const shape& whole_plane = s.d.operands[s.input()].extents;
     pooling c;
+    c.type = s.type();
     c.how = pooling::mode::average;
     for (int k = 0; k < 4; ++k) {
         c.x[k] = to_int(s.size(s.input(), k));

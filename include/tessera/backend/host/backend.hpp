@@ -32,6 +32,11 @@ public:
         omp_set_num_threads(1);
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
+            if (g.ops[op].attributes.math == precision::bf16) {
+                throw error("tessera: " + std::string(g.ops[op].name) +
+                            " computes in bf16 and the host backend in fp32 alone; run the network without "
+                            "with_precision<bf16, ...>, or on the CUDA or the reference backend");
+            }
             descriptions.push_back(g.describe(op));
         }
         detail::chooser<Plan> choice(p, g, descriptions, store, catalog_, formats_, options_.how, options_.seed);

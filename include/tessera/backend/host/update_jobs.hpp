@@ -122,7 +122,7 @@ public:
         for (const double* x : norms_) {
             squares += *x;
         }
-        const auto factor = static_cast<float>(norms_.empty() ? 1.0 : clip_factor(how_, std::sqrt(squares)));
+        const auto factor = static_cast<float>(clip_factor(how_, std::sqrt(squares)));
         const int copies = static_cast<int>(targets_.size());
         if (how_.which == optimizer::kind::adam) {
             kernels::adam_rule rule;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/reference/kernels.hpp"
+#include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/store.hpp"
@@ -21,11 +22,9 @@ public:
 
     void bind(plan&, const graph_view&, const parameter_store*) {}
     void start(int) {}
-    void to_plain(const tile& t, const std::byte* from, float* to) const {
-        std::memcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float));
-    }
+    void to_plain(const tile& t, const std::byte* from, float* to) const { numbers_of(t.type, from, t.elements, to); }
     void from_plain(const tile& t, const float* from, std::byte* to) const {
-        std::memcpy(to, from, static_cast<std::size_t>(t.elements) * sizeof(float));
+        store_numbers(t.type, from, t.elements, to);
     }
 
     runnable prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
@@ -54,6 +53,7 @@ private:
         description d;
         compute_call call;
         index_t per_channel = 1;
+        rounded_operands rounded;
     };
     struct copy_job {
         std::vector<box_copy> boxes;
@@ -98,6 +98,7 @@ private:
                 j.call.gradient[o].data = where[t.gradient[o]];
             }
         }
+        add_rounded(j, p, t);
         if (t.what == pass::update) {
             const shape& x = g.tensors[g.ops[t.op].inputs[0]].extents;
             j.per_channel = x.volume() / x[1];
@@ -113,9 +114,35 @@ private:
         return {[](void* job, const run_state& run) {
                     auto& u = *static_cast<compute_job*>(job);
                     u.call.run = &run;
+                    u.rounded.load();
                     compute<float>(u.call);
+                    u.rounded.store();
                 },
                 &j};
+    }
+
+    static void add_rounded(compute_job& j, const plan& p, const task& t) {
+        const auto writes = [&](int which) {
+            for (int w : t.writes) {
+                if (w == which) {
+                    return true;
+                }
+            }
+            return false;
+        };
+        for (int o = 0; o < j.d.operands.size(); ++o) {
+            const int value = t.value[o];
+            const int gradient = t.gradient[o];
+            if (value >= 0 && p.tiles[static_cast<std::size_t>(value)].type == element::bf16) {
+                j.rounded.add(j.call.value[o], true, writes(value));
+            } else if (value >= 0 && j.d.operands[o].kind == operand_kind::parameter &&
+                       rounds_parameters(j.call.attributes)) {
+                j.rounded.add(j.call.value[o], false, false);
+            }
+            if (gradient >= 0 && p.tiles[static_cast<std::size_t>(gradient)].type == element::bf16) {
+                j.rounded.add(j.call.gradient[o], true, writes(gradient));
+            }
+        }
     }
 
     runnable prepare_copy(const plan& p, const task& t, const addresses& where) {
@@ -139,8 +166,11 @@ private:
                         std::memset(u.to, 0, static_cast<std::size_t>(u.bytes));
                     }
                     for (std::size_t i = 0; i < u.boxes.size(); ++i) {
-                        const void* from = u.input[i] >= 0 ? run.inputs[u.input[i]] : u.from[i];
-                        u.boxes[i].apply(from, u.to, u.type, u.overwrite[i] != 0, u.how);
+                        if (u.input[i] >= 0) {
+                            u.boxes[i].apply_input(run.inputs[u.input[i]], u.to, u.type);
+                        } else {
+                            u.boxes[i].apply(u.from[i], u.to, u.type, u.overwrite[i] != 0, u.how);
+                        }
                     }
                 },
                 &j};
@@ -214,7 +244,7 @@ private:
         for (const double* n : u.norms) {
             squares += *n;
         }
-        const double factor = u.norms.empty() ? 1.0 : clip_factor(u.how, std::sqrt(squares));
+        const double factor = clip_factor(u.how, std::sqrt(squares));
         const std::size_t n = u.sum.size();
         const std::span<float> weights(u.weights[0] + first, n);
         const std::span<float> velocity(u.state, u.state == nullptr ? 0 : n);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/reference/kernels.hpp"
+#include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/net/initialize.hpp"
@@ -44,11 +45,14 @@ private:
     compute_call make_call(int op, pass what, const run_state& run);
     void forward(pass what, const run_state& run);
     double loss() const;
+    void round_parameters();
+    void round_stored(int tensor, std::vector<double>& numbers) const;
     void prepare_gradients();
     void add_statistics();
     void add_gradients(int op, const run_state& run);
 
     graph_view graph_;
+    std::vector<std::vector<double>> rounded_;    ///< parameters as bf16 has them, where the network computes in it
     int micro_batch_ = -1;                        ///< at hand; -1: the whole batch
     std::vector<std::vector<double>> statistics_; ///< of batch norms, by operator, over the whole batch
     std::vector<description> descriptions_;
@@ -116,6 +120,32 @@ template <class T>
 void network::assign(int tensor, std::span<const T> from) {
     check_input(tensor, from.size(), false);
     values[static_cast<std::size_t>(tensor)].assign(from.begin(), from.end());
+    round_stored(tensor, values[static_cast<std::size_t>(tensor)]);
+}
+
+/// What is stored as bf16 is rounded to it.
+inline void network::round_stored(int tensor, std::vector<double>& numbers) const {
+    if (graph_.tensors[tensor].type == element::bf16) {
+        for (double& x : numbers) {
+            x = round_to_bf16(x);
+        }
+    }
+}
+
+inline void network::round_parameters() {
+    rounded_.clear();
+    for (int i = 0; i < graph_.op_count; ++i) {
+        if (rounds_parameters(graph_.ops[i].attributes)) {
+            rounded_.resize(parameters.size());
+            for (int p : graph_.ops[i].parameters) {
+                std::vector<double>& to = rounded_[static_cast<std::size_t>(p)];
+                to = parameters[static_cast<std::size_t>(p)];
+                for (double& x : to) {
+                    x = round_to_bf16(x);
+                }
+            }
+        }
+    }
 }
 
 inline void network::set(int tensor, std::span<const std::int32_t> from) {
@@ -159,7 +189,8 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
         const auto at = static_cast<std::size_t>(o);
         tile_view value{nullptr, whole(x.extents)};
         if (x.kind == operand_kind::parameter || x.kind == operand_kind::state) {
-            value.data = parameters[static_cast<std::size_t>(node.parameters[x.slot])].data();
+            const auto p = static_cast<std::size_t>(node.parameters[x.slot]);
+            value.data = rounds_parameters(node.attributes) ? rounded_[p].data() : parameters[p].data();
         } else if (x.kind == operand_kind::intermediate) {
             value.data = intermediates_[static_cast<std::size_t>(op)][at].data();
             call.gradient[o] = {intermediate_gradients_[static_cast<std::size_t>(op)][at].data(), value.region};
@@ -173,8 +204,10 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
 }
 
 inline void network::forward(pass what, const run_state& run) {
+    round_parameters();
     for (int i = 0; i < graph_.op_count; ++i) {
         compute<double>(make_call(i, what, run));
+        round_stored(graph_.ops[i].output, values[static_cast<std::size_t>(graph_.ops[i].output)]);
     }
 }
 
@@ -230,6 +263,9 @@ inline void network::add_gradients(int op, const run_state& run) {
         sum.resize(c.size());
         for (std::size_t i = 0; i < c.size(); ++i) {
             sum[i] += c[i];
+        }
+        if (x.kind == operand_kind::input) {
+            round_stored(node.inputs[x.slot], sum);
         }
     }
 }
@@ -301,7 +337,9 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
             squares += graph_.parameters[p].trained ? g * g : 0;
         }
     }
-    const double factor = clip_factor(how, std::sqrt(squares));
+    optimizer unscaled = how; // these gradients are
+    unscaled.loss_scale = 1;
+    const double factor = clip_factor(unscaled, std::sqrt(squares));
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const auto at = static_cast<std::size_t>(p);
         if (graph_.parameters[p].trained) {

@@ -18,6 +18,20 @@ struct step_values {
     double correction2;
 };
 
+/// A stored number of 16 bits: the upper half of a float, the nearest one, the even one of two.
+struct bf16 {
+    unsigned short bits;
+
+    __device__ operator float() const { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
+    __device__ bf16& operator=(float x) {
+        const unsigned all = __float_as_uint(x);
+        const bool nan = (all & 0x7fffffffu) > 0x7f800000u;
+        bits = static_cast<unsigned short>(nan ? (all >> 16) | 0x40u : (all + 0x7fffu + ((all >> 16) & 1u)) >> 16);
+        return *this;
+    }
+    __device__ bf16& operator+=(float x) { return *this = static_cast<float>(*this) + x; }
+};
+
 template <class T>
 __device__ T* pointer(const arguments& a, int i) {
     return static_cast<T*>(a.at[i]);

@@ -13,10 +13,11 @@ __device__ inline long long seen_columns(const arguments& a, long long row) {
 }
 
 /// A block for each row. at: logits, to.
-extern "C" __global__ void row_maximum(arguments a) {
+template <class T>
+__device__ void row_maximum_of(const arguments& a) {
     __shared__ float shared[256];
     const long long row = blockIdx.x;
-    const float* x = pointer<const float>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
+    const T* x = pointer<const T>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
     const long long seen = seen_columns(a, row);
     float largest = -1.0f / 0.0f;
     for (long long k = threadIdx.x; k < seen; k += blockDim.x) {
@@ -27,12 +28,15 @@ extern "C" __global__ void row_maximum(arguments a) {
         pointer<float>(a, 1)[row] = largest;
     }
 }
+extern "C" __global__ void row_maximum(arguments a) { row_maximum_of<float>(a); }
+extern "C" __global__ void row_maximum_bf16(arguments a) { row_maximum_of<bf16>(a); }
 
 /// The sum of exp(logit - maximum). A block for each row. at: logits, maxima, to.
-extern "C" __global__ void row_exponentials(arguments a) {
+template <class T>
+__device__ void row_exponentials_of(const arguments& a) {
     __shared__ double shared[256];
     const long long row = blockIdx.x;
-    const float* x = pointer<const float>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
+    const T* x = pointer<const T>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
     const float largest = pointer<const float>(a, 1)[row];
     const long long seen = seen_columns(a, row);
     double sum = 0;
@@ -44,23 +48,29 @@ extern "C" __global__ void row_exponentials(arguments a) {
         pointer<float>(a, 2)[row] = static_cast<float>(sum);
     }
 }
+extern "C" __global__ void row_exponentials(arguments a) { row_exponentials_of<float>(a); }
+extern "C" __global__ void row_exponentials_bf16(arguments a) { row_exponentials_of<bf16>(a); }
 
 /// log(sum) + maximum - logit of the label, where the shard has the label's class, else 0. at: logits, labels, maxima, sums, to.
-extern "C" __global__ void row_loss(arguments a) {
+template <class T>
+__device__ void row_loss_of(const arguments& a) {
     for (long long row = first_index(); row < a.n[0] * a.n[2]; row += index_step()) {
         const long long k = pointer<const int>(a, 1)[row] - a.n[3];
         float loss = 0.0f;
         if (k >= 0 && k < a.n[1]) {
-            const float x = pointer<const float>(a, 0)[(row / a.n[2] * a.n[1] + k) * a.n[2] + row % a.n[2]];
+            const float x = pointer<const T>(a, 0)[(row / a.n[2] * a.n[1] + k) * a.n[2] + row % a.n[2]];
             loss = logf(pointer<const float>(a, 3)[row]) + pointer<const float>(a, 2)[row] - x;
         }
         pointer<float>(a, 4)[row] = loss;
     }
 }
+extern "C" __global__ void row_loss(arguments a) { row_loss_of<float>(a); }
+extern "C" __global__ void row_loss_bf16(arguments a) { row_loss_of<bf16>(a); }
 
 /// (softmax - 1 at the label) * f[0]. at: logits, labels, maxima, sums, dx.
-extern "C" __global__ void softmax_gradient(arguments a) {
-    const float* x = pointer<const float>(a, 0);
+template <class T>
+__device__ void softmax_gradient_of(const arguments& a) {
+    const T* x = pointer<const T>(a, 0);
     const float scale = static_cast<float>(a.f[0]);
     const long long count = a.n[0] * a.n[1] * a.n[2];
     for (long long i = first_index(); i < count; i += index_step()) {
@@ -68,9 +78,11 @@ extern "C" __global__ void softmax_gradient(arguments a) {
         const long long row = i / (a.n[1] * a.n[2]) * a.n[2] + i % a.n[2];
         const float p = expf(x[i] - pointer<const float>(a, 2)[row]) / pointer<const float>(a, 3)[row];
         const bool hit = pointer<const int>(a, 1)[row] == k + a.n[3];
-        pointer<float>(a, 4)[i] = (p - (hit ? 1.0f : 0.0f)) * scale;
+        pointer<T>(a, 4)[i] = (p - (hit ? 1.0f : 0.0f)) * scale;
     }
 }
+extern "C" __global__ void softmax_gradient(arguments a) { softmax_gradient_of<float>(a); }
+extern "C" __global__ void softmax_gradient_bf16(arguments a) { softmax_gradient_of<bf16>(a); }
 
 )
 // clang-format on

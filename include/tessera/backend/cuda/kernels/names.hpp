@@ -31,89 +31,49 @@ struct step_values {
     double correction2 = 1;
 };
 
+// clang-format off
+// Every kernel: plain ones, and typed ones, of which there is a second one for activations of bf16 (its name ends in _bf16).
+#define TESSERA_KERNELS(plain, typed) \
+    plain(strided_copy_f32) plain(strided_copy_f64) plain(strided_copy_i32) plain(strided_copy_bf16) \
+    plain(round_to_bf16) plain(widen_bf16) plain(add_bias_bf16) \
+    typed(add) typed(multiply) typed(gelu_forward) typed(gelu_backward) typed(dropout) \
+    typed(pool_forward) typed(pool_maximum_backward) typed(pool_average_backward) typed(spread) \
+    typed(column_sums) typed(channel_statistics) typed(normalize) typed(statistics_gradient) typed(normalize_gradient) \
+    plain(running_statistics) plain(running_moments) \
+    typed(row_maximum) typed(row_exponentials) typed(row_loss) typed(softmax_gradient) \
+    typed(softmax_forward) typed(softmax_total_gradient) typed(softmax_input_gradient) \
+    typed(layer_normalize) typed(layer_statistics_gradient) typed(layer_scale_gradient) typed(layer_input_gradient) \
+    typed(look_up) typed(look_up_gradient) typed(add_table) \
+    typed(sum_slices) plain(sum_slices_f64) plain(squares_partial) plain(squares_total) plain(sgd_update) plain(adam_update)
+// clang-format on
+
 enum class kernel_id : std::uint8_t {
-    strided_copy_f32,
-    strided_copy_f64,
-    strided_copy_i32,
-    add,
-    multiply,
-    gelu_forward,
-    gelu_backward,
-    dropout,
-    pool_forward,
-    pool_maximum_backward,
-    pool_average_backward,
-    spread,
-    column_sums,
-    channel_statistics,
-    normalize,
-    statistics_gradient,
-    normalize_gradient,
-    running_statistics,
-    row_maximum,
-    row_exponentials,
-    row_loss,
-    softmax_gradient,
-    softmax_forward,
-    softmax_total_gradient,
-    softmax_input_gradient,
-    layer_normalize,
-    layer_statistics_gradient,
-    layer_scale_gradient,
-    layer_input_gradient,
-    look_up,
-    look_up_gradient,
-    add_table,
-    sum_slices,
-    sum_slices_f64,
-    squares_partial,
-    squares_total,
-    sgd_update,
-    adam_update,
+#define TESSERA_KERNEL(name) name,
+    TESSERA_KERNELS(TESSERA_KERNEL, TESSERA_KERNEL)
+#undef TESSERA_KERNEL
 };
 
 inline constexpr int kernel_count = static_cast<int>(kernel_id::adam_update) + 1;
 
 constexpr const char* to_text(kernel_id k) {
-    constexpr const char* names[] = {"strided_copy_f32",
-                                     "strided_copy_f64",
-                                     "strided_copy_i32",
-                                     "add",
-                                     "multiply",
-                                     "gelu_forward",
-                                     "gelu_backward",
-                                     "dropout",
-                                     "pool_forward",
-                                     "pool_maximum_backward",
-                                     "pool_average_backward",
-                                     "spread",
-                                     "column_sums",
-                                     "channel_statistics",
-                                     "normalize",
-                                     "statistics_gradient",
-                                     "normalize_gradient",
-                                     "running_statistics",
-                                     "row_maximum",
-                                     "row_exponentials",
-                                     "row_loss",
-                                     "softmax_gradient",
-                                     "softmax_forward",
-                                     "softmax_total_gradient",
-                                     "softmax_input_gradient",
-                                     "layer_normalize",
-                                     "layer_statistics_gradient",
-                                     "layer_scale_gradient",
-                                     "layer_input_gradient",
-                                     "look_up",
-                                     "look_up_gradient",
-                                     "add_table",
-                                     "sum_slices",
-                                     "sum_slices_f64",
-                                     "squares_partial",
-                                     "squares_total",
-                                     "sgd_update",
-                                     "adam_update"};
+    constexpr const char* names[] = {
+#define TESSERA_KERNEL(name) #name,
+        TESSERA_KERNELS(TESSERA_KERNEL, TESSERA_KERNEL)
+#undef TESSERA_KERNEL
+    };
     return names[static_cast<int>(k)];
+}
+
+/// Whether a kernel has a second form for activations of bf16.
+constexpr bool has_bf16(kernel_id k) {
+    constexpr bool typed[] = {
+#define TESSERA_PLAIN(name) false,
+#define TESSERA_TYPED(name) true,
+        TESSERA_KERNELS(TESSERA_PLAIN, TESSERA_TYPED)
+#undef TESSERA_TYPED
+#undef TESSERA_PLAIN
+    };
+    return typed[static_cast<int>(k)];
 }
 
 } // namespace tessera::cuda

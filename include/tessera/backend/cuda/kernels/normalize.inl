@@ -4,8 +4,9 @@
 TESSERA_DEVICE_CODE(
 
 /// The gradient of a bias. at: dy[rows, columns], to[columns]. n: rows, columns.
-extern "C" __global__ void column_sums(arguments a) {
-    const float* dy = pointer<const float>(a, 0);
+template <class T>
+__device__ void column_sums_of(const arguments& a) {
+    const T* dy = pointer<const T>(a, 0);
     for (long long c = first_index(); c < a.n[1]; c += index_step()) {
         float sum = 0.0f;
         for (long long r = 0; r < a.n[0]; ++r) {
@@ -14,11 +15,14 @@ extern "C" __global__ void column_sums(arguments a) {
         pointer<float>(a, 1)[c] = sum;
     }
 }
+extern "C" __global__ void column_sums(arguments a) { column_sums_of<float>(a); }
+extern "C" __global__ void column_sums_bf16(arguments a) { column_sums_of<bf16>(a); }
 
 /// A block for each channel. at: x, sums[2, channels]. n: samples, channels, plane.
-extern "C" __global__ void channel_statistics(arguments a) {
+template <class T>
+__device__ void channel_statistics_of(const arguments& a) {
     __shared__ double shared[256];
-    const float* x = pointer<const float>(a, 0);
+    const T* x = pointer<const T>(a, 0);
     double* sums = pointer<double>(a, 1);
     const long long c = blockIdx.x;
     double first = 0;
@@ -35,6 +39,8 @@ extern "C" __global__ void channel_statistics(arguments a) {
         sums[a.n[1] + c] = second;
     }
 }
+extern "C" __global__ void channel_statistics(arguments a) { channel_statistics_of<float>(a); }
+extern "C" __global__ void channel_statistics_bf16(arguments a) { channel_statistics_of<bf16>(a); }
 
 struct normalizer {
     double mean;
@@ -52,23 +58,27 @@ __device__ inline normalizer normalizer_of(const void* statistics, long long c, 
 }
 
 /// at: x, statistics, gamma, beta, y. n: count, channels, plane. f: elements per channel (0: running statistics), epsilon.
-extern "C" __global__ void normalize(arguments a) {
-    const float* x = pointer<const float>(a, 0);
+template <class T>
+__device__ void normalize_of(const arguments& a) {
+    const T* x = pointer<const T>(a, 0);
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
         const long long c = i / a.n[2] % a.n[1];
         const normalizer n = normalizer_of(a.at[1], c, a.n[1], a.f[0], a.f[1]);
         const double normal = (x[i] - n.mean) * n.inverse;
-        pointer<float>(a, 4)[i] =
+        pointer<T>(a, 4)[i] =
             static_cast<float>(pointer<const float>(a, 2)[c] * normal + pointer<const float>(a, 3)[c]);
     }
 }
+extern "C" __global__ void normalize(arguments a) { normalize_of<float>(a); }
+extern "C" __global__ void normalize_bf16(arguments a) { normalize_of<bf16>(a); }
 
 /// A block for each channel. at: dy, x, statistics, to. n: samples, channels, plane, then what goes to `to`: 0 the sums of dy and of
 /// dy * normalized x in double, 1 the latter in float (gamma), 2 the former in float (beta). f: as normalize.
-extern "C" __global__ void statistics_gradient(arguments a) {
+template <class T>
+__device__ void statistics_gradient_of(const arguments& a) {
     __shared__ double shared[256];
-    const float* dy = pointer<const float>(a, 0);
-    const float* x = pointer<const float>(a, 1);
+    const T* dy = pointer<const T>(a, 0);
+    const T* x = pointer<const T>(a, 1);
     const long long c = blockIdx.x;
     const bool needs_x = a.n[3] != 2;
     normalizer n = {0, 0};
@@ -95,21 +105,26 @@ extern "C" __global__ void statistics_gradient(arguments a) {
         }
     }
 }
+extern "C" __global__ void statistics_gradient(arguments a) { statistics_gradient_of<float>(a); }
+extern "C" __global__ void statistics_gradient_bf16(arguments a) { statistics_gradient_of<bf16>(a); }
 
 /// dx = gamma / sigma * (dy - (sum of dy + normalized x * sum of dy * normalized x) / count).
 /// at: dy, x, gamma, statistics, sums, dx. n and f: as normalize.
-extern "C" __global__ void normalize_gradient(arguments a) {
-    const float* dy = pointer<const float>(a, 0);
-    const float* x = pointer<const float>(a, 1);
+template <class T>
+__device__ void normalize_gradient_of(const arguments& a) {
+    const T* dy = pointer<const T>(a, 0);
+    const T* x = pointer<const T>(a, 1);
     const double* sums = pointer<const double>(a, 4);
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
         const long long c = i / a.n[2] % a.n[1];
         const normalizer n = normalizer_of(a.at[3], c, a.n[1], a.f[0], a.f[1]);
         const double normal = (x[i] - n.mean) * n.inverse;
-        pointer<float>(a, 5)[i] = static_cast<float>(pointer<const float>(a, 2)[c] * n.inverse *
+        pointer<T>(a, 5)[i] = static_cast<float>(pointer<const float>(a, 2)[c] * n.inverse *
                                                      (dy[i] - (sums[c] + normal * sums[a.n[1] + c]) / a.f[0]));
     }
 }
+extern "C" __global__ void normalize_gradient(arguments a) { normalize_gradient_of<float>(a); }
+extern "C" __global__ void normalize_gradient_bf16(arguments a) { normalize_gradient_of<bf16>(a); }
 
 /// at: sums[2, channels], running[2, channels]. n: channels. f: elements per channel, momentum.
 extern "C" __global__ void running_statistics(arguments a) {
@@ -120,6 +135,20 @@ extern "C" __global__ void running_statistics(arguments a) {
         const double biased = sums[a.n[0] + c] / a.f[0] - mean * mean;
         const double variance = (biased > 0 ? biased : 0) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
         running[c] = static_cast<float>((1 - a.f[1]) * running[c] + a.f[1] * mean);
+        running[a.n[0] + c] = static_cast<float>((1 - a.f[1]) * running[a.n[0] + c] + a.f[1] * variance);
+    }
+}
+
+/// The same from mean and 1 / sqrt(variance + epsilon), as cuDNN saves them. at: saved[2, channels], running[2, channels].
+/// n: channels. f: elements per channel, momentum, epsilon.
+extern "C" __global__ void running_moments(arguments a) {
+    const float* saved = pointer<const float>(a, 0);
+    float* running = pointer<float>(a, 1);
+    for (long long c = first_index(); c < a.n[0]; c += index_step()) {
+        const double inverse = saved[a.n[0] + c];
+        const double biased = 1 / (inverse * inverse) - a.f[2];
+        const double variance = (biased > 0 ? biased : 0) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
+        running[c] = static_cast<float>((1 - a.f[1]) * running[c] + a.f[1] * saved[c]);
         running[a.n[0] + c] = static_cast<float>((1 - a.f[1]) * running[a.n[0] + c] + a.f[1] * variance);
     }
 }

@@ -35,13 +35,14 @@ __device__ inline float divisor(const window& w, long long top, long long left) 
 }
 
 /// at: x, y.
-extern "C" __global__ void pool_forward(arguments a) {
+template <class T>
+__device__ void pool_forward_of(const arguments& a) {
     const window w = window_of(a);
     const long long count = w.planes * w.out_rows * w.out_columns;
     for (long long i = first_index(); i < count; i += index_step()) {
         const long long top = w.top + i / w.out_columns % w.out_rows * w.stride_h;
         const long long left = w.left + i % w.out_columns * w.stride_w;
-        const float* x = pointer<const float>(a, 0) + i / (w.out_rows * w.out_columns) * w.rows * w.columns;
+        const T* x = pointer<const T>(a, 0) + i / (w.out_rows * w.out_columns) * w.rows * w.columns;
         float result = w.average ? 0.0f : -1.0f / 0.0f;
         for (long long r = 0; r < w.height; ++r) {
             for (long long s = 0; s < w.width; ++s) {
@@ -53,12 +54,15 @@ extern "C" __global__ void pool_forward(arguments a) {
                 }
             }
         }
-        pointer<float>(a, 1)[i] = w.average ? result / divisor(w, top, left) : result;
+        pointer<T>(a, 1)[i] = w.average ? result / divisor(w, top, left) : result;
     }
 }
+extern "C" __global__ void pool_forward(arguments a) { pool_forward_of<float>(a); }
+extern "C" __global__ void pool_forward_bf16(arguments a) { pool_forward_of<bf16>(a); }
 
 /// True where (h, v) is the first of the largest elements of the window at (top, left), in row-major order.
-__device__ inline bool is_first_maximum(const window& w, const float* x, long long top, long long left, long long h, long long v) {
+template <class T>
+__device__ bool is_first_maximum(const window& w, const T* x, long long top, long long left, long long h, long long v) {
     long long best = -1;
     float largest = 0.0f;
     for (long long r = 0; r < w.height; ++r) {
@@ -79,18 +83,18 @@ __device__ inline bool is_first_maximum(const window& w, const float* x, long lo
 }
 
 /// Sum over the windows that cover an element, in row-major order of the windows.
-template <bool Average>
+template <bool Average, class T>
 __device__ void pool_backward(const arguments& a) {
     const window w = window_of(a);
-    const float* all_dy = pointer<const float>(a, Average ? 0 : 1);
-    float* dx = pointer<float>(a, Average ? 1 : 2);
+    const T* all_dy = pointer<const T>(a, Average ? 0 : 1);
+    T* dx = pointer<T>(a, Average ? 1 : 2);
     const long long count = w.planes * w.rows * w.columns;
     for (long long i = first_index(); i < count; i += index_step()) {
         const long long plane = i / (w.rows * w.columns);
         const long long h = i / w.columns % w.rows;
         const long long v = i % w.columns;
-        const float* x = pointer<const float>(a, 0) + plane * w.rows * w.columns;
-        const float* dy = all_dy + plane * w.out_rows * w.out_columns;
+        const T* x = pointer<const T>(a, 0) + plane * w.rows * w.columns;
+        const T* dy = all_dy + plane * w.out_rows * w.out_columns;
         float sum = 0.0f;
         for (long long r = w.height - 1; r >= 0; --r) {
             const long long from_top = h - w.top - r * w.dilation_h;
@@ -117,9 +121,11 @@ __device__ void pool_backward(const arguments& a) {
 }
 
 /// at: x, dy, dx.
-extern "C" __global__ void pool_maximum_backward(arguments a) { pool_backward<false>(a); }
+extern "C" __global__ void pool_maximum_backward(arguments a) { pool_backward<false, float>(a); }
+extern "C" __global__ void pool_maximum_backward_bf16(arguments a) { pool_backward<false, bf16>(a); }
 /// at: dy, dx.
-extern "C" __global__ void pool_average_backward(arguments a) { pool_backward<true>(a); }
+extern "C" __global__ void pool_average_backward(arguments a) { pool_backward<true, float>(a); }
+extern "C" __global__ void pool_average_backward_bf16(arguments a) { pool_backward<true, bf16>(a); }
 
 )
 // clang-format on

@@ -3,9 +3,19 @@
 // clang-format off
 TESSERA_DEVICE_CODE(
 
+/// What sums are of: float, but double of doubles.
 template <class T>
-__device__ T sum_of(T* const* sources, long long count, long long i) {
-    T total = sources[0][i];
+struct summed {
+    using type = float;
+};
+template <>
+struct summed<double> {
+    using type = double;
+};
+
+template <class T>
+__device__ typename summed<T>::type sum_of(T* const* sources, long long count, long long i) {
+    typename summed<T>::type total = sources[0][i];
     for (long long k = 1; k < count; ++k) {
         total += sources[k][i];
     }
@@ -13,15 +23,15 @@ __device__ T sum_of(T* const* sources, long long count, long long i) {
 }
 
 template <class T>
-__device__ void sum_all(const arguments& a) {
+__device__ void sum_slices_of(const arguments& a) {
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
         pointer<T>(a, 0)[i] = sum_of(pointer<T*>(a, 1), a.n[1], i);
     }
 }
-
 /// at: to, which may be the first source; table of sources. n: count, sources.
-extern "C" __global__ void sum_slices(arguments a) { sum_all<float>(a); }
-extern "C" __global__ void sum_slices_f64(arguments a) { sum_all<double>(a); }
+extern "C" __global__ void sum_slices(arguments a) { sum_slices_of<float>(a); }
+extern "C" __global__ void sum_slices_bf16(arguments a) { sum_slices_of<bf16>(a); }
+extern "C" __global__ void sum_slices_f64(arguments a) { sum_slices_of<double>(a); }
 
 /// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and origin of
 /// the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index of x[0] in the region, boxes.
@@ -64,21 +74,21 @@ extern "C" __global__ void squares_total(arguments a) {
     }
 }
 
-/// Factor of all gradients: 1, or what keeps their norm at most f[5].
+/// Factor of all gradients, which are those of f[6] times the loss: 1 / f[6], or less to keep their norm at most f[5].
 __device__ inline float clip_factor(const arguments& a, void* const* norms) {
     if (a.n[3] == 0) {
-        return 1.0f;
+        return static_cast<float>(1 / a.f[6]);
     }
     double squares = 0;
     for (long long k = 0; k < a.n[3]; ++k) {
         squares += *static_cast<const double*>(norms[k]);
     }
-    const double factor = a.f[5] / (sqrt(squares) + 1e-6);
-    return a.f[5] > 0 && factor < 1 ? static_cast<float>(factor) : 1.0f;
+    const double factor = a.f[5] / (sqrt(squares) / a.f[6] + 1e-6);
+    return static_cast<float>((a.f[5] > 0 && factor < 1 ? factor : 1.0) / a.f[6]);
 }
 
 /// w -= rate * v, v = momentum * v + g, in every copy. at: state (with momentum), table of sources, targets, norms; step.
-/// n: count, sources, targets, norms, 1 with momentum. f: momentum, weight decay, -, -, -, largest norm.
+/// n: count, sources, targets, norms, 1 with momentum. f: momentum, weight decay, -, -, -, largest norm, loss scale.
 extern "C" __global__ void sgd_update(arguments a) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
@@ -102,7 +112,7 @@ extern "C" __global__ void sgd_update(arguments a) {
     }
 }
 
-/// Kingma and Ba's step, in every copy. at and n: as sgd_update. f: -, weight decay, beta1, beta2, epsilon, largest norm.
+/// Kingma and Ba's step, in every copy. at and n: as sgd_update. f: -, weight decay, beta1, beta2, epsilon, largest norm, loss scale.
 extern "C" __global__ void adam_update(arguments a) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
