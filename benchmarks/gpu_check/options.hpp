@@ -168,6 +168,7 @@ struct pinned_batch {
 struct call_sums {
     double kernels = 0;
     double movement = 0;
+    double uploads = 0; ///< of movement, from the processor's memory
     int calls = 0;
 
     void add(const ts::cuda::call& c, double time) {
@@ -176,7 +177,9 @@ struct call_sums {
                            std::holds_alternative<ts::cuda::memory_copy>(c.body) ||
                            std::holds_alternative<ts::cuda::memory_clear>(c.body) ||
                            (k != nullptr && k->which <= ts::cuda::kernel_id::strided_copy_i32);
-        (moves ? movement : kernels) += time > 0 ? time : 0;
+        const double known = time > 0 ? time : 0;
+        (moves ? movement : kernels) += known;
+        uploads += std::holds_alternative<ts::cuda::upload>(c.body) ? known : 0;
         ++calls;
     }
     double all() const { return kernels + movement; }
