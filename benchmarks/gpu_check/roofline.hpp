@@ -6,7 +6,7 @@
 #include "benchmarks/gpu_check/options.hpp"
 #include "support/one_operator.hpp"
 
-#include "tessera/machine/cluster.hpp"
+#include "tessera/machine/presets.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/simulate/task_time.hpp"
 
@@ -177,12 +177,21 @@ inline ts::device_class measure_roofline(const options& o, bool print) {
         std::printf("from pinned memory: %.0f MB/s; back: %.0f MB/s\n", copies.to_gpu, copies.from_gpu);
         print_links(o);
         std::printf("the smallest task takes %lld ns\n", static_cast<long long>(c.launch));
+        std::printf("reached in %s, as a device class: {\"%s\", {%lld, %lld, %lld}, %lld, %lld, %lld, false}\n",
+                    o.precision.c_str(), c.name.c_str(), static_cast<long long>(c.gigaflops[0]),
+                    static_cast<long long>(c.gigaflops[1]), static_cast<long long>(c.gigaflops[2]),
+                    static_cast<long long>(c.memory_megabytes), static_cast<long long>(c.memory_bytes),
+                    static_cast<long long>(c.launch));
+        const ts::device_class h200 = ts::machines::h200_nodes().classes[0];
+        const auto share = [](ts::index_t reached, ts::index_t peak) {
+            return static_cast<long long>(reached * 100 / peak);
+        };
         std::printf(
-            "for machine/presets.hpp, measured in %s:\n    {\"%s\", {%lld, %lld, %lld}, %lld, %lld, %lld, false}\n",
-            o.precision.c_str(), c.name.c_str(), static_cast<long long>(c.gigaflops[0]),
-            static_cast<long long>(c.gigaflops[1]), static_cast<long long>(c.gigaflops[2]),
-            static_cast<long long>(c.memory_megabytes), static_cast<long long>(c.memory_bytes),
-            static_cast<long long>(c.launch));
+            "in per cent of machine/presets.hpp's %s: roofline_efficiency{{%lld, %lld, %lld}, %lld}; launch %lld ns "
+            "where the preset says %lld\n",
+            h200.name.c_str(), share(c.gigaflops[0], h200.gigaflops[0]), share(c.gigaflops[1], h200.gigaflops[1]),
+            share(c.gigaflops[2], h200.gigaflops[2]), share(c.memory_megabytes, h200.memory_megabytes),
+            static_cast<long long>(c.launch), static_cast<long long>(h200.launch));
     }
     return c;
 }

@@ -45,6 +45,7 @@ std::vector<one_case> cases() {
     add(ts::describe<n::frozen_net::network>(5), momentum, train, false);
     add(ts::describe<n::two_losses::network>(6), adam, train, true);
     add(ts::describe<n::residual_net::network>(4), momentum, ts::run_kind::evaluation, false);
+    add(ts::describe<n::transformer::network>(4), momentum, train, false);
     return all;
 }
 
