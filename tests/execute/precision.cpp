@@ -11,6 +11,7 @@
 #include "tessera/net/describe.hpp"
 #include "tessera/net/precision.hpp"
 #include "tessera/plan/finish.hpp"
+#include "tessera/simulate/task_time.hpp"
 
 #include <doctest/doctest.h>
 
@@ -132,11 +133,47 @@ TEST_CASE("a plan in bf16 has tiles, arenas and transfers of 2 bytes for activat
         }
     }
     CHECK(activations > 0);
+    int halved = 0; // what the simulator takes for the bytes of a task
+    for (std::size_t i = 0; i < a.tasks.size(); ++i) {
+        const ts::task& t = a.tasks[i];
+        if (t.kind == ts::task_kind::compute && t.op >= 0) {
+            const auto bytes = [&](const ts::graph& g, const ts::plan& p) {
+                return ts::simulation::work_of(g.view(), g.view().describe(t.op), p.tiles, p.tasks[i]).bytes;
+            };
+            const ts::op_kind kind = plain.ops[static_cast<std::size_t>(t.op)].attributes.kind;
+            const bool pool = kind == ts::op_kind::max_pool || kind == ts::op_kind::average_pool;
+            CHECK((pool ? 2 * bytes(half, b) == bytes(plain, a) : bytes(half, b) <= bytes(plain, a)));
+            halved += pool ? 1 : 0;
+        }
+    }
+    CHECK(halved > 0);
     CHECK(a.persistent_bytes == b.persistent_bytes);
     CHECK(b.arena_bytes[0] < a.arena_bytes[0]);
     CHECK(b.moved_bytes < a.moved_bytes);
     CHECK(a.hash != b.hash);
     CHECK(ts::to_text(ts::element::bf16) == std::string("bf16"));
+    // A copy keeps the type of elements, and so does another name for a tile.
+    int copies = 0;
+    int names = 0;
+    for (std::size_t i = 0; i < b.tasks.size(); ++i) {
+        ts::plan wrong = b;
+        const ts::task& t = wrong.tasks[i];
+        if (t.kind == ts::task_kind::copy && copies == 0) {
+            wrong.tiles[static_cast<std::size_t>(t.segments[0].source)].type = ts::element::f64;
+            CHECK(ts::verify(half.view(), wrong).text.find("a copy changes the type of elements") != std::string::npos);
+            ++copies;
+        }
+    }
+    for (std::size_t i = 0; i < b.tiles.size() && names == 0; ++i) {
+        if (b.tiles[i].alias >= 0) {
+            ts::plan wrong = b;
+            wrong.tiles[i].type = ts::element::f32;
+            CHECK(ts::verify(half.view(), wrong).text.find("of another type") != std::string::npos);
+            ++names;
+        }
+    }
+    CHECK(copies == 1);
+    CHECK(names == 1);
 }
 
 TEST_CASE("the reference backend in bf16 gives one device's numbers within 2e-2, under several strategies") {

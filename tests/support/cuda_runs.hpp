@@ -6,6 +6,7 @@
 #include "support/pipeline_sweep.hpp"
 
 #include "tessera/cuda.hpp"
+#include "tessera/net/precision.hpp"
 
 #include <doctest/doctest.h>
 
@@ -117,6 +118,49 @@ inline void sharded() {
     CHECK(size > 0);
     op.backward();
     CHECK(op.gradient(0) == once);
+}
+
+/// Networks in a precision on two devices against one device in that precision: two steps and an evaluation. `look(backend)` after each.
+template <class Look>
+void precision(ts::precision math, const std::vector<int>& gpus, Look&& look) {
+    // Of all gradients of the first step together. Of elements that rounding makes equal a pool may take another one.
+    constexpr double allowed[] = {1e-4, 1e-2, 0.1};
+    const double bound = allowed[static_cast<int>(math)];
+    const ts::optimizer how(ts::sgd{.learning_rate = 0.05F}, 0, 64);
+    ts::workers threads(2);
+    std::vector<ts::graph> networks{ts::describe<test_networks::lenet5::network>(4),
+                                    ts::describe<test_networks::residual_net::network>(4),
+                                    ts::describe<test_networks::transformer::network>(4)};
+    for (ts::graph& network : networks) {
+        ts::set_precision(network, math);
+        const ts::graph_view g = network.view();
+        const batch_data data(g, 7);
+        const oracle expected(g, data, how, 2, 11);
+        ts::strategy s(g);
+        s.ops[0].degree[0] = 2;
+        s.ops[0].reduces = true;
+        ts::cuda::backend backend(how, {.gpus = gpus, .most_workspace = 65536});
+        ts::session<ts::cuda::backend> session(g, s, 2, how, {.seed = 11, .keep_gradients = true}, backend, threads);
+        const comparison c = compare(session, g, data, expected);
+        CAPTURE(std::string(ts::to_text(math)));
+        CAPTURE(c.worst);
+        CHECK(c.joint.at(0) <= bound);
+        look(backend);
+        const ts::evaluation e = session.evaluate(data.inputs);
+        ts::reference::network one(g);
+        for (int p = 0; p < g.parameter_count; ++p) {
+            const std::vector<float> w = session.parameter(p);
+            one.parameters[static_cast<std::size_t>(p)].assign(w.begin(), w.end());
+        }
+        for (std::size_t k = 0; k < data.tensors.size(); ++k) {
+            if (data.labels[k].empty()) {
+                one.set(data.tensors[k], std::span<const float>(data.numbers[k]));
+            } else {
+                one.set(data.tensors[k], std::span<const std::int32_t>(data.labels[k]));
+            }
+        }
+        CHECK(e.loss == doctest::Approx(one.evaluate()).epsilon(bound));
+    }
 }
 
 } // namespace cuda_runs

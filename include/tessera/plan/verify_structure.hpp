@@ -22,6 +22,12 @@ bool verifier<Plan>::structure() {
             ++seen[at(t)];
         }
     }
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        const int root = p_.root(static_cast<int>(i));
+        if (p_.tiles[at(root)].type != p_.tiles[i].type) {
+            return refuse(nullptr, "tile " + std::to_string(i) + " is another name for elements of another type");
+        }
+    }
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         const task& t = p_.tasks[i];
         if (seen[i] != 1) {
@@ -62,6 +68,9 @@ bool verifier<Plan>::copy_is_complete(const task& t) {
         const bool listed = std::find(t.reads.begin(), t.reads.end(), s.source) != t.reads.end();
         if (!listed || !p_.tiles[at(s.source)].region.contains(s.region) || !target.contains(s.region)) {
             return refuse(&t, "a copy reads a region that its source does not have");
+        }
+        if (p_.tiles[at(s.source)].type != p_.tiles[at(t.writes[0])].type) {
+            return refuse(&t, "a copy changes the type of elements");
         }
         overwritten += s.overwrite ? s.region.volume() : 0;
         for (std::size_t j = 0; j < i; ++j) {

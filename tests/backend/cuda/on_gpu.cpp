@@ -48,3 +48,11 @@ TEST_CASE("one operator in shards runs forward and backward as often as wanted")
         cuda_runs::sharded();
     }
 }
+
+TEST_CASE("networks in fp32, tf32 and bf16 give the numbers of one device in that precision") {
+    if (!skipped()) {
+        for (const auto math : {tessera::precision::fp32, tessera::precision::tf32, tessera::precision::bf16}) {
+            cuda_runs::precision(math, {0, 0}, [](const auto&) {});
+        }
+    }
+}

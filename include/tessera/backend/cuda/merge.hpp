@@ -184,7 +184,8 @@ private:
     // ---- an activation in the call before it ---------------------------------------------------------------------------
 
     /// A relu is computed by the convolution (with a bias: cuDNN's fused call has one) or linear layer before it, in place, where nobody
-    /// else reads what that writes. Backward reads the relu's output, which stays. The other activations have no such call: cublasLt's
+    /// else reads what that writes. Backward reads the relu's output, which stays: cublasLt's epilogue that would go with it (DRELU)
+    /// wants a mask of bits instead, which forward would have to leave beside the output. The other activations have no such call: cublasLt's
     /// gelu is the approximation by tanh.
     void fuse_activations() {
         std::vector<int> touched(p_.tiles.size(), 0); // reads and writes, of root tiles

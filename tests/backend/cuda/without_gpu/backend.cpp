@@ -5,7 +5,6 @@
 #include "support/cuda_runs.hpp"
 
 #include "tessera/machine/presets.hpp"
-#include "tessera/net/precision.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 #include <doctest/doctest.h>
@@ -186,50 +185,16 @@ TEST_CASE("of cuDNN's algorithms the fastest that repeats, has no TF32 and fits 
 }
 
 TEST_CASE("tf32 and bf16, fused calls and whole norms reach the libraries as they are meant") {
-    const ts::optimizer how(ts::sgd{.learning_rate = 0.05F}, 0, 64);
-    ts::workers threads(2);
-    std::vector<ts::graph> networks{ts::describe<test_networks::lenet5::network>(4),
-                                    ts::describe<test_networks::residual_net::network>(4),
-                                    ts::describe<test_networks::transformer::network>(4)};
-    constexpr double allowed[] = {1e-4, 1e-2, 0.1}; // see the emulation's same_numbers
-    for (ts::graph& network : networks) {
-        for (const ts::precision math : {ts::precision::fp32, ts::precision::tf32, ts::precision::bf16}) {
-            ts::set_precision(network, math);
-            const ts::graph_view g = network.view();
-            const batch_data data(g, 7);
-            const oracle expected(g, data, how, 2, 11);
-            // The libraries need not have every fused call: then plain ones and a kernel give the same numbers.
-            cuda_fake::here().sums_beside_products = math != ts::precision::tf32;
-            cuda_fake::here().activates_convolutions = math != ts::precision::tf32;
-            ts::strategy s(g);
-            s.ops[0].degree[0] = 2;
-            s.ops[0].reduces = true;
-            ts::cuda::backend backend(how, {.gpus = {0, 1}, .most_workspace = 65536});
-            ts::session<ts::cuda::backend> session(g, s, 2, how, {.seed = 11, .keep_gradients = true}, backend,
-                                                   threads);
-            const comparison c = compare(session, g, data, expected);
-            CAPTURE(std::string(ts::to_text(math)));
-            CAPTURE(c.worst);
-            CHECK(c.joint.at(0) <= allowed[static_cast<int>(math)]);
+    for (const ts::precision math : {ts::precision::fp32, ts::precision::tf32, ts::precision::bf16}) {
+        // The libraries need not have every fused call: then plain ones and a kernel give the same numbers.
+        cuda_fake::here().sums_beside_products = math != ts::precision::tf32;
+        cuda_fake::here().activates_convolutions = math != ts::precision::tf32;
+        cuda_runs::precision(math, {0, 1}, [&](const ts::cuda::backend& backend) {
             for (const auto& [call, choice] : backend.algorithms().known()) { // TF32 and bf16 may take tensor cores
                 CHECK(call.math == math);
                 CHECK(choice.algorithm == (math == ts::precision::fp32 ? 3 : 1));
             }
-            const ts::evaluation e = session.evaluate(data.inputs);
-            ts::reference::network one(g);
-            for (int p = 0; p < g.parameter_count; ++p) {
-                const std::vector<float> w = session.parameter(p);
-                one.parameters[static_cast<std::size_t>(p)].assign(w.begin(), w.end());
-            }
-            for (std::size_t k = 0; k < data.tensors.size(); ++k) {
-                if (data.labels[k].empty()) {
-                    one.set(data.tensors[k], std::span<const float>(data.numbers[k]));
-                } else {
-                    one.set(data.tensors[k], std::span<const std::int32_t>(data.labels[k]));
-                }
-            }
-            CHECK(e.loss == doctest::Approx(one.evaluate()).epsilon(allowed[static_cast<int>(math)]));
-        }
+        });
     }
     cuda_fake::here().sums_beside_products = true;
     cuda_fake::here().activates_convolutions = true;
