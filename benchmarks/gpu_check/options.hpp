@@ -26,9 +26,9 @@ struct options {
     std::string peer;    ///< path of peer.py; empty: no peer
     std::string profile; ///< file for measured algorithms and times; empty: none is kept
     std::string data;    ///< folder of Fashion-MNIST's files, unpacked; empty: left out
-    int strategies = 16;
-    double limit = 540; ///< seconds after which no further row is begun
-    bool tiny = false;  ///< sizes for a machine that makes believe
+    int strategies = 8;  ///< for each network, on 1 to 8 devices in turn, and as many pipelines
+    double limit = 540;  ///< seconds after which no further row is begun
+    bool tiny = false;   ///< sizes for a machine that makes believe
 };
 
 /// Throws tessera::error for an option that there is not, or a value that is none.

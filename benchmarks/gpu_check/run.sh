@@ -43,7 +43,10 @@ find_header() {
   local r
   for r in "${roots[@]}"; do
     for folder in "$r/include" "$r/targets/x86_64-linux/include" "$r/include/x86_64-linux-gnu"; do
-      [[ -f $folder/$1 ]] && { includes+=(-isystem "$folder"); return; }
+      if [[ -f $folder/$1 ]]; then
+        [[ $folder == /usr/include ]] || includes+=(-isystem "$folder") # the compiler has that one in its right place
+        return
+      fi
     done
   done
   printf 'run.sh: there is no %s; set CUDA_HOME, CUDNN_ROOT or NCCL_ROOT\n' "$1" >&2
