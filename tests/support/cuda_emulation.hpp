@@ -94,6 +94,7 @@ namespace device {
 #include "tessera/backend/cuda/kernels/common.inl"
 #include "tessera/backend/cuda/kernels/cross_entropy.inl"
 #include "tessera/backend/cuda/kernels/elementwise.inl"
+#include "tessera/backend/cuda/kernels/expert.inl"
 #include "tessera/backend/cuda/kernels/normalize.inl"
 #include "tessera/backend/cuda/kernels/pool.inl"
 #include "tessera/backend/cuda/kernels/sequence.inl"
@@ -145,6 +146,8 @@ inline kernel_function function_of(tessera::cuda::kernel_id k) {
                                                     device::look_up,
                                                     device::look_up_gradient,
                                                     device::add_table,
+                                                    device::route_forward,
+                                                    device::route_gradient,
                                                     device::sum_slices,
                                                     device::squares_partial,
                                                     device::squares_total,

@@ -150,12 +150,7 @@ inline void convolution_backward(const shard_call& s) {
             s.to.add(memory_clear{}, {dx});
         }
         if (x.staged) {
-            strided_box back = x.out_of_tile;
-            for (int k = 0; k < 5; ++k) {
-                std::swap(back.from[k], back.to[k]);
-            }
-            std::swap(back.from_start, back.to_start);
-            s.to.copy(back, composer::as_read(to), dx, element::f32, true, reducer::none);
+            s.to.copy(turned(x.out_of_tile), composer::as_read(to), dx, element::f32, true, reducer::none);
         }
     }
     if (s.emits(s.parameter(0))) {
