@@ -26,10 +26,11 @@ struct frozen2 : ts::linear<6, ts::frozen> {};
 struct frozen_first : ts::sequential<ts::features<10>, frozen1, ts::relu, fc2, ts::cross_entropy> {};
 struct frozen_last : ts::sequential<ts::features<10>, fc1, ts::relu, frozen2, ts::cross_entropy> {};
 
+struct before : ts::linear<5> {};
 struct gate : ts::linear<4> {};
 struct into : ts::expert_linear<4, 6> {};
 struct out_of : ts::expert_linear<4, 5> {};
-struct experts : ts::sequential<ts::sequence<8, 5>, ts::mixture_of_experts<2, 1, gate, into, ts::relu, out_of>,
+struct experts : ts::sequential<ts::sequence<8, 5>, before, ts::mixture_of_experts<2, 1, gate, into, ts::relu, out_of>,
                                 ts::cross_entropy> {};
 
 ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::lower_options& o = {}) {
@@ -112,11 +113,11 @@ TEST_CASE("expert parallel: an all-to-all before and after the experts, whose we
         // again after them; and the gradients the same ways.
         const ts::index_t rows = batch * 8 * 5 * 4;
         CHECK(copied(p) == 4 * rows * (n - 1) / n);
-        const ts::index_t gates = 4 * 5 + 4;
+        const ts::index_t gates = 4 * 5 + 4 + 5 * 5 + 5; // and the layer before
         CHECK(p.moved_bytes == copied(p) + 2 * (n - 1) * gates * 4);
-        // One update for each expert's shard, and one for each slice of the gate's weight and bias.
-        CHECK(count(p, task_kind::update, pass::update) == 2 * n + 2 * n);
-        CHECK(count(p, task_kind::compute, pass::backward_weight) == 3 * n);
+        // One update for each expert's shard, and one for each slice of the other layers' weights and biases.
+        CHECK(count(p, task_kind::update, pass::update) == 2 * n + 4 * n);
+        CHECK(count(p, task_kind::compute, pass::backward_weight) == 5 * n); // the softmax's sums among them
     }
 }
 

@@ -50,17 +50,22 @@ struct batch_data {
     }
 };
 
-/// What one device in double computes in some steps.
+/// What one device in double computes in some steps; `nudge`: from starting values that are off by that share.
 struct oracle {
     std::vector<double> losses;
     std::vector<std::vector<std::vector<double>>> gradients; ///< by step and parameter
     std::vector<std::vector<double>> change;                 ///< of every parameter since the start
 
     oracle(const ts::graph_view& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
-           int micro_batches = 1) {
+           int micro_batches = 1, double nudge = 0) {
         ts::reference::network n(g);
         n.micro_batches = micro_batches;
         n.initialize(seed);
+        for (auto& p : n.parameters) { // every other one up, every other one down
+            for (double& x : p) {
+                x *= 1 + (nudge = -nudge);
+            }
+        }
         const auto start = n.parameters;
         for (std::size_t k = 0; k < data.tensors.size(); ++k) {
             if (data.labels[k].empty()) {
