@@ -15,6 +15,17 @@ foreach(part host io)
   endif()
 endforeach()
 
+# tessera_link_zoo(<program> <source>...): the networks of the zoo by name, for sources that include them.
+function(tessera_link_zoo program)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" uses REGEX "include \"(examples/zoo/zoo|support/small_zoo)\\.hpp\"")
+    if(uses)
+      target_link_libraries(${program} PRIVATE tessera_zoo)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
 # tessera_can_build(<result> <source>...): whether the libraries that the sources include are there.
 function(tessera_can_build result)
   set(${result} TRUE PARENT_SCOPE)

@@ -53,6 +53,15 @@ using gpt2_124m = gpt<12, 768, 12, 1024>;
 using gpt2_355m = gpt<24, 1024, 16, 1024>;
 using gpt2_774m = gpt<36, 1280, 20, 1024>;
 using gpt2_1558m = gpt<48, 1600, 25, 1024>;
+using gpt3_125m = gpt<12, 768, 12, 2048>;
+using gpt3_350m = gpt<24, 1024, 16, 2048>;
+using gpt3_760m = gpt<24, 1536, 16, 2048>;
+/// Of 24 heads in the paper's table, which do not divide the width: 16 of the same 128 channels.
+using gpt3_1_3b = gpt<24, 2048, 16, 2048>;
+using gpt3_2_7b = gpt<32, 2560, 32, 2048>;
+using gpt3_6_7b = gpt<32, 4096, 32, 2048>;
+/// Of the width 5140 in the paper's table, which 40 heads of 128 channels do not make: 5120.
+using gpt3_13b = gpt<40, 5120, 40, 2048>;
 using gpt3_175b = gpt<96, 12288, 96, 2048>;
 
 namespace bert_layers {
@@ -78,18 +87,20 @@ struct transform_norm : ts::layer_norm<> {};
 struct logits : ts::linear<30522> {};
 } // namespace bert_layers
 
-/// BERT-large, uncased (Devlin et al. 2019), 512 positions, with the head that it is pre-trained with: here a label at every position.
+/// BERT-large (24 layers), uncased (Devlin et al. 2019), 512 positions, with the head that it is pre-trained with: here a label at every position.
 /// Inputs: text, segments, truth.
-struct bert_large
+template <int Layers>
+struct bert
     : ts::dag<ts::input<bert_layers::text, ts::tokens<512>>, ts::input<bert_layers::segments, ts::tokens<512>>,
               ts::input<bert_layers::truth, ts::tokens<512>>,
               ts::node<bert_layers::word_vectors, ts::shared<bert_layers::words>, bert_layers::text>,
               ts::node<bert_layers::segment_vectors, bert_layers::segment, bert_layers::segments>,
               ts::node<bert_layers::sum, ts::add, bert_layers::word_vectors, bert_layers::segment_vectors>,
               ts::chain<bert_layers::scores, bert_layers::sum, bert_layers::places, bert_layers::norm0, ts::dropout<10>,
-                        ts::repeat<24, bert_layers::block>, bert_layers::transform, ts::gelu,
+                        ts::repeat<Layers, bert_layers::block>, bert_layers::transform, ts::gelu,
                         bert_layers::transform_norm, ts::tied<bert_layers::logits, bert_layers::words>>,
               ts::node<bert_layers::loss, ts::cross_entropy, bert_layers::scores, bert_layers::truth>> {};
+struct bert_large : bert<24> {};
 
 namespace translation_layers {
 struct source;
@@ -118,17 +129,17 @@ using decoder_block =
 
 /// The Transformer (base) of Vaswani et al. 2017: 6 + 6 layers, one table of 37,000 words for source, target and output; sentences of
 /// Length. Positions are fixed vectors, here random ones instead of sines. Inputs: source, target, truth.
-template <ts::index_t Length>
+template <ts::index_t Length, int Layers = 6>
 struct transformer_base : ts::dag<ts::input<translation_layers::source, ts::tokens<Length>>,
                                   ts::input<translation_layers::target, ts::tokens<Length>>,
                                   ts::input<translation_layers::truth, ts::tokens<Length>>,
                                   ts::chain<translation_layers::memory, translation_layers::source,
                                             translation_layers::words, translation_layers::source_places,
-                                            ts::dropout<10>, ts::repeat<6, translation_layers::encoder_block>>,
+                                            ts::dropout<10>, ts::repeat<Layers, translation_layers::encoder_block>>,
                                   ts::chain<translation_layers::scores, translation_layers::target,
                                             ts::tied<translation_layers::target_words, translation_layers::words>,
                                             translation_layers::target_places, ts::dropout<10>,
-                                            ts::repeat<6, translation_layers::decoder_block>,
+                                            ts::repeat<Layers, translation_layers::decoder_block>,
                                             ts::tied<translation_layers::logits, translation_layers::words>>,
                                   ts::node<translation_layers::loss, ts::cross_entropy, translation_layers::scores,
                                            translation_layers::truth>> {};

@@ -20,11 +20,12 @@ struct stem : ts::conv2d<8, ts::window<3>, ts::padding<1>> {};
 struct norm : ts::batch_norm<> {};
 struct inner : ts::conv2d<8, ts::window<3>, ts::padding<1>, ts::groups<2>> {};
 struct strided : ts::conv2d<12, ts::window<3>, ts::stride<2>, ts::groups<4>> {};
+struct grown : ts::transposed_conv2d<12, ts::window<3>, ts::stride<2>, ts::padding<1>> {};
 struct left : ts::conv2d<4, ts::window<1>> {};
 struct right : ts::conv2d<4, ts::window<3>, ts::padding<2>, ts::dilation<2>> {};
 struct head : ts::linear<6> {};
 /// Every kind of edge: halos, strides, groups, dilation, joins, flattening, and sums that may be split.
-struct mixed : ts::sequential<ts::image<4, 13, 12>, stem, norm, ts::relu, ts::residual<inner, ts::relu>, strided,
+struct mixed : ts::sequential<ts::image<4, 13, 12>, stem, norm, ts::relu, ts::residual<inner, ts::relu>, strided, grown,
                               ts::branches<ts::concat, ts::branch<left>, ts::branch<right>>, ts::average_pool<2>,
                               ts::flatten, head, ts::cross_entropy> {};
 

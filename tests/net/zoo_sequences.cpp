@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks for sequences have the numbers that are published for them, and the closed formulas of their layers.
-#include "examples/zoo/recurrent.hpp"
-#include "examples/zoo/transformers.hpp"
+#include "examples/zoo/zoo.hpp"
 #include "support/counts.hpp"
 
 #include <doctest/doctest.h>
+
+#include <string>
 
 namespace {
 
@@ -17,29 +18,33 @@ index_t block_parameters(index_t width) { return 12 * width * width + 13 * width
 /// One LSTM layer whose input is as wide as its state.
 index_t lstm_parameters(index_t hidden) { return 4 * hidden * (hidden + hidden) + 4 * hidden; }
 
-template <class Net>
-index_t parameters_of() {
-    const ts::graph g = ts::describe<Net>(1);
-    CHECK(static_cast<int>(g.ops.size()) == Net::op_count);
-    return trained_parameters(g.view());
-}
+index_t parameters_of(const std::string& name) { return trained_parameters(networks::describe(name, 1).view()); }
+
+double billions(const std::string& name) { return static_cast<double>(parameters_of(name)) / 1e9; }
 
 } // namespace
 
 TEST_CASE("the GPT family") {
     // OpenAI's download script names the models by these counts: 124M, 355M, 774M, 1558M; 124439808 is also what Hugging Face's
     // transformers counts for "gpt2".
-    CHECK(parameters_of<networks::gpt2_124m>() == 124439808);
-    CHECK(parameters_of<networks::gpt2_355m>() == 50257 * 1024 + 1024 * 1024 + 24 * block_parameters(1024) + 2 * 1024);
-    CHECK(parameters_of<networks::gpt2_355m>() / 1000000 == 354);
-    CHECK(parameters_of<networks::gpt2_774m>() / 1000000 == 774);
-    CHECK(parameters_of<networks::gpt2_1558m>() / 1000000 == 1557);
-    // Brown et al. 2020, table 2.1: 175.0 billion.
-    CHECK(static_cast<double>(parameters_of<networks::gpt3_175b>()) == doctest::Approx(175.0e9).epsilon(0.003));
+    CHECK(parameters_of("gpt2_124m") == 124439808);
+    CHECK(parameters_of("gpt2_355m") == 50257 * 1024 + 1024 * 1024 + 24 * block_parameters(1024) + 2 * 1024);
+    CHECK(parameters_of("gpt2_355m") / 1000000 == 354);
+    CHECK(parameters_of("gpt2_774m") / 1000000 == 774);
+    CHECK(parameters_of("gpt2_1558m") / 1000000 == 1557);
+    // Brown et al. 2020, table 2.1.
+    CHECK(billions("gpt3_125m") == doctest::Approx(0.125).epsilon(0.01));
+    CHECK(billions("gpt3_350m") == doctest::Approx(0.350).epsilon(0.02));
+    CHECK(billions("gpt3_760m") == doctest::Approx(0.760).epsilon(0.01));
+    CHECK(billions("gpt3_1_3b") == doctest::Approx(1.3).epsilon(0.02));
+    CHECK(billions("gpt3_2_7b") == doctest::Approx(2.7).epsilon(0.02));
+    CHECK(billions("gpt3_6_7b") == doctest::Approx(6.7).epsilon(0.01));
+    CHECK(billions("gpt3_13b") == doctest::Approx(13.0).epsilon(0.02));
+    CHECK(billions("gpt3_175b") == doctest::Approx(175.0).epsilon(0.003));
 }
 
 TEST_CASE("the multiply-adds of GPT-2") {
-    const ts::graph g = ts::describe<networks::gpt2_124m>(2);
+    const ts::graph g = networks::describe("gpt2_124m", 2);
     const index_t tokens = 2 * 1024;
     const index_t layers = 12 * 12 * 768 * 768 + 50257 * 768; // of every token; the output layer included
     const index_t attention = 12 * 2 * 1024 * 768;            // scores and mixtures, masked or not
@@ -49,37 +54,72 @@ TEST_CASE("the multiply-adds of GPT-2") {
 TEST_CASE("BERT-large has 340 million parameters, counted by its layers") {
     const index_t embedding = (30522 + 512 + 2) * 1024 + 2 * 1024;
     const index_t head = 1024 * 1024 + 1024 + 2 * 1024 + 30522; // transform, its norm, and the output's bias
-    CHECK(parameters_of<networks::bert_large>() == embedding + 24 * block_parameters(1024) + head);
-    CHECK(static_cast<double>(parameters_of<networks::bert_large>()) ==
-          doctest::Approx(340e6).epsilon(0.02)); // Devlin et al. 2019, section 3
+    CHECK(parameters_of("bert_large") == embedding + 24 * block_parameters(1024) + head);
+    CHECK(billions("bert_large") == doctest::Approx(0.340).epsilon(0.02)); // Devlin et al. 2019, section 3
 }
 
 TEST_CASE("the Transformer of 2017 has 65 million parameters") {
     const index_t attention = 4 * (512 * 512 + 512) + 2 * 512;
     const index_t wide = 2 * 512 * 2048 + 2048 + 512 + 2 * 512;
     const index_t counted = 37000 * 512 + 6 * (attention + wide) + 6 * (2 * attention + wide);
-    CHECK(parameters_of<networks::transformer_base<64>>() == counted);
+    CHECK(parameters_of("transformer") == counted);
     // Vaswani et al. 2017, table 3; the size of its vocabulary is "about 37000".
     CHECK(static_cast<double>(counted) == doctest::Approx(65e6).epsilon(0.04));
 }
 
 TEST_CASE("the recurrent networks of FlexFlow") {
-    CHECK(parameters_of<networks::rnntc>() == 32000 * 1024 + 4 * lstm_parameters(1024) + 2 * 1024 + 2);
-    CHECK(parameters_of<networks::rnnlm>() == 2 * 10000 * 2048 + 10000 + 2 * lstm_parameters(2048));
-    CHECK(parameters_of<networks::rnnlm_2_steps>() == parameters_of<networks::rnnlm>());
+    CHECK(parameters_of("rnntc") == 32000 * 1024 + 4 * lstm_parameters(1024) + 2 * 1024 + 2);
+    CHECK(parameters_of("rnnlm") == 2 * 10000 * 2048 + 10000 + 2 * lstm_parameters(2048));
+    CHECK(parameters_of("rnnlm_2_steps") == parameters_of("rnnlm"));
     const index_t attention = 3 * 1024 * 1024;
     const index_t others = 3 * 32000 * 1024 + 32000 + 4 * lstm_parameters(1024);
-    CHECK(parameters_of<networks::nmt>() == others + attention);
+    CHECK(parameters_of("nmt") == others + attention);
     CHECK(others / 1000000 == 131);
-    const ts::graph wide = ts::describe<networks::nmt_2048>(64);
+    const ts::graph wide = networks::describe("nmt_2048", 64);
     CHECK(trained_parameters(wide.view()) == 3 * 32000 * 2048 + 32000 + 4 * lstm_parameters(2048) + 3 * 2048 * 2048);
     CHECK(wide.ops.size() > 2000);
 }
 
 TEST_CASE("an unrolled LSTM multiplies as its formula says") {
-    const ts::graph g = ts::describe<networks::rnnlm>(1);
+    const ts::graph g = networks::describe("rnnlm", 1);
     const index_t hidden = 2048;
     const index_t steps = 40;
     const index_t cells = 2 * (steps * 4 * hidden * hidden + (steps - 1) * 4 * hidden * hidden);
     CHECK(multiply_adds(g.view()) == cells + steps * hidden * 10000);
+}
+
+TEST_CASE("DLRM for Criteo Kaggle has 540 million parameters") {
+    const auto layer = [](index_t in, index_t out) { return in * out + out; };
+    const index_t bottom = layer(13, 512) + layer(512, 256) + layer(256, 64) + layer(64, 16);
+    const index_t pairs = 27 * 26 / 2; // of 26 categories and the numbers
+    const index_t top = layer(16 + pairs, 512) + layer(512, 256) + layer(256, 2);
+    CHECK(parameters_of("dlrm") == index_t{33762577} * 16 + bottom + top);
+    CHECK(billions("dlrm") == doctest::Approx(0.540).epsilon(0.002)); // Naumov et al. 2019, section 5 (recalled)
+    const ts::graph g = networks::describe("dlrm", 8);
+    const index_t weights = bottom + top - (512 + 256 + 64 + 16) - (512 + 256 + 2);
+    CHECK(multiply_adds(g.view()) == 8 * (weights + 27 * 27 * 16)); // all products of pairs, of which half are used
+}
+
+TEST_CASE("mixtures of experts") {
+    const index_t width = 1024;
+    const index_t hidden = 8192;
+    const index_t experts = 2048;
+    const index_t mixture = experts * 2 * width * hidden + experts * width;
+    const index_t dense = 2 * 4 * width * width + 4 * width + width; // two wide layers with their biases
+    const index_t attention = 4 * (width * width + width);
+    const index_t norms = 2 * 2 * width;
+    const index_t counted = 18 * (2 * (attention + norms) + dense + mixture) + (32000 + 1024) * width + 2 * width;
+    CHECK(parameters_of("moe_2048") == counted);
+    // Lepikhin et al. 2021, table 1: MoE(2048E, 36L) has 600 billion.
+    CHECK(billions("moe_2048") == doctest::Approx(600).epsilon(0.035));
+    // Dispatch and combination multiply every token with every slot; experts, their slots.
+    const ts::graph g = networks::describe("moe_8", 2);
+    const index_t tokens = 512;
+    const index_t slots = 8 * 128;
+    const index_t block = 4 * 768 * 768 + 2 * tokens * 768; // attention of a token
+    const index_t wide = 2 * 768 * 3072;
+    const index_t expected =
+        2 *
+        (6 * (tokens * (2 * block + wide + 768 * 8) + 2 * tokens * slots * 768 + slots * wide) + tokens * 768 * 32000);
+    CHECK(multiply_adds(g.view()) == expected);
 }

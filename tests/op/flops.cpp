@@ -23,6 +23,14 @@ TEST_CASE("FLOPs of convolutions, products and pools") {
             expected = 2 * y.volume() * (x[1] / a.groups) * window;
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
             break;
+        case ts::op_kind::transposed_conv2d: // where windows do not overlap, every input meets its window once
+            if (a.window[0] != a.stride[0] || a.window[1] != a.stride[1]) {
+                continue;
+            }
+            expected = 2 * x.volume() * a.out * window;
+            CHECK(ts::backward_flops(d, all.range) == 2 * expected);
+            break;
+        case ts::op_kind::expert_linear:
         case ts::op_kind::linear:
             expected = 2 * x.volume() * a.out;
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);

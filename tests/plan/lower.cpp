@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering makes of simple strategies, by formula.
 #include "tessera/plan/lower.hpp"
+#include "tessera/net/experts.hpp"
 #include "tessera/plan/finish.hpp"
 
 #include <doctest/doctest.h>
@@ -24,6 +25,13 @@ struct frozen1 : ts::linear<12, ts::frozen> {};
 struct frozen2 : ts::linear<6, ts::frozen> {};
 struct frozen_first : ts::sequential<ts::features<10>, frozen1, ts::relu, fc2, ts::cross_entropy> {};
 struct frozen_last : ts::sequential<ts::features<10>, fc1, ts::relu, frozen2, ts::cross_entropy> {};
+
+struct before : ts::linear<5> {};
+struct gate : ts::linear<4> {};
+struct into : ts::expert_linear<4, 6> {};
+struct out_of : ts::expert_linear<4, 5> {};
+struct experts : ts::sequential<ts::sequence<8, 5>, before, ts::mixture_of_experts<2, 1, gate, into, ts::relu, out_of>,
+                                ts::cross_entropy> {};
 
 ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::lower_options& o = {}) {
     ts::require(g, s.view(), devices);
@@ -82,6 +90,34 @@ TEST_CASE("data parallel: one task for every pass and device, and the gradients'
         for (const std::vector<int>& list : p.order) {
             CHECK(list.size() == p.tasks.size() / static_cast<std::size_t>(n));
         }
+    }
+}
+
+TEST_CASE("expert parallel: an all-to-all before and after the experts, whose weights and gradients never move") {
+    const ts::index_t batch = 8;
+    for (const int n : {2, 4}) {
+        const ts::graph g = ts::describe<experts>(batch);
+        ts::strategy s = data_parallel(g.view(), n);
+        for (int op = 0; op < g.view().op_count; ++op) {
+            const ts::op_kind kind = g.view().ops[op].attributes.kind;
+            const ts::description d = g.view().describe(op);
+            if (kind == ts::op_kind::expert_linear || kind == ts::op_kind::relu) {
+                s.ops[static_cast<std::size_t>(op)].degree[0] = 1;
+                s.ops[static_cast<std::size_t>(op)]
+                    .degree[d.find_loop(kind == ts::op_kind::relu ? loop_name::position : loop_name::expert)] = n;
+            }
+        }
+        const ts::plan p = planned(g.view(), s, n);
+        CAPTURE(n);
+        // Of the experts' rows, which every device had for its own samples, each gets those of its experts from the others; back
+        // again after them; and the gradients the same ways.
+        const ts::index_t rows = batch * 8 * 5 * 4;
+        CHECK(copied(p) == 4 * rows * (n - 1) / n);
+        const ts::index_t gates = 4 * 5 + 4 + 5 * 5 + 5; // and the layer before
+        CHECK(p.moved_bytes == copied(p) + 2 * (n - 1) * gates * 4);
+        // One update for each expert's shard, and one for each slice of the other layers' weights and biases.
+        CHECK(count(p, task_kind::update, pass::update) == 2 * n + 4 * n);
+        CHECK(count(p, task_kind::compute, pass::backward_weight) == 5 * n); // the softmax's sums among them
     }
 }
 

@@ -16,12 +16,13 @@ constexpr ts::index_t trained_parameters(const ts::graph_view& g) {
     return count;
 }
 
-/// Of convolutions, linear layers and products of activations, forward.
+/// Of convolutions, linear layers (of experts too) and products of activations, forward.
 constexpr ts::index_t multiply_adds(const ts::graph_view& g) {
     ts::index_t flops = 0;
     for (int op = 0; op < g.op_count; ++op) {
         const ts::op_kind kind = g.ops[op].attributes.kind;
-        if (kind != ts::op_kind::conv2d && kind != ts::op_kind::linear && kind != ts::op_kind::matmul) {
+        if (kind != ts::op_kind::conv2d && kind != ts::op_kind::transposed_conv2d && kind != ts::op_kind::linear &&
+            kind != ts::op_kind::expert_linear && kind != ts::op_kind::matmul) {
             continue;
         }
         const ts::description d = g.describe(op);

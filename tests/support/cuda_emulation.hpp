@@ -120,6 +120,7 @@ inline unsigned __float_as_uint(float f) { // NOLINT(bugprone-reserved-identifie
 #include "tessera/backend/cuda/kernels/common.inl"
 #include "tessera/backend/cuda/kernels/cross_entropy.inl"
 #include "tessera/backend/cuda/kernels/elementwise.inl"
+#include "tessera/backend/cuda/kernels/expert.inl"
 #include "tessera/backend/cuda/kernels/normalize.inl"
 #include "tessera/backend/cuda/kernels/pool.inl"
 #include "tessera/backend/cuda/kernels/sequence.inl"

@@ -50,7 +50,8 @@ struct batch_data {
     }
 };
 
-/// What one device in double computes in some steps. (Its constructor is a template so that it can be compiled once; see instances.hpp.)
+/// What one device in double computes in some steps; `nudge`: from starting values that are off by that share. (Its constructor is a
+/// template so that it can be compiled once; see instances.hpp.)
 struct oracle {
     std::vector<double> losses;
     std::vector<std::vector<std::vector<double>>> gradients; ///< by step and parameter
@@ -58,10 +59,15 @@ struct oracle {
 
     template <class Graph>
     oracle(const Graph& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
-           int micro_batches = 1) {
+           int micro_batches = 1, double nudge = 0) {
         ts::reference::network n(g);
         n.micro_batches = micro_batches;
         n.initialize(seed);
+        for (auto& p : n.parameters) { // every other one up, every other one down
+            for (double& x : p) {
+                x *= 1 + (nudge = -nudge);
+            }
+        }
         const auto start = n.parameters;
         for (std::size_t k = 0; k < data.tensors.size(); ++k) {
             if (data.labels[k].empty()) {

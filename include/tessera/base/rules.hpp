@@ -27,6 +27,10 @@ inline constexpr bool never = false;
     rule(concat_shapes_differ, "concatenated tensors may differ in their channels only") \
     rule(inner_extents_differ, "the extents that a matrix product sums over must be equal; transpose_first and transpose_second exchange rows and columns") \
     rule(heads_do_not_divide_channels, "the heads must divide the channels of inputs of rank 3 and be the second extent of an input of rank 4") \
+    rule(transposed_dilation, "a transposed convolution has no dilation") \
+    rule(transposed_output_is_empty, "the padding of a transposed convolution takes away its whole output; pad less") \
+    rule(experts_do_not_divide_slots, "the experts must divide the rows of their input, each having as many slots") \
+    rule(more_choices_than_experts, "a token cannot be sent to more experts than there are") \
     rule(slice_outside_input, "a slice must lie inside its input") \
     rule(numbers_are_looked_up, "an embedding looks up integers; its input must be tokens") \
     rule(tied_to_nothing, "the layer whose parameters are tied must come earlier in the network") \

@@ -65,8 +65,10 @@ constexpr interval piece_along(const description& d, int which, int k, const con
         if (r.empty()) {
             return {0, 0};
         }
-        lo += t.coefficient * r.begin; // coefficients of regions are positive
-        hi += t.coefficient * (r.end - 1);
+        const index_t first = t.coefficient * r.begin;
+        const index_t last = t.coefficient * (r.end - 1);
+        lo += first < last ? first : last;
+        hi += first < last ? last : first;
     }
     return intersect(interval{lo, hi + 1}, full);
 }

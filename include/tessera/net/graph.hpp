@@ -230,11 +230,13 @@ private:
             const shape& scale = matrix                ? o.extents
                                  : parameter_count > 0 ? parameters[parameter_count - 1].extents
                                                        : o.extents;
+            // The first extent are outputs; of experts' weights [E,O,I] and of a transposed convolution's [I,O,..] the second.
+            const index_t outputs = scale.rank == 3 ? scale[0] * scale[1] : scale.rank > 0 ? scale[0] : 1;
             parameters[parameter_count] = parameter_node{o.extents,
                                                          node.name,
                                                          o.slot,
                                                          node.attributes.kind,
-                                                         scale.rank > 0 ? scale.volume() / scale[0] : 1,
+                                                         scale.rank > 0 ? scale.volume() / outputs : 1,
                                                          o.kind == operand_kind::parameter && !node.attributes.frozen,
                                                          node.instance};
             node.parameters.push_back(parameter_count++);

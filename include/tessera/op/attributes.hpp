@@ -29,6 +29,9 @@ enum class op_kind : std::uint8_t {
     embedding,
     position_embedding,
     slice,
+    transposed_conv2d,
+    expert_linear,
+    route,
     cross_entropy,
 };
 
@@ -55,6 +58,9 @@ constexpr const char* to_text(op_kind kind) {
                                      "embedding",
                                      "position_embedding",
                                      "slice",
+                                     "transposed_conv2d",
+                                     "expert_linear",
+                                     "route",
                                      "cross_entropy"};
     return names[static_cast<int>(kind)];
 }
@@ -73,14 +79,16 @@ constexpr const char* to_text(precision p) {
 /// operators compare equal.
 struct op_attributes {
     op_kind kind = op_kind::relu;
-    index_t out = 0;            ///< conv2d, linear, embedding: output channels or features; slice: extent of the result
-    index_t window[2] = {1, 1}; ///< height, width of a convolution's or a pool's window
-    index_t stride[2] = {1, 1}; ///< height, width
-    index_t padding[2] = {0, 0};         ///< rows and columns of zeros on each side (of -infinity in a max pool)
-    index_t dilation[2] = {1, 1};        ///< height, width
-    index_t groups = 1;                  ///< conv2d: input and output channels are divided in this many groups
-    bool bias = false;                   ///< conv2d, linear: adds one number per output channel
-    bool frozen = false;                 ///< its parameters are not trained
+    index_t out =
+        0; ///< convolutions, linear layers, embedding: output channels or features; slice: extent of the result; route:
+           ///< capacity, slots of an expert for the tokens of a sample
+    index_t window[2] = {1, 1};   ///< height, width of a convolution's or a pool's window
+    index_t stride[2] = {1, 1};   ///< height, width
+    index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side (of -infinity in a max pool)
+    index_t dilation[2] = {1, 1}; ///< height, width
+    index_t groups = 1;  ///< conv2d: input and output channels are divided in this many groups; expert_linear: experts
+    bool bias = false;   ///< convolutions, linear: adds one number per output channel
+    bool frozen = false; ///< its parameters are not trained
     bool count_padding = false;          ///< average_pool: the divisor counts the padding too
     int percent = 0;                     ///< dropout: how many per cent of the values are dropped
     double epsilon = 1e-5;               ///< batch_norm, layer_norm: added to the variance
@@ -93,6 +101,8 @@ struct op_attributes {
     index_t vocabulary = 0;              ///< embedding: rows of the table
     index_t begin = 0;                   ///< slice: first index
     int axis = -1;                       ///< concat, slice: the dimension; -1 for the channels
+    index_t top = 1;                     ///< route: experts that a token is sent to
+    bool weighted = false;               ///< route: the result holds the tokens' gates instead of ones
     precision math = precision::fp32;    ///< of the network; see net/precision.hpp
 
     friend constexpr bool operator==(const op_attributes&, const op_attributes&) = default;

@@ -8,11 +8,13 @@
 #include "tessera/op/cross_entropy.hpp"
 #include "tessera/op/elementwise.hpp"
 #include "tessera/op/embedding.hpp"
+#include "tessera/op/expert.hpp"
 #include "tessera/op/layer_norm.hpp"
 #include "tessera/op/linear.hpp"
 #include "tessera/op/matmul.hpp"
 #include "tessera/op/pool.hpp"
 #include "tessera/op/softmax.hpp"
+#include "tessera/op/transposed_conv2d.hpp"
 
 namespace tessera {
 
@@ -46,6 +48,12 @@ constexpr description describe(const op_attributes& a, const shape* inputs, int 
         return op::describe_position_embedding(a, inputs[0]);
     case op_kind::slice:
         return op::describe_slice(a, inputs[0]);
+    case op_kind::transposed_conv2d:
+        return op::describe_transposed_conv2d(a, inputs[0]);
+    case op_kind::expert_linear:
+        return op::describe_expert_linear(a, inputs[0]);
+    case op_kind::route:
+        return op::describe_route(a, inputs[0]);
     case op_kind::cross_entropy:
         return op::describe_cross_entropy(a, inputs[0]);
     case op_kind::relu:

@@ -18,12 +18,16 @@ enum class loop_name : std::uint8_t {
     group_channel, ///< output channels within a group
     window_height,
     window_width,
-    position, ///< place in a sequence, [N,T,C]
+    position,   ///< place in a sequence, [N,T,C]
+    expert,     ///< one of several networks side by side, each for tokens of its own
+    tap_height, ///< of a transposed convolution: which of the inputs that meet in one output
+    tap_width,
 };
 
 constexpr const char* to_text(loop_name name) {
-    constexpr const char* names[] = {"sample",        "channel",       "height",       "width",   "reduction",
-                                     "group_channel", "window_height", "window_width", "position"};
+    constexpr const char* names[] = {"sample",    "channel",       "height",        "width",
+                                     "reduction", "group_channel", "window_height", "window_width",
+                                     "position",  "expert",        "tap_height",    "tap_width"};
     return names[static_cast<int>(name)];
 }
 
@@ -31,7 +35,7 @@ constexpr const char* to_text(loop_name name) {
 template <loop_name Name>
 struct along;
 
-inline constexpr int max_loops = 8;
+inline constexpr int max_loops = 9;
 inline constexpr int max_operands = 14;
 inline constexpr int max_nests = 3;
 inline constexpr int max_inputs = 8;

@@ -157,6 +157,55 @@ constexpr inferred infer_embedding(const op_attributes& a, const shape& x) {
     return r.refused ? r : inferred{{}, x.rank == 1 ? make_shape(x[0], a.out) : make_shape(x[0], x[1], a.out)};
 }
 
+constexpr inferred infer_transposed(const op_attributes& a, const shape& x) {
+    if (x.rank != 4) {
+        return refuse(rule::input_has_wrong_rank, x.rank, 4);
+    }
+    if (a.out < 1) {
+        return refuse(rule::extent_is_zero, a.out, 1);
+    }
+    shape y = make_shape(x[0], a.out, 1, 1);
+    for (int d = 0; d < 2; ++d) {
+        const int name = static_cast<int>(d == 0 ? loop_name::height : loop_name::width);
+        if (a.window[d] < 1 || a.stride[d] < 1 || a.padding[d] < 0) {
+            return refuse(rule::extent_is_zero, 0, 1, name);
+        }
+        if (a.dilation[d] != 1) {
+            return refuse(rule::transposed_dilation, a.dilation[d], 1, name);
+        }
+        if (a.padding[d] >= a.window[d]) {
+            return refuse(rule::padding_not_smaller_than_kernel, a.padding[d], a.window[d], name);
+        }
+        y.extent[2 + d] = op::transposed_output(a, d, x[2 + d]);
+        if (y[2 + d] < 1) {
+            return refuse(rule::transposed_output_is_empty, y[2 + d], 1, name);
+        }
+    }
+    return a.groups == 1 ? inferred{{}, y} : refuse(rule::groups_do_not_divide_channels, a.groups, 1);
+}
+
+constexpr inferred infer_expert_linear(const op_attributes& a, const shape& x) {
+    if (x.rank != 3) {
+        return refuse(rule::input_has_wrong_rank, x.rank, 3);
+    }
+    if (a.out < 1 || a.groups < 1) {
+        return refuse(rule::extent_is_zero, a.out < 1 ? a.out : a.groups, 1);
+    }
+    if (x[1] % a.groups != 0) {
+        return refuse(rule::experts_do_not_divide_slots, x[1], a.groups, static_cast<int>(loop_name::expert));
+    }
+    return {{}, make_shape(x[0], x[1], a.out)};
+}
+
+constexpr inferred infer_route(const op_attributes& a, const shape& x) {
+    const inferred r = infer_rank(x, 3, 3, a.out < a.top ? a.out : a.top);
+    if (r.refused) {
+        return r;
+    }
+    return a.top <= x[2] ? inferred{{}, make_shape(x[0], x[1], x[2] * a.out)}
+                         : refuse(rule::more_choices_than_experts, a.top, x[2], static_cast<int>(loop_name::expert));
+}
+
 } // namespace detail
 
 /// The number of inputs that an operator takes; 0 means two or more.
@@ -231,6 +280,12 @@ constexpr inferred infer(const op_attributes& a, const shape* inputs, int count)
         return detail::infer_rank(x, 3, 3);
     case op_kind::slice:
         return detail::infer_slice(a, x);
+    case op_kind::transposed_conv2d:
+        return detail::infer_transposed(a, x);
+    case op_kind::expert_linear:
+        return detail::infer_expert_linear(a, x);
+    case op_kind::route:
+        return detail::infer_route(a, x);
     case op_kind::batch_norm:
         return x.rank == 3 ? detail::refuse(rule::input_has_wrong_rank, 3, 4) : detail::infer_rank(x, 2, 4);
     case op_kind::channel_dropout:

@@ -80,6 +80,11 @@ struct scaled {
 struct causal {
     static constexpr void apply(op_attributes& a) { a.causal = true; }
 };
+/// dispatch_mask, combine_weights: every token goes to the Count experts with the largest gates.
+template <index_t Count>
+struct top {
+    static constexpr void apply(op_attributes& a) { a.top = Count; }
+};
 /// concat, slice: along dimension D of the tensor instead of its channels; 1 is the position in a sequence [N,T,C].
 template <int D>
 struct axis {
@@ -129,6 +134,10 @@ constexpr op_attributes with(op_attributes a) {
     return a;
 }
 
+struct weighted {
+    static constexpr void apply(op_attributes& a) { a.weighted = true; }
+};
+
 template <op_kind Kind, class... Options>
 struct simple_layer {
     static constexpr op_attributes attributes = make_attributes<Kind, Options...>();
@@ -140,6 +149,13 @@ struct simple_layer {
 template <index_t Out, class... Options>
 struct conv2d {
     static constexpr op_attributes attributes = detail::make_attributes<op_kind::conv2d, Options...>(Out, true);
+};
+/// transposed_conv2d<output channels, window<>, stride<>, padding<>, no_bias, frozen>: [N,C,H,W] -> [N,Out,(H-1)*stride-2*padding+window,..],
+/// the gradient of a convolution's input as an operator (U-Net's up-convolution is window<2>, stride<2>).
+template <index_t Out, class... Options>
+struct transposed_conv2d {
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::transposed_conv2d, Options...>(Out, true);
 };
 /// linear<output features, no_bias, frozen>: [N,I] -> [N,Out], or [N,T,I] -> [N,T,Out].
 template <index_t Out, class... Options>
@@ -205,6 +221,23 @@ struct embedding {
 /// Adds a trained vector to every position of a sequence: [N,T,C].
 template <class... Options>
 struct position_embedding : detail::simple_layer<op_kind::position_embedding, Options...> {};
+/// dispatch_mask<slots, top<k>>: gates [N,T,Experts] -> [N,T,Experts*Slots], 1 where a token has a slot of an expert, see op/expert.hpp.
+template <index_t Slots, class... Options>
+struct dispatch_mask {
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::route, Options...>(Slots);
+};
+/// combine_weights<slots, top<k>>: the same with the token's gate for the expert in place of 1.
+template <index_t Slots, class... Options>
+struct combine_weights {
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::route, Options..., detail::weighted>(Slots);
+};
+/// expert_linear<experts, output features, frozen>: [N,Experts*Slots,I] -> [N,Experts*Slots,Out], each expert with weights of its own.
+template <index_t Experts, index_t Out, class... Options>
+struct expert_linear {
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::expert_linear, groups<Experts>, Options...>(Out);
+};
 /// Softmax cross-entropy of logits and integer labels, averaged over the global batch; weight<a, b> scales it.
 struct cross_entropy : detail::simple_layer<op_kind::cross_entropy> {};
 template <class... Options>

@@ -99,8 +99,9 @@ protected: // simulation::operator_lowering lowers one operator anew
                 needs = needs || g_.parameters[p].trained;
                 uses_left_[at(p)] += sweeps_;
             }
-            for (int t : g_.ops[op].inputs) {
-                needs = needs || needs_gradient_[at(t)] != 0;
+            for (const operand& x : desc(op).operands) { // none flows through where an expert's slots are
+                const bool flows = x.kind == operand_kind::input && x.differentiable;
+                needs = needs || (flows && needs_gradient_[at(g_.ops[op].inputs[x.slot])] != 0);
             }
             needs_gradient_[at(g_.ops[op].output)] = needs ? 1 : 0;
         }

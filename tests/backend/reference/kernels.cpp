@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 namespace {
 
@@ -84,9 +85,66 @@ void check_pool(const op_instance& op) {
     });
 }
 
+/// Every input meets every place of its window.
+void check_transposed(const op_instance& op) {
+    const ts::op_attributes& a = op.row.attributes;
+    const ts::shape& x = op.row.inputs[0];
+    check_output(op, [&](ts::index_t n, ts::index_t o, ts::index_t row, ts::index_t column) {
+        double sum = a.bias ? op.value[2].numbers[static_cast<std::size_t>(o)] : 0.0;
+        for (ts::index_t i = 0; i < x[1]; ++i) {
+            for (ts::index_t h = 0; h < x[2]; ++h) {
+                for (ts::index_t v = 0; v < x[3]; ++v) {
+                    const ts::index_t r = row + a.padding[0] - h * a.stride[0];
+                    const ts::index_t s = column + a.padding[1] - v * a.stride[1];
+                    if (r >= 0 && r < a.window[0] && s >= 0 && s < a.window[1]) {
+                        const ts::index_t weight = ((i * a.out + o) * a.window[0] + r) * a.window[1] + s;
+                        sum += op.value[1].numbers[static_cast<std::size_t>(weight)] *
+                               image_at(op.value[0], n, i, h, v, 0);
+                    }
+                }
+            }
+        }
+        return sum;
+    });
+}
+
+/// Tokens choose in turns and take the next slot: who gets none is dropped.
+void check_route(const op_instance& op) {
+    const ts::op_attributes& a = op.row.attributes;
+    const ts::shape& x = op.row.inputs[0];
+    const std::vector<double>& gates = op.value[0].numbers;
+    std::vector<double> expected(op.value[1].numbers.size(), 0.0);
+    int dropped = 0;
+    for (ts::index_t n = 0; n < x[0]; ++n) {
+        std::vector<ts::index_t> taken(static_cast<std::size_t>(x[2]), 0);
+        for (ts::index_t choice = 0; choice < a.top; ++choice) {
+            for (ts::index_t t = 0; t < x[1]; ++t) {
+                const auto gate = [&](ts::index_t e) {
+                    return gates[static_cast<std::size_t>((n * x[1] + t) * x[2] + e)];
+                };
+                std::vector<ts::index_t> order(static_cast<std::size_t>(x[2]));
+                std::iota(order.begin(), order.end(), 0);
+                std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return gate(i) > gate(j); });
+                const ts::index_t e = order[static_cast<std::size_t>(choice)];
+                const ts::index_t slot = taken[static_cast<std::size_t>(e)]++;
+                if (slot < a.out) {
+                    expected[static_cast<std::size_t>((n * x[1] + t) * x[2] * a.out + e * a.out + slot)] =
+                        a.weighted ? gate(e) : 1.0;
+                } else {
+                    ++dropped;
+                }
+            }
+        }
+    }
+    CHECK(op.value[1].numbers == expected);
+    if (a.top * x[1] > x[2] * a.out) {
+        CHECK(dropped > 0); // there are more choices than slots
+    }
+}
+
 } // namespace
 
-TEST_CASE("convolutions, products and pools follow their formulas") {
+TEST_CASE("convolutions, products, pools and routes follow their formulas") {
     for (const op_case& c : op_table()) {
         op_instance op(c);
         op.forward();
@@ -94,6 +152,24 @@ TEST_CASE("convolutions, products and pools follow their formulas") {
         switch (c.attributes.kind) {
         case ts::op_kind::conv2d:
             check_convolution(op);
+            break;
+        case ts::op_kind::transposed_conv2d:
+            check_transposed(op);
+            break;
+        case ts::op_kind::route:
+            check_route(op);
+            break;
+        case ts::op_kind::expert_linear:
+            check_output(op, [&](ts::index_t n, ts::index_t row, ts::index_t o, ts::index_t) {
+                const ts::shape& x = c.inputs[0];
+                const ts::index_t e = row / (x[1] / c.attributes.groups);
+                double sum = 0;
+                for (ts::index_t i = 0; i < x[2]; ++i) {
+                    sum += op.value[0].numbers[static_cast<std::size_t>((n * x[1] + row) * x[2] + i)] *
+                           op.value[1].numbers[static_cast<std::size_t>((e * c.attributes.out + o) * x[2] + i)];
+                }
+                return sum;
+            });
             break;
         case ts::op_kind::max_pool:
         case ts::op_kind::average_pool:

@@ -46,6 +46,15 @@ inline strided_box box_between(const box& what, const box& from, const box& what
     return b;
 }
 
+/// The way back.
+inline strided_box turned(strided_box b) {
+    for (int k = 0; k < 5; ++k) {
+        std::swap(b.from[k], b.to[k]);
+    }
+    std::swap(b.from_start, b.to_start);
+    return b;
+}
+
 /// The calls of one task while they are put together.
 class composer {
 public:

@@ -2,10 +2,11 @@
 // A compute task as calls: one row for every kind of operator.
 #pragma once
 
+#include "tessera/backend/cuda/expert_calls.hpp"
 #include "tessera/backend/cuda/matmul_calls.hpp"
 #include "tessera/backend/cuda/norm_calls.hpp"
 #include "tessera/backend/cuda/sequence_calls.hpp"
-#include "tessera/backend/cuda/window_calls.hpp"
+#include "tessera/backend/cuda/transposed_calls.hpp"
 
 namespace tessera::cuda::detail {
 
@@ -48,6 +49,12 @@ inline void compose_forward(const shard_call& s) {
         return look_up_forward(s);
     case op_kind::position_embedding:
         return position_forward(s);
+    case op_kind::transposed_conv2d:
+        return transposed_forward(s);
+    case op_kind::expert_linear:
+        return expert_forward(s);
+    case op_kind::route:
+        return route_forward(s);
     case op_kind::cross_entropy:
         return cross_entropy_forward(s);
     }
@@ -97,6 +104,12 @@ inline void compose_backward(const shard_call& s) {
         return look_up_backward(s);
     case op_kind::position_embedding:
         return position_backward(s);
+    case op_kind::transposed_conv2d:
+        return transposed_backward(s);
+    case op_kind::expert_linear:
+        return expert_backward(s);
+    case op_kind::route:
+        return route_backward(s);
     case op_kind::cross_entropy:
         return cross_entropy_backward(s);
     }

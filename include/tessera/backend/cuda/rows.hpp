@@ -57,6 +57,10 @@ inline constexpr operator_row operator_rows[] = {
     {op_kind::embedding, "kernel:look_up", "kernel:look_up_gradient", "no vendor call looks up rows"},
     {op_kind::position_embedding, "cudnnOpTensor", "cudaMemcpyAsync cudnnConvolutionBackwardBias", ""},
     {op_kind::slice, "cudaMemcpyAsync", "cudaMemcpyAsync", ""},
+    {op_kind::transposed_conv2d, "cudnnConvolutionBackwardData cudnnAddTensor",
+     "cudnnConvolutionForward cudnnConvolutionBackwardFilter cudnnConvolutionBackwardBias", ""},
+    {op_kind::expert_linear, "cublasLtMatmul", "cublasLtMatmul", ""},
+    {op_kind::route, "kernel:route_forward", "kernel:route_gradient", "no vendor call gives out the slots of experts"},
     {op_kind::cross_entropy, "kernel:row_maximum kernel:row_exponentials kernel:row_loss", "kernel:softmax_gradient",
      "no classic vendor call computes a cross-entropy; its three nests are those of a split one"},
 };

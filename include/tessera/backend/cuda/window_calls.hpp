@@ -131,6 +131,62 @@ inline void copy_y(const shard_call& s, int (&y)[4]) {
     }
 }
 
+inline void convolution_bias(const shard_call& s) {
+    if (s.parameter(1) < 0 || !s.call.first_part) {
+        return;
+    }
+    bias_add b;
+    copy_y(s, b.y);
+    const memory_use bias = s.value(s.parameter(1));
+    if (s.in_bf16()) { // whose bias stays fp32
+        kernel_numbers n;
+        n.n[0] = s.volume(s.output());
+        n.n[1] = b.y[1];
+        n.n[2] = index_t{b.y[2]} * b.y[3];
+        s.to.launch(kernel_id::add_bias_bf16, {bias, s.value_to(s.output())}, n, n.n[0]);
+    } else {
+        s.to.add(b, {bias, s.value_to(s.output())});
+    }
+}
+
+/// The gradient of the weights from x and dy of a convolution.
+inline void filter_gradient(const shard_call& s, const convolution& c, memory_use x, memory_use dy) {
+    const memory_use dw = s.gradient_to(s.parameter(0));
+    const index_t weights = s.volume(s.parameter(0));
+    // cuDNN writes the gradient in the type of the activations.
+    const memory_use to = s.in_bf16() ? s.to.take(weights * bytes_of(element::bf16)) : dw;
+    add_convolution(s, c, convolution::direction::backward_filter, x, to, dy);
+    if (s.in_bf16()) {
+        kernel_numbers n;
+        n.n[0] = weights;
+        s.to.launch(kernel_id::widen_bf16, {composer::as_read(to), dw}, n, weights);
+    }
+}
+
+inline void convolution_bias_gradient(const shard_call& s) {
+    if (!s.emits(s.parameter(1))) {
+        return;
+    }
+    const memory_use dy = s.gradient(s.output());
+    const memory_use db = s.gradient_to(s.parameter(1));
+    if (!s.call.first_part) {
+        s.to.add(memory_clear{}, {db});
+        return;
+    }
+    bias_gradient b;
+    copy_y(s, b.y);
+    if (s.in_bf16()) { // summed in fp32: the sums of dy alone, as of batch norm
+        kernel_numbers n;
+        n.n[0] = b.y[0];
+        n.n[1] = b.y[1];
+        n.n[2] = index_t{b.y[2]} * b.y[3];
+        n.n[3] = 2;
+        s.to.launch_blocks(kernel_id::statistics_gradient, {dy, dy, dy, db}, n, n.n[1], n.n[0] * n.n[2]);
+        return;
+    }
+    s.to.add(b, {dy, db});
+}
+
 inline void convolution_forward(const shard_call& s) {
     const window_place w = place_of(s);
     if (w.empty) {
@@ -144,20 +200,7 @@ inline void convolution_forward(const shard_call& s) {
         }
         add_convolution(s, c, convolution::direction::forward, from, s.factor(s.parameter(0)), s.value_to(s.output()));
     }
-    if (s.parameter(1) >= 0 && s.call.first_part) {
-        bias_add b;
-        copy_y(s, b.y);
-        const memory_use bias = s.value(s.parameter(1));
-        if (s.in_bf16()) { // whose bias stays fp32
-            kernel_numbers n;
-            n.n[0] = s.volume(s.output());
-            n.n[1] = b.y[1];
-            n.n[2] = index_t{b.y[2]} * b.y[3];
-            s.to.launch(kernel_id::add_bias_bf16, {bias, s.value_to(s.output())}, n, n.n[0]);
-        } else {
-            s.to.add(b, {bias, s.value_to(s.output())});
-        }
-    }
+    convolution_bias(s);
     if (s.to.what().activates) { // of a shard that sees nothing but padding
         const memory_use y = s.value_to(s.output());
         s.to.add(activation{op_kind::relu, false, s.volume(s.output()), s.type()}, {composer::as_read(y), y});
@@ -177,51 +220,19 @@ inline void convolution_backward(const shard_call& s) {
             s.to.add(memory_clear{}, {dx});
         }
         if (x.staged) {
-            strided_box back = x.out_of_tile;
-            for (int k = 0; k < 5; ++k) {
-                std::swap(back.from[k], back.to[k]);
-            }
-            std::swap(back.from_start, back.to_start);
-            s.to.copy(back, composer::as_read(to), dx, s.type(), true, reducer::none);
+            s.to.copy(turned(x.out_of_tile), composer::as_read(to), dx, s.type(), true, reducer::none);
         }
     }
     if (s.emits(s.parameter(0))) {
-        const memory_use dw = s.gradient_to(s.parameter(0));
         if (w.empty) {
-            s.to.add(memory_clear{}, {dw});
+            s.to.add(memory_clear{}, {s.gradient_to(s.parameter(0))});
         } else {
             const convolution c = convolution_of(s, w, x);
             const memory_use from = convolution_value(s, x);
-            const index_t weights = s.volume(s.parameter(0));
-            // cuDNN writes the gradient in the type of the activations.
-            const memory_use to = s.in_bf16() ? s.to.take(weights * bytes_of(element::bf16)) : dw;
-            add_convolution(s, c, convolution::direction::backward_filter, from, to, dy);
-            if (s.in_bf16()) {
-                kernel_numbers n;
-                n.n[0] = weights;
-                s.to.launch(kernel_id::widen_bf16, {composer::as_read(to), dw}, n, weights);
-            }
+            filter_gradient(s, c, from, dy);
         }
     }
-    if (s.emits(s.parameter(1))) {
-        const memory_use db = s.gradient_to(s.parameter(1));
-        if (!s.call.first_part) {
-            s.to.add(memory_clear{}, {db});
-            return;
-        }
-        bias_gradient b;
-        copy_y(s, b.y);
-        if (s.in_bf16()) { // summed in fp32: the sums of dy alone, as of batch norm
-            kernel_numbers n;
-            n.n[0] = b.y[0];
-            n.n[1] = b.y[1];
-            n.n[2] = index_t{b.y[2]} * b.y[3];
-            n.n[3] = 2;
-            s.to.launch_blocks(kernel_id::statistics_gradient, {dy, dy, dy, db}, n, n.n[1], n.n[0] * n.n[2]);
-            return;
-        }
-        s.to.add(b, {dy, db});
-    }
+    convolution_bias_gradient(s);
 }
 
 // ---- pools -----------------------------------------------------------------------------------------------------------

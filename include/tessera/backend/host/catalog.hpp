@@ -2,11 +2,13 @@
 // The host's catalog: which ways there are to compute a call, and how long each takes here, measured once and remembered.
 #pragma once
 
+#include "tessera/backend/host/expert_jobs.hpp"
 #include "tessera/backend/host/matmul_jobs.hpp"
 #include "tessera/backend/host/onednn_jobs.hpp"
 #include "tessera/backend/host/plain_jobs.hpp"
 #include "tessera/backend/host/profile.hpp"
 #include "tessera/backend/host/reorder.hpp"
+#include "tessera/backend/host/transposed_jobs.hpp"
 #include "tessera/backend/host/vector_jobs.hpp"
 #include "tessera/base/clock.hpp"
 #include "tessera/execute/store.hpp"
@@ -33,6 +35,10 @@ std::vector<candidate> candidates_of(const Call& c, format_table& table) {
         add_pool_candidates(c, table, all);
     } else if (kind == op_kind::matmul) {
         add_matmul_candidates(c, all);
+    } else if (kind == op_kind::transposed_conv2d) {
+        add_transposed_candidates(c, table, all);
+    } else if (kind == op_kind::expert_linear) {
+        add_expert_candidates(c, all);
     }
     add_vector_candidates(c, all);
     if (all.empty()) {
@@ -51,6 +57,12 @@ owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stre
         }
         if (b.call.attributes.kind == op_kind::matmul) {
             return owned<job>(new matmul_job(b));
+        }
+        if (b.call.attributes.kind == op_kind::transposed_conv2d) {
+            return owned<job>(new transposed_job<Call>(b, table, stream));
+        }
+        if (b.call.attributes.kind == op_kind::expert_linear) {
+            return owned<job>(new expert_job(b));
         }
         return owned<job>(new pool_job<Call>(b, table, stream));
     case engine_kind::vectors:
@@ -90,6 +102,11 @@ std::string problem_name(const Call& c) {
         const local_window g(c);
         name += " p" + std::to_string(g.pad_begin[0]) + "," + std::to_string(g.pad_begin[1]) + "," +
                 std::to_string(g.pad_end[0]) + "," + std::to_string(g.pad_end[1]) + (a.count_padding ? "c" : "");
+    }
+    if (a.kind == op_kind::transposed_conv2d) {
+        const transposed_window g(c);
+        name += " p" + std::to_string(g.pad_begin[0]) + "," + std::to_string(g.pad_begin[1]) + "," +
+                std::to_string(g.pad_end[0]) + "," + std::to_string(g.pad_end[1]);
     }
     return name;
 }

@@ -21,10 +21,11 @@ struct matrix_view {
     matrix_view transposed() const { return {data, columns, rows, column_step, row_step}; }
 };
 
-/// c = factor * a * b. One step of every matrix is 1: the last dimension of a plain tile belongs to its rows or columns.
-inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const matrix_view& c, float factor) {
+/// c = factor * a * b + keep * c. One step of every matrix is 1: the last dimension of a plain tile belongs to its rows or columns.
+inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const matrix_view& c, float factor,
+                              float keep = 0) {
     if (c.column_step != 1) {
-        return multiply_matrices(b.transposed(), a.transposed(), c.transposed(), factor);
+        return multiply_matrices(b.transposed(), a.transposed(), c.transposed(), factor, keep);
     }
     const auto leading = [](const matrix_view& m) {
         const bool by_rows = m.column_step == 1;
@@ -33,7 +34,7 @@ inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const 
         return step > least ? step : least; // of a single row or column no step is taken
     };
     check(dnnl_sgemm(a.column_step == 1 ? 'N' : 'T', b.column_step == 1 ? 'N' : 'T', c.rows, c.columns, a.columns,
-                     factor, a.data, leading(a), b.data, leading(b), 0.0F, c.data, leading(c)),
+                     factor, a.data, leading(a), b.data, leading(b), keep, c.data, leading(c)),
           "dnnl_sgemm");
 }
 

@@ -6,19 +6,18 @@
 
 namespace tessera::reference::detail {
 
-/// gradient[o] += gradient[output] * value[other], the rule of products.
+/// gradient[o] += gradient[output] * value[other], the rule of products, without the points at which one of `inside` is outside its tensor.
 template <class Real>
-void multiply_gradient(const shard<Real>& s, int o, int other, int guard) {
+void multiply_gradient(const shard<Real>& s, int o, int other, std::uint32_t inside) {
     const int y = s.output();
     const Real* const dy = s.gradient(y);
     const Real* const factor = s.value(other);
     Real* const to = s.gradient(o);
-    s.walk_over(s.all_loops(), guard >= 0 ? bit(guard) : 0, {s.gradient_at(y), s.value_at(other), s.gradient_at(o)},
-                [&](const auto& r) {
-                    for (index_t i = 0; i < r.count; ++i) {
-                        to[r.at[2] + i * r.step[2]] += dy[r.at[0] + i * r.step[0]] * factor[r.at[1] + i * r.step[1]];
-                    }
-                });
+    s.walk_over(s.all_loops(), inside, {s.gradient_at(y), s.value_at(other), s.gradient_at(o)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            to[r.at[2] + i * r.step[2]] += dy[r.at[0] + i * r.step[0]] * factor[r.at[1] + i * r.step[1]];
+        }
+    });
 }
 
 /// The gradient of a bias: only its first part has one, and points that differ in summed loops alone count once.
@@ -29,7 +28,7 @@ void bias_gradient(const shard<Real>& s, int o) {
     }
     const Real* const dy = s.gradient(s.output());
     Real* const to = s.gradient(o);
-    s.walk_over(s.output_loops(), 0, {s.gradient_at(s.output()), s.gradient_at(o)}, [&](const auto& r) {
+    s.walk_over(s.output_loops(), bit(s.output()), {s.gradient_at(s.output()), s.gradient_at(o)}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
             to[r.at[1] + i * r.step[1]] += dy[r.at[0] + i * r.step[0]];
         }
@@ -209,8 +208,11 @@ void backward(const shard<Real>& s, int o) {
     switch (s.call.attributes.kind) {
     case op_kind::conv2d:
     case op_kind::linear:
+    case op_kind::transposed_conv2d:
+    case op_kind::expert_linear:
         return target.additive ? bias_gradient(s, o)
-                               : multiply_gradient(s, o, o == s.input() ? s.parameter(0) : s.input(), s.input());
+                               : multiply_gradient(s, o, o == s.input() ? s.parameter(0) : s.input(),
+                                                   bit(s.input()) | bit(s.parameter(0)) | bit(s.output()));
     case op_kind::max_pool:
         return maximum_gradient(s, o);
     case op_kind::average_pool:
@@ -227,7 +229,7 @@ void backward(const shard<Real>& s, int o) {
             return normal_distribution(x) + x * std::exp(-x * x / 2) * Real(0.39894228040143267794);
         });
     case op_kind::multiply:
-        return multiply_gradient(s, o, s.input(target.slot == 0 ? 1 : 0), -1);
+        return multiply_gradient(s, o, s.input(target.slot == 0 ? 1 : 0), 0);
     case op_kind::add:
     case op_kind::concat:
     case op_kind::flatten:
@@ -250,10 +252,12 @@ void backward(const shard<Real>& s, int o) {
     case op_kind::softmax:
         return o == s.input() ? row_softmax_gradient(s, o) : row_total_gradient(s, o);
     case op_kind::matmul:
-        multiply_gradient(s, o, s.input(target.slot == 0 ? 1 : 0), -1);
+        multiply_gradient(s, o, s.input(target.slot == 0 ? 1 : 0), 0);
         return scale_product(s, s.gradient(o), s.call.gradient[o].region);
     case op_kind::embedding:
         return look_up_gradient(s, o);
+    case op_kind::route:
+        return route_gradient(s, o);
     case op_kind::cross_entropy:
         return softmax_gradient(s, o);
     }

@@ -2,6 +2,7 @@
 // The nests of every operator, forward, in plain loops.
 #pragma once
 
+#include "tessera/backend/reference/experts.hpp"
 #include "tessera/backend/reference/rows.hpp"
 
 #include <cmath>
@@ -10,7 +11,7 @@
 
 namespace tessera::reference::detail {
 
-/// The sum of products of two operands, without the points at which the first one is outside its tensor, and the bias.
+/// The sum of products of two operands, without the points at which an operand is outside its tensor, and the bias.
 template <class Real>
 void multiply_accumulate(const shard<Real>& s, int x, int w) {
     const int y = s.output();
@@ -18,17 +19,18 @@ void multiply_accumulate(const shard<Real>& s, int x, int w) {
     const Real* const pw = s.value(w);
     Real* const py = s.value(y);
     s.fill(y, Real(0));
-    s.walk_inside(x, {s.value_at(x), s.value_at(w), s.value_at(y)}, [&](const auto& r) {
-        Real sum = 0; // the innermost loop is summed over: its step in the output is 0
-        for (index_t i = 0; i < r.count; ++i) {
-            sum += px[r.at[0] + i * r.step[0]] * pw[r.at[1] + i * r.step[1]];
-        }
-        py[r.at[2]] += sum;
-    });
+    s.walk_over(s.all_loops(), bit(x) | bit(w) | bit(y), {s.value_at(x), s.value_at(w), s.value_at(y)},
+                [&](const auto& r) {
+                    Real sum = 0; // the innermost loop is summed over: its step in the output is 0
+                    for (index_t i = 0; i < r.count; ++i) {
+                        sum += px[r.at[0] + i * r.step[0]] * pw[r.at[1] + i * r.step[1]];
+                    }
+                    py[r.at[2]] += sum;
+                });
     const int b = s.parameter(1);
     if (b >= 0 && s.call.first_part) {
         const Real* const pb = s.value(b);
-        s.walk_over(s.output_loops(), 0, {s.value_at(b), s.value_at(y)}, [&](const auto& r) {
+        s.walk_over(s.output_loops(), bit(y), {s.value_at(b), s.value_at(y)}, [&](const auto& r) {
             for (index_t i = 0; i < r.count; ++i) {
                 py[r.at[1] + i * r.step[1]] += pb[r.at[0] + i * r.step[0]];
             }
@@ -270,6 +272,8 @@ void forward(const shard<Real>& s, int nest_index) {
     switch (s.call.attributes.kind) {
     case op_kind::conv2d:
     case op_kind::linear:
+    case op_kind::transposed_conv2d:
+    case op_kind::expert_linear:
         return multiply_accumulate(s, s.input(), s.parameter(0));
     case op_kind::max_pool:
         return maximum(s, s.input(), s.output());
@@ -319,6 +323,8 @@ void forward(const shard<Real>& s, int nest_index) {
         return look_up(s);
     case op_kind::position_embedding:
         return add_table(s);
+    case op_kind::route:
+        return route(s);
     case op_kind::cross_entropy:
         return nest_index == 0   ? maximum(s, s.input(), s.intermediate(0))
                : nest_index == 1 ? sum_exponentials(s)

@@ -73,7 +73,7 @@ struct shard {
                 apart = stride_in(call.value[o].region, k);
             }
         }
-        walk_over(loops, 0, {value_at(o)}, [&](const auto& r) {
+        walk_over(loops, bit(o), {value_at(o)}, [&](const auto& r) {
             for (index_t i = 0; i < r.count; ++i) {
                 for (index_t s = 0; s < slices; ++s) {
                     p[r.at[0] + i * r.step[0] + s * apart] = with;

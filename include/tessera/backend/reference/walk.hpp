@@ -108,8 +108,10 @@ private:
         index_t hi = a.offset;
         for (const affine::term& t : a.terms) {
             b.step[t.loop] += t.coefficient;
-            lo += t.coefficient * ranges[t.loop].begin; // coefficients are positive
-            hi += t.coefficient * (ranges[t.loop].end - 1);
+            const index_t first = t.coefficient * ranges[t.loop].begin;
+            const index_t last = t.coefficient * (ranges[t.loop].end - 1);
+            lo += first < last ? first : last;
+            hi += first < last ? last : first;
         }
         if (lo < 0 || hi >= extent) {
             bounds.push_back(b);
@@ -137,8 +139,13 @@ private:
                 }
                 continue;
             }
-            const index_t first = b.offset >= 0 ? 0 : (-b.offset + c - 1) / c;
-            const index_t end = b.offset >= b.extent ? 0 : (b.extent - 1 - b.offset) / c + 1;
+            // Where the index falls as the loop grows, it is the loop's end that the tensor's begin sets.
+            const index_t size = c > 0 ? c : -c;
+            const index_t below =
+                c > 0 ? -b.offset : b.offset - b.extent + 1; // of what the first point has to make up for
+            const index_t above = c > 0 ? b.extent - 1 - b.offset : b.offset;
+            const index_t first = below <= 0 ? 0 : (below + size - 1) / size;
+            const index_t end = above < 0 ? 0 : above / size + 1;
             lo = lo > first ? lo : first;
             hi = hi < end ? hi : end;
         }

@@ -11,6 +11,7 @@ inline constexpr const char* kernel_source =
 #include "tessera/backend/cuda/kernels/common.inl"
 #include "tessera/backend/cuda/kernels/cross_entropy.inl"
 #include "tessera/backend/cuda/kernels/elementwise.inl"
+#include "tessera/backend/cuda/kernels/expert.inl"
 #include "tessera/backend/cuda/kernels/normalize.inl"
 #include "tessera/backend/cuda/kernels/pool.inl"
 #include "tessera/backend/cuda/kernels/sequence.inl"

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/zoo/residual.hpp"
+#include "examples/zoo/unet.hpp"
+#include "examples/zoo/vgg19.hpp"
+#include "examples/zoo/zoo.hpp"
+#include "tessera/net/describe.hpp"
+
+namespace networks {
+
+std::span<const zoo_entry> zoo_images() {
+    static constexpr zoo_entry all[] = {
+        {"lenet5", "LeNet-5 (LeCun et al. 1998), 28 x 28", ts::describe<lenet5>},
+        {"alexnet", "AlexNet (Krizhevsky 2014), 224 x 224", ts::describe<alexnet>},
+        {"vgg16", "VGG-16 (Simonyan and Zisserman 2015), 224 x 224", ts::describe<vgg16>},
+        {"vgg19", "VGG-19, 224 x 224", ts::describe<vgg19>},
+        {"resnet50", "ResNet-50 (He et al. 2016), 224 x 224", ts::describe<resnet50>},
+        {"resnet101", "ResNet-101, 224 x 224", ts::describe<resnet101>},
+        {"resnet110_v2", "ResNet-110 with pre-activation and bottlenecks (He et al. 2016b), 32 x 32",
+         ts::describe<resnet110_v2>},
+        {"resnet164_v2", "ResNet-164, 32 x 32", ts::describe<resnet164_v2>},
+        {"resnet1001_v2", "ResNet-1001, 32 x 32", ts::describe<resnet1001_v2>},
+        {"densenet121", "DenseNet-121 (Huang et al. 2017), 224 x 224", ts::describe<densenet121>},
+        {"unet", "U-Net (Ronneberger et al. 2015), 572 x 572 without padding", ts::describe<unet>},
+        {"padded_unet", "U-Net with padding, 256 x 256", ts::describe<padded_unet<256>>},
+    };
+    return all;
+}
+
+} // namespace networks

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/zoo/dlrm.hpp"
+#include "examples/zoo/recurrent.hpp"
+#include "examples/zoo/zoo.hpp"
+#include "tessera/base/error.hpp"
+#include "tessera/net/describe.hpp"
+
+#include <string>
+
+namespace networks {
+
+std::span<const zoo_entry> zoo_sequences() {
+    static constexpr zoo_entry all[] = {
+        {"rnntc", "four LSTM layers of 1024, 40 steps, classification (FlexFlow)", ts::describe<rnntc>},
+        {"rnnlm", "two LSTM layers of 2048, 40 steps, language model (FlexFlow)", ts::describe<rnnlm>},
+        {"rnnlm_2_steps", "the same, 2 steps", ts::describe<rnnlm_2_steps>},
+        {"nmt", "LSTM translation with attention, 1024, 40 steps (FlexFlow)", ts::describe<nmt>},
+        {"nmt_2048", "the same of 2048", ts::describe<nmt_2048>},
+        {"dlrm", "DLRM for Criteo Kaggle (Naumov et al. 2019)", ts::describe<dlrm_kaggle>},
+    };
+    return all;
+}
+
+ts::graph describe(std::string_view name, ts::index_t batch) {
+    std::string known;
+    for (const zoo_entry& e : zoo()) {
+        if (name == e.name) {
+            return e.describe(batch);
+        }
+        known += std::string(known.empty() ? "" : ", ") + e.name;
+    }
+    throw ts::error("tessera: the zoo has no network called " + std::string(name) + "; it has " + known);
+}
+
+} // namespace networks

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/zoo/amoebanet.hpp"
+#include "examples/zoo/dlrm.hpp"
+#include "examples/zoo/experts.hpp"
+#include "examples/zoo/inception.hpp"
+#include "examples/zoo/recurrent.hpp"
+#include "examples/zoo/residual.hpp"
+#include "examples/zoo/transformers.hpp"
+#include "examples/zoo/unet.hpp"
+#include "examples/zoo/zoo.hpp"
+#include "tessera/net/describe.hpp"
+
+namespace networks {
+
+namespace {
+
+template <int Blocks>
+struct shallow_resnet : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
+                                       ts::max_pool<3, ts::stride<2>, ts::padding<1>>,
+                                       resnet_layers::stage<1, 2, 64, 1>, resnet_layers::stage<2, 2, 128, 2>,
+                                       resnet_layers::stage<3, Blocks, 256, 2>, resnet_layers::stage<4, 2, 512, 2>,
+                                       ts::global_average_pool, resnet_layers::fc, ts::cross_entropy> {};
+
+struct shallow_densenet
+    : ts::sequential<ts::image<3, 224, 224>, densenet_layers::conv0, densenet_layers::norm0, ts::relu,
+                     ts::max_pool<3, ts::stride<2>, ts::padding<1>>, densenet_layers::block<1, 2>,
+                     densenet_layers::transition<1, 128>, densenet_layers::block<2, 2>,
+                     densenet_layers::transition<2, 256>, densenet_layers::block<3, 2>,
+                     densenet_layers::transition<3, 512>, densenet_layers::block<4, 2>, densenet_layers::norm5,
+                     ts::relu, ts::global_average_pool, densenet_layers::classifier, ts::cross_entropy> {};
+
+struct shallow_inception
+    : ts::sequential<ts::image<3, 299, 299>, inception_layers::conv<0, 0, 32, ts::window<3>, ts::stride<2>>,
+                     inception_layers::conv<0, 1, 32, ts::window<3>>, ts::max_pool<3, ts::stride<2>>,
+                     inception_layers::conv<0, 4, 192, ts::window<3>>, ts::max_pool<3, ts::stride<2>>,
+                     inception_layers::a<1, 32>, inception_layers::b<4>, inception_layers::c<5, 128>,
+                     inception_layers::d<9>, inception_layers::e<10>, ts::global_average_pool, inception_layers::fc,
+                     ts::cross_entropy> {};
+
+} // namespace
+
+std::span<const zoo_entry> zoo_shallow() {
+    static constexpr zoo_entry all[] = {
+        {"resnet50", "two blocks a stage", ts::describe<shallow_resnet<2>>},
+        {"resnet101", "two and three blocks a stage", ts::describe<shallow_resnet<3>>},
+        {"resnet110_v2", "two blocks a stage", ts::describe<resnet_v2<2>>},
+        {"densenet121", "two layers a block", ts::describe<shallow_densenet>},
+        {"inception_v3", "one block of each kind", ts::describe<shallow_inception>},
+        {"resnet1001_v2", "three blocks a stage", ts::describe<resnet_v2<3>>},
+        {"unet", "two levels", ts::describe<unet_parts<60, 1, 2, 64, 2, false>::network>},
+        {"padded_unet", "two levels", ts::describe<padded_unet<64, 3, 2, 64, 2>>},
+        {"amoebanet_d_18_208", "three normal cells", ts::describe<amoebanet_d<3, 32>>},
+        {"rnntc", "three steps", ts::describe<rnntc_parts<3, 64>::network>},
+        {"rnnlm", "three steps", ts::describe<rnnlm_parts<3, 64>::network>},
+        {"nmt", "two steps", ts::describe<nmt_parts<2, 64>::network>},
+        {"dlrm", "three tables", ts::describe<dlrm_parts<13, 16, 1460, 583, 305>::network>},
+        {"transformer", "1 + 1 layers", ts::describe<transformer_base<8, 1>>},
+        {"bert_large", "one layer", ts::describe<bert<1>>},
+        {"gpt2_124m", "two layers", ts::describe<gpt<2, 768, 12, 16>>},
+        {"moe_8", "two layers", ts::describe<moe_parts<1, 64, 2, 8, 4, 128, 3, 2>::network>},
+    };
+    return all;
+}
+
+} // namespace networks

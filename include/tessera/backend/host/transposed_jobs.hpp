@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolutions through oneDNN: the convolution that goes from their output to their input, its passes exchanged. Its
+// backward data is their forward, its forward their gradient of the input. The bias is added here.
+#pragma once
+
+#include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/onednn_jobs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tessera::host {
+
+/// Padding of that convolution around the shard's part of the output.
+struct transposed_window {
+    index_t pad_begin[2]{};
+    index_t pad_end[2]{};
+
+    explicit transposed_window(const compute_call& c) {
+        const box x = region(*c.d, c.d->find_operand(operand_kind::input), c.ranges);
+        const box y = region(*c.d, c.d->output(), c.ranges);
+        for (int k = 0; k < 2; ++k) {
+            const op_attributes& a = c.attributes;
+            const interval in = x.dim[2 + k];
+            const interval out = y.dim[2 + k];
+            pad_begin[k] = out.begin + a.padding[k] - a.stride[k] * in.begin;
+            // Rows that no window reaches are left over where the stride exceeds the window.
+            const index_t end = a.stride[k] * (in.size() - 1) + a.window[k] - out.size() - pad_begin[k];
+            pad_end[k] = end > 0 ? end : 0;
+        }
+    }
+};
+
+namespace detail {
+
+template <class Call>
+onednn_problem make_transposed(const Call& c, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& w,
+                               const dnnl_memory_desc_t& y) {
+    onednn_problem p = operands_of(c);
+    const transposed_window g(c);
+    const dnnl_dims_t strides = {c.attributes.stride[0], c.attributes.stride[1]};
+    const dnnl_dims_t dilates = {0, 0};
+    const dnnl_dims_t begin = {g.pad_begin[0], g.pad_begin[1]};
+    const dnnl_dims_t end = {g.pad_end[0], g.pad_end[1]};
+    dnnl_convolution_desc_t f{};
+    if (dnnl_dilated_convolution_forward_desc_init(&f, dnnl_forward_training, dnnl_convolution_direct, &y, &w, nullptr,
+                                                   &x, strides, dilates, begin, end) != dnnl_success) {
+        return p;
+    }
+    if (c.what == pass::backward_input) {
+        p.pd = make_primitive_desc(&f, nullptr);
+        return p;
+    }
+    const unique_primitive_desc hint = make_primitive_desc(&f, nullptr, true);
+    if (!hint) {
+        return p;
+    }
+    dnnl_convolution_desc_t q{};
+    if (is_forward(c.what)) {
+        check(dnnl_dilated_convolution_backward_data_desc_init(&q, dnnl_convolution_direct, &y, &w, &x, strides,
+                                                               dilates, begin, end),
+              "dnnl_dilated_convolution_backward_data_desc_init");
+    } else {
+        check(dnnl_dilated_convolution_backward_weights_desc_init(&q, dnnl_convolution_direct, &y, &w, nullptr, &x,
+                                                                  strides, dilates, begin, end),
+              "dnnl_dilated_convolution_backward_weights_desc_init");
+    }
+    p.pd = make_primitive_desc(&q, hint.get());
+    return p;
+}
+
+/// Calls body(first element, first channel, channels side by side) for every pixel of every block of channels; in a plain tensor a
+/// block is one channel.
+template <class Body>
+void for_each_pixel(const shape& s, int f, Body&& body) {
+    const index_t plane = s[2] * s[3];
+    const index_t lanes = f == format::plain ? 1 : f == format::channels16 ? 16 : s[1];
+    const index_t blocks = (s[1] + lanes - 1) / lanes;
+    for (index_t n = 0; n < s[0]; ++n) {
+        for (index_t b = 0; b < blocks; ++b) {
+            const index_t live = b + 1 == blocks ? s[1] - b * lanes : lanes;
+            for (index_t i = 0; i < plane; ++i) {
+                body(((n * blocks + b) * plane + i) * lanes, b * lanes, live);
+            }
+        }
+    }
+}
+
+/// Where in the scratch memory the sums of the bias's gradient lie: behind the primitive's own.
+inline index_t bias_sums_at(const unique_primitive_desc& pd) { return (scratch_bytes(pd) + 63) / 64 * 64; }
+
+} // namespace detail
+
+template <class Call>
+void add_transposed_candidates(const Call& c, format_table& table, std::vector<candidate>& out) {
+    const detail::onednn_problem o = detail::operands_of(c);
+    const shape ws = detail::extents_of(c, o.weight);
+    for (const int f : {format::channels16, format::channels_last, format::plain}) {
+        const detail::onednn_problem p =
+            detail::make_transposed(c, table.desc(f, detail::extents_of(c, o.input)), detail::any_weights(ws, 1),
+                                    table.desc(f, detail::extents_of(c, o.output)));
+        if (!p.pd) {
+            continue;
+        }
+        candidate k;
+        k.engine = engine_kind::onednn;
+        const int weights = table.number(query(p.pd, detail::weight_query(c.what)));
+        k.scratch = detail::bias_sums_at(p.pd) + ws[1] * bytes_of(element::f64);
+        const bool forward = is_forward(c.what);
+        (forward ? k.value : k.gradient)[p.output] = f;
+        (c.what == pass::backward_input ? k.gradient : k.value)[p.input] = f;
+        (c.what == pass::backward_weight ? k.gradient : k.value)[p.weight] = weights;
+        if (p.bias >= 0 && (forward || has(c.emits, p.bias))) {
+            (forward ? k.value : k.gradient)[p.bias] = format::plain;
+        }
+        out.push_back(k);
+    }
+}
+
+template <class Call>
+class transposed_job : public job {
+public:
+    transposed_job(const Call& b, const format_table& table, dnnl_stream_t stream) : c_(b.call) {
+        const detail::onednn_problem o = detail::operands_of(c_);
+        forward_ = is_forward(c_.what);
+        format_ = (forward_ ? b.how.value : b.how.gradient)[o.output];
+        output_ = detail::extents_of(c_, o.output);
+        const dnnl_memory_desc_t x = table.desc(format_, detail::extents_of(c_, o.input));
+        const dnnl_memory_desc_t y = table.desc(format_, output_);
+        const bool to_input = c_.what == pass::backward_input;
+        const int numbered = (forward_ || to_input ? b.how.value : b.how.gradient)[o.weight];
+        const dnnl_memory_desc_t w = detail::weight_desc(table, numbered, detail::extents_of(c_, o.weight), 1);
+        const detail::onednn_problem p = detail::make_transposed(c_, x, w, y);
+        if (!p.pd) {
+            throw error("tessera: oneDNN has no implementation where it had one when the plan was bound");
+        }
+        primitive_.make(p.pd);
+        primitive_.stream = stream;
+        y_ = detail::floats((forward_ ? c_.value : c_.gradient)[o.output].data);
+        primitive_.bind(forward_ ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, y, y_);
+        primitive_.bind(to_input ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, x,
+                        (to_input ? c_.gradient : c_.value)[o.input].data);
+        primitive_.bind(forward_ || to_input ? DNNL_ARG_WEIGHTS : DNNL_ARG_DIFF_WEIGHTS, w,
+                        (forward_ || to_input ? c_.value : c_.gradient)[o.weight].data);
+        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(p.pd, dnnl_query_scratchpad_md), b.scratch);
+        if (o.bias >= 0 && c_.first_part && (forward_ || has(c_.emits, o.bias))) {
+            bias_ = detail::floats((forward_ ? c_.value : c_.gradient)[o.bias].data);
+            sums_ = reinterpret_cast<double*>(static_cast<std::byte*>(b.scratch) + detail::bias_sums_at(p.pd));
+        }
+    }
+
+    void run(const run_state&) override {
+        primitive_.execute();
+        if (bias_ != nullptr) {
+            forward_ ? add_bias() : sum_bias();
+        }
+    }
+
+private:
+    void add_bias() {
+        detail::for_each_pixel(output_, format_, [&](index_t at, index_t channel, index_t live) {
+            for (index_t k = 0; k < live; ++k) {
+                y_[at + k] += bias_[channel + k];
+            }
+        });
+    }
+    void sum_bias() {
+        std::fill(sums_, sums_ + output_[1], 0.0);
+        detail::for_each_pixel(output_, format_, [&](index_t at, index_t channel, index_t live) {
+            for (index_t k = 0; k < live; ++k) {
+                sums_[channel + k] += static_cast<double>(y_[at + k]);
+            }
+        });
+        for (index_t o = 0; o < output_[1]; ++o) {
+            bias_[o] = static_cast<float>(sums_[o]);
+        }
+    }
+
+    compute_call c_;
+    primitive_job primitive_;
+    double* sums_ = nullptr;
+    bool forward_ = true;
+    int format_ = format::plain;
+    shape output_;
+    float* y_ = nullptr;
+    float* bias_ = nullptr;
+};
+
+} // namespace tessera::host

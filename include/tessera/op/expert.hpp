@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixtures of experts in the dense form of GShard (Lepikhin et al. 2021, section 2.2): which slot of which expert a token gets, as a
+// tensor that products of activations dispatch and combine with; and the experts' linear layers.
+#pragma once
+
+#include "tessera/op/attributes.hpp"
+#include "tessera/op/description.hpp"
+
+namespace tessera::op {
+
+/// gates[N,T,E] -> y[N,T,E*S]: element (n, t, e*S + s) is 1 (or the gate, where weighted) if token t of sample n has slot s of expert e,
+/// else 0. A sample is a group of GShard's: its tokens compete for the slots of the experts among themselves alone, all first choices
+/// before all second ones and so on, in the order of their positions; those without a slot are dropped. Equal gates: the expert with the
+/// lower number first. Gates are data, so that a row of the result may depend on all of its sample's gates: it reads them all (the
+/// whole extent, law 2), and samples, positions and experts may be split. Gradients flow to the gates of the slots that were given; the
+/// mask of ones has none.
+constexpr description describe_route(const op_attributes& a, const shape& x) {
+    detail::describer w;
+    const int n = w.add_loop(loop_name::sample, x[0]);
+    const int t = w.add_loop(loop_name::position, x[1]);
+    const int e = w.add_loop(loop_name::expert, x[2]);
+    const int s = w.add_loop(loop_name::channel, a.out, true);
+    const int gates = w.add_operand(operand_kind::input, 0);
+    w.index(gates, x[0], n);
+    w.index(gates, x[1], w.everything());
+    w.index(gates, x[2], w.everything());
+    w.d.operands[gates].differentiable = a.weighted;
+    w.d.operands[gates].gradient_reads = a.weighted ? bit(gates) : 0;
+    const int output = w.add_operand(operand_kind::output, 0);
+    w.index(output, x[0], n);
+    w.index(output, x[1], t);
+    affine slot = w.at(s);
+    slot.terms.push_back({e, a.out});
+    w.index(output, x[2] * a.out, slot);
+    w.add_nest(w.all_loops(), bit(gates), output, reducer::none, 1);
+    return w.d;
+}
+
+/// x[N,E*S,I], w[E,O,I] -> y[N,E*S,O]: the S rows of expert e times that expert's matrix. A split of `expert` is expert parallelism:
+/// every device has the weights, and makes the gradients, of its own experts; what was sample-parallel before moves as GShard's all-to-all.
+constexpr description describe_expert_linear(const op_attributes& a, const shape& x) {
+    detail::describer w;
+    const index_t slots = x[1] / a.groups;
+    const int n = w.add_loop(loop_name::sample, x[0]);
+    const int e = w.add_loop(loop_name::expert, a.groups);
+    const int s = w.add_loop(loop_name::position, slots);
+    const int o = w.add_loop(loop_name::channel, a.out);
+    const int i = w.add_loop(loop_name::reduction, x[2]);
+    affine row = w.at(s);
+    row.terms.push_back({e, slots});
+    const int input = w.add_operand(operand_kind::input, 0);
+    w.index(input, x[0], n);
+    w.index(input, x[1], row);
+    w.index(input, x[2], i);
+    const int weight = w.add_operand(operand_kind::parameter, 0);
+    w.index(weight, a.groups, e);
+    w.index(weight, a.out, o);
+    w.index(weight, x[2], i);
+    const int output = w.add_operand(operand_kind::output, 0);
+    w.index(output, x[0], n);
+    w.index(output, x[1], row);
+    w.index(output, a.out, o);
+    w.d.operands[input].gradient_reads = bit(weight);
+    w.d.operands[weight].gradient_reads = bit(input);
+    w.add_nest(w.all_loops(), bit(input) | bit(weight), output, reducer::sum, 2);
+    return w.d;
+}
+
+} // namespace tessera::op

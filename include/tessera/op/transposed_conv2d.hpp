@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolution (fractionally strided, "up-convolution"): x[N,C,H,W], w[C,O,R,S], b[O] -> y[N,O,H',W'] with
+// H' = (H - 1) * stride - 2 * padding + R: what the gradient of a convolution's input is, as an operator (Dumoulin and Visin 2016,
+// "A guide to convolution arithmetic", section 4).
+#pragma once
+
+#include "tessera/op/attributes.hpp"
+#include "tessera/op/description.hpp"
+
+namespace tessera::op {
+
+/// Extent of the output along dimension `d` (0 height, 1 width); less than 1 where padding takes all of it away.
+constexpr index_t transposed_output(const op_attributes& a, int d, index_t extent) {
+    return (extent - 1) * a.stride[d] - 2 * a.padding[d] + a.window[d];
+}
+
+/// The inputs that meet in one output, at most: windows overlap where they are longer than the stride.
+constexpr index_t transposed_taps(const op_attributes& a, int d) {
+    return (a.window[d] + a.stride[d] - 1) / a.stride[d];
+}
+
+/// Seen from the output. Row p of it meets window row r where p + padding = stride * h + r. With p + padding = stride * q + b, b being
+/// less than the stride, that is r = b + stride * k and h = q - k for k = 0, 1, ... The loops are q (height, from the first whole step
+/// of the padding), b (window_height) and k (tap_height): the output's index is stride * q + b, so that shards of q write boxes that
+/// do not overlap, whatever the window, and read the input with a halo of as many rows as there are taps besides one. Where the
+/// stride does not divide the window, some points lie outside of it and add nothing; the FLOPs count them.
+constexpr description describe_transposed_conv2d(const op_attributes& a, const shape& x) {
+    detail::describer w;
+    const int n = w.add_loop(loop_name::sample, x[0]);
+    const int o = w.add_loop(loop_name::channel, a.out);
+    int step[2]{};
+    int phase[2]{};
+    int tap[2]{};
+    index_t out[2]{};
+    constexpr loop_name steps[] = {loop_name::height, loop_name::width};
+    constexpr loop_name phases[] = {loop_name::window_height, loop_name::window_width};
+    constexpr loop_name taps[] = {loop_name::tap_height, loop_name::tap_width};
+    for (int d = 0; d < 2; ++d) {
+        out[d] = transposed_output(a, d, x[2 + d]);
+        const index_t rest = a.padding[d] % a.stride[d];
+        step[d] = w.add_loop(steps[d], (out[d] + rest + a.stride[d] - 1) / a.stride[d]);
+    }
+    for (int d = 0; d < 2; ++d) {
+        phase[d] = w.add_loop(phases[d], a.stride[d], true);
+    }
+    for (int d = 0; d < 2; ++d) {
+        tap[d] = w.add_loop(taps[d], transposed_taps(a, d), true);
+    }
+    const int i = w.add_loop(loop_name::reduction, x[1]);
+    const auto pair = [](int first, index_t c1, int second, index_t c2, index_t offset) {
+        affine index;
+        index.terms.push_back({first, c1});
+        index.terms.push_back({second, c2});
+        index.offset = offset;
+        return index;
+    };
+
+    const int input = w.add_operand(operand_kind::input, 0);
+    w.index(input, x[0], n);
+    w.index(input, x[1], i);
+    const int weight = w.add_operand(operand_kind::parameter, 0);
+    w.index(weight, x[1], i);
+    w.index(weight, a.out, o);
+    for (int d = 0; d < 2; ++d) {
+        w.index(input, x[2 + d], pair(step[d], 1, tap[d], -1, a.padding[d] / a.stride[d]));
+        w.index(weight, a.window[d], pair(phase[d], 1, tap[d], a.stride[d], 0));
+    }
+    std::uint32_t reads = bit(input) | bit(weight);
+    if (a.bias) {
+        const int bias = w.add_operand(operand_kind::parameter, 1);
+        w.index(bias, a.out, o);
+        w.d.operands[bias].additive = true;
+        reads |= bit(bias);
+    }
+    const int output = w.add_operand(operand_kind::output, 0);
+    w.index(output, x[0], n);
+    w.index(output, a.out, o);
+    for (int d = 0; d < 2; ++d) {
+        w.index(output, out[d], pair(step[d], a.stride[d], phase[d], 1, -(a.padding[d] % a.stride[d])));
+    }
+    w.d.operands[input].gradient_reads = bit(weight);
+    w.d.operands[weight].gradient_reads = bit(input);
+    w.add_nest(w.all_loops(), reads, output, reducer::sum, 2);
+    return w.d;
+}
+
+} // namespace tessera::op
