@@ -16,9 +16,9 @@ struct roofline_efficiency {
 };
 
 constexpr work_kind kind_of_work(op_kind k) {
-    return k == op_kind::conv2d   ? work_kind::convolution
-           : k == op_kind::linear ? work_kind::matrix_product
-                                  : work_kind::elementwise;
+    return k == op_kind::conv2d                           ? work_kind::convolution
+           : k == op_kind::linear || k == op_kind::matmul ? work_kind::matrix_product
+                                                          : work_kind::elementwise;
 }
 
 /// What a task does.

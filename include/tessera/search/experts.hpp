@@ -44,6 +44,18 @@ inline index_t flops_of(const description& d) {
 
 } // namespace detail
 
+/// Data parallelism with a central copy (torch.nn.DataParallel; its documentation says what it does): the first device stores the parameters, takes the
+/// inputs in and computes the losses; in every step it hands parameters and samples to all, gathers what goes into the losses, sums
+/// the gradients and updates alone. Per step 2 (P - 1) times the parameters cross, all over the first device's links.
+inline strategy central_copy(const graph_view& g, int devices) {
+    strategy s = data_parallel(g, devices);
+    for (int op = 0; op < g.op_count; ++op) {
+        s.ops[static_cast<std::size_t>(op)] = g.is_loss(op) ? configuration{} : s.ops[static_cast<std::size_t>(op)];
+    }
+    s.parameters_on = 0;
+    return s;
+}
+
 /// One mesh of rows x columns for all operators, samples along the rows and channels along the columns (the layout rules of
 /// Mesh-TensorFlow, Shazeer et al. 2018, arXiv 1811.02084).
 inline strategy mesh(const graph_view& g, int rows, int columns) {
@@ -126,7 +138,7 @@ inline strategy operator_placement(const graph_view& g, int replicas, int parts)
     return s;
 }
 
-/// The strategies of experts for a cluster of equal nodes, data parallelism first.
+/// The strategies of experts for a cluster of equal nodes, data parallelism first; all can be starts of a search (central_copy() cannot).
 inline std::vector<named_strategy> experts(const graph_view& g, const cluster& on) {
     const int devices = on.devices();
     int per_node = 0;

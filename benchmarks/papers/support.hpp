@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the papers' tables share: a strategy's simulated step and traffic, and the one place that searches.
+#pragma once
+
+#include "benchmarks/support/timing.hpp"
+#include "tessera/machine/presets.hpp"
+#include "tessera/search/mcmc.hpp"
+#include "tessera/search/optcnn.hpp"
+
+#include <cstdio>
+
+namespace papers {
+
+namespace ts = tessera;
+namespace search = tessera::search;
+using ts::index_t;
+
+/// One step of a strategy as the simulator predicts it.
+struct step {
+    double ms = 0;
+    double moved_gb = 0;        ///< bytes that cross between devices
+    double synchronized_gb = 0; ///< of them, gradients summed and parameters handed back
+    double compute_ms = 0;      ///< of all devices together
+};
+
+inline step simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on) {
+    const ts::plan p = ts::lower(g, s.view(), on.devices());
+    const ts::simulation::timeline t = ts::simulation::simulate(g, p, on);
+    step r;
+    r.ms = static_cast<double>(t.makespan) * 1e-6;
+    r.moved_gb = static_cast<double>(p.moved_bytes) * 1e-9;
+    for (const index_t busy : t.device_busy) {
+        r.compute_ms += static_cast<double>(busy) * 1e-6;
+    }
+    for (const ts::task& x : p.tasks) {
+        if (x.kind != ts::task_kind::update) {
+            continue;
+        }
+        for (const std::vector<int>* list : {&x.reads, &x.writes}) {
+            for (const int i : *list) {
+                const ts::tile& tile = p.tiles[static_cast<std::size_t>(i)];
+                const bool crosses = tile.device != x.device;
+                r.synchronized_gb += crosses ? static_cast<double>(ts::simulation::tile_bytes(tile, x)) * 1e-9 : 0;
+            }
+        }
+    }
+    return r;
+}
+
+/// A named strategy and its step.
+struct row {
+    std::string name;
+    ts::strategy value;
+    step is;
+};
+
+inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::string& name, ts::strategy s) {
+    const step is = simulated(g, s, on);
+    return {name, static_cast<ts::strategy&&>(s), is};
+}
+
+/// FlexFlow's search from the strategies given, for so many seconds of one core. A better driver goes here.
+inline row searched(const ts::graph_view& g, const ts::cluster& on, std::vector<row> starts, double seconds) {
+    std::sort(starts.begin(), starts.end(), [](const row& a, const row& b) { return a.is.ms < b.is.ms; });
+    starts.resize(starts.size() > 2 ? 2 : starts.size());
+    search::mcmc_options o;
+    o.budget = INT64_MAX;
+    o.patience = INT64_MAX;
+    o.proposals.memory_limit = false; // the papers' searches knew none
+    std::vector<search::mcmc_chain> chains;
+    chains.reserve(starts.size());
+    for (const row& s : starts) {
+        ++o.seed;
+        chains.emplace_back(on, g, s.value, o);
+    }
+    const auto begin = benchmarks::clock_type::now();
+    std::size_t best = 0;
+    while (benchmarks::milliseconds_since(begin) < seconds * 1000) {
+        for (std::size_t i = 0; i < chains.size(); ++i) {
+            chains[i].run(5);
+            best = chains[i].best_cost() < chains[best].best_cost() ? i : best;
+        }
+    }
+    std::int64_t made = 0;
+    for (const search::mcmc_chain& c : chains) {
+        made += c.made();
+    }
+    row r =
+        make_row(g, on, "from " + starts[best].name + ", " + std::to_string(made) + " proposals", chains[best].best());
+    return r;
+}
+
+} // namespace papers
