@@ -4,6 +4,7 @@
 
 #include "benchmarks/support/timing.hpp"
 #include "tessera/machine/presets.hpp"
+#include "tessera/search/forest_descent.hpp"
 #include "tessera/search/mcmc.hpp"
 #include "tessera/search/optcnn.hpp"
 
@@ -18,8 +19,8 @@ using ts::index_t;
 /// One step of a strategy as the simulator predicts it.
 struct step {
     double ms = 0;
-    double moved_gb = 0;        ///< bytes that cross between devices
-    double synchronized_gb = 0; ///< of them, gradients summed and parameters handed back
+    double moved_gb = 0; ///< bytes that cross between devices; gradients of one device are added up before they cross
+    double synchronized_gb = 0; ///< of them, gradients and updated parameters
     double compute_ms = 0;      ///< of all devices together
 };
 
@@ -28,22 +29,33 @@ inline step simulated(const ts::graph_view& g, const ts::strategy& s, const ts::
     const ts::simulation::timeline t = ts::simulation::simulate(g, p, on);
     step r;
     r.ms = static_cast<double>(t.makespan) * 1e-6;
-    r.moved_gb = static_cast<double>(p.moved_bytes) * 1e-9;
     for (const index_t busy : t.device_busy) {
         r.compute_ms += static_cast<double>(busy) * 1e-6;
     }
+    std::vector<int> from;
     for (const ts::task& x : p.tasks) {
-        if (x.kind != ts::task_kind::update) {
-            continue;
+        const auto tile = [&](int i) -> const ts::tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+        for (const ts::copy_segment& c : x.segments) {
+            const bool crosses = tile(c.source).device >= 0 && tile(c.source).device != x.device;
+            const index_t bytes = c.region.volume() * ts::bytes_of(tile(c.source).type);
+            r.moved_gb += crosses ? static_cast<double>(bytes) * 1e-9 : 0;
         }
-        for (const std::vector<int>* list : {&x.reads, &x.writes}) {
-            for (const int i : *list) {
-                const ts::tile& tile = p.tiles[static_cast<std::size_t>(i)];
-                const bool crosses = tile.device != x.device;
-                r.synchronized_gb += crosses ? static_cast<double>(ts::simulation::tile_bytes(tile, x)) * 1e-9 : 0;
+        if (x.kind == ts::task_kind::update) {
+            from.clear();
+            for (const int i : x.reads) {
+                const bool again = std::find(from.begin(), from.end(), tile(i).device) != from.end();
+                if (tile(i).device != x.device && !again) {
+                    from.push_back(tile(i).device);
+                    r.synchronized_gb += static_cast<double>(ts::simulation::tile_bytes(tile(i), x)) * 1e-9;
+                }
+            }
+            for (const int i : x.writes) {
+                const bool crosses = tile(i).device != x.device;
+                r.synchronized_gb += crosses ? static_cast<double>(ts::simulation::tile_bytes(tile(i), x)) * 1e-9 : 0;
             }
         }
     }
+    r.moved_gb += r.synchronized_gb;
     return r;
 }
 
@@ -57,6 +69,16 @@ struct row {
 inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::string& name, ts::strategy s) {
     const step is = simulated(g, s, on);
     return {name, static_cast<ts::strategy&&>(s), is};
+}
+
+/// The cheapest strategy that forest descent finds under the additive model (nothing overlaps): elimination is too wide for unrolled networks.
+inline ts::strategy additive(const ts::graph_view& g, const ts::cluster& on) {
+    const search::optcnn_problem p = search::make_optcnn_problem(g, ts::uniform_machine(on));
+    search::forest_descent descent(p.costs);
+    for (int i = 0; i < 60; ++i) {
+        descent.sweep();
+    }
+    return p.strategy_of(descent.best());
 }
 
 /// FlexFlow's search from the strategies given, for so many seconds of one core. A better driver goes here.

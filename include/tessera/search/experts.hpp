@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/machine/cluster.hpp"
+#include "tessera/schedule/stages.hpp"
 #include "tessera/search/baselines.hpp"
 
 namespace tessera::search {
@@ -115,24 +116,40 @@ inline strategy megatron(const graph_view& g, int replicas, int split) {
     return s;
 }
 
-/// Operators placed one after the other on `parts` devices, each with about the same share of the arithmetic, and that `replicas` times with a
-/// share of the samples each: device parts * i + k has part k of replica i. With as many replicas as nodes it is what experts do for
-/// recurrent networks: data parallel across nodes, operators spread within (FlexFlow, section 8.2).
+/// Operators placed one after the other on `parts` devices so that the busiest has as little arithmetic as can be, and that `replicas` times with
+/// a share of the samples each: device parts * i + k has part k of replica i. What an unrolled network repeats in time (operators that share
+/// a parameter with at least two others) stays together, so that layers work at different steps at the same time. With as many replicas as
+/// nodes it is what experts do for recurrent networks: data parallel across nodes, layers spread within (FlexFlow, section 8.2).
 inline strategy operator_placement(const graph_view& g, int replicas, int parts) {
-    strategy s(g);
-    index_t total = 0;
+    std::vector<int> last_user(static_cast<std::size_t>(g.parameter_count), -1);
+    std::vector<int> users(static_cast<std::size_t>(g.parameter_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
-        total += detail::flops_of(g.describe(op));
+        for (int p : g.ops[op].parameters) {
+            last_user[static_cast<std::size_t>(p)] = op;
+            ++users[static_cast<std::size_t>(p)];
+        }
     }
-    index_t before = 0;
+    std::vector<index_t> arithmetic; // of what stays together
+    std::vector<int> segment;
+    int until = -1;
     for (int op = 0; op < g.op_count; ++op) {
-        const description d = g.describe(op);
-        const index_t own = detail::flops_of(d);
-        const auto part = static_cast<int>(total == 0 ? 0 : (before + own / 2) * parts / total);
-        before += own;
+        if (op > until) {
+            arithmetic.push_back(0);
+        }
+        for (int p : g.ops[op].parameters) {
+            const auto i = static_cast<std::size_t>(p);
+            until = users[i] > 2 ? std::max(until, last_user[i]) : until;
+        }
+        arithmetic.back() += detail::flops_of(g.describe(op));
+        segment.push_back(static_cast<int>(arithmetic.size()) - 1);
+    }
+    const std::vector<int> part =
+        schedule::balance_stages(arithmetic, std::min(parts, static_cast<int>(arithmetic.size())));
+    strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
         configuration& c = s.ops[static_cast<std::size_t>(op)];
-        c = detail::split_by(d, {{loop_name::sample, replicas}});
-        c.start = part < parts ? part : parts - 1;
+        c = detail::split_by(g.describe(op), {{loop_name::sample, replicas}});
+        c.start = part[static_cast<std::size_t>(segment[static_cast<std::size_t>(op)])];
         c.stride = parts;
     }
     return s;

@@ -5,7 +5,6 @@
 
 #include "tessera/net/repeats.hpp"
 #include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/schedule/stages.hpp"
 #include "tessera/search/experts.hpp"
 
 namespace tessera::search {
