@@ -24,9 +24,10 @@ struct step {
     double compute_ms = 0;      ///< of all devices together
 };
 
-inline step simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on) {
+inline step simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on,
+                      const ts::simulation::task_times& times = {}) {
     const ts::plan p = ts::lower(g, s.view(), on.devices());
-    const ts::simulation::timeline t = ts::simulation::simulate(g, p, on);
+    const ts::simulation::timeline t = ts::simulation::simulate(g, p, on, times);
     step r;
     r.ms = static_cast<double>(t.makespan) * 1e-6;
     for (const index_t busy : t.device_busy) {
@@ -66,8 +67,9 @@ struct row {
     step is;
 };
 
-inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::string& name, ts::strategy s) {
-    const step is = simulated(g, s, on);
+inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::string& name, ts::strategy s,
+                    const ts::simulation::task_times& times = {}) {
+    const step is = simulated(g, s, on, times);
     return {name, static_cast<ts::strategy&&>(s), is};
 }
 
@@ -82,12 +84,14 @@ inline ts::strategy additive(const ts::graph_view& g, const ts::cluster& on) {
 }
 
 /// FlexFlow's search from the strategies given, for so many seconds of one core. A better driver goes here.
-inline row searched(const ts::graph_view& g, const ts::cluster& on, std::vector<row> starts, double seconds) {
+inline row searched(const ts::graph_view& g, const ts::cluster& on, std::vector<row> starts, double seconds,
+                    const ts::simulation::task_times& times = {}) {
     std::sort(starts.begin(), starts.end(), [](const row& a, const row& b) { return a.is.ms < b.is.ms; });
     starts.resize(starts.size() > 2 ? 2 : starts.size());
     search::mcmc_options o;
     o.budget = INT64_MAX;
     o.patience = INT64_MAX;
+    o.times = times;
     o.proposals.memory_limit = false; // the papers' searches knew none
     std::vector<search::mcmc_chain> chains;
     chains.reserve(starts.size());

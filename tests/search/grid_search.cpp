@@ -42,7 +42,7 @@ TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse 
     const ts::graph g = ts::describe<small_gpt<4>>(32);
     search::grid_options o;
     o.lowering = adam();
-    o.largest_micro_batch = 2;
+    o.largest_micro_batch = 1;
     const search::grid_result free = search::search_grid(ts::cluster(machine), g.view(), o);
     CHECK(free.too_large == 0);
     CHECK(free.best.cost.fits);
@@ -55,8 +55,8 @@ TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse 
     ts::require(g.view(), search::strategy_of(g.view(), tight.best.grid).view(), 16);
     search::grid_estimator estimate(on, g.view(), {}, o.lowering);
     int tried = 0;
-    for (const int tensor : {1, 2, 4, 8}) {
-        for (const int stages : {1, 2, 4}) {
+    for (const int tensor : {1, 4}) {
+        for (const int stages : {1, 4}) {
             for (const bool again : {false, true}) {
                 const int data = 16 / tensor / stages;
                 if (data == 0) {

@@ -118,7 +118,8 @@ inline strategy megatron(const graph_view& g, int replicas, int split) {
 
 /// Operators placed one after the other on `parts` devices so that the busiest has as little arithmetic as can be, and that `replicas` times with
 /// a share of the samples each: device parts * i + k has part k of replica i. What an unrolled network repeats in time (operators that share
-/// a parameter with at least two others) stays together, so that layers work at different steps at the same time. With as many replicas as
+/// a parameter with at least two others) stays together, so that layers work at different steps at the same time; operators without
+/// parameters stay with those before them. With as many replicas as
 /// nodes it is what experts do for recurrent networks: data parallel across nodes, layers spread within (FlexFlow, section 8.2).
 inline strategy operator_placement(const graph_view& g, int replicas, int parts) {
     std::vector<int> last_user(static_cast<std::size_t>(g.parameter_count), -1);
@@ -133,7 +134,7 @@ inline strategy operator_placement(const graph_view& g, int replicas, int parts)
     std::vector<int> segment;
     int until = -1;
     for (int op = 0; op < g.op_count; ++op) {
-        if (op > until) {
+        if (op == 0 || (op > until && !g.ops[op].parameters.empty())) {
             arithmetic.push_back(0);
         }
         for (int p : g.ops[op].parameters) {

@@ -226,12 +226,10 @@ private:
         const std::vector<index_t> used = limited_->profile(choice_);
         const auto limit = static_cast<double>(std::max<index_t>(1, limited_->limit));
         bool over = false;
-        double total = 0;
         for (std::size_t t = 0; t < used.size(); ++t) {
             over = over || used[t] > limited_->limit;
-            total += price_[t];
         }
-        step_ = over ? std::min(step_ * 1.05, 1e6) : std::max(step_ * 0.9, 1e-6);
+        step_ = over ? std::min(step_ * 1.02, 1e9) : std::max(step_ * 0.9, 1e-3);
         const double unit = std::max(scale_, 1.0) / limit / static_cast<double>(std::max<std::size_t>(1, used.size()));
         for (std::size_t t = 0; t < used.size(); ++t) {
             const double excess = static_cast<double>(used[t]) / limit - 1;
@@ -240,11 +238,109 @@ private:
         }
     }
 
+    /// Keeps what is better than all before; with a limit, after it has been brought below it, now and then.
     void note() {
-        const cost_t cost = p_.cost(choice_);
-        if (cost < best_cost_ && (limited_ == nullptr || limited_->holds(choice_))) {
+        if (limited_ == nullptr) {
+            keep(choice_);
+        } else if (sweeps_ % 8 == 0) {
+            std::vector<choice_t> trial = choice_;
+            if (repair(trial)) {
+                polish(trial);
+                keep(trial);
+            }
+        }
+    }
+    void keep(const std::vector<choice_t>& choice) {
+        const cost_t cost = p_.cost(choice);
+        if (cost < best_cost_) {
             best_cost_ = cost;
-            best_ = choice_;
+            best_ = choice;
+        }
+    }
+
+    /// What a node's choice costs with all its neighbours' choices.
+    double cost_of(const std::vector<choice_t>& choice, int v, int s) const {
+        double sum = static_cast<double>(p_.unary(v)[at(s)]);
+        for (const neighbour& u : around_[at(v)]) {
+            sum += cell(u, s, choice[at(u.node)]);
+        }
+        return sum;
+    }
+    void set(std::vector<choice_t>& choice, std::vector<index_t>& used, int v, int s) const {
+        const index_t more = limited_->usage[at(v)][at(s)] - limited_->usage[at(v)][choice[at(v)]];
+        for (index_t t = limited_->alive[at(v)].begin; t < limited_->alive[at(v)].end; ++t) {
+            used[static_cast<std::size_t>(t)] += more;
+        }
+        choice[at(v)] = static_cast<choice_t>(s);
+    }
+
+    /// While some time is in excess: of what is alive at the worst, the change that costs least for what it frees. False where nothing frees.
+    bool repair(std::vector<choice_t>& choice) const {
+        std::vector<index_t> used = limited_->profile(choice);
+        for (int tries = 0; tries < 4 * p_.nodes(); ++tries) {
+            const auto worst = std::max_element(used.begin(), used.end());
+            if (worst == used.end() || *worst <= limited_->limit) {
+                return true;
+            }
+            const index_t when = worst - used.begin();
+            const index_t excess = *worst - limited_->limit;
+            int node = -1;
+            int to = 0;
+            double least = 0;
+            for (int v = 0; v < p_.nodes(); ++v) {
+                const interval& i = limited_->alive[at(v)];
+                if (when < i.begin || when >= i.end || p_.configurations(v) < 2) {
+                    continue;
+                }
+                double now = -1;
+                for (int s = 0; s < p_.configurations(v); ++s) {
+                    const index_t freed =
+                        std::min(excess, limited_->usage[at(v)][choice[at(v)]] - limited_->usage[at(v)][at(s)]);
+                    if (freed <= 0) {
+                        continue;
+                    }
+                    now = now < 0 ? cost_of(choice, v, choice[at(v)]) : now;
+                    const double price = (cost_of(choice, v, s) - now) / static_cast<double>(freed);
+                    if (node < 0 || price < least) {
+                        node = v;
+                        to = s;
+                        least = price;
+                    }
+                }
+            }
+            if (node < 0) {
+                return false;
+            }
+            set(choice, used, node, to);
+        }
+        return false;
+    }
+
+    /// Single changes that cost less and keep the limit, until there are none.
+    void polish(std::vector<choice_t>& choice) const {
+        std::vector<index_t> used = limited_->profile(choice);
+        for (bool better = true; better;) {
+            better = false;
+            for (int v : order_) {
+                double now = cost_of(choice, v, choice[at(v)]);
+                for (int s = 0; s < p_.configurations(v); ++s) {
+                    const double next = s == choice[at(v)] ? now : cost_of(choice, v, s);
+                    if (next >= now) {
+                        continue;
+                    }
+                    const index_t more = limited_->usage[at(v)][at(s)] - limited_->usage[at(v)][choice[at(v)]];
+                    bool fits = true;
+                    const interval& i = limited_->alive[at(v)];
+                    for (index_t t = i.begin; t < i.end && more > 0 && fits; ++t) {
+                        fits = used[static_cast<std::size_t>(t)] + more <= limited_->limit;
+                    }
+                    if (fits) {
+                        set(choice, used, v, s);
+                        now = next;
+                        better = true;
+                    }
+                }
+            }
         }
     }
 

@@ -8,6 +8,8 @@
 #include "tessera/search/grid.hpp"
 #include "tessera/simulate/simulate.hpp"
 
+#include <array>
+
 namespace tessera::search {
 
 /// The estimate of a step.
@@ -27,9 +29,9 @@ struct grid_times {
     struct of_micro_batch {
         index_t forward[3]{}; ///< of what stands before the blocks, of a block, of what stands behind
         index_t recompute[3]{};
-        index_t recompute_last = 0;       ///< of a stage's last block, whose last results nobody there reads backward
-        std::vector<index_t> backward[3]; ///< of every operator, in the order of operators
-        index_t send_forward = 1;         ///< from stage to stage
+        index_t recompute_last = 0; ///< of a stage's last block, whose last results nobody there reads backward
+        std::array<std::vector<index_t>, 3> backward; ///< of every operator, in the order of operators
+        index_t send_forward = 1;                     ///< from stage to stage
         index_t send_backward = 1;
     };
     of_micro_batch first; ///< the first micro-batch
