@@ -44,14 +44,15 @@ void network(const char* name, bool recurrent, index_t per_device) {
             std::printf("| %s | %s | %d | %s |", name, p100 ? "P100" : "K80", n,
                         collectives ? "collectives" : "servers");
             std::printf(" %.1f / %.2f |", central.ms, central.moved_gb);
-            for (int k = 0; k < 2; ++k) {
-                std::printf(" %.1f / %.2f |", rows[static_cast<std::size_t>(k)].is.ms,
-                            rows[static_cast<std::size_t>(k)].is.moved_gb);
-            }
-            std::printf(" %.1f / %.2f | %.2f | %.2f | %.2f | %.1f / %.1f / %.1f | %s |\n", found.is.ms,
-                        found.is.moved_gb, central.ms / found.is.ms, rows[0].is.ms / found.is.ms,
-                        rows[1].is.ms / found.is.ms, rows[0].is.compute_ms * 1e-3, rows[1].is.compute_ms * 1e-3,
-                        found.is.compute_ms * 1e-3, found.name.c_str());
+            const auto cell = [](const step& x) {
+                std::printf(" %.1f / %.2f / %.2f |", x.ms, x.moved_gb, x.between_gb);
+            };
+            cell(rows[0].is);
+            cell(rows[1].is);
+            cell(found.is);
+            std::printf(" %.2f | %.2f | %.2f | %.1f / %.1f / %.1f | %s |\n", central.ms / found.is.ms,
+                        rows[0].is.ms / found.is.ms, rows[1].is.ms / found.is.ms, rows[0].is.compute_ms * 1e-3,
+                        rows[1].is.compute_ms * 1e-3, found.is.compute_ms * 1e-3, found.name.c_str());
             std::fflush(stdout);
         }
     }
@@ -67,7 +68,7 @@ int main(int count, char** arguments) {
                     "64 samples per GPU (AlexNet 256). Gradients by the best collective (hierarchical, overlapped), or "
                     "by servers: every GPU serves a "
                     "slice of every parameter to all others, as the papers' runtimes did. Cells: ms per step / GB that "
-                    "cross between devices. The expert: "
+                    "cross between devices / of them between nodes (central copy: without the last). The expert: "
                     "one weird trick for images; for sequences data parallel across nodes, layers placed within. "
                     "Central copy: data parallelism over one "
                     "GPU's parameters. The search: MCMC for %.0f s of one core from the two fastest of data parallel, "

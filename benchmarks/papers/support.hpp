@@ -19,9 +19,9 @@ using ts::index_t;
 /// One step of a strategy as the simulator predicts it.
 struct step {
     double ms = 0;
-    double moved_gb = 0; ///< bytes that cross between devices; gradients of one device are added up before they cross
-    double synchronized_gb = 0; ///< of them, gradients and updated parameters
-    double compute_ms = 0;      ///< of all devices together
+    double moved_gb = 0;   ///< bytes that cross between devices; gradients of one device are added up before they cross
+    double between_gb = 0; ///< of them, from node to node
+    double compute_ms = 0; ///< of all devices together
 };
 
 inline step simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on,
@@ -33,30 +33,31 @@ inline step simulated(const ts::graph_view& g, const ts::strategy& s, const ts::
     for (const index_t busy : t.device_busy) {
         r.compute_ms += static_cast<double>(busy) * 1e-6;
     }
+    const auto count = [&](int source, int target, index_t bytes) {
+        if (source >= 0 && source != target) {
+            r.moved_gb += static_cast<double>(bytes) * 1e-9;
+            r.between_gb += on.node_of(source) != on.node_of(target) ? static_cast<double>(bytes) * 1e-9 : 0;
+        }
+    };
     std::vector<int> from;
     for (const ts::task& x : p.tasks) {
         const auto tile = [&](int i) -> const ts::tile& { return p.tiles[static_cast<std::size_t>(i)]; };
         for (const ts::copy_segment& c : x.segments) {
-            const bool crosses = tile(c.source).device >= 0 && tile(c.source).device != x.device;
-            const index_t bytes = c.region.volume() * ts::bytes_of(tile(c.source).type);
-            r.moved_gb += crosses ? static_cast<double>(bytes) * 1e-9 : 0;
+            count(tile(c.source).device, x.device, c.region.volume() * ts::bytes_of(tile(c.source).type));
         }
         if (x.kind == ts::task_kind::update) {
             from.clear();
             for (const int i : x.reads) {
-                const bool again = std::find(from.begin(), from.end(), tile(i).device) != from.end();
-                if (tile(i).device != x.device && !again) {
+                if (std::find(from.begin(), from.end(), tile(i).device) == from.end()) {
                     from.push_back(tile(i).device);
-                    r.synchronized_gb += static_cast<double>(ts::simulation::tile_bytes(tile(i), x)) * 1e-9;
+                    count(tile(i).device, x.device, ts::simulation::tile_bytes(tile(i), x));
                 }
             }
             for (const int i : x.writes) {
-                const bool crosses = tile(i).device != x.device;
-                r.synchronized_gb += crosses ? static_cast<double>(ts::simulation::tile_bytes(tile(i), x)) * 1e-9 : 0;
+                count(x.device, tile(i).device, ts::simulation::tile_bytes(tile(i), x));
             }
         }
     }
-    r.moved_gb += r.synchronized_gb;
     return r;
 }
 
