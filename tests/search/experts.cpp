@@ -4,6 +4,7 @@
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/lower.hpp"
+#include "tessera/simulate/simulate.hpp"
 
 #include <doctest/doctest.h>
 
@@ -70,4 +71,39 @@ TEST_CASE("experts: operators placed one after the other share the arithmetic") 
     for (const ts::task& t : ts::lower(g.view(), s.view(), 8).tasks) {
         CHECK((t.kind != ts::task_kind::compute || t.device % 4 == s.ops[static_cast<std::size_t>(t.op)].start));
     }
+}
+
+TEST_CASE("experts: a central copy stores everything on one device, and its step moves what the closed form says") {
+    constexpr ts::index_t batch = 16;
+    const ts::graph g = ts::describe<networks::mlp>(batch); // 784-4096-4096-10
+    for (const int devices : {1, 2, 4, 8}) {
+        const ts::strategy s = search::central_copy(g.view(), devices);
+        ts::require(g.view(), s.view(), devices);
+        const ts::plan p = ts::lower(g.view(), s.view(), devices);
+        ts::index_t parameters = 0;
+        for (const ts::tile& t : p.tiles) {
+            CHECK((!ts::is_persistent(t.kind) || t.device == 0));
+            parameters += t.kind == ts::tile_kind::parameter ? t.elements : 0;
+        }
+        CHECK(parameters == 784 * 4096 + 4096 + 4096 * 4096 + 4096 + 4096 * 10 + 10);
+        // Parameters there and gradients back; samples there, scores back, their gradients there.
+        const ts::index_t others = devices - 1;
+        CHECK(p.moved_bytes == 4 * (2 * others * parameters + others * (batch / devices) * (784 + 2 * 10)));
+    }
+    // The first device's links are the bottleneck: all-reduces by everyone are faster, by more with more devices.
+    double last = 1;
+    for (const int nodes : {1, 4}) {
+        const ts::cluster on(ts::machines::p100_nodes(nodes));
+        const auto time = [&](const ts::strategy& s) {
+            return static_cast<double>(
+                ts::simulation::simulate(g.view(), ts::lower(g.view(), s.view(), on.devices()), on).makespan);
+        };
+        const double ratio =
+            time(search::central_copy(g.view(), on.devices())) / time(search::data_parallel(g.view(), on.devices()));
+        CHECK(ratio > last);
+        last = ratio;
+    }
+    ts::strategy wrong = search::central_copy(g.view(), 4);
+    wrong.parameters_on = 4;
+    CHECK_THROWS_AS(ts::require(g.view(), wrong.view(), 4), ts::error);
 }

@@ -95,7 +95,8 @@ void sweep(const sweep_case& c, int strategies, coverage& seen, Make make, Repor
     const oracle expected(g, data, c.how, steps, seed);
     for (int i = 0; i < strategies; ++i) {
         const int devices = 1 + i % 8;
-        const ts::strategy s = random_strategy(g, devices, 1000 + static_cast<std::uint64_t>(i), seen);
+        ts::strategy s = random_strategy(g, devices, 1000 + static_cast<std::uint64_t>(i), seen);
+        s.parameters_on = i % 4 == 3 ? i / 4 % devices : -1; // one device stores all, now and then
         report(c, i, devices, run_strategy(c, s, devices, data, expected, seed, make));
     }
 }

@@ -16,9 +16,17 @@ struct roofline_efficiency {
 };
 
 constexpr work_kind kind_of_work(op_kind k) {
-    return k == op_kind::conv2d || k == op_kind::transposed_conv2d ? work_kind::convolution
-           : k == op_kind::linear || k == op_kind::expert_linear   ? work_kind::matrix_product
-                                                                   : work_kind::elementwise;
+    switch (k) {
+    case op_kind::conv2d:
+    case op_kind::transposed_conv2d:
+        return work_kind::convolution;
+    case op_kind::linear:
+    case op_kind::matmul:
+    case op_kind::expert_linear:
+        return work_kind::matrix_product;
+    default:
+        return work_kind::elementwise;
+    }
 }
 
 /// What a task does.

@@ -26,6 +26,7 @@ struct strategy_view {
     int micro_batches = 1;
     const pipeline_schedule* schedule = nullptr; ///< null: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
+    int parameters_on = -1;
 };
 
 /// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
@@ -36,12 +37,15 @@ struct strategy {
     int period = 1;             ///< steps that one plan covers
     pipeline_schedule schedule; ///< without stages: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
+    /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters and inputs are copied from
+    /// it to where shards need them, and gradients are summed on it. -1: they are stored wherever shards need them.
+    int parameters_on = -1;
 
     strategy_view view() const {
         return {ops.data(),    static_cast<int>(ops.size()),
                 pool.data(),   static_cast<index_t>(pool.size()),
                 micro_batches, schedule.stages > 0 ? &schedule : nullptr,
-                statistics};
+                statistics,    parameters_on};
     }
 
     strategy() = default;
@@ -49,7 +53,7 @@ struct strategy {
     explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
     explicit strategy(const strategy_view& v)
         : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
-          statistics(v.statistics) {
+          statistics(v.statistics), parameters_on(v.parameters_on) {
         if (v.schedule != nullptr) {
             schedule = *v.schedule;
         }
@@ -210,6 +214,9 @@ constexpr problem check_strategy(const graph_view& g, const strategy_view& s, in
     }
     if (s.count != g.op_count) {
         return detail::broken(rule::strategy_has_wrong_size, -1, -1, s.count, g.op_count);
+    }
+    if (s.parameters_on >= devices || s.parameters_on < -1) {
+        return detail::broken(rule::device_does_not_exist, -1, -1, s.parameters_on, devices);
     }
     for (int op = 0; op < g.op_count; ++op) {
         if (const problem p = check_configuration(g, s, op, devices)) {

@@ -26,7 +26,8 @@ struct route {
 /// cables side by side the route takes the one that (from + 31 * to) mod cables names, a static spread of the traffic.
 class cluster {
 public:
-    /// Throws tessera::error for a graph that is not sound, and for routes of more than route::max_lanes links.
+    /// Throws tessera::error for a graph that is not sound, and for routes of more than route::max_lanes links (with more than 1024
+    /// devices, when such a route is asked for).
     explicit cluster(const device_graph& g) : graph_(g) {
         require(graph_);
         adjacent_.resize(graph_.components.size());
@@ -36,15 +37,22 @@ public:
             adjacent_[at(l.to)].push_back(static_cast<int>(i));
             first_lane_.push_back(static_cast<int>(lane_megabytes_.size()));
             lane_megabytes_.insert(lane_megabytes_.end(), at(l.cables * (l.half_duplex ? 1 : 2)), l.megabytes);
+            length_.push_back(l.latency * 1000 + (index_t{1} << 20) * 1'000'000 / l.megabytes);
         }
         for (std::size_t i = 0; i < graph_.components.size(); ++i) {
-            if (graph_.components[i].device_class >= 0) {
+            const bool is_switch = graph_.components[i].device_class < 0;
+            switch_.push_back(is_switch && !adjacent_[i].empty() ? switches_++ : -1);
+            if (!is_switch) {
                 component_of_.push_back(static_cast<int>(i));
             }
         }
         trees_.resize(component_of_.size());
         for (int d = 0; d < devices() && devices() <= eager; ++d) {
             build_tree(d);
+            for (int e = 0; e < d; ++e) {
+                const int hops = last_hop(trees_[at(d)], component_of_[at(d)], component_of_[at(e)]).hops;
+                hops > route::max_lanes ? refuse_length(d, e, hops) : void();
+            }
         }
     }
 
@@ -71,20 +79,22 @@ public:
         if (from == to) {
             return r;
         }
-        if (trees_[at(from)].empty()) {
-            build_tree(from);
+        const std::vector<reached>& tree = tree_of(from);
+        const int start = component_of_[at(from)];
+        const reached last = last_hop(tree, start, component_of_[at(to)]);
+        if (last.hops > route::max_lanes) {
+            refuse_length(from, to, last.hops);
         }
-        const std::vector<int>& tree = trees_[at(from)];
         fixed_vector<int, route::max_lanes> backward;
-        const int end = component_of_[at(from)];
-        for (int here = component_of_[at(to)]; here != end;) {
-            const int number = tree[at(here)];
+        int number = last.link;
+        for (int here = component_of_[at(to)]; here != start;) {
             const link& l = graph_.links[at(number)];
             const int direction = l.half_duplex || l.to == here ? 0 : 1;
             backward.push_back(first_lane_[at(number)] + direction * l.cables + (from + 31 * to) % l.cables);
             r.latency += l.latency;
             r.megabytes = r.megabytes == 0 || l.megabytes < r.megabytes ? l.megabytes : r.megabytes;
             here = l.to == here ? l.from : l.to;
+            number = here == start ? -1 : tree[at(switch_[at(here)])].link;
         }
         for (int i = backward.size() - 1; i >= 0; --i) {
             r.lanes.push_back(backward[i]);
@@ -96,66 +106,106 @@ private:
     static constexpr int eager = 1024;
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+    /// How something is reached from a device.
     struct reached {
-        index_t distance = 0; ///< picoseconds
+        index_t distance = -1; ///< picoseconds; -1: not at all
+        int hops = 0;
+        int link = -1; ///< the last one on the way
+    };
+    struct waiting {
+        index_t distance = 0;
         int hops = 0;
         int component = 0;
     };
-    static bool later(const reached& a, const reached& b) {
+    static bool later(const waiting& a, const waiting& b) {
         return a.distance != b.distance ? a.distance > b.distance
                : a.hops != b.hops       ? a.hops > b.hops
                                         : a.component > b.component;
     }
 
-    /// Dijkstra's algorithm from one device; the tree holds for every component the link by which it is reached.
+    const std::vector<reached>& tree_of(int device) const {
+        if (trees_[at(device)].empty()) {
+            build_tree(device);
+        }
+        return trees_[at(device)];
+    }
+
+    /// Dijkstra's algorithm from one device over the switches: devices pass nothing on, so that each is one more link from a switch, or
+    /// from the device itself, and a tree need not list them.
     void build_tree(int device) const {
-        std::vector<int> tree(graph_.components.size(), -1);
-        std::vector<reached> best(graph_.components.size(), {-1, 0, 0});
-        std::vector<reached> heap;
+        std::vector<reached> best(at(switches_) + 1); // never empty: that means not built
+        std::vector<waiting> heap;
         const int start = component_of_[at(device)];
-        best[at(start)] = {0, 0, start};
-        heap.push_back(best[at(start)]);
+        heap.push_back({0, 0, start});
         while (!heap.empty()) {
             std::pop_heap(heap.begin(), heap.end(), later);
-            const reached here = heap.back();
+            const waiting here = heap.back();
             heap.pop_back();
-            const reached& known = best[at(here.component)];
-            if (known.distance != here.distance || known.hops != here.hops ||
-                (here.component != start && graph_.components[at(here.component)].device_class >= 0)) {
-                continue;
+            if (here.component != start) {
+                const reached& known = best[at(switch_[at(here.component)])];
+                if (known.distance != here.distance || known.hops != here.hops) {
+                    continue;
+                }
             }
             for (int number : adjacent_[at(here.component)]) {
                 const link& l = graph_.links[at(number)];
                 const int next = l.from == here.component ? l.to : l.from;
-                const index_t length = l.latency * 1000 + (index_t{1} << 20) * 1'000'000 / l.megabytes;
-                const reached found{here.distance + length, here.hops + 1, next};
-                reached& old = best[at(next)];
+                if (switch_[at(next)] < 0) {
+                    continue;
+                }
+                const waiting found{here.distance + length_[at(number)], here.hops + 1, next};
+                reached& old = best[at(switch_[at(next)])];
                 if (old.distance < 0 || found.distance < old.distance ||
                     (found.distance == old.distance && found.hops < old.hops)) {
-                    old = found;
-                    tree[at(next)] = number;
+                    old = {found.distance, found.hops, number};
                     heap.push_back(found);
                     std::push_heap(heap.begin(), heap.end(), later);
                 }
             }
         }
-        for (int c : component_of_) {
-            if (best[at(c)].hops > route::max_lanes) {
-                detail::refuse_machine(graph_, "the route from device " + std::to_string(device) + " to '" +
-                                                   graph_.components[at(c)].name + "' has " +
-                                                   std::to_string(best[at(c)].hops) +
-                                                   " links; merge switches so that none has more than 12");
+        trees_[at(device)] = static_cast<std::vector<reached>&&>(best);
+    }
+
+    /// How a device is reached: over the link that makes the least (distance, hops); among equals from the nearest switch, then by the link listed first.
+    reached last_hop(const std::vector<reached>& tree, int start, int end) const {
+        reached best;
+        waiting from;
+        for (int number : adjacent_[at(end)]) {
+            const link& l = graph_.links[at(number)];
+            const int next = l.from == end ? l.to : l.from;
+            const int known = switch_[at(next)];
+            if (next != start && (known < 0 || tree[at(known)].distance < 0)) {
+                continue;
+            }
+            const waiting before =
+                next == start ? waiting{0, 0, start} : waiting{tree[at(known)].distance, tree[at(known)].hops, next};
+            const reached found{before.distance + length_[at(number)], before.hops + 1, number};
+            const bool equal = found.distance == best.distance && found.hops == best.hops;
+            if (best.distance < 0 || found.distance < best.distance ||
+                (found.distance == best.distance && found.hops < best.hops) || (equal && later(from, before))) {
+                best = found;
+                from = before;
             }
         }
-        trees_[at(device)] = static_cast<std::vector<int>&&>(tree);
+        return best;
+    }
+
+    [[noreturn]] void refuse_length(int from, int to, int hops) const {
+        detail::refuse_machine(graph_, "the route from device " + std::to_string(from) + " to '" +
+                                           graph_.components[at(component_of_[at(to)])].name + "' has " +
+                                           std::to_string(hops) + " links; merge switches so that none has more than " +
+                                           std::to_string(route::max_lanes));
     }
 
     device_graph graph_;
     std::vector<std::vector<int>> adjacent_;
     std::vector<int> first_lane_;
     std::vector<index_t> lane_megabytes_;
-    std::vector<int> component_of_;
-    mutable std::vector<std::vector<int>> trees_;
+    std::vector<index_t> length_;   ///< of every link, picoseconds
+    std::vector<int> component_of_; ///< of every device
+    std::vector<int> switch_;       ///< number of every component among the switches that have links, or -1
+    int switches_ = 0;
+    mutable std::vector<std::vector<reached>> trees_;
 };
 
 /// The machine of the additive cost model that is nearest from below: as many devices, each like the slowest, every two linked like the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines of the papers and of today as device graphs. Peak figures are the vendors' (f32 without tensor cores unless said); what is an
-// assumption of ours is said. Latencies are assumptions everywhere: 1 us per link that a GPU drives, 2 us per network card and cable.
+// assumption of ours is said. Latencies are assumptions everywhere: 1 us per link that a GPU drives, 2 us per network card and cable. Every
+// class of devices has rates by kind of work, memory bandwidth and capacity of its own; what a kind of work reaches of them is
+// cost::roofline_efficiency's.
 #pragma once
 
 #include "tessera/machine/cluster.hpp"
@@ -71,8 +73,8 @@ inline void add_cards(device_graph& g, const std::vector<std::vector<int>>& host
 } // namespace detail
 
 /// The P100 cluster of OptCNN and FlexFlow (Jia et al., ICML 2018 section 6 and MLSys 2019 section 8): nodes of 4 P100 SXM2 linked pairwise by
-/// NVLink, nodes by 100 Gb/s EDR InfiniBand. NVIDIA's figures: 10.6 TFLOP/s, 732 GB/s, 16 GB, 20 GB/s per NVLink and direction. Assumption:
-/// PCIe 3 x16 at 12 GB/s to the one card of the node.
+/// NVLink, nodes by 100 Gb/s EDR InfiniBand. NVIDIA's figures (whitepaper WP-08019-001, Tesla P100): 10.6 TFLOP/s, 732 GB/s, 16 GB, 20 GB/s per NVLink
+/// and direction. Assumption: PCIe 3 x16 at 12 GB/s to the one card of the node.
 inline device_graph p100_nodes(int nodes = 4, int per_node = 4) {
     device_graph g;
     g.name = detail::numbered("P100 nodes: ", nodes);
@@ -94,8 +96,8 @@ inline device_graph p100_nodes(int nodes = 4, int per_node = 4) {
 }
 
 /// The K80 cluster of FlexFlow (MLSys 2019 section 8): nodes of 4 K80 GPUs, two and two behind a PCIe switch, both switches behind one shared link
-/// to the host, nodes by 56 Gb/s InfiniBand. NVIDIA's figures per GPU: 4.37 TFLOP/s with boost, 240 GB/s, 12 GB. Assumption: PCIe 3
-/// x16 at 12 GB/s.
+/// to the host, nodes by 56 Gb/s InfiniBand. NVIDIA's figures (board specification BD-07317-001; half a board): 4.37 TFLOP/s with
+/// boost, 240 GB/s, 12 GB. Assumption: PCIe 3 x16 at 12 GB/s.
 inline device_graph k80_nodes(int nodes = 16) {
     device_graph g;
     g.name = detail::numbered("K80 nodes: ", nodes);
@@ -119,7 +121,8 @@ inline device_graph k80_nodes(int nodes = 16) {
 }
 
 /// Nodes of 8 V100 SXM2 in the hybrid cube mesh of the DGX-1 (6 NVLinks of 25 GB/s per direction for each GPU; which pairs have two is recalled),
-/// 100 Gb/s InfiniBand. NVIDIA's figures: 15.7 TFLOP/s, 900 GB/s, 32 GB. Assumption: one card per node behind PCIe 3 at 12 GB/s.
+/// 100 Gb/s InfiniBand. NVIDIA's figures (V100 and DGX-1 data sheets): 15.7 TFLOP/s, 900 GB/s, 32 GB. Assumption: one card per
+/// node (a DGX-1 has four) behind PCIe 3 at 12 GB/s.
 inline device_graph v100_nodes(int nodes = 1) {
     constexpr int pairs[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1}, {1, 5, 2}, {2, 3, 2},
                                 {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
@@ -143,19 +146,22 @@ inline device_graph v100_nodes(int nodes = 1) {
     return g;
 }
 
-/// Nodes of 8 A100 SXM 80 GB: NVSwitch at 300 GB/s per direction, one 200 Gb/s card per GPU. NVIDIA's figures: 19.5 TFLOP/s, 2039 GB/s.
+/// Nodes of 8 A100 SXM 80 GB: NVSwitch at 300 GB/s per direction, one 200 Gb/s card per GPU. NVIDIA's figures (A100 and DGX A100
+/// data sheets): 19.5 TFLOP/s, 2039 GB/s.
 inline device_graph a100_nodes(int nodes = 1) {
     return detail::rails(detail::numbered("A100 nodes: ", nodes), detail::gpu("A100-SXM-80GB", 19500, 2039000, 80),
                          nodes, 8, 300000, 25000, 16);
 }
 
-/// Nodes of 8 H100 SXM: NVSwitch at 450 GB/s per direction, one 400 Gb/s card per GPU. NVIDIA's figures: 67 TFLOP/s, 3350 GB/s, 80 GB.
+/// Nodes of 8 H100 SXM: NVSwitch at 450 GB/s per direction, one 400 Gb/s card per GPU. NVIDIA's figures (H100 and
+/// DGX H100 data sheets): 67 TFLOP/s, 3350 GB/s, 80 GB. Assumption: leaves for 32 nodes, as in a SuperPOD's scalable unit, with half
+/// the bandwidth upwards.
 inline device_graph h100_nodes(int nodes = 1) {
     return detail::rails(detail::numbered("H100 nodes: ", nodes), detail::gpu("H100-SXM", 67000, 3350000, 80), nodes, 8,
                          450000, 50000, 32);
 }
 
-/// The same with H200: 4800 GB/s, 141 GB. 2048 nodes make the 16,384 devices of a multi-rail fat tree.
+/// The same with H200 (H200 data sheet): 4800 GB/s, 141 GB. 2048 nodes make the 16,384 devices of a multi-rail fat tree.
 inline device_graph h200_nodes(int nodes = 1) {
     return detail::rails(detail::numbered("H200 nodes: ", nodes), detail::gpu("H200-SXM", 67000, 4800000, 141), nodes,
                          8, 450000, 50000, 32);

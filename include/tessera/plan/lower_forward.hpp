@@ -86,7 +86,7 @@ int lowering<Options>::read_tile(int op, int o, const shard& s, pass what) {
         return need_value(g_.ops[op].inputs[x.slot], region_of(op, o, s), s, op, what);
     case operand_kind::parameter:
     case operand_kind::state:
-        return parameter_tile(op, o, s);
+        return parameter_value(op, o, s, what);
     case operand_kind::intermediate: {
         intermediate_state& m = intermediate(op, o);
         return need(m.values, m.gathered, region_of(op, o, s), s.device, -1, tile_kind::intermediate,

@@ -86,6 +86,9 @@ protected: // simulation::operator_lowering lowers one operator anew
                 values_[at(t)].pieces.push_back({region, -1, 0, add_tile(tile_kind::input, t, region, -1, n.type)});
                 values_[at(t)].parts = 1;
                 p_.tiles.back().part = 0;
+                if (s_.parameters_on >= 0 && t != o_.output_gradient) {
+                    take_in(t);
+                }
                 const bool wanted = o_.output_gradient >= 0 && t != o_.output_gradient && n.type != element::i32;
                 needs_gradient_[at(t)] = wanted ? 1 : 0;
             }
@@ -138,14 +141,71 @@ protected: // simulation::operator_lowering lowers one operator anew
     int parameter_tile(int op, int which, const shard& s) {
         const int parameter = g_.ops[op].parameters[desc(op).operands[which].slot];
         const box region = region_of(op, which, s);
+        const int home = home_of(op, which, s);
         for (const piece& p : parameters_[at(parameter)].pieces) {
-            if (p.device == s.device && p.region == region) {
+            if (p.device == home && p.region == region) {
                 return p.tile;
             }
         }
-        const int t = add_tile(tile_kind::parameter, parameter, region, s.device, element::f32);
-        parameters_[at(parameter)].pieces.push_back({region, s.device, 0, t});
+        const int t = add_tile(tile_kind::parameter, parameter, region, home, element::f32);
+        parameters_[at(parameter)].pieces.push_back({region, home, 0, t});
         return t;
+    }
+
+    // ---- parameters on one device ------------------------------------------------------------------------------------
+
+    /// Where a shard's part of a parameter is stored. Running statistics stay with the shards that make them.
+    int home_of(int op, int which, const shard& s) const {
+        const bool central = s_.parameters_on >= 0 && desc(op).operands[which].kind == operand_kind::parameter;
+        return central ? s_.parameters_on : s.device;
+    }
+
+    /// What a shard reads a parameter from: where it is stored, or a copy of it for this run.
+    int parameter_value(int op, int which, const shard& s, pass what) {
+        const int stored = parameter_tile(op, which, s);
+        if (tile_at(stored).device == s.device) {
+            return stored;
+        }
+        for (const auto& [from, device, copy] : parameter_copies_) {
+            if (from == stored && device == s.device) {
+                return copy;
+            }
+        }
+        const box region = tile_at(stored).region;
+        const int t = add_tile(tile_kind::intermediate, op * max_operands + which, region, s.device, element::f32);
+        add_copy(op, what, stored, t);
+        parameter_copies_.push_back({stored, s.device, t});
+        return t;
+    }
+
+    /// An input of the network goes to the device that stores the parameters, and from there to the shards.
+    void take_in(int tensor) {
+        piece& where = values_[at(tensor)].pieces[0];
+        const int t = add_tile(tile_kind::activation, tensor, where.region, s_.parameters_on, g_.tensors[tensor].type);
+        int reader = 0;
+        while (reader + 1 < g_.op_count && !reads_tensor(reader, tensor)) {
+            ++reader;
+        }
+        add_copy(reader, o_.kind == run_kind::evaluation ? pass::evaluate : pass::forward, where.tile, t);
+        where.device = s_.parameters_on;
+        where.tile = t;
+    }
+    bool reads_tensor(int op, int tensor) const {
+        for (int t : g_.ops[op].inputs) {
+            if (t == tensor) {
+                return true;
+            }
+        }
+        return false;
+    }
+    /// Copies a whole tile to another.
+    void add_copy(int op, pass what, int from, int to) {
+        const bool moves = tile_at(from).device >= 0 && tile_at(from).device != tile_at(to).device;
+        p_.moved_bytes += moves ? tile_at(to).elements * bytes_of(tile_at(to).type) : 0;
+        task& copy = add_task(task_kind::copy, op, what, 0, tile_at(to).device);
+        copy.writes = {to};
+        copy.reads = {from};
+        copy.segments.push_back({from, tile_at(to).region, true});
     }
 
     // ---- redistribution ----------------------------------------------------------------------------------------------
@@ -343,6 +403,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<std::vector<gathered_tile>> gathered_gradients_;
     std::vector<located> parameter_gradients_;
     std::vector<located> parameters_;
+    std::vector<parameter_copy> parameter_copies_;
     std::vector<char> needs_gradient_;
     std::vector<description> descriptions_;
     std::vector<std::vector<shard>> shards_;

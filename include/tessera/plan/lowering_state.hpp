@@ -37,6 +37,13 @@ struct gathered_tile {
     int tile = -1;
 };
 
+/// A parameter's tile and the copy of it on a device that does not store it.
+struct parameter_copy {
+    int stored = -1;
+    int device = 0;
+    int copy = -1;
+};
+
 /// Values and gradients of an intermediate of an operator whose nests are tasks of their own.
 struct intermediate_state {
     located values;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/machine/cluster.hpp"
+#include "tessera/schedule/stages.hpp"
 #include "tessera/search/baselines.hpp"
 
 namespace tessera::search {
@@ -43,6 +44,18 @@ inline index_t flops_of(const description& d) {
 }
 
 } // namespace detail
+
+/// Data parallelism with a central copy (torch.nn.DataParallel; its documentation says what it does): the first device stores the parameters, takes the
+/// inputs in and computes the losses; in every step it hands parameters and samples to all, gathers what goes into the losses, sums
+/// the gradients and updates alone. Per step 2 (P - 1) times the parameters cross, all over the first device's links.
+inline strategy central_copy(const graph_view& g, int devices) {
+    strategy s = data_parallel(g, devices);
+    for (int op = 0; op < g.op_count; ++op) {
+        s.ops[static_cast<std::size_t>(op)] = g.is_loss(op) ? configuration{} : s.ops[static_cast<std::size_t>(op)];
+    }
+    s.parameters_on = 0;
+    return s;
+}
 
 /// One mesh of rows x columns for all operators, samples along the rows and channels along the columns (the layout rules of
 /// Mesh-TensorFlow, Shazeer et al. 2018, arXiv 1811.02084).
@@ -103,30 +116,47 @@ inline strategy megatron(const graph_view& g, int replicas, int split) {
     return s;
 }
 
-/// Operators placed one after the other on `parts` devices, each with about the same share of the arithmetic, and that `replicas` times with a
-/// share of the samples each: device parts * i + k has part k of replica i. With as many replicas as nodes it is what experts do for
-/// recurrent networks: data parallel across nodes, operators spread within (FlexFlow, section 8.2).
+/// Operators placed one after the other on `parts` devices so that the busiest has as little arithmetic as can be, and that `replicas` times with
+/// a share of the samples each: device parts * i + k has part k of replica i. What an unrolled network repeats in time (operators that share
+/// a parameter with at least two others) stays together, so that layers work at different steps at the same time; operators without
+/// parameters stay with those before them. With as many replicas as
+/// nodes it is what experts do for recurrent networks: data parallel across nodes, layers spread within (FlexFlow, section 8.2).
 inline strategy operator_placement(const graph_view& g, int replicas, int parts) {
-    strategy s(g);
-    index_t total = 0;
+    std::vector<int> last_user(static_cast<std::size_t>(g.parameter_count), -1);
+    std::vector<int> users(static_cast<std::size_t>(g.parameter_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
-        total += detail::flops_of(g.describe(op));
+        for (int p : g.ops[op].parameters) {
+            last_user[static_cast<std::size_t>(p)] = op;
+            ++users[static_cast<std::size_t>(p)];
+        }
     }
-    index_t before = 0;
+    std::vector<index_t> arithmetic; // of what stays together
+    std::vector<int> segment;
+    int until = -1;
     for (int op = 0; op < g.op_count; ++op) {
-        const description d = g.describe(op);
-        const index_t own = detail::flops_of(d);
-        const auto part = static_cast<int>(total == 0 ? 0 : (before + own / 2) * parts / total);
-        before += own;
+        if (op == 0 || (op > until && !g.ops[op].parameters.empty())) {
+            arithmetic.push_back(0);
+        }
+        for (int p : g.ops[op].parameters) {
+            const auto i = static_cast<std::size_t>(p);
+            until = users[i] > 2 ? std::max(until, last_user[i]) : until;
+        }
+        arithmetic.back() += detail::flops_of(g.describe(op));
+        segment.push_back(static_cast<int>(arithmetic.size()) - 1);
+    }
+    const std::vector<int> part =
+        schedule::balance_stages(arithmetic, std::min(parts, static_cast<int>(arithmetic.size())));
+    strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
         configuration& c = s.ops[static_cast<std::size_t>(op)];
-        c = detail::split_by(d, {{loop_name::sample, replicas}});
-        c.start = part < parts ? part : parts - 1;
+        c = detail::split_by(g.describe(op), {{loop_name::sample, replicas}});
+        c.start = part[static_cast<std::size_t>(segment[static_cast<std::size_t>(op)])];
         c.stride = parts;
     }
     return s;
 }
 
-/// The strategies of experts for a cluster of equal nodes, data parallelism first.
+/// The strategies of experts for a cluster of equal nodes, data parallelism first; all can be starts of a search (central_copy() cannot).
 inline std::vector<named_strategy> experts(const graph_view& g, const cluster& on) {
     const int devices = on.devices();
     int per_node = 0;

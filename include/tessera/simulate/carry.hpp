@@ -25,8 +25,8 @@ struct carried {
 /// - Compute tasks occupy their device in the plan's order, for the time that `times` says.
 /// - A copy waits for all its sources and then brings the bytes from all of them at once: every lane of the routes is busy for its bytes, and the copy
 ///   lasts for the greatest latency, the busiest lane, and the passes over the device's own memory that local pieces and sums take.
-/// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others
-///   read and write remote tiles as copies do.
+/// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others,
+///   and all where the times say so, read and write remote tiles as copies do.
 /// - Copies and updates run beside the computation, one after the other on a lane of the device's own, or, where the device copies in turn,
 ///   among its tasks. In turn there are no collectives: every thread reads and writes its slice of the others' memory itself.
 class carrier {
@@ -48,7 +48,8 @@ public:
         all.reserve(tasks.size() + 8);
         for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
             const task& t = tasks[at(i)];
-            if (t.kind == task_kind::update && t.slices > 1 && t.slice == 0 && !on_.class_of(t.device).copies_in_turn) {
+            if (t.kind == task_kind::update && t.slices > 1 && t.slice == 0 && times_.collectives &&
+                !on_.class_of(t.device).copies_in_turn) {
                 add_group(tiles, tasks, i, all);
                 i += t.slices - 1;
                 continue;
@@ -142,9 +143,16 @@ private:
 
     /// Remote tiles that a reduce or update task reads and writes; returns the time of the task itself.
     index_t remote_tiles(const std::vector<tile>& tiles, const task& t) {
+        // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every contribution.
+        const bool added = t.kind == task_kind::update && !on_.class_of(t.device).copies_in_turn;
+        senders_.clear();
         for (int r : t.reads) {
             const tile& x = tiles[at(r)];
-            if (x.device != t.device && x.device >= 0) {
+            if (x.device == t.device || x.device < 0) {
+                continue;
+            }
+            if (!added || std::find(senders_.begin(), senders_.end(), x.device) == senders_.end()) {
+                senders_.push_back(x.device);
                 message(x.device, t.device, tile_bytes(x, t));
             }
         }
@@ -273,6 +281,7 @@ private:
     std::vector<description> descriptions_;
     std::vector<index_t> busy_;
     std::vector<int> used_;
+    std::vector<int> senders_;
     index_t latency_ = 0;
     std::vector<std::vector<choice>> choices_ = std::vector<std::vector<choice>>(509);
 };

@@ -27,9 +27,10 @@ public:
         for (const configuration& c : s.ops) {
             staged = staged || c.stage != 0 || c.recompute;
         }
-        if (staged) {
-            throw error("tessera: operators are lowered one by one without micro-batches, stages and recomputation; "
-                        "lower() the whole network instead");
+        if (staged || s.parameters_on >= 0) {
+            throw error(
+                "tessera: operators are lowered one by one without micro-batches, stages and recomputation, and "
+                "with parameters where shards need them; lower() the whole network instead");
         }
         consumers_.resize(count(g.tensor_count));
         users_.resize(count(g.parameter_count));

@@ -85,6 +85,9 @@ inline cost::task_signature signature_of(const graph_view& g, const std::vector<
 struct task_times {
     const cost::profile* measured = nullptr; ///< asked first, if there is one
     cost::roofline_efficiency reached;
+    /// False: who updates a slice of a parameter takes its gradients from every other device and hands it to every other one, as parameter servers do,
+    /// instead of by the best collective. Threads of a host always do.
+    bool collectives = true;
 
     index_t operator()(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t,
                        const device_class& on) const {

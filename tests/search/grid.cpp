@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/search/grid_estimate.hpp"
+
+#include "examples/zoo/transformers.hpp"
+#include "tessera/machine/presets.hpp"
+#include "tests/support/networks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace {
+
+namespace ts = tessera;
+namespace search = tessera::search;
+using ts::index_t;
+
+template <int Layers>
+using small_gpt = networks::gpt<Layers, 256, 8, 64>;
+
+search::device_grid shaped(const ts::graph_view& g, int data, int tensor, int stages, int micro_batches,
+                           bool recompute) {
+    search::device_grid x;
+    x.data = data;
+    x.tensor = tensor;
+    x.stages = stages;
+    x.micro_batches = micro_batches;
+    x.recompute = recompute;
+    x.within = search::megatron_within(g, tensor);
+    x.stage = search::block_stages(g, ts::find_repeats(g),
+                                   std::vector<index_t>(static_cast<std::size_t>(g.op_count), 1), stages);
+    return x;
+}
+
+ts::lower_options adam() {
+    ts::lower_options o;
+    o.update = ts::optimizer(ts::adam{});
+    return o;
+}
+
+bool same(const ts::graph& a, const ts::graph& b) {
+    bool equal = a.ops.size() == b.ops.size() && a.tensors.size() == b.tensors.size() &&
+                 a.parameters.size() == b.parameters.size();
+    for (std::size_t i = 0; equal && i < a.ops.size(); ++i) {
+        equal = a.ops[i].attributes == b.ops[i].attributes && a.ops[i].inputs == b.ops[i].inputs &&
+                a.ops[i].parameters == b.ops[i].parameters && a.ops[i].output == b.ops[i].output;
+    }
+    for (std::size_t i = 0; equal && i < a.tensors.size(); ++i) {
+        equal = a.tensors[i].extents == b.tensors[i].extents && a.tensors[i].producer == b.tensors[i].producer;
+    }
+    for (std::size_t i = 0; equal && i < a.parameters.size(); ++i) {
+        equal = a.parameters[i].extents == b.parameters[i].extents;
+    }
+    return equal;
+}
+
+} // namespace
+
+TEST_CASE("repeats: a network with fewer blocks is the network that was described with fewer") {
+    const ts::graph six = ts::describe<small_gpt<6>>(8);
+    const ts::repeated_blocks r = ts::find_repeats(six.view());
+    CHECK(r.count == 6);
+    CHECK(r.length == 17);
+    CHECK(r.first == 3);
+    CHECK(r.block_of(0) == -1);
+    CHECK(r.block_of(r.end()) == 6);
+    CHECK(same(ts::with_blocks(six.view(), r, 4, 12).network, ts::describe<small_gpt<4>>(12)));
+    CHECK(same(ts::with_blocks(six.view(), r, 6, 8).network, six));
+    CHECK_THROWS_AS(ts::with_blocks(six.view(), r, 7, 8), ts::error);
+    // Residual blocks of convolutions, and a network that repeats nothing.
+    CHECK(ts::find_repeats(ts::describe<test_networks::residual_net::network>(4).view()).count >= 2);
+    CHECK(ts::find_repeats(ts::describe<test_networks::translator::network>(4).view()).length >= 1);
+}
+
+TEST_CASE("grid: the strategy divides every stage's devices as the grid says, and keeps the rules") {
+    const ts::graph g = ts::describe<small_gpt<4>>(16);
+    const search::device_grid x = shaped(g.view(), 2, 4, 2, 4, false);
+    const ts::strategy s = search::strategy_of(g.view(), x);
+    ts::require(g.view(), s.view(), 16);
+    CHECK(s.micro_batches == 4);
+    for (int op = 0; op < g.view().op_count; ++op) {
+        const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        CHECK(c.shards() == 8);
+        CHECK(c.start == 8 * c.stage);
+        for (int i = 0; i < 8; ++i) { // replica i / 4 has its share of the samples
+            const ts::shard part = ts::shard_at(c, s.pool.data(), g.view().describe(op), i);
+            CHECK(part.ranges[0] == ts::interval{i / 4 * 8, i / 4 * 8 + 8});
+        }
+    }
+    search::device_grid wrong = x;
+    wrong.tensor = 2;
+    CHECK_THROWS_AS(search::strategy_of(g.view(), wrong), ts::error);
+}
+
+TEST_CASE("grid: estimates beside simulations of the whole plans") {
+    struct {
+        int data, tensor, stages, micro_batches;
+        bool recompute;
+        double off; ///< per cent that the time may be off
+    } const cases[] = {{1, 1, 1, 1, false, 9}, {1, 2, 2, 4, false, 2}, {1, 2, 2, 4, true, 4}, {1, 4, 4, 8, false, 2},
+                       {2, 2, 2, 4, false, 6}, {4, 4, 1, 2, false, 8}, {2, 4, 4, 4, true, 8}, {1, 8, 2, 2, false, 6}};
+    const ts::cluster on(ts::machines::h200_nodes(4));
+    for (const auto& c : cases) {
+        CAPTURE(c.data);
+        CAPTURE(c.tensor);
+        CAPTURE(c.stages);
+        CAPTURE(c.recompute);
+        const ts::graph g = ts::describe<small_gpt<6>>(index_t{c.data} * c.micro_batches * 2);
+        search::grid_estimator estimate(on, g.view(), {}, adam());
+        const search::device_grid x = shaped(g.view(), c.data, c.tensor, c.stages, c.micro_batches, c.recompute);
+        const search::grid_cost cost = estimate(x);
+        ts::plan p = ts::lower(g.view(), search::strategy_of(g.view(), x).view(), x.devices(), adam());
+        ts::plan_memory(p);
+        const index_t whole = ts::simulation::simulate(g.view(), p, on).makespan;
+        CHECK(std::abs(static_cast<double>(cost.makespan) / static_cast<double>(whole) - 1) * 100 < c.off);
+        CHECK(estimate.least(x) <= whole);
+        for (int s = 0; s < x.stages; ++s) { // stage by stage: hardly less than the plan needs, and little more
+            index_t most = 0;
+            for (int d = s * x.data * x.tensor; d < (s + 1) * x.data * x.tensor; ++d) {
+                const auto i = static_cast<std::size_t>(d);
+                most = std::max(most, p.arena_bytes[i] + p.persistent_bytes[i]);
+            }
+            const double ratio =
+                static_cast<double>(cost.stage_bytes[static_cast<std::size_t>(s)]) / static_cast<double>(most);
+            CHECK(ratio > 0.98);
+            CHECK(ratio < 1.15);
+        }
+    }
+}

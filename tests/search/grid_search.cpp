@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/search/grid_search.hpp"
+
+#include "examples/zoo/transformers.hpp"
+#include "tessera/machine/presets.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+namespace search = tessera::search;
+using ts::index_t;
+
+template <int Layers>
+using small_gpt = networks::gpt<Layers, 256, 8, 64>;
+
+search::device_grid shaped(const ts::graph_view& g, int data, int tensor, int stages, int micro_batches,
+                           bool recompute) {
+    search::device_grid x;
+    x.data = data;
+    x.tensor = tensor;
+    x.stages = stages;
+    x.micro_batches = micro_batches;
+    x.recompute = recompute;
+    x.within = search::megatron_within(g, tensor);
+    x.stage = search::block_stages(g, ts::find_repeats(g),
+                                   std::vector<index_t>(static_cast<std::size_t>(g.op_count), 1), stages);
+    return x;
+}
+
+ts::lower_options adam() {
+    ts::lower_options o;
+    o.update = ts::optimizer(ts::adam{});
+    return o;
+}
+
+} // namespace
+
+TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse than any grid estimated in full") {
+    ts::device_graph machine = ts::machines::h200_nodes(2);
+    const ts::graph g = ts::describe<small_gpt<4>>(32);
+    search::grid_options o;
+    o.lowering = adam();
+    o.largest_micro_batch = 1;
+    const search::grid_result free = search::search_grid(ts::cluster(machine), g.view(), o);
+    CHECK(free.too_large == 0);
+    CHECK(free.best.cost.fits);
+    machine.classes[0].memory_bytes = free.best.cost.most_bytes * 2 / 3;
+    const ts::cluster on(machine);
+    const search::grid_result tight = search::search_grid(on, g.view(), o);
+    CHECK(tight.too_large > 0);
+    CHECK(tight.best.cost.most_bytes <= machine.classes[0].memory_bytes);
+    CHECK(tight.best.cost.makespan >= free.best.cost.makespan);
+    ts::require(g.view(), search::strategy_of(g.view(), tight.best.grid).view(), 16);
+    search::grid_estimator estimate(on, g.view(), {}, o.lowering);
+    int tried = 0;
+    for (const int tensor : {1, 4}) {
+        for (const int stages : {1, 4}) {
+            for (const bool again : {false, true}) {
+                const int data = 16 / tensor / stages;
+                if (data == 0) {
+                    continue;
+                }
+                const auto x = shaped(g.view(), data, tensor, stages, 32 / data, again);
+                const search::grid_cost c = estimate(x);
+                tried += c.fits ? 1 : 0;
+                CHECK((!c.fits || c.makespan >= tight.best.cost.makespan));
+            }
+        }
+    }
+    CHECK(tried > 0);
+    machine.classes[0].memory_bytes = 1000;
+    CHECK_THROWS_AS(search::search_grid(ts::cluster(machine), g.view(), o), ts::error);
+    // Elimination costs no more than Megatron-LM's splits under the model that it minimizes.
+    const ts::graph one = ts::with_blocks(g.view(), ts::find_repeats(g.view()), 3, 1).network;
+    const ts::machine m = search::detail::places_of(on, 4);
+    ts::strategy found(one.view());
+    ts::strategy by_hand(one.view());
+    found.ops = search::detail::eliminated_within(one.view(), m, 4, 0);
+    by_hand.ops = search::megatron_within(one.view(), 4);
+    CHECK(ts::cost::total_cost(one.view(), found, m) <= ts::cost::total_cost(one.view(), by_hand, m));
+}
