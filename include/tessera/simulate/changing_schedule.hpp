@@ -18,7 +18,8 @@ public:
         index_t idle = 0; ///< of its device, before it starts
     };
 
-    changing_schedule(int devices, int lanes) : chains(devices), free_(at(lanes)) {}
+    changing_schedule(int devices, int lanes)
+        : chains(devices), lanes_(at(lanes)), history_(at(lanes)), after_(at(devices)) {}
 
     const activity& item(int slot) const { return items_[at(slot)]; }
     /// As it was before the change under way.
@@ -50,6 +51,13 @@ public:
         for (int p : what.after) {
             successors_[at(p)].push_back(slot);
         }
+        for (const lane_use& u : items_[at(slot)].lanes) {
+            lanes_[at(u.lane)].work -= u.busy;
+        }
+        for (const lane_use& u : what.lanes) {
+            lanes_[at(u.lane)].work += u.busy;
+            excess_ = std::max(excess_, u.busy - what.duration);
+        }
         std::swap(items_[at(slot)], what);
         return static_cast<activity&&>(what);
     }
@@ -74,12 +82,12 @@ public:
         ++run_;
         heap_.clear();
         fresh_sequence_.clear();
-        std::fill(free_.begin(), free_.end(), 0);
         new_makespan_ = 0;
-        for (const index_t work : chains.work) {
-            if (work > most) {
-                return INT64_MAX;
-            }
+        most_ = most;
+        too_long_ = false;
+        set_bounds();
+        if (too_long_) {
+            return INT64_MAX;
         }
         keep == 0 ? all([this](int a) { begin(a); }) : resume(from, altered);
         while (!heap_.empty()) {
@@ -87,9 +95,7 @@ public:
             const int a = heap_.back().which;
             heap_.pop_back();
             start(a);
-            const timed& t = trial_[at(a)];
-            const int device = items_[at(a)].device;
-            if (t.end > most || (device >= 0 && t.idle + chains.work[at(device)] > most)) {
+            if (too_long_) {
                 return INT64_MAX;
             }
         }
@@ -108,19 +114,27 @@ public:
     /// Keeps what run() worked out.
     void accept() {
         sequence_.resize(at(keep_));
-        release_.resize(at(keep_));
+        ends_.resize(at(keep_));
+        for (std::vector<lane_mark>& marks : history_) {
+            while (!marks.empty() && marks.back().place >= keep_) {
+                marks.pop_back();
+            }
+        }
         for (int a : fresh_sequence_) {
-            place_[at(a)] = static_cast<int>(sequence_.size());
-            now_[at(a)] = trial_[at(a)];
-            index_t last = now_[at(a)].end;
+            const auto place = static_cast<int>(sequence_.size());
+            place_[at(a)] = place;
+            const timed& t = now_[at(a)] = trial_[at(a)];
             for (const lane_use& u : items_[at(a)].lanes) {
-                last = std::max(last, now_[at(a)].start + u.busy);
+                std::vector<lane_mark>& marks = history_[at(u.lane)];
+                const lane_mark before = marks.empty() ? lane_mark{} : marks.back();
+                marks.push_back({place, t.start + u.busy, before.idle + std::max<index_t>(0, t.start - before.free)});
             }
             sequence_.push_back(a);
-            release_.push_back(last);
+            ends_.push_back(t.end);
         }
         makespan_ = new_makespan_;
         keep_ = nowhere;
+        remember_paths();
     }
     /// Forgets it.
     void reject() { keep_ = nowhere; }
@@ -141,6 +155,69 @@ private:
     }
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     bool is_kept(int slot) const { return place_[at(slot)] < keep_; }
+
+    struct lane_state {
+        index_t work = 0; ///< ns that all activities use it
+        index_t free = 0; ///< since when, as far as the run has come
+        index_t idle = 0; ///< ns that nobody has used it until then
+    };
+    struct device_end {
+        std::vector<int> path; ///< from the last activity of the device on, each waiting for the one before
+        index_t least = 0;     ///< ns that follow that last activity at least
+    };
+    struct lane_mark {
+        int place = -1;
+        index_t free = 0;
+        index_t idle = 0;
+    };
+
+    // ---- bounds: a device, or a lane, that has been idle for x takes at least x longer than all its work ---------------------------------
+
+    void set_bounds() {
+        for (std::size_t l = 0; l < lanes_.size(); ++l) {
+            const std::vector<lane_mark>& marks = history_[l];
+            const auto end =
+                std::partition_point(marks.begin(), marks.end(), [&](const lane_mark& m) { return m.place < keep_; });
+            const lane_mark last = end == marks.begin() ? lane_mark{} : *(end - 1);
+            lanes_[l].free = last.free;
+            lanes_[l].idle = last.idle;
+            too_long_ = too_long_ || lanes_[l].idle + lanes_[l].work - excess_ > most_;
+        }
+        for (std::size_t d = 0; d < after_.size(); ++d) {
+            device_end& e = after_[d];
+            e.least = 0;
+            int here = chains.last(static_cast<int>(d));
+            if (here < 0 || e.path.empty() || here != e.path[0]) {
+                continue;
+            }
+            for (std::size_t i = 1; i < e.path.size(); ++i) {
+                const activity& x = items_[at(e.path[i])];
+                if (!std::binary_search(x.after.begin(), x.after.end(), here)) {
+                    break;
+                }
+                e.least += x.duration;
+                here = e.path[i];
+            }
+            too_long_ = too_long_ || chains.work[d] + e.least > most_;
+        }
+    }
+    /// For every device a way from its last activity to the end.
+    void remember_paths() {
+        for (std::size_t d = 0; d < after_.size(); ++d) {
+            std::vector<int>& path = after_[d].path;
+            path.clear();
+            for (int a = chains.last(static_cast<int>(d)); a >= 0 && path.size() < 64;) {
+                path.push_back(a);
+                int latest = -1;
+                for (int b : successors_[at(a)]) {
+                    latest = latest < 0 || now_[at(b)].end > now_[at(latest)].end ? b : latest;
+                }
+                a = latest;
+            }
+        }
+    }
+
+    // ---- events ----------------------------------------------------------------------------------------------------------------------
 
     /// Counts what an activity still waits for, the first time that it is met.
     void meet(int a) {
@@ -180,14 +257,11 @@ private:
     /// What is ready when the kept beginning has ended: it waits for something that ends no earlier than the first difference, or is altered.
     void resume(index_t from, const std::vector<int>& altered) {
         for (std::size_t i = 0; i < at(keep_); ++i) {
-            if (release_[i] < from) {
+            if (ends_[i] < from) {
                 continue;
             }
             const int a = sequence_[i];
             new_makespan_ = std::max(new_makespan_, now_[at(a)].end);
-            for (const lane_use& u : items_[at(a)].lanes) {
-                free_[at(u.lane)] = std::max(free_[at(u.lane)], now_[at(a)].start + u.busy);
-            }
             for (int b : successors_[at(a)]) {
                 begin(b);
             }
@@ -205,13 +279,17 @@ private:
         timed& t = trial_[at(a)];
         index_t begins = t.ready;
         for (const lane_use& u : x.lanes) {
-            begins = std::max(begins, free_[at(u.lane)]);
+            begins = std::max(begins, lanes_[at(u.lane)].free);
         }
         for (const lane_use& u : x.lanes) {
-            free_[at(u.lane)] = begins + u.busy;
+            lane_state& l = lanes_[at(u.lane)];
+            l.idle += std::max<index_t>(0, begins - l.free);
+            l.free = begins + u.busy;
+            too_long_ = too_long_ || l.idle + l.work - excess_ > most_;
         }
         t.start = begins;
         t.end = begins + x.duration;
+        too_long_ = too_long_ || t.end > most_;
         new_makespan_ = std::max(new_makespan_, t.end);
         fresh_sequence_.push_back(a);
         for (int b : successors_[at(a)]) {
@@ -224,6 +302,8 @@ private:
                 const timed& p = new_time_of(previous);
                 t.idle = p.idle + begins - p.end;
             }
+            const auto device = at(x.device);
+            too_long_ = too_long_ || t.idle + chains.work[device] + after_[device].least > most_;
             if (chains.next(a) >= 0) {
                 release(chains.next(a), t.end);
             }
@@ -244,11 +324,16 @@ private:
     std::vector<timed> trial_;
     std::vector<int> place_; ///< in sequence_
     std::vector<int> sequence_;
-    std::vector<index_t> release_; ///< by place: when the activity has ended and left all lanes
+    std::vector<index_t> ends_; ///< by place
     std::vector<int> fresh_sequence_;
     std::vector<int> pending_;
     std::vector<int> epoch_;
-    std::vector<index_t> free_;
+    std::vector<lane_state> lanes_;
+    std::vector<std::vector<lane_mark>> history_; ///< of every lane, by place in the sequence
+    std::vector<device_end> after_;               ///< by device
+    index_t excess_ = 0;                          ///< by which an activity may keep a lane longer than it lasts
+    index_t most_ = INT64_MAX;
+    bool too_long_ = false;
     std::vector<waiting> heap_;
     index_t makespan_ = 0;
     index_t new_makespan_ = 0;

@@ -20,7 +20,8 @@ struct device_run {
 
 class device_chains {
 public:
-    explicit device_chains(int devices) : work(at(devices), 0), head_(at(devices), -1), present_(at(devices)) {}
+    explicit device_chains(int devices)
+        : work(at(devices), 0), head_(at(devices), -1), tail_(at(devices), -1), present_(at(devices)) {}
 
     void resize(std::size_t slots) {
         previous_.resize(slots, -1);
@@ -33,10 +34,13 @@ public:
             bits.assign(at(fragments) / 64 + 1, 0);
         }
         std::fill(head_.begin(), head_.end(), -1);
+        std::fill(tail_.begin(), tail_.end(), -1);
         std::fill(work.begin(), work.end(), 0);
     }
     int previous(int slot) const { return previous_[at(slot)]; }
     int next(int slot) const { return next_[at(slot)]; }
+    /// The last on a device, or -1.
+    int last(int device) const { return tail_[at(device)]; }
 
     /// Puts a fragment's run between those of the fragments before and after it. Slots whose predecessor is set are added to `relinked`.
     void link(int fragment, const device_run& r, std::vector<int>& relinked) {
@@ -90,6 +94,8 @@ private:
         }
         if (right >= 0) {
             previous_[at(right)] = left;
+        } else {
+            tail_[at(device)] = left;
         }
     }
     /// The last fragment before this one that has activities on the device, or -1.
@@ -116,6 +122,7 @@ private:
     }
 
     std::vector<int> head_;
+    std::vector<int> tail_;
     std::vector<int> previous_;
     std::vector<int> next_;
     std::vector<std::vector<std::uint64_t>> present_; ///< by device: which fragments have activities there
