@@ -4,6 +4,7 @@
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/baselines.hpp"
+#include "tessera/simulate/critical_path.hpp"
 #include "tests/support/random_strategy.hpp"
 
 #include <doctest/doctest.h>
@@ -104,15 +105,33 @@ void check_against_full(const ts::graph& network, const ts::cluster& on, int pro
 
 TEST_CASE("delta: bit-identical to full, a network with joins, views, statistics and shared parameters") {
     const ts::graph g = ts::describe<mixed>(6);
-    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2, 2)), 400, 1);
-    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2)), 300, 2);
-    check_against_full(g, ts::cluster(ts::machines::this_host(3)), 300, 3);
-    check_against_full(g, ts::cluster(ts::machines::heterogeneous()), 300, 4);
+    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2, 2)), 160, 1);
+    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2)), 100, 2);
+    check_against_full(g, ts::cluster(ts::machines::this_host(3)), 100, 3);
+    check_against_full(g, ts::cluster(ts::machines::heterogeneous()), 100, 4);
 }
 
 TEST_CASE("delta: bit-identical to full, LeNet-5 and an MLP") {
-    check_against_full(ts::describe<networks::lenet5>(16), ts::cluster(ts::machines::k80_nodes(2)), 400, 5);
-    check_against_full(ts::describe<networks::mlp>(16), ts::cluster(ts::machines::p100_nodes(1)), 400, 6);
+    check_against_full(ts::describe<networks::lenet5>(16), ts::cluster(ts::machines::k80_nodes(2)), 150, 5);
+    check_against_full(ts::describe<networks::mlp>(16), ts::cluster(ts::machines::p100_nodes(1)), 150, 6);
+}
+
+TEST_CASE("critical path: its parts add up to the makespan") {
+    const ts::graph network = ts::describe<mixed>(6);
+    const ts::graph_view g = network.view();
+    const ts::cluster on(ts::machines::p100_nodes(2, 2));
+    test_support::coverage seen;
+    index_t moved = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const ts::strategy s = test_support::random_strategy(g, 4, seed, seen);
+        const ts::plan p = ts::lower(g, s.view(), 4);
+        sim::carrier how(on, g, {});
+        const sim::critical_time t = sim::critical_path(p, how);
+        CHECK(t.compute + t.transfer + t.synchronization + t.waiting == sim::simulate(p, how).makespan);
+        CHECK(t.compute > 0);
+        moved += t.transfer;
+    }
+    CHECK(moved > 0);
 }
 
 TEST_CASE("delta: with clipping, and in micro-batches, every change is simulated as a whole") {

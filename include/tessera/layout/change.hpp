@@ -11,6 +11,7 @@ struct change {
     int op = 0;
     configuration what; ///< its device list and cut points, if any, stand in `pool`
     std::vector<index_t> pool;
+    friend bool operator==(const change&, const change&) = default;
 };
 
 /// A configuration without cut points, placed on the devices listed (empty: by its start and stride).

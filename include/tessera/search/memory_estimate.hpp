@@ -26,14 +26,13 @@ public:
     const std::vector<index_t>& bytes() const { return bytes_; }
     /// Bytes beyond the devices' capacities, all devices together; a capacity of 0 is no limit.
     index_t excess() const { return excess_of(bytes_); }
-    /// The same after a change of one operator; accept() keeps the change.
-    index_t excess_after(const strategy& now, const proposal& p) {
+    /// The same after changes of some operators; accept() keeps them.
+    index_t excess_after(const strategy& now, const std::vector<change>& changes) {
         next_ = bytes_;
-        add(p.op, now.ops[at(p.op)], now.pool.data(), next_, -1);
-        std::vector<index_t> devices(p.devices.begin(), p.devices.end());
-        configuration c = p.what;
-        c.devices = devices.empty() ? -1 : 0;
-        add(p.op, c, devices.data(), next_, 1);
+        for (const change& x : changes) {
+            add(x.op, now.ops[at(x.op)], now.pool.data(), next_, -1);
+            add(x.op, x.what, x.pool.data(), next_, 1);
+        }
         return excess_of(next_);
     }
     void accept() { bytes_ = next_; }
