@@ -30,9 +30,11 @@ struct proposal_options {
     configuration_options offered;  ///< sample, attribute, parameter and reduction splits
     bool operator_placement = true; ///< false: shards always lie on devices 0, 1, 2, ...
     bool neighbours = true;         ///< now and then an operator takes over a neighbour's degrees and devices
-    bool groups = true;       ///< operators of one kind, and whole blocks, change together too, see group_operators()
-    std::vector<char> pinned; ///< operators that keep their configuration, by number; empty: none
-    bool memory_limit = true; ///< only what fits in the devices' memory, as far as it is known
+    bool groups = true;        ///< operators of one kind, and whole blocks, change together too, see group_operators()
+    bool only_blocks = false;  ///< nothing but whole blocks changes, all by their first layer: a space to enumerate
+    bool only_regular = false; ///< placements are aligned or strided, not at random
+    std::vector<char> pinned;  ///< operators that keep their configuration, by number; empty: none
+    bool memory_limit = true;  ///< only what fits in the devices' memory, as far as it is known
 };
 
 /// New configurations; none if nothing legal came up.

@@ -9,9 +9,11 @@
 
 namespace tessera::search {
 
-/// A problem whose nodes are groups of another's nodes, which choose alike. The nodes of a group must have equally many configurations.
+/// A problem whose nodes are groups of another's nodes, which choose alike. The nodes of a group must have equally many configurations. `less`, if given:
+/// what each configuration of each group costs less than the sum over its nodes.
 template <class Problem>
-additive_problem tied(const Problem& problem, const std::vector<int>& group_of, int groups) {
+additive_problem tied(const Problem& problem, const std::vector<int>& group_of, int groups,
+                      const std::vector<std::vector<cost_t>>& less = {}) {
     std::vector<std::vector<cost_t>> unary(detail::at(groups));
     struct joined {
         int from = 0;
@@ -25,6 +27,11 @@ additive_problem tied(const Problem& problem, const std::vector<int>& group_of, 
         mine.resize(problem.unary(v).size(), 0);
         for (std::size_t c = 0; c < mine.size(); ++c) {
             accumulate(mine, c, problem.unary(v)[c]);
+        }
+    }
+    for (std::size_t v = 0; v < less.size(); ++v) {
+        for (std::size_t c = 0; c < less[v].size(); ++c) {
+            unary[v][c] -= unary[v][c] < forbidden ? less[v][c] : 0;
         }
     }
     for (int e = 0; e < problem.edges(); ++e) {
@@ -93,15 +100,16 @@ solution descend(const Problem& problem, std::vector<choice_t> choice) {
 
 struct tied_result {
     strategy best;
+    cost_t cost = 0;         ///< ns per step in the model
     bool exact = false;      ///< by variable elimination; otherwise a local optimum
     elimination_width width; ///< of the problem with ties
     int groups = 0;
 };
 
-/// The cheapest strategy of OptCNN's model (one problem for all steps of an unrolled network). A parameter that several operators share is
-/// charged to each, as in the additive model. Throws tessera::error for a machine without devices.
+/// The cheapest strategy of OptCNN's model with one choice for all operators of a kind. The additive model charges a shared parameter to each of its users;
+/// here it is synchronized once for each kind. Throws tessera::error for a machine without devices.
 inline tied_result tied_optcnn(const graph_view& g, const machine& on, const optcnn_options& options = {},
-                               std::int64_t relaxations = 300'000'000) {
+                               std::int64_t relaxations = 1'000'000'000) {
     const operator_groups groups = group_operators(g);
     const optcnn_problem problem = make_optcnn_problem(g, on, options.offered);
     tied_result result;
@@ -122,7 +130,18 @@ inline tied_result tied_optcnn(const graph_view& g, const machine& on, const opt
         group_of.push_back(group);
     }
     result.groups = static_cast<int>(first.size());
-    const additive_problem small = tied(problem.costs, group_of, result.groups);
+    std::vector<std::vector<cost_t>> less;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        less.emplace_back();
+        const auto users = std::count(group_of.begin(), group_of.end(), static_cast<int>(i));
+        if (users > 1 && detail::starts_block(g.ops[first[i]])) {
+            const cost::op_model m = cost::model_of(g, first[i]);
+            for (const configuration& c : problem.configurations[detail::at(first[i])]) {
+                less.back().push_back((users - 1) * cost::synchronization_time(m, c, nullptr, on));
+            }
+        }
+    }
+    const additive_problem small = tied(problem.costs, group_of, result.groups, less);
     variable_elimination_options limits;
     limits.budget = relaxations;
     limits.largest_table = relaxations / 10;
@@ -147,6 +166,7 @@ inline tied_result tied_optcnn(const graph_view& g, const machine& on, const opt
             }
         }
     }
+    result.cost = small.cost(choice);
     std::vector<choice_t> all;
     for (int group : group_of) {
         all.push_back(choice[detail::at(group)]);

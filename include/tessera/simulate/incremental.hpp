@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/simulate/changing_schedule.hpp"
+#include "tessera/simulate/least_work.hpp"
 #include "tessera/simulate/operator_lowering.hpp"
 #include "tessera/simulate/simulate.hpp"
 
@@ -48,8 +49,8 @@ public:
     /// Throws what operator_lowering throws. The cluster must outlive the object.
     incremental_simulation(const cluster& on, const graph_view& g, const strategy& s, const task_times& times,
                            const lower_options& o)
-        : on_(on), options_(o), lowering_(g, s, on.devices(), o), how_(on, g, times),
-          schedule_(on.devices(), how_.lanes()) {
+        : on_(on), options_(o), lowering_(g, s, on.devices(), o), how_(on, g, times), least_(g, times.reached),
+          measured_(times.measured != nullptr), schedule_(on.devices(), how_.lanes()) {
         rebuild();
     }
 
@@ -57,9 +58,13 @@ public:
     const strategy& current() const { return lowering_.current(); }
     const operator_lowering& lowered() const { return lowering_; }
     std::size_t activities() const { return alive_; }
-    std::size_t visited() const { return schedule_.visited(); }
+    std::size_t visited() const { return refused_ ? 0 : schedule_.visited(); }
 
     index_t propose(const std::vector<change>& changes, index_t most) {
+        refused_ = most < INT64_MAX && !measured_ && overloads(changes, most);
+        if (refused_) {
+            return INT64_MAX;
+        }
         const std::vector<int>& touched = lowering_.propose(changes);
         undo_.clear();
         undo_.touched = touched;
@@ -103,6 +108,9 @@ public:
         }
     }
     void reject() {
+        if (refused_) {
+            return;
+        }
         lowering_.reject();
         schedule_.reject();
         for (int f : undo_.touched) {
@@ -179,6 +187,21 @@ private:
     void clear_states() {
         state_.assign(schedule_.slots(), same);
         relinked_.clear();
+    }
+
+    /// True if a device certainly has more to compute after the changes than it may.
+    bool overloads(const std::vector<change>& changes, index_t most) {
+        work_ = schedule_.chains.work;
+        for (const change& x : changes) {
+            for (const int f : {x.op, lowering_.fragment_count() - 1 - x.op}) {
+                for (const device_run& r : fragments_[at(f)].runs) {
+                    work_[at(r.device)] -= r.work;
+                }
+            }
+            least_.add(
+                x, [this](int device) -> const device_class& { return on_.class_of(device); }, work_);
+        }
+        return *std::max_element(work_.begin(), work_.end()) > most;
     }
 
     void unregister(int f) {
@@ -328,6 +351,10 @@ private:
     lower_options options_;
     operator_lowering lowering_;
     carrier how_;
+    least_work least_;
+    bool measured_;
+    bool refused_ = false;      ///< the last changes, before they were lowered
+    std::vector<index_t> work_; ///< of every device, as it would at least be
     changing_schedule schedule_;
     std::vector<int> owner_; ///< fragment of each activity
     std::vector<char> state_;
