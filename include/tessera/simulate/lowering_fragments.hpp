@@ -118,16 +118,6 @@ protected:
         }
         return false;
     }
-    template <class List>
-    static bool lists(const List& list, int x) {
-        for (int y : list) {
-            if (x == y) {
-                return true;
-            }
-        }
-        return false;
-    }
-
     /// Makes a fragment's tasks from the state that lowering is in.
     void make(int f) {
         const index_t before = p_.moved_bytes;
