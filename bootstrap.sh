@@ -23,6 +23,7 @@ benchmarks=(
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
   "search: full and delta simulation, and MCMC|\$build/benchmarks/search/mcmc"
+  "search: FlexFlow's six benchmarks|\$build/benchmarks/search/flexflow quick"
   "dispatch: an empty task|\$build/benchmarks/dispatch/empty_task"
   "dispatch: a step against a bare loop, and its heap allocations|\$build/benchmarks/dispatch/step"
   "all-reduce against MPI|OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpiexec -n 2 --oversubscribe --bind-to none \$build/benchmarks/collective/allreduce"

@@ -84,13 +84,13 @@ void speed(const char* name, const ts::graph_view& g, const ts::cluster& on, dou
     const double begin = seconds();
     while (seconds() - begin < limit || made < least) {
         const search::proposal p = propose.next(delta.current(), pick);
-        if (p.op < 0) {
+        if (p.empty()) {
             continue;
         }
         double before = seconds();
-        const ts::index_t found = delta.propose(p.op, p.what, p.devices);
+        const ts::index_t found = delta.propose(p);
         delta_time += seconds() - before;
-        ts::strategy next = delta.current();
+        const ts::strategy& next = delta.current();
         before = seconds();
         equal = equal && found == simulated(g, next, on);
         full_time += seconds() - before;

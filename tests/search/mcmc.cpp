@@ -2,8 +2,10 @@
 #include "tessera/search/mcmc.hpp"
 
 #include "examples/networks.hpp"
+#include "examples/zoo/recurrent.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/baselines.hpp"
+#include "tessera/search/simulated_exhaustive.hpp"
 
 #include <doctest/doctest.h>
 
@@ -131,6 +133,66 @@ TEST_CASE("mcmc: finds the optimum of a space that can be searched exhaustively"
     CHECK(search::mcmc(on, g.view(), starts(g.view(), 2), o).cost == best);
 }
 
+TEST_CASE("mcmc: reaches the optimum of all blocks' choices, which equals that of full simulations of each") {
+    const ts::cluster on(ts::machines::p100_nodes(1, 2));
+    const ts::graph g = ts::describe<two_layers>(16);
+    search::mcmc_options o = small(2000);
+    o.patience = 2000;
+    o.temperature = 0.05;
+    o.proposals.only_blocks = o.proposals.only_regular = true;
+    const ts::strategy start = search::data_parallel(g.view(), 2);
+    const auto all = search::simulate_all(on, g.view(), start, o.proposals);
+    const search::proposer propose(on, g.view(), o.proposals);
+    REQUIRE(propose.groups().blocks.size() == 2); // the loss belongs to the second layer
+    index_t best = INT64_MAX;
+    double space = 0;
+    for (const search::proposal& a : propose.choices_of_block(0)) {
+        for (const search::proposal& b : propose.choices_of_block(1)) {
+            ts::strategy s = start;
+            for (const search::proposal* p : {&a, &b}) {
+                for (const ts::change& x : *p) {
+                    ts::apply(s, x);
+                }
+            }
+            REQUIRE_NOTHROW(ts::require(g.view(), s.view(), 2));
+            best = std::min(best, simulated(g.view(), s, on));
+            ++space;
+        }
+    }
+    CHECK(all.cost == best);
+    CHECK(all.space == space);
+    CHECK(simulated(g.view(), all.best, on) == best);
+    CHECK(search::mcmc(on, g.view(), starts(g.view(), 2), o).cost == best);
+}
+
+TEST_CASE("mcmc: proposals for kinds and blocks keep the rules, and a kind's operators get one configuration") {
+    const ts::graph g = ts::describe<networks::rnnlm_parts<3, 16, 50>::network>(16);
+    const ts::cluster on(ts::machines::p100_nodes(2));
+    const search::proposer propose(on, g.view(), {});
+    ts::strategy now = search::data_parallel(g.view(), 8);
+    search::random_numbers pick{4};
+    int several = 0;
+    int blocks = 0;
+    for (int i = 0; i < 500; ++i) {
+        const search::proposal p = propose.next(now, pick);
+        several += p.size() > 1 ? 1 : 0;
+        for (const ts::change& x : p) {
+            ts::apply(now, x);
+        }
+        now = ts::compacted(now);
+        REQUIRE_NOTHROW(ts::require(g.view(), now.view(), 8));
+        if (p.size() > 1 &&
+            propose.groups()
+                    .blocks[static_cast<std::size_t>(propose.groups().block_of[static_cast<std::size_t>(p[0].op)])]
+                    .size() == p.size()) {
+            ++blocks;
+        }
+    }
+    CHECK(several > 200);
+    CHECK(blocks > 30);
+    CHECK_NOTHROW(ts::require(g.view(), propose.random_start(now, pick).view(), 8));
+}
+
 TEST_CASE("mcmc: pinned operators stay") {
     const ts::graph g = ts::describe<networks::alexnet>(64);
     const ts::cluster on(ts::machines::p100_nodes(1));
@@ -178,13 +240,14 @@ TEST_CASE("memory estimate: kept up to date it equals a fresh one, and a plan ne
     search::random_numbers pick{9};
     for (int i = 0; i < 200; ++i) {
         const search::proposal p = propose.next(now, pick);
-        if (p.op < 0) {
+        if (p.empty()) {
             continue;
         }
         kept.excess_after(now, p);
         kept.accept();
-        now.ops[static_cast<std::size_t>(p.op)] = p.what;
-        now.place(p.op, p.devices);
+        for (const ts::change& x : p) {
+            ts::apply(now, x);
+        }
         REQUIRE_NOTHROW(ts::require(g.view(), now.view(), 4));
         REQUIRE(kept.bytes() == search::memory_estimate(on, g.view(), now, 1).bytes());
     }

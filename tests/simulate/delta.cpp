@@ -4,6 +4,7 @@
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/baselines.hpp"
+#include "tessera/simulate/critical_path.hpp"
 #include "tests/support/random_strategy.hpp"
 
 #include <doctest/doctest.h>
@@ -38,49 +39,57 @@ index_t full(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& 
     return t.makespan;
 }
 
-/// Random proposals, some accepted; every one compared with a full simulation of a full lowering.
+/// Random proposals for one to three operators, some accepted; every one compared with a full simulation of a full lowering.
 void check_against_full(const ts::graph& network, const ts::cluster& on, int proposals, std::uint64_t seed,
-                        int compare_every = 1) {
+                        const ts::optimizer& update = ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F}) {
     const ts::graph_view g = network.view();
     test_support::coverage seen;
     test_support::random pick{seed};
     ts::strategy s = test_support::random_strategy(g, on.devices(), seed, seen);
     ts::lower_options o;
-    o.update.momentum = 0.9F;
+    o.update = update;
     sim::delta_simulation delta(on, g, s, {}, o);
+    CHECK(delta.is_incremental() == (update.clip_norm <= 0));
     std::vector<sim::task_span> expected;
     REQUIRE(delta.makespan() == full(g, s, on, expected, o));
     REQUIRE(delta.spans() == expected);
     int compared = 0;
     for (int i = 0; i < proposals; ++i) {
-        const int op = pick(g.op_count);
         ts::strategy next = delta.current();
-        next.ops[static_cast<std::size_t>(op)] = {};
-        test_support::random_configuration(g, next, op, on.devices(), 1 + pick(3), pick, seen);
-        ts::configuration& c = next.ops[static_cast<std::size_t>(op)];
-        for (int& cut : c.cuts) {
-            cut = -1;
+        std::vector<ts::change> changes;
+        for (int left = 1 + pick(3); left > 0; --left) {
+            const int op = pick(g.op_count);
+            bool again = false;
+            for (const ts::change& x : changes) {
+                again = again || x.op == op;
+            }
+            if (!again) {
+                next.ops[static_cast<std::size_t>(op)] = {};
+                test_support::random_configuration(g, next, op, on.devices(), 1 + pick(3), pick, seen);
+                changes.push_back(ts::change_of(next, op));
+            }
         }
         if (ts::check_strategy(g, next.view(), on.devices())) {
             continue;
         }
-        std::vector<int> devices;
-        const auto first = next.pool.begin() + c.devices;
-        for (auto device = first; device != first + c.shards(); ++device) {
-            devices.push_back(static_cast<int>(*device));
-        }
         const ts::strategy before = delta.current();
         const index_t old = delta.makespan();
-        const index_t found = delta.propose(op, c, devices);
-        if (i % compare_every == 0) {
-            ++compared;
-            REQUIRE(found == full(g, next, on, expected, o));
+        const index_t found = delta.propose(changes);
+        ++compared;
+        REQUIRE(found == full(g, next, on, expected, o));
+        REQUIRE(delta.spans() == expected);
+        if (pick(3) == 0) { // the same once more, cut short and not
+            delta.reject();
+            REQUIRE(delta.makespan() == old);
+            REQUIRE(delta.propose(changes, found - 1) == INT64_MAX);
+            delta.reject();
+            REQUIRE(delta.propose(changes, found) == found);
             REQUIRE(delta.spans() == expected);
         }
         if (pick(2) == 0) {
             delta.accept();
             CHECK(delta.makespan() == found);
-            CHECK(delta.lowered().moved_bytes() == ts::lower(g, next.view(), on.devices(), o).moved_bytes);
+            CHECK(delta.moved_bytes() == ts::lower(g, next.view(), on.devices(), o).moved_bytes);
         } else {
             delta.reject();
             CHECK(delta.makespan() == old);
@@ -89,28 +98,52 @@ void check_against_full(const ts::graph& network, const ts::cluster& on, int pro
     }
     REQUIRE(delta.makespan() == full(g, delta.current(), on, expected, o));
     REQUIRE(delta.spans() == expected);
-    CHECK(compared > proposals / 3 / compare_every);
+    CHECK(compared > proposals / 3);
 }
 
 } // namespace
 
 TEST_CASE("delta: bit-identical to full, a network with joins, views, statistics and shared parameters") {
     const ts::graph g = ts::describe<mixed>(6);
-    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2, 2)), 400, 1);
-    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2)), 300, 2);
-    check_against_full(g, ts::cluster(ts::machines::this_host(3)), 300, 3);
-    check_against_full(g, ts::cluster(ts::machines::heterogeneous()), 300, 4);
+    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2, 2)), 160, 1);
+    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2)), 100, 2);
+    check_against_full(g, ts::cluster(ts::machines::this_host(3)), 100, 3);
+    check_against_full(g, ts::cluster(ts::machines::heterogeneous()), 100, 4);
 }
 
 TEST_CASE("delta: bit-identical to full, LeNet-5 and an MLP") {
-    check_against_full(ts::describe<networks::lenet5>(16), ts::cluster(ts::machines::k80_nodes(2)), 400, 5);
-    check_against_full(ts::describe<networks::mlp>(16), ts::cluster(ts::machines::p100_nodes(1)), 400, 6);
+    check_against_full(ts::describe<networks::lenet5>(16), ts::cluster(ts::machines::k80_nodes(2)), 150, 5);
+    check_against_full(ts::describe<networks::mlp>(16), ts::cluster(ts::machines::p100_nodes(1)), 150, 6);
 }
 
-TEST_CASE("delta: what makes operators depend on others far away is refused") {
+TEST_CASE("critical path: its parts add up to the makespan") {
+    const ts::graph network = ts::describe<mixed>(6);
+    const ts::graph_view g = network.view();
+    const ts::cluster on(ts::machines::p100_nodes(2, 2));
+    test_support::coverage seen;
+    index_t moved = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const ts::strategy s = test_support::random_strategy(g, 4, seed, seen);
+        const ts::plan p = ts::lower(g, s.view(), 4);
+        sim::carrier how(on, g, {});
+        const sim::critical_time t = sim::critical_path(p, how);
+        CHECK(t.compute + t.transfer + t.synchronization + t.waiting == sim::simulate(p, how).makespan);
+        CHECK(t.compute > 0);
+        moved += t.transfer;
+    }
+    CHECK(moved > 0);
+}
+
+TEST_CASE("delta: with clipping, and in micro-batches, every change is simulated as a whole") {
     const ts::graph g = ts::describe<networks::mlp>(16);
     const ts::cluster on(ts::machines::p100_nodes(1));
-    ts::lower_options o;
-    o.update.clip_norm = 1.0F;
-    CHECK_THROWS_AS(sim::delta_simulation(on, g.view(), ts::search::data_parallel(g.view(), 4), {}, o), ts::error);
+    check_against_full(g, on, 60, 7, ts::optimizer(ts::adam{}, 1.0F));
+    ts::strategy s = ts::search::data_parallel(g.view(), 4);
+    s.micro_batches = 2;
+    const sim::delta_simulation staged(on, g.view(), s);
+    CHECK_FALSE(staged.is_incremental());
+    std::vector<sim::task_span> expected;
+    CHECK(staged.makespan() == full(g.view(), s, on, expected, {}));
+    CHECK(staged.spans() == expected);
+    CHECK_THROWS_AS(sim::operator_lowering(g.view(), s, 4), ts::error);
 }

@@ -4,6 +4,7 @@
 
 #include "tessera/base/box.hpp"
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -46,65 +47,90 @@ inline bool tiles_exactly(const std::vector<segment>& segments, const box& targe
     return volume == target.volume();
 }
 
+/// A source that overlaps the target.
+struct overlapping {
+    int source = 0;
+    int part = 0;
+    std::uint64_t key = 0; ///< equal for copies
+};
+
+inline bool overlaps(const box& a, const box& b) {
+    for (int d = 0; d < b.rank; ++d) {
+        if (a.dim[d].begin >= b.dim[d].end || b.dim[d].begin >= a.dim[d].end || a.dim[d].empty() || b.dim[d].empty()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+inline std::uint64_t region_key(const box& b, int part) {
+    std::uint64_t h = static_cast<std::uint64_t>(part);
+    for (int d = 0; d < b.rank; ++d) {
+        h = (h ^ static_cast<std::uint64_t>(b.dim[d].begin)) * 0x9e3779b97f4a7c15ULL;
+        h = (h ^ (h >> 29U) ^ static_cast<std::uint64_t>(b.dim[d].end)) * 0xbf58476d1ce4e5b9ULL;
+    }
+    return h;
+}
+
+/// What overlaps the target in order of the parts, equal parts in the order given.
+template <class Piece>
+std::vector<overlapping> overlapping_pieces(const std::vector<Piece>& sources, const box& target, int only) {
+    std::vector<overlapping> all;
+    bool sorted = true;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        const piece& s = sources[i];
+        if ((only < 0 || s.part == only) && overlaps(s.region, target)) {
+            sorted = sorted && (all.empty() || all.back().part <= s.part);
+            all.push_back({static_cast<int>(i), s.part, region_key(s.region, s.part)});
+        }
+    }
+    for (std::size_t i = 1; i < all.size() && !sorted; ++i) { // insertion: mostly in order already
+        const overlapping x = all[i];
+        std::size_t j = i;
+        for (; j > 0 && all[j - 1].part > x.part; --j) {
+            all[j] = all[j - 1];
+        }
+        all[j] = x;
+    }
+    return all;
+}
+
 } // namespace detail
 
 /// The segments that fill `target` on `device` from the sources. Of several copies the one on the device itself is taken,
-/// otherwise they are taken in turn, by `turn`, to spread the load.
+/// otherwise they are taken in turn, by `turn`, to spread the load. `only`: from the pieces of this part alone, as if it were part 0.
 // The largest part of planning is done here: what does not overlap the target is passed over before anything else is looked at.
 template <class Piece>
-gather gather_into(const std::vector<Piece>& sources, const box& target, int device, int turn) {
+gather gather_into(const std::vector<Piece>& sources, const box& target, int device, int turn, int only = -1) {
     gather g;
-    const std::size_t n = sources.size();
-    std::vector<std::size_t> by_part; // empty: the sources come in the order of their parts
-    for (std::size_t i = 1; i < n && by_part.empty(); ++i) {
-        if (sources[i].part < sources[i - 1].part) {
-            int parts = 0;
-            for (const piece& s : sources) {
-                parts = s.part + 1 > parts ? s.part + 1 : parts;
-            }
-            for (int part = 0; part < parts; ++part) {
-                for (std::size_t j = 0; j < n; ++j) {
-                    if (sources[j].part == part) {
-                        by_part.push_back(j);
-                    }
-                }
-            }
-        }
-    }
+    const std::vector<detail::overlapping> all = detail::overlapping_pieces(sources, target, only);
+    const auto piece_at = [&](std::size_t k) -> const piece& {
+        return sources[static_cast<std::size_t>(all[k].source)];
+    };
+    std::vector<char> done(all.size(), 0);
+    std::vector<int> copies;
     index_t first_volume = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-        const std::size_t i = by_part.empty() ? k : by_part[k];
-        const piece& s = sources[i];
-        const box overlap = intersect(s.region, target);
-        if (overlap.empty()) {
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        if (done[k] != 0) {
             continue;
         }
-        const auto is_copy = [&](std::size_t j) { return sources[j].part == s.part && sources[j].region == s.region; };
-        bool done = false;
-        for (std::size_t j = 0; j < i && !done; ++j) {
-            done = is_copy(j);
-        }
-        if (done) {
-            continue;
-        }
-        std::size_t copies = 0;
+        const piece& s = piece_at(k);
+        copies.clear();
         int chosen = -1;
-        for (std::size_t j = i; j < n; ++j) {
-            if (is_copy(j)) {
-                ++copies;
-                chosen = chosen < 0 && sources[j].device == device ? static_cast<int>(j) : chosen;
+        for (std::size_t j = k; j < all.size() && all[j].part == s.part; ++j) {
+            if (all[j].key == all[k].key && piece_at(j).region == s.region) {
+                done[j] = 1;
+                copies.push_back(all[j].source);
+                chosen = chosen < 0 && piece_at(j).device == device ? all[j].source : chosen;
             }
         }
-        std::size_t skip = static_cast<std::size_t>(turn) % copies;
-        for (std::size_t j = i; j < n && chosen < 0; ++j) {
-            if (is_copy(j) && skip-- == 0) {
-                chosen = static_cast<int>(j);
-            }
+        if (chosen < 0) {
+            chosen = copies[static_cast<std::size_t>(turn) % copies.size()];
         }
-        if (s.part == 0) {
-            first_volume += overlap.volume();
-        }
-        g.segments.push_back({chosen, overlap, s.part == 0});
+        const box overlap = intersect(s.region, target);
+        const bool first = only >= 0 || s.part == 0;
+        first_volume += first ? overlap.volume() : 0;
+        g.segments.push_back({chosen, overlap, first});
     }
     if (first_volume != target.volume()) {
         g.clear = !detail::tiles_exactly(g.segments, target);

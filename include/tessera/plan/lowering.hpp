@@ -226,14 +226,8 @@ protected: // simulation::operator_lowering lowers one operator anew
                 return c.tile;
             }
         }
-        std::vector<piece> sources;
-        for (const piece& p : from.pieces) {
-            if (part < 0 || p.part == part) {
-                sources.push_back(p);
-                sources.back().part = part < 0 ? p.part : 0;
-            }
-        }
-        const gather plan_of = gather_into(sources, region, device, device);
+        const std::vector<piece>& sources = from.pieces;
+        const gather plan_of = gather_into(sources, region, device, device, part);
         if (plan_of.segments.size() == 1) { // all there is of it is here already: a gradient of this device's samples
             const piece& only = sources[at(plan_of.segments[0].source)];
             if (only.device == device && only.region == region) {

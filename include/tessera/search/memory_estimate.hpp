@@ -6,7 +6,7 @@
 
 namespace tessera::search {
 
-/// Counts parameters, their gradients and the optimizer's state, and every operator's output, which backward needs. What is gathered from other
+/// Counts parameters with their first users, their gradients and the optimizer's state, and every operator's output, which backward needs. What is gathered from other
 /// devices and gradients on their way come on top, so that this is a lower bound; plan_memory() knows the whole.
 class memory_estimate {
 public:
@@ -15,6 +15,12 @@ public:
         : g_(g), states_(states), bytes_(static_cast<std::size_t>(on.devices()), 0) {
         for (int d = 0; d < on.devices(); ++d) {
             limits_.push_back(on.class_of(d).memory_bytes);
+        }
+        first_user_.assign(static_cast<std::size_t>(g.parameter_count), -1);
+        for (int op = g.op_count - 1; op >= 0; --op) {
+            for (int p : g.ops[op].parameters) {
+                first_user_[at(p)] = op;
+            }
         }
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
@@ -26,14 +32,13 @@ public:
     const std::vector<index_t>& bytes() const { return bytes_; }
     /// Bytes beyond the devices' capacities, all devices together; a capacity of 0 is no limit.
     index_t excess() const { return excess_of(bytes_); }
-    /// The same after a change of one operator; accept() keeps the change.
-    index_t excess_after(const strategy& now, const proposal& p) {
+    /// The same after changes of some operators; accept() keeps them.
+    index_t excess_after(const strategy& now, const std::vector<change>& changes) {
         next_ = bytes_;
-        add(p.op, now.ops[at(p.op)], now.pool.data(), next_, -1);
-        std::vector<index_t> devices(p.devices.begin(), p.devices.end());
-        configuration c = p.what;
-        c.devices = devices.empty() ? -1 : 0;
-        add(p.op, c, devices.data(), next_, 1);
+        for (const change& x : changes) {
+            add(x.op, now.ops[at(x.op)], now.pool.data(), next_, -1);
+            add(x.op, x.what, x.pool.data(), next_, 1);
+        }
         return excess_of(next_);
     }
     void accept() { bytes_ = next_; }
@@ -48,9 +53,9 @@ private:
             const shard s = shard_at(c, pool, d, i);
             for (int o = 0; o < d.operands.size(); ++o) {
                 const operand& x = d.operands[o];
-                const index_t copies = x.kind == operand_kind::parameter         ? 2 + states_
-                                       : x.kind == operand_kind::output && !view ? 1
-                                                                                 : 0;
+                const bool own =
+                    x.kind == operand_kind::parameter && first_user_[at(g_.ops[op].parameters[x.slot])] == op;
+                const index_t copies = own ? 2 + states_ : x.kind == operand_kind::output && !view ? 1 : 0;
                 bytes[at(s.device)] +=
                     copies == 0 ? 0 : sign * copies * region(d, o, s.ranges).volume() * bytes_of(x.type);
             }
@@ -67,6 +72,7 @@ private:
     graph_view g_;
     int states_;
     std::vector<description> descriptions_;
+    std::vector<int> first_user_; ///< of each parameter
     std::vector<index_t> limits_;
     std::vector<index_t> bytes_;
     std::vector<index_t> next_;

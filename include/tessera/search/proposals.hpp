@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a local search may change in one step: the configuration and the placement of one operator.
+// What a local search may change in one step: the configuration and the placement of one operator, or of several that belong together.
 #pragma once
 
-#include "tessera/layout/strategy.hpp"
+#include "tessera/layout/change.hpp"
 #include "tessera/machine/cluster.hpp"
 #include "tessera/op/mask.hpp"
 #include "tessera/search/configurations.hpp"
+#include "tessera/search/groups.hpp"
 
 namespace tessera::search {
 
@@ -29,32 +30,36 @@ struct proposal_options {
     configuration_options offered;  ///< sample, attribute, parameter and reduction splits
     bool operator_placement = true; ///< false: shards always lie on devices 0, 1, 2, ...
     bool neighbours = true;         ///< now and then an operator takes over a neighbour's degrees and devices
-    std::vector<char> pinned;       ///< operators that keep their configuration, by number; empty: none
-    bool memory_limit = true;       ///< only what fits in the devices' memory, as far as it is known
+    bool groups = true;        ///< operators of one kind, and whole blocks, change together too, see group_operators()
+    bool only_blocks = false;  ///< nothing but whole blocks changes, all by their first layer: a space to enumerate
+    bool only_regular = false; ///< placements are aligned or strided, not at random
+    std::vector<char> pinned;  ///< operators that keep their configuration, by number; empty: none
+    bool memory_limit = true;  ///< only what fits in the devices' memory, as far as it is known
 };
 
-struct proposal {
-    int op = -1; ///< -1: nothing legal came up
-    configuration what;
-    std::vector<int> devices;
-};
+/// New configurations; none if nothing legal came up.
+using proposal = std::vector<change>;
 
 /// Makes random proposals that keep the rules.
 class proposer {
 public:
     proposer(const cluster& on, const graph_view& g, const proposal_options& o)
-        : on_(on), g_(g), options_(o), users_(static_cast<std::size_t>(g.op_count)) {
+        : on_(on), g_(g), options_(o), groups_(group_operators(g)), users_(at(g.op_count)),
+          is_free_(at(g.op_count), 0) {
         if (!o.pinned.empty() && static_cast<int>(o.pinned.size()) != g.op_count) {
             throw error("tessera: " + std::to_string(o.pinned.size()) + " pins were given for " +
                         std::to_string(g.op_count) + " operators; give one for each, or none");
         }
+        choices_.resize(groups_.kinds.size());
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
-            choices_.push_back(o.pinned.empty() || o.pinned[at(op)] == 0
-                                   ? enumerate(descriptions_.back(), on.devices(), o.offered)
-                                   : std::vector<configuration>{});
-            if (!choices_.back().empty() && (choices_.back().size() > 1 || o.operator_placement)) {
+            std::vector<configuration>& mine = choices_[at(kind_of(op))];
+            if (mine.empty()) {
+                mine = enumerate(descriptions_.back(), on.devices(), o.offered);
+            }
+            if ((o.pinned.empty() || o.pinned[at(op)] == 0) && (mine.size() > 1 || o.operator_placement)) {
                 free_.push_back(op);
+                is_free_[at(op)] = 1;
             }
             for (int t : g.ops[op].inputs) {
                 if (g.tensors[t].producer >= 0) {
@@ -62,36 +67,125 @@ public:
                 }
             }
         }
+        several_ = groups_.kinds.size() < at(g.op_count);
     }
 
     /// Operators that may change.
     int operators() const { return static_cast<int>(free_.size()); }
-    index_t choices(int op) const { return static_cast<index_t>(choices_[at(op)].size()); }
+    index_t choices(int op) const { return static_cast<index_t>(choices_[at(kind_of(op))].size()); }
+    const operator_groups& groups() const { return groups_; }
 
+    /// Half of the proposals change one operator or, in networks that have operators of one kind, all of a kind; a quarter takes over what
+    /// a neighbour has; an eighth changes a block.
     proposal next(const strategy& now, random_numbers& pick) const {
+        if (options_.only_blocks) {
+            const auto mine = static_cast<std::size_t>(pick(static_cast<int>(groups_.blocks.size())));
+            shape_of_one first{representative(mine), {}, {}};
+            choose(first, pick);
+            proposal p;
+            spread(first, groups_.blocks[mine], p);
+            return is_legal(now, p) ? p : proposal{};
+        }
+        const int how = pick(8);
+        const bool of_kind = options_.groups && several_ && pick(4) != 0;
+        const int op = of_kind ? any_of_kind(pick) : free_[at(pick(operators()))];
         proposal p;
-        p.op = free_[at(pick(operators()))];
-        if (!options_.neighbours || pick(4) != 0 || !from_neighbour(now, p, pick)) {
-            const std::vector<configuration>& mine = choices_[at(p.op)];
-            p.what = mine[at(pick(static_cast<int>(mine.size())))];
-            place(p, pick);
+        shape_of_one one{op, {}, {}};
+        if (options_.groups && how == 0) {
+            choose(one, pick);
+            spread(one, groups_.blocks[at(groups_.block_of[at(op)])], p);
+        } else {
+            if (!options_.neighbours || how > 2 || !from_neighbour(now, one, pick)) {
+                choose(one, pick);
+            }
+            if (of_kind) {
+                for (int other : groups_.kinds[at(kind_of(op))]) {
+                    add(p, other, one.what, one.devices);
+                }
+            } else {
+                add(p, op, one.what, one.devices);
+            }
         }
-        if (!is_legal(now, p)) {
-            p.op = -1;
+        return is_legal(now, p) ? p : proposal{};
+    }
+
+    /// All that a block may change to with only_blocks and only_regular.
+    std::vector<proposal> choices_of_block(std::size_t block) const {
+        std::vector<proposal> all;
+        shape_of_one one{representative(block), {}, {}};
+        for (const configuration& c : choices_[at(kind_of(one.op))]) {
+            one.what = c;
+            const int shards = c.shards();
+            const int apart = on_.devices() / shards;
+            for (int i = 0; i < 2 * apart && (i == 0 || options_.operator_placement); ++i) {
+                const bool strided = i >= apart;
+                regular(one, strided ? i - apart : i * shards, strided ? apart : 1);
+                proposal p;
+                spread(one, groups_.blocks[block], p);
+                if (std::find(all.begin(), all.end(), p) == all.end()) {
+                    all.push_back(std::move(p));
+                }
+            }
         }
-        return p;
+        return all;
+    }
+
+    /// One configuration for every block, at random: somewhere to start from.
+    strategy random_start(const strategy& from, random_numbers& pick) const {
+        strategy s = from;
+        for (const std::vector<int>& block : groups_.blocks) {
+            proposal p;
+            shape_of_one one{block[at(pick(static_cast<int>(block.size())))], {}, {}};
+            choose(one, pick);
+            spread(one, block, p);
+            if (is_legal(s, p)) {
+                for (const change& x : p) {
+                    apply(s, x);
+                }
+            }
+        }
+        return s;
     }
 
 private:
+    /// A configuration chosen for one operator, and the devices of its shards.
+    struct shape_of_one {
+        int op = 0;
+        configuration what;
+        std::vector<int> devices;
+    };
+
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    int kind_of(int op) const { return groups_.kind_of[at(op)]; }
+
+    /// An operator of a kind picked at random, so that kinds of many operators come no more often than others.
+    int any_of_kind(random_numbers& pick) const {
+        while (true) {
+            const std::vector<int>& kind = groups_.kinds[at(pick(static_cast<int>(groups_.kinds.size())))];
+            const int op = kind[at(pick(static_cast<int>(kind.size())))];
+            if (is_free_[at(op)] != 0) {
+                return op;
+            }
+        }
+    }
+    void add(proposal& p, int op, const configuration& c, const std::vector<int>& devices) const {
+        if (is_free_[at(op)] != 0) {
+            p.push_back(place_on(op, c, devices));
+        }
+    }
+    void choose(shape_of_one& one, random_numbers& pick) const {
+        const std::vector<configuration>& mine = choices_[at(kind_of(one.op))];
+        one.what = mine[at(pick(static_cast<int>(mine.size())))];
+        place(one, pick);
+    }
 
     /// Half of all placements are aligned blocks, a quarter each strides over the machine and devices at random.
-    void place(proposal& p, random_numbers& pick) const {
-        const int shards = p.what.shards();
+    void place(shape_of_one& one, random_numbers& pick) const {
+        const int shards = one.what.shards();
         const int devices = on_.devices();
-        p.devices.clear();
+        one.devices.clear();
         const int how = options_.operator_placement ? pick(4) : -1;
-        if (how == 0) {
+        if (how == 0 && !options_.only_regular) {
             std::vector<int> all(at(devices));
             for (int d = 0; d < devices; ++d) {
                 all[at(d)] = d;
@@ -99,22 +193,75 @@ private:
             for (int i = 0; i < shards; ++i) {
                 const int j = i + pick(devices - i);
                 std::swap(all[at(i)], all[at(j)]);
-                p.devices.push_back(all[at(i)]);
+                one.devices.push_back(all[at(i)]);
             }
             return;
         }
-        const int stride = how == 1 ? devices / shards : 1;
-        const int blocks = devices / shards;
-        const int start = how < 0 ? 0 : how == 1 ? pick(stride) : pick(blocks) * shards;
-        for (int i = 0; i < shards; ++i) {
-            p.devices.push_back(start + stride * i);
+        const int apart = devices / shards;
+        const int start = how < 0 ? 0 : how == 1 ? pick(apart) : pick(apart) * shards;
+        regular(one, start, how == 1 ? apart : 1);
+    }
+    static void regular(shape_of_one& one, int start, int stride) {
+        one.devices.clear();
+        for (int i = 0; i < one.what.shards(); ++i) {
+            one.devices.push_back(start + stride * i);
+        }
+    }
+    int representative(std::size_t block) const {
+        for (int op : groups_.blocks[block]) {
+            if (detail::starts_block(g_.ops[op])) {
+                return op;
+            }
+        }
+        return groups_.blocks[block][0];
+    }
+
+    /// The degrees that one operator has along loops of the same names as another's, as far as they can be split; sums are not.
+    configuration taken_over(const configuration& from, const description& its, const description& mine) const {
+        configuration c;
+        for (int l = 0; l < its.loops.size(); ++l) {
+            const int k = mine.find_loop(its.loops[l].name);
+            if (k < 0 || from.degree[l] == 1 || its.loops[l].name == loop_name::reduction || !splittable(mine, k) ||
+                mine.loops[k].extent < from.degree[l]) {
+                continue;
+            }
+            c.degree[k] = from.degree[l];
+            c.uneven = c.uneven || mine.loops[k].extent % from.degree[l] != 0;
+            c.reduces = c.reduces || role(mine, k) == loop_role::coupled;
+        }
+        return c;
+    }
+
+    /// Gives the operators of a block what one of them has, each of its shards on the device of the first shard there that has the same place
+    /// along the loops that both have.
+    void spread(const shape_of_one& one, const std::vector<int>& block, proposal& p) const {
+        const description& its = descriptions_[at(one.op)];
+        for (int op : block) {
+            if (kind_of(op) == kind_of(one.op)) {
+                add(p, op, one.what, one.devices);
+                continue;
+            }
+            const description& mine = descriptions_[at(op)];
+            const configuration c = taken_over(one.what, its, mine);
+            std::vector<int> devices;
+            for (int i = 0; i < c.shards(); ++i) {
+                const shard s = shard_at(c, nullptr, mine, i);
+                int there = 0;
+                for (int l = 0; l < its.loops.size(); ++l) {
+                    const int k = mine.find_loop(its.loops[l].name);
+                    const bool both = k >= 0 && c.degree[k] == one.what.degree[l];
+                    there = there * one.what.degree[l] + (both ? s.index[k] : 0);
+                }
+                devices.push_back(one.devices[at(there)]);
+            }
+            add(p, op, c, devices);
         }
     }
 
-    /// Takes over the degrees that a neighbour has along loops of the same names, and its devices where the numbers of shards agree.
-    bool from_neighbour(const strategy& now, proposal& p, random_numbers& pick) const {
-        std::vector<int> others = users_[at(p.op)];
-        for (int t : g_.ops[p.op].inputs) {
+    /// Takes over the degrees that a neighbour has, and its devices where the numbers of shards agree.
+    bool from_neighbour(const strategy& now, shape_of_one& one, random_numbers& pick) const {
+        std::vector<int> others = users_[at(one.op)];
+        for (int t : g_.ops[one.op].inputs) {
             if (g_.tensors[t].producer >= 0) {
                 others.push_back(g_.tensors[t].producer);
             }
@@ -124,42 +271,34 @@ private:
         }
         const int other = others[at(pick(static_cast<int>(others.size())))];
         const configuration& from = now.ops[at(other)];
-        const description& mine = descriptions_[at(p.op)];
         const description& its = descriptions_[at(other)];
-        p.what = {};
-        for (int l = 0; l < its.loops.size(); ++l) {
-            const int k = mine.find_loop(its.loops[l].name);
-            if (k < 0 || from.degree[l] == 1 || its.loops[l].name == loop_name::reduction || !splittable(mine, k)) {
-                continue;
-            }
-            p.what.degree[k] = from.degree[l];
-            p.what.uneven = p.what.uneven || mine.loops[k].extent % from.degree[l] != 0;
-            p.what.reduces = p.what.reduces || role(mine, k) == loop_role::coupled;
-        }
-        if (!options_.operator_placement || p.what.shards() != from.shards()) {
-            if (p.what.shards() > on_.devices()) {
+        one.what = taken_over(from, its, descriptions_[at(one.op)]);
+        if (!options_.operator_placement || one.what.shards() != from.shards()) {
+            if (one.what.shards() > on_.devices()) {
                 return false;
             }
-            place(p, pick);
+            place(one, pick);
             return true;
         }
-        p.devices.clear();
+        one.devices.clear();
         for (int i = 0; i < from.shards(); ++i) {
-            p.devices.push_back(shard_at(from, now.pool.data(), its, i).device);
+            one.devices.push_back(shard_at(from, now.pool.data(), its, i).device);
         }
         return true;
     }
 
     bool is_legal(const strategy& now, const proposal& p) const {
-        const configuration& c = p.what;
-        const description& d = descriptions_[at(p.op)];
         const strategy_view none{};
-        if (tessera::detail::check_degrees(c, none, d, p.op)) {
-            return false;
-        }
-        for (int u : users_[at(p.op)]) { // whoever passes partial sums on relies on their number
-            if (now.ops[at(u)].partial > 1 && parts_of_nest(c, d, d.nests.size() - 1) != now.ops[at(u)].partial) {
+        for (const change& x : p) {
+            const description& d = descriptions_[at(x.op)];
+            if (tessera::detail::check_degrees(x.what, none, d, x.op) || x.what.shards() > on_.devices()) {
                 return false;
+            }
+            for (int u : users_[at(x.op)]) { // whoever passes partial sums on relies on their number
+                if (now.ops[at(u)].partial > 1 &&
+                    parts_of_nest(x.what, d, d.nests.size() - 1) != now.ops[at(u)].partial) {
+                    return false;
+                }
             }
         }
         return true;
@@ -168,10 +307,13 @@ private:
     const cluster& on_;
     graph_view g_;
     proposal_options options_;
+    operator_groups groups_;
     std::vector<description> descriptions_;
-    std::vector<std::vector<configuration>> choices_;
+    std::vector<std::vector<configuration>> choices_; ///< by kind
     std::vector<int> free_;
     std::vector<std::vector<int>> users_;
+    std::vector<char> is_free_;
+    bool several_ = false; ///< some kind has several operators
 };
 
 } // namespace tessera::search

@@ -3,6 +3,7 @@
 // change of a few of them is undone.
 #pragma once
 
+#include "tessera/layout/change.hpp"
 #include "tessera/plan/lower.hpp"
 
 namespace tessera::simulation {
@@ -13,25 +14,32 @@ class lowering_fragments : protected tessera::detail::lowering<lower_options> {
     using base = tessera::detail::lowering<lower_options>;
 
 public:
-    /// Throws tessera::error for options that make operators depend on others far away: clipping by the global norm, and gradients handed in
-    /// from outside. The strategy must keep the rules (see require()).
-    lowering_fragments(const graph_view& g, const strategy& s, int devices, const lower_options& o = {})
-        : base(g, {}, devices, o), own_(s) {
-        if (o.update.clip_norm > 0 || o.output_gradient >= 0 || o.kind != run_kind::training) {
-            throw error(
-                "tessera: operators are lowered one by one for training without clipping and without a gradient "
-                "from outside; lower() the whole network instead");
-        }
-        s_ = own_.view();
+    /// Options that make operators depend on others far away are not covered: clipping by the global norm, and gradients handed in from outside.
+    static bool covers(const lower_options& o) {
+        return o.update.clip_norm <= 0 && o.output_gradient < 0 && o.kind == run_kind::training;
+    }
+    /// Nor are micro-batches, stages and recomputation.
+    static bool covers(const strategy& s) {
         bool staged = s.micro_batches > 1 || s.schedule.stages > 0;
         for (const configuration& c : s.ops) {
             staged = staged || c.stage != 0 || c.recompute;
         }
-        if (staged || s.parameters_on >= 0) {
+        return !staged && s.parameters_on < 0;
+    }
+
+    /// Throws tessera::error for what is not covered. The strategy must keep the rules (see require()).
+    lowering_fragments(const graph_view& g, const strategy& s, int devices, const lower_options& o = {})
+        : base(g, {}, devices, o), own_(s) {
+        if (!covers(o)) {
             throw error(
-                "tessera: operators are lowered one by one without micro-batches, stages and recomputation, and "
-                "with parameters where shards need them; lower() the whole network instead");
+                "tessera: operators are lowered one by one for training without clipping and without a gradient "
+                "from outside; lower() the whole network instead");
         }
+        if (!covers(s)) {
+            throw error("tessera: operators are lowered one by one without micro-batches, stages and recomputation, "
+                        "and with parameters where shards need them; lower() the whole network instead");
+        }
+        s_ = own_.view();
         consumers_.resize(count(g.tensor_count));
         users_.resize(count(g.parameter_count));
         for (int op = 0; op < g.op_count; ++op) {
@@ -81,10 +89,9 @@ protected:
         located gradients;
     };
     struct undo_log {
-        int op = 0;
-        configuration before;
+        std::vector<std::pair<int, configuration>> ops; ///< that have changed, with what they had before
         std::size_t pool = 0;
-        std::vector<shard> shards;
+        std::vector<std::vector<shard>> shards; ///< of these
         std::vector<saved_tensor> tensors;
         std::vector<saved_parameter> parameters;
         std::vector<fragment> fragments;
@@ -111,16 +118,6 @@ protected:
         }
         return false;
     }
-    template <class List>
-    static bool lists(const List& list, int x) {
-        for (int y : list) {
-            if (x == y) {
-                return true;
-            }
-        }
-        return false;
-    }
-
     /// Makes a fragment's tasks from the state that lowering is in.
     void make(int f) {
         const index_t before = p_.moved_bytes;
@@ -149,24 +146,33 @@ protected:
 
     // ---- what a change touches ------------------------------------------------------------------------------------------
 
-    void find_touched(int op) {
+    /// Notes which operators change, and which tensors and parameters are theirs; then what has to be made again.
+    void find_touched(const std::vector<change>& changes) {
         std::vector<char> forward_again(count(g_.op_count), 0);
         std::vector<char> backward_again(count(g_.op_count), 0);
-        touch(op, forward_again);
-        for (int c : consumers_[at(g_.ops[op].output)]) {
-            touch(c, forward_again);
-        }
-        for (int t : g_.ops[op].inputs) {
-            for (int c : consumers_[at(t)]) {
+        changed_ops_.assign(count(g_.op_count), 0);
+        changed_inputs_.assign(count(g_.tensor_count), 0);
+        changed_parameters_.assign(count(g_.parameter_count), 0);
+        for (const change& x : changes) {
+            changed_ops_[at(x.op)] = 1;
+            touch(x.op, forward_again);
+            for (int c : consumers_[at(g_.ops[x.op].output)]) {
                 touch(c, forward_again);
             }
-            if (g_.tensors[t].producer >= 0) {
-                touch_backward(g_.tensors[t].producer, backward_again);
+            for (int t : g_.ops[x.op].inputs) {
+                changed_inputs_[at(t)] = 1;
+                for (int c : consumers_[at(t)]) {
+                    touch(c, forward_again);
+                }
+                if (g_.tensors[t].producer >= 0) {
+                    touch_backward(g_.tensors[t].producer, backward_again);
+                }
             }
-        }
-        for (int p : g_.ops[op].parameters) {
-            for (int u : users_[at(p)]) {
-                touch_backward(u, backward_again);
+            for (int p : g_.ops[x.op].parameters) {
+                changed_parameters_[at(p)] = 1;
+                for (int u : users_[at(p)]) {
+                    touch_backward(u, backward_again);
+                }
             }
         }
         for (int i = 0; i < g_.op_count; ++i) {
@@ -213,34 +219,38 @@ protected:
 
     // ---- remembering and returning ------------------------------------------------------------------------------------------
 
-    void remember(int op) {
+    void remember(const std::vector<change>& changes) {
         undo_ = {};
-        undo_.op = op;
-        undo_.before = own_.ops[at(op)];
+        for (const change& x : changes) {
+            undo_.ops.push_back({x.op, own_.ops[at(x.op)]});
+            undo_.shards.push_back(shards_[at(x.op)]);
+        }
         undo_.pool = own_.pool.size();
-        undo_.shards = shards_[at(op)];
         undo_.tiles = p_.tiles.size();
         undo_.moved_bytes = p_.moved_bytes;
-        std::vector<int> tensors;
-        std::vector<int> parameters;
+        saved_place_.assign(count(g_.tensor_count), -1);
+        saved_parameter_place_.assign(count(g_.parameter_count), -1);
+        const auto save = [this](int t) {
+            if (saved_place_[at(t)] < 0) {
+                saved_place_[at(t)] = static_cast<int>(undo_.tensors.size());
+                undo_.tensors.push_back(
+                    {t, values_[at(t)], gathered_values_[at(t)], gradients_[at(t)], gathered_gradients_[at(t)]});
+            }
+        };
         for (int f : touched_) {
             const op_node& node = g_.ops[f < g_.op_count ? f : fragment_count() - 1 - f];
-            add_once(tensors, node.output);
+            save(node.output);
             for (int t : node.inputs) {
-                add_once(tensors, t);
+                save(t);
             }
             for (int p : node.parameters) {
-                add_once(parameters, p);
+                if (saved_parameter_place_[at(p)] < 0) {
+                    saved_parameter_place_[at(p)] = static_cast<int>(undo_.parameters.size());
+                    undo_.parameters.push_back({p, parameters_[at(p)], parameter_gradients_[at(p)]});
+                }
             }
             p_.moved_bytes -= fragments_[at(f)].moved_bytes;
             undo_.fragments.push_back(static_cast<fragment&&>(fragments_[at(f)]));
-        }
-        for (int t : tensors) {
-            undo_.tensors.push_back(
-                {t, values_[at(t)], gathered_values_[at(t)], gradients_[at(t)], gathered_gradients_[at(t)]});
-        }
-        for (int p : parameters) {
-            undo_.parameters.push_back({p, parameters_[at(p)], parameter_gradients_[at(p)]});
         }
         undo_.intermediate_count = intermediates_.size();
         for (std::size_t i = 0; i < intermediates_.size(); ++i) {
@@ -251,10 +261,12 @@ protected:
     }
     /// Returns to what was before remember().
     void restore() {
-        own_.ops[at(undo_.op)] = undo_.before;
+        for (std::size_t i = undo_.ops.size(); i-- > 0;) {
+            own_.ops[at(undo_.ops[i].first)] = undo_.ops[i].second;
+            shards_[at(undo_.ops[i].first)] = static_cast<std::vector<shard>&&>(undo_.shards[i]);
+        }
         own_.pool.resize(undo_.pool);
         s_ = own_.view();
-        shards_[at(undo_.op)] = static_cast<std::vector<shard>&&>(undo_.shards);
         for (saved_tensor& t : undo_.tensors) {
             values_[at(t.which)] = static_cast<located&&>(t.values);
             gathered_values_[at(t.which)] =
@@ -291,6 +303,11 @@ protected:
     std::vector<int> creator_; ///< fragment that made each tile, or -1
     std::vector<int> touched_;
     std::vector<char> marks_;
+    std::vector<char> changed_ops_;
+    std::vector<char> changed_inputs_;
+    std::vector<char> changed_parameters_;
+    std::vector<int> saved_place_; ///< of tensors among the saved ones
+    std::vector<int> saved_parameter_place_;
     undo_log undo_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace tessera::simulation {
 
-/// What a change of operator i touches: i itself; forward and backward, the operators that read its output or one of its inputs (they share
+/// What a change of operator i touches (of several, each of them): i itself; forward and backward, the operators that read its output or one of its inputs (they share
 /// gathered tiles); backward, the operators that made its inputs and those that share its parameters. Where such an operator renames
 /// memory (flatten; backward, add), those after (before) it too. All but i keep their configurations, so that whatever they hand to
 /// fragments that stay keeps its tile.
@@ -15,35 +15,40 @@ class operator_lowering : public lowering_fragments {
 public:
     using lowering_fragments::lowering_fragments;
 
-    /// Changes the configuration of one operator, placed on the devices listed (empty: by its start and stride). Returns the fragments that
-    /// were made again, in order. The new strategy must keep the rules. Afterwards accept() or reject().
-    const std::vector<int>& propose(int op, const configuration& c, const std::vector<int>& devices = {}) {
-        find_touched(op);
-        remember(op);
+    /// Changes the configurations of operators, each of them once. Returns the fragments that were made again, in order. The new strategy must
+    /// keep the rules. Afterwards accept() or reject().
+    const std::vector<int>& propose(const std::vector<change>& changes) {
+        find_touched(changes);
+        remember(changes);
         names_.clear();
-        set_configuration(op, c, devices);
-        clear_around(op);
+        for (const change& x : changes) {
+            set_configuration(x);
+        }
+        s_ = own_.view();
+        for (int p = 0; p < g_.parameter_count; ++p) {
+            changed_parameters_[at(p)] != 0 ? place_parameter(p) : void();
+        }
+        clear_around(changes);
         for (int f : touched_) {
-            f < g_.op_count ? forward_again(f, op) : backward_again(fragment_count() - 1 - f, op);
+            f < g_.op_count ? forward_again(f) : backward_again(fragment_count() - 1 - f);
         }
         return touched_;
-    } /// Keeps what propose() changed. Tiles that nothing uses any more stay until the lowering is made anew, see garbage().
-    void accept() { undo_ = {}; } /// Returns to what was before propose().
+    }
+    const std::vector<int>& propose(int op, const configuration& c, const std::vector<int>& devices = {}) {
+        return propose({place_on(op, c, devices)});
+    }
+    /// Keeps what propose() changed. Tiles that nothing uses any more stay until the lowering is made anew.
+    void accept() { undo_ = {}; }
+    /// Returns to what was before propose().
     void reject() { restore(); }
 
 private:
-    void set_configuration(int op, const configuration& c, const std::vector<int>& devices) {
-        own_.ops[at(op)] = c;
-        if (!devices.empty()) {
-            own_.place(op, devices);
-        }
+    void set_configuration(const change& x) {
+        apply(own_, x);
         s_ = own_.view();
-        shards_[at(op)].clear();
-        for (int i = 0; i < c.shards(); ++i) {
-            shards_[at(op)].push_back(shard_at(config(op), s_.pool, desc(op), i));
-        }
-        for (int p : g_.ops[op].parameters) {
-            place_parameter(p);
+        shards_[at(x.op)].clear();
+        for (int i = 0; i < x.what.shards(); ++i) {
+            shards_[at(x.op)].push_back(shard_at(config(x.op), s_.pool, desc(x.op), i));
         }
     }
     /// A parameter's copies again, in the order of prepare(); those that were there before keep their tiles.
@@ -71,16 +76,19 @@ private:
 
     /// Forgets what the operator wrote, what was gathered of it and of its inputs, and the contributions to its inputs' and parameters'
     /// gradients: all that write them are touched and do it again in the old order.
-    void clear_around(int op) {
-        values_[at(g_.ops[op].output)] = {};
-        gathered_values_[at(g_.ops[op].output)].clear();
-        for (int t : g_.ops[op].inputs) {
-            gathered_values_[at(t)].clear();
-            gradients_[at(t)] = {};
-            gathered_gradients_[at(t)].clear();
-        }
-        for (int p : g_.ops[op].parameters) {
-            parameter_gradients_[at(p)] = {};
+    void clear_around(const std::vector<change>& changes) {
+        for (const change& x : changes) {
+            const op_node& node = g_.ops[x.op];
+            values_[at(node.output)] = {};
+            gathered_values_[at(node.output)].clear();
+            for (int t : node.inputs) {
+                gathered_values_[at(t)].clear();
+                gradients_[at(t)] = {};
+                gathered_gradients_[at(t)].clear();
+            }
+            for (int p : node.parameters) {
+                parameter_gradients_[at(p)] = {};
+            }
         }
         for (auto& [key, state] : intermediates_) {
             const int owner = key / max_operands;
@@ -106,19 +114,9 @@ private:
     }
 
     /// What a fragment had gathered of a tensor before the change, also where the list has been cleared since.
-    const saved_tensor& saved(int tensor) const {
-        std::size_t i = 0;
-        while (undo_.tensors[i].which != tensor) {
-            ++i;
-        }
-        return undo_.tensors[i];
-    }
+    const saved_tensor& saved(int tensor) const { return undo_.tensors[at(saved_place_[at(tensor)])]; }
     const located& saved_gradients(int parameter) const {
-        std::size_t i = 0;
-        while (undo_.parameters[i].which != parameter) {
-            ++i;
-        }
-        return undo_.parameters[i].gradients;
+        return undo_.parameters[at(saved_parameter_place_[at(parameter)])].gradients;
     }
     gathered_list old_created(const gathered_list& list, int f) const {
         gathered_list copy = list;
@@ -207,11 +205,12 @@ private:
         first_new_ = p_.tiles.size();
     }
 
-    void forward_again(int op, int changed) {
+    void forward_again(int op) {
         begin_fragment();
+        const bool changed = changed_ops_[at(op)] != 0;
         const op_node& node = g_.ops[op];
         located kept;
-        if (op != changed) {
+        if (!changed) {
             kept = static_cast<located&&>(values_[at(node.output)]);
             values_[at(node.output)] = {};
         }
@@ -221,7 +220,7 @@ private:
             take_created(gathered_values_[at(t)], op);
         }
         make(op);
-        if (op != changed) {
+        if (!changed) {
             for (std::size_t i = 0; i < kept.pieces.size(); ++i) {
                 take_over(values_[at(node.output)].pieces[i].tile, kept.pieces[i].tile);
             }
@@ -233,8 +232,9 @@ private:
         apply_names(op);
     }
 
-    void backward_again(int op, int changed) {
+    void backward_again(int op) {
         begin_fragment();
+        const bool changed = changed_ops_[at(op)] != 0;
         const int f = fragment_count() - 1 - op;
         const op_node& node = g_.ops[op];
         std::vector<int> inputs;
@@ -246,7 +246,7 @@ private:
             }
             inputs.push_back(t);
             take_created(gathered_values_[at(t)], f);
-            if (!lists(g_.ops[changed].inputs, t)) {
+            if (changed_inputs_[at(t)] == 0) {
                 stashed_tensors.push_back(t);
                 stashed.push_back(static_cast<located&&>(gradients_[at(t)]));
                 gradients_[at(t)] = {};
@@ -256,7 +256,7 @@ private:
         std::vector<int> other_parameters;
         std::vector<located> parameter_stash;
         for (int p : node.parameters) {
-            if (!lists(g_.ops[changed].parameters, p) && !contains(other_parameters, p)) {
+            if (changed_parameters_[at(p)] == 0 && !contains(other_parameters, p)) {
                 other_parameters.push_back(p);
                 parameter_stash.push_back(parameter_gradients_[at(p)]);
                 set_aside(parameter_gradients_[at(p)], op, users_[at(p)][0] == op);
@@ -264,12 +264,12 @@ private:
         }
         make(f);
         for (int t : inputs) {
-            if (op != changed) {
+            if (!changed) {
                 match_contributions(gradients_[at(t)], saved(t).gradients, op);
             }
         }
         for (int p : node.parameters) {
-            if (op != changed) {
+            if (!changed) {
                 match_contributions(parameter_gradients_[at(p)], saved_gradients(p), op);
             }
         }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// MCMC from several starts on several cores. What is found depends on the options alone, not on the number of threads, and a search that
+// was interrupted goes on from its state.
+#pragma once
+
+#include "tessera/search/mcmc.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace tessera::search {
+
+struct parallel_search_options {
+    mcmc_options chain; ///< budget and patience hold for each chain
+    int threads = 0;    ///< 0: one for each core
+    int rounds = 4;     ///< after each round the chains are compared
+    double far_behind =
+        0.02; ///< a chain whose best is so much worse than the best of all goes on from that one after a round
+    double seconds = 0;    ///< no round begins after so many; 0: no limit (with one, what is found depends on the time)
+    int random_starts = 1; ///< chains that begin with a configuration at random for every block
+    /// Configurations of pinned operators (see proposal_options::pinned), put into every start; null: each start's own.
+    const strategy* pins = nullptr;
+};
+
+struct search_progress {
+    std::int64_t made = 0;         ///< proposals of all chains
+    std::int64_t budget = 0;       ///< that all chains may make
+    index_t best_cost = INT64_MAX; ///< ns per step
+};
+
+/// A search under way as a value, see io/search_file.hpp.
+struct search_state {
+    std::vector<named_chain> chains;
+    int round = 0;
+    bool finished = false;
+};
+
+class parallel_search {
+public:
+    /// Data parallelism is added to the starts if none is called so. The cluster and the network must outlive the object. Throws what starts that
+    /// break the rules throw.
+    parallel_search(const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
+                    const parallel_search_options& o)
+        : on_(on), g_(g), options_(o), begin_(clock::now()) {
+        bool has_data_parallel = false;
+        for (const named_strategy& s : starts) {
+            has_data_parallel = has_data_parallel || s.name == "data parallel";
+        }
+        if (!has_data_parallel) {
+            starts.insert(starts.begin(), {"data parallel", data_parallel(g, on.devices())});
+        }
+        const proposer propose(on, g, o.chain.proposals);
+        for (int i = 0; i < o.random_starts; ++i) {
+            random_numbers pick{op::mix(o.chain.seed + 77 * static_cast<std::uint64_t>(i + 1))};
+            starts.push_back({"random " + std::to_string(i + 1), propose.random_start(starts[0].value, pick)});
+        }
+        for (named_strategy& s : starts) {
+            put_pins(s.value);
+            require(g, s.value.view(), on.devices());
+            named_chain c{s.name, 0, {}};
+            c.state.current = s.value;
+            c.state.random = op::mix(seed_of(o.chain.seed, state_.chains.size()));
+            state_.chains.push_back(std::move(c));
+        }
+    }
+    /// Goes on with a search; options, network and machine must be the same. Throws tessera::error for a state of another network.
+    parallel_search(const cluster& on, const graph_view& g, search_state from, const parallel_search_options& o)
+        : on_(on), g_(g), options_(o), state_(std::move(from)), begin_(clock::now()) {
+        for (const named_chain& c : state_.chains) {
+            require(g, c.state.current.view(), on.devices());
+            for (const mcmc_improvement& i : c.state.improvements) {
+                require(g, i.value.view(), on.devices());
+            }
+            made_ += c.state.made;
+            best_ = std::min(best_, c.state.best_cost());
+        }
+    }
+
+    const search_state& state() const { return state_; }
+    bool finished() const { return state_.finished; }
+
+    /// Every chain makes its share of proposals. `report`, if given, is called from time to time, by one thread at a time.
+    void run_round(const std::function<void(const search_progress&)>& report = {}) {
+        const std::int64_t share = (options_.chain.budget + options_.rounds - 1) / options_.rounds;
+        std::atomic<std::size_t> next{0};
+        std::exception_ptr failed;
+        std::mutex reporting;
+        const auto work = [&] {
+            for (std::size_t i = next++; i < state_.chains.size(); i = next++) {
+                try {
+                    advance(i, share, report, reporting);
+                } catch (...) {
+                    const std::lock_guard lock(reporting);
+                    failed = std::current_exception();
+                }
+            }
+        };
+        const unsigned cores = std::thread::hardware_concurrency();
+        const std::size_t wanted = options_.threads > 0 ? static_cast<std::size_t>(options_.threads) : cores;
+        std::vector<std::thread> others;
+        for (std::size_t t = 1; t < wanted && t < state_.chains.size(); ++t) {
+            others.emplace_back(work);
+        }
+        work();
+        for (std::thread& t : others) {
+            t.join();
+        }
+        if (failed) {
+            std::rethrow_exception(failed);
+        }
+        ++state_.round;
+        state_.finished =
+            state_.round >= options_.rounds || all_stopped() || (options_.seconds > 0 && elapsed() > options_.seconds);
+        if (!state_.finished) {
+            rejoin();
+        }
+    }
+    /// Runs to the end; `after_round` may save the state.
+    mcmc_result run(const std::function<void(const search_progress&)>& report = {},
+                    const std::function<void(const search_state&)>& after_round = {}) {
+        while (!finished()) {
+            run_round(report);
+            if (after_round) {
+                after_round(state_);
+            }
+        }
+        return result();
+    }
+    /// The best so far; never slower than data parallelism, if that fits in memory and the pins allow it. Throws tessera::error if nothing fits.
+    mcmc_result result() const { return best_of(on_, g_, state_.chains, options_.chain); }
+
+private:
+    using clock = std::chrono::steady_clock;
+    double elapsed() const { return std::chrono::duration<double>(clock::now() - begin_).count(); }
+
+    void put_pins(strategy& s) const {
+        const std::vector<char>& pinned = options_.chain.proposals.pinned;
+        for (std::size_t op = 0; op < pinned.size() && options_.pins != nullptr; ++op) {
+            if (pinned[op] != 0) {
+                apply(s, change_of(*options_.pins, static_cast<int>(op)));
+            }
+        }
+    }
+
+    void advance(std::size_t number, std::int64_t share, const std::function<void(const search_progress&)>& report,
+                 std::mutex& reporting) {
+        named_chain& mine = state_.chains[number];
+        const bool first = mine.start_cost == 0;
+        if (!first && mine.state.stopped(options_.chain)) {
+            return;
+        }
+        mcmc_options o = options_.chain;
+        o.seed = seed_of(options_.chain.seed, number);
+        mcmc_chain chain = first ? mcmc_chain(on_, g_, mine.state.current, o) : mcmc_chain(on_, g_, mine.state, o);
+        if (first) {
+            mine.start_cost = chain.current_cost();
+        }
+        constexpr std::int64_t slice = 20;
+        for (std::int64_t made = 0; made < share && !chain.stopped(); made += slice) {
+            const std::int64_t before = chain.made();
+            chain.run(std::min(slice, share - made));
+            if (report) {
+                const std::lock_guard lock(reporting);
+                made_ += chain.made() - before;
+                best_ = std::min(best_, chain.best_cost());
+                report({made_, options_.chain.budget * static_cast<std::int64_t>(state_.chains.size()), best_});
+            }
+        }
+        mine.state = chain.state();
+    }
+
+    bool all_stopped() const {
+        for (const named_chain& c : state_.chains) {
+            if (!c.state.stopped(options_.chain)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Chains that are far behind go on from the best.
+    void rejoin() {
+        const mcmc_state* best = nullptr;
+        for (const named_chain& c : state_.chains) {
+            best = best == nullptr || c.state.best_cost() < best->best_cost() ? &c.state : best;
+        }
+        if (best->improvements.empty()) {
+            return;
+        }
+        const mcmc_improvement goal = best->improvements.back();
+        for (named_chain& c : state_.chains) {
+            if (static_cast<double>(c.state.best_cost()) > static_cast<double>(goal.cost) * (1 + options_.far_behind)) {
+                c.state.current = goal.value;
+                c.state.improvements.resize(std::min<std::size_t>(c.state.improvements.size(), 1)); // the start stays
+                c.state.improvements.push_back(goal);
+                c.state.improved_at = c.state.made;
+            }
+        }
+    }
+
+    const cluster& on_;
+    graph_view g_;
+    parallel_search_options options_;
+    search_state state_;
+    clock::time_point begin_;
+    std::int64_t made_ = 0;
+    index_t best_ = INT64_MAX;
+};
+
+} // namespace tessera::search

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// A search under way as a file: numbers in lines, with a sum that tells whether anything has changed. Whoever reads it goes on exactly where it stopped.
+#pragma once
+
+#include "tessera/execute/parallel_search.hpp"
+#include "tessera/io/file.hpp"
+#include "tessera/io/progress.hpp"
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+
+namespace tessera::io {
+
+namespace detail {
+
+inline std::uint64_t sum_of(std::string_view text) {
+    std::uint64_t h = 0xcbf29ce484222325ULL;
+    for (const char c : text) {
+        h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    }
+    return op::mix(h);
+}
+
+/// What a search is about: another network, machine or seed gives another number.
+inline std::uint64_t subject_of(const graph_view& g, const cluster& on, const search::mcmc_options& o) {
+    std::string text = on.graph().name + ' ' + std::to_string(on.devices()) + ' ' + std::to_string(o.seed) + ' ' +
+                       std::to_string(o.budget) + ' ' + std::to_string(o.temperature);
+    for (int op = 0; op < g.op_count; ++op) {
+        text += ' ' + std::string(g.ops[op].name);
+        const shape& s = g.output_of(op).extents;
+        for (int d = 0; d < s.rank; ++d) {
+            text += ' ' + std::to_string(s[d]);
+        }
+    }
+    return sum_of(text);
+}
+
+class search_writer {
+public:
+    void number(std::int64_t x) { text += std::to_string(x) + ' '; }
+    void line() { text.back() = '\n'; }
+
+    void write(const strategy& s) {
+        if (s.schedule.stages > 0) {
+            throw error("tessera: search file: a strategy that follows a pipeline schedule cannot be kept in it");
+        }
+        for (const std::int64_t x : {s.micro_batches, s.period, static_cast<int>(s.statistics)}) {
+            number(x);
+        }
+        number(static_cast<std::int64_t>(s.ops.size()));
+        number(static_cast<std::int64_t>(s.pool.size()));
+        line();
+        for (const configuration& c : s.ops) {
+            for (int l = 0; l < max_loops; ++l) {
+                number(c.degree[l]);
+                number(c.cuts[l]);
+            }
+            for (const int x : {c.partial, c.replicate, c.start, c.stride, c.devices, c.uneven ? 1 : 0,
+                                c.reduces ? 1 : 0, c.stage, c.recompute ? 1 : 0}) {
+                number(x);
+            }
+            line();
+        }
+        for (const index_t x : s.pool) {
+            number(x);
+        }
+        text += "end\n";
+    }
+    std::string text;
+};
+
+class search_reader {
+public:
+    explicit search_reader(std::string_view text) : text_(text) {}
+
+    [[noreturn]] static void refuse(const std::string& what) { throw error("tessera: search file: " + what); }
+
+    std::string_view word() {
+        const std::size_t end = std::min(text_.find_first_of(" \n", at_), text_.size());
+        const std::string_view w = text_.substr(at_, end - at_);
+        at_ = std::min(end + 1, text_.size());
+        return w;
+    }
+    std::string_view rest_of_line() {
+        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+        const std::string_view w = text_.substr(at_, end - at_);
+        at_ = std::min(end + 1, text_.size());
+        return w;
+    }
+    template <class T>
+    T number(T least, T most, const char* what) {
+        const std::string_view w = word();
+        T x{};
+        const auto [end, failed] = std::from_chars(w.data(), w.data() + w.size(), x);
+        if (failed != std::errc{} || end != w.data() + w.size() || x < least || x > most) {
+            refuse(std::string(what) + " is '" + std::string(w.substr(0, 40)) + "', which is not a number from " +
+                   std::to_string(least) + " to " + std::to_string(most));
+        }
+        return x;
+    }
+    int small(const char* what, int least = INT32_MIN) { return number<int>(least, INT32_MAX, what); }
+    bool flag(const char* what) { return number<int>(0, 1, what) == 1; }
+    std::int64_t count(const char* what, std::int64_t most = INT64_MAX) { return number<std::int64_t>(0, most, what); }
+    bool finished() const { return at_ == text_.size(); }
+
+    strategy read_strategy(int operators) {
+        strategy s;
+        s.micro_batches = small("the number of micro-batches", 1);
+        s.period = small("the period", 1);
+        s.statistics = static_cast<statistics_over>(number<int>(0, 1, "the kind of statistics"));
+        const int ops = small("the number of operators", 0);
+        if (ops != operators) {
+            refuse("a strategy has " + std::to_string(ops) + " operators and the network has " +
+                   std::to_string(operators));
+        }
+        const std::int64_t pool = count("the number of devices listed", static_cast<std::int64_t>(text_.size()));
+        for (int op = 0; op < ops; ++op) {
+            configuration c;
+            for (int l = 0; l < max_loops; ++l) {
+                c.degree[l] = small("a degree", 1);
+                c.cuts[l] = number<int>(-1, INT32_MAX / 2, "a place of cut points");
+            }
+            c.partial = small("a number of parts", 1);
+            c.replicate = small("a number of replicas", 1);
+            c.start = small("a first device");
+            c.stride = small("a stride");
+            c.devices = number<int>(-1, INT32_MAX / 2, "a place of devices");
+            c.uneven = flag("'uneven'");
+            c.reduces = flag("'reduces'");
+            c.stage = small("a stage", 0);
+            c.recompute = flag("'recompute'");
+            s.ops.push_back(c);
+        }
+        for (std::int64_t i = 0; i < pool; ++i) {
+            s.pool.push_back(number<index_t>(INT64_MIN, INT64_MAX, "a device"));
+        }
+        if (word() != "end") {
+            refuse("a strategy does not end where it should");
+        }
+        return s;
+    }
+
+private:
+    std::string_view text_;
+    std::size_t at_ = 0;
+};
+
+} // namespace detail
+
+inline std::string to_text(const search::search_state& state, const graph_view& g, const cluster& on,
+                           const search::mcmc_options& o) {
+    detail::search_writer w;
+    w.text = std::to_string(detail::subject_of(g, on, o)) + "\n";
+    w.number(state.round);
+    w.number(state.finished ? 1 : 0);
+    w.number(static_cast<std::int64_t>(state.chains.size()));
+    w.line();
+    for (const search::named_chain& c : state.chains) {
+        w.text += c.start + "\n" + std::to_string(c.state.random) + ' ';
+        for (const std::int64_t x : {c.start_cost, c.state.made, c.state.accepted, c.state.improved_at, c.state.visited,
+                                     static_cast<std::int64_t>(c.state.improvements.size())}) {
+            w.number(x);
+        }
+        w.line();
+        w.write(c.state.current);
+        for (const search::mcmc_improvement& i : c.state.improvements) {
+            w.number(i.cost);
+            w.line();
+            w.write(i.value);
+        }
+    }
+    return "tessera-search 1 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
+}
+
+/// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget or
+/// temperature.
+inline search::search_state search_from_text(std::string_view text, const graph_view& g, const cluster& on,
+                                             const search::mcmc_options& o) {
+    using reader = detail::search_reader;
+    reader head(text);
+    if (head.word() != "tessera-search" || head.word() != "1") {
+        reader::refuse("it does not begin with 'tessera-search 1'; it is something else, or of another version");
+    }
+    const auto sum = head.number<std::uint64_t>(0, UINT64_MAX, "the check sum");
+    const std::string_view body = text.substr(std::min(text.find('\n') + 1, text.size()));
+    if (sum != detail::sum_of(body)) {
+        reader::refuse("the check sum does not agree; the file is damaged or incomplete");
+    }
+    reader r(body);
+    if (r.number<std::uint64_t>(0, UINT64_MAX, "the subject") != detail::subject_of(g, on, o)) {
+        reader::refuse("it belongs to another network, machine, seed, budget or temperature; begin anew");
+    }
+    search::search_state state;
+    state.round = r.small("the round", 0);
+    state.finished = r.flag("'finished'");
+    const std::int64_t chains = r.count("the number of chains", static_cast<std::int64_t>(text.size()));
+    for (std::int64_t i = 0; i < chains; ++i) {
+        search::named_chain c;
+        c.start = r.rest_of_line();
+        c.state.random = r.number<std::uint64_t>(0, UINT64_MAX, "the state of random numbers");
+        c.start_cost = r.count("a cost");
+        c.state.made = r.count("a number of proposals");
+        c.state.accepted = r.count("a number of proposals");
+        c.state.improved_at = r.count("a number of proposals");
+        c.state.visited = r.count("a number of activities");
+        const std::int64_t improvements = r.count("the number of improvements", search::mcmc_chain::most_improvements);
+        c.state.current = r.read_strategy(g.op_count);
+        for (std::int64_t k = 0; k < improvements; ++k) {
+            const index_t cost = r.count("a cost");
+            c.state.improvements.push_back({cost, r.read_strategy(g.op_count)});
+        }
+        state.chains.push_back(std::move(c));
+    }
+    if (!r.finished()) {
+        reader::refuse("something follows the last chain");
+    }
+    return state;
+}
+
+/// Replaces the file, or leaves it as it was; see write_file_atomically().
+inline void write_search(const std::string& path, const search::search_state& state, const graph_view& g,
+                         const cluster& on, const search::mcmc_options& o) {
+    write_file_atomically(path, to_text(state, g, on, o));
+}
+inline search::search_state read_search(const std::string& path, const graph_view& g, const cluster& on,
+                                        const search::mcmc_options& o) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw error("tessera: the search file '" + path + "' cannot be opened; begin a search without one");
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    return search_from_text(text, g, on, o);
+}
+
+/// Runs a search to its end with a progress bar on the terminal (silent elsewhere). A path, if given, keeps the state after every round, and a
+/// search of the same subject goes on from what is there.
+inline search::mcmc_result run_search(const cluster& on, const graph_view& g,
+                                      const std::vector<search::named_strategy>& starts,
+                                      const search::parallel_search_options& o, const std::string& path = {},
+                                      const progress_options& progress = {.unit = "proposals"}) {
+    const bool resumes = !path.empty() && std::ifstream(path).good();
+    search::parallel_search s = resumes ? search::parallel_search(on, g, read_search(path, g, on, o.chain), o)
+                                        : search::parallel_search(on, g, starts, o);
+    progress_bar bar("search", o.chain.budget * static_cast<std::int64_t>(s.state().chains.size()), progress);
+    const auto report = [&](const search::search_progress& now) {
+        const std::string best = now.best_cost == INT64_MAX
+                                     ? "nothing fits yet"
+                                     : "best " + std::to_string(now.best_cost / 1000) + " us a step";
+        bar.advance(now.made - bar.done(), best);
+    };
+    return s.run(report, [&](const search::search_state& state) {
+        if (!path.empty()) {
+            write_search(path, state, g, on, o.chain);
+        }
+    });
+}
+
+} // namespace tessera::io

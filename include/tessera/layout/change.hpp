@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// One operator's configuration with its own numbers, to be carried from strategy to strategy.
+#pragma once
+
+#include "tessera/layout/strategy.hpp"
+
+namespace tessera {
+
+/// A new configuration for one operator.
+struct change {
+    int op = 0;
+    configuration what; ///< its device list and cut points, if any, stand in `pool`
+    std::vector<index_t> pool;
+    friend bool operator==(const change&, const change&) = default;
+};
+
+/// A configuration without cut points, placed on the devices listed (empty: by its start and stride).
+inline change place_on(int op, const configuration& c, const std::vector<int>& devices) {
+    change x{op, c, {devices.begin(), devices.end()}};
+    x.what.devices = devices.empty() ? -1 : 0;
+    return x;
+}
+
+/// What an operator has in a strategy.
+inline change change_of(const strategy& s, int op) {
+    change x{op, s.ops[static_cast<std::size_t>(op)], {}};
+    const auto take = [&](int& where, int count) {
+        if (where >= 0) {
+            const auto first = s.pool.begin() + where;
+            where = static_cast<int>(x.pool.size());
+            x.pool.insert(x.pool.end(), first, first + count);
+        }
+    };
+    for (int l = 0; l < max_loops; ++l) {
+        take(x.what.cuts[l], x.what.degree[l] - 1);
+    }
+    take(x.what.devices, x.what.shards());
+    return x;
+}
+
+/// Puts a change into a strategy. What the operator had stays in the strategy's pool, see compacted().
+inline void apply(strategy& s, const change& x) {
+    configuration& c = s.ops[static_cast<std::size_t>(x.op)];
+    c = x.what;
+    const int first = static_cast<int>(s.pool.size());
+    c.devices = c.devices < 0 ? -1 : c.devices + first;
+    for (int& cut : c.cuts) {
+        cut = cut < 0 ? -1 : cut + first;
+    }
+    for (const index_t number : x.pool) {
+        s.pool.push_back(number);
+    }
+}
+
+/// The same strategy without numbers that nothing uses any more.
+inline strategy compacted(const strategy& s) {
+    strategy c = s;
+    c.pool.clear();
+    for (int op = 0; op < static_cast<int>(s.ops.size()); ++op) {
+        apply(c, change_of(s, op));
+    }
+    return c;
+}
+
+} // namespace tessera

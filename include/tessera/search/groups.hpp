@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that a search may change together: the same operator of all steps of an unrolled network, and a layer with what follows it.
+#pragma once
+
+#include "tessera/net/graph.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tessera::search {
+
+/// Every operator is of one kind, and every kind in one block.
+struct operator_groups {
+    std::vector<int> kind_of;             ///< by operator
+    std::vector<int> block_of;            ///< by operator
+    std::vector<std::vector<int>> kinds;  ///< operators of each, in order
+    std::vector<std::vector<int>> blocks; ///< operators of each, in order
+};
+
+namespace detail {
+
+/// Layers with weights that they multiply or look up; norms belong to what they follow.
+constexpr bool starts_block(const op_node& op) {
+    return !op.parameters.empty() && op.attributes.kind != op_kind::batch_norm &&
+           op.attributes.kind != op_kind::layer_norm;
+}
+
+struct forest {
+    std::vector<int> up;
+    int root(int i) {
+        while (up[static_cast<std::size_t>(i)] != i) {
+            i = up[static_cast<std::size_t>(i)] = up[static_cast<std::size_t>(up[static_cast<std::size_t>(i)])];
+        }
+        return i;
+    }
+    void join(int a, int b) {
+        a = root(a);
+        b = root(b);
+        up[static_cast<std::size_t>(a < b ? b : a)] = a < b ? a : b;
+    }
+};
+
+} // namespace detail
+
+/// Blocks: layers that share a parameter are in one; so are layers whose outputs one operator takes directly (both products of an LSTM's
+/// gates); all other operators are in the block of the latest of those that make their inputs. Kinds: operators of a block of the same layer,
+/// attributes and shape.
+inline operator_groups group_operators(const graph_view& g) {
+    const auto at = [](int i) { return static_cast<std::size_t>(i); };
+    detail::forest f;
+    for (int op = 0; op < g.op_count; ++op) {
+        f.up.push_back(op);
+    }
+    std::vector<int> user(at(g.parameter_count), -1);
+    for (int op = 0; op < g.op_count; ++op) {
+        const op_node& node = g.ops[op];
+        if (detail::starts_block(node)) {
+            for (int p : node.parameters) {
+                user[at(p)] >= 0 ? f.join(op, user[at(p)]) : void();
+                user[at(p)] = op;
+            }
+            continue;
+        }
+        int latest = -1;
+        int direct = -1;
+        for (int t : node.inputs) {
+            const int producer = g.tensors[t].producer;
+            latest = std::max(latest, producer);
+            if (producer >= 0 && detail::starts_block(g.ops[producer])) {
+                direct >= 0 ? f.join(producer, direct) : void();
+                direct = producer;
+            }
+        }
+        latest >= 0 ? f.join(op, latest) : void();
+    }
+    operator_groups groups;
+    groups.kind_of.resize(at(g.op_count));
+    groups.block_of.resize(at(g.op_count));
+    std::vector<int> number(at(g.op_count), -1);
+    std::vector<std::vector<int>> kinds_of_block;
+    for (int op = 0; op < g.op_count; ++op) {
+        int& block = number[at(f.root(op))];
+        if (block < 0) {
+            block = static_cast<int>(groups.blocks.size());
+            groups.blocks.emplace_back();
+            kinds_of_block.emplace_back();
+        }
+        groups.block_of[at(op)] = block;
+        groups.blocks[at(block)].push_back(op);
+        int kind = -1;
+        for (int k : kinds_of_block[at(block)]) {
+            const op_node& first = g.ops[groups.kinds[at(k)][0]];
+            const op_node& own = g.ops[op];
+            if (first.key == own.key && first.attributes == own.attributes &&
+                g.tensors[first.output].extents == g.tensors[own.output].extents &&
+                g.tensors[first.inputs[0]].extents == g.tensors[own.inputs[0]].extents &&
+                first.inputs.size() == own.inputs.size()) {
+                kind = k;
+            }
+        }
+        if (kind < 0) {
+            kind = static_cast<int>(groups.kinds.size());
+            groups.kinds.emplace_back();
+            kinds_of_block[at(block)].push_back(kind);
+        }
+        groups.kind_of[at(op)] = kind;
+        groups.kinds[at(kind)].push_back(op);
+    }
+    return groups;
+}
+
+} // namespace tessera::search

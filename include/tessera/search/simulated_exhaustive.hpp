@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best of all strategies of a small space by the simulator: every block's configurations on every regular placement.
+#pragma once
+
+#include "tessera/search/proposals.hpp"
+#include "tessera/simulate/delta.hpp"
+
+namespace tessera::search {
+
+struct simulated_optimum {
+    strategy best;
+    index_t cost = INT64_MAX;   ///< ns per step
+    double space = 1;           ///< strategies
+    std::int64_t simulated = 0; ///< strategies whose simulation began
+};
+
+namespace detail {
+
+class block_enumeration {
+public:
+    block_enumeration(const cluster& on, const graph_view& g, const strategy& start, const proposal_options& o)
+        : simulated_(on, g, start) {
+        const proposer propose(on, g, o);
+        for (std::size_t b = 0; b < propose.groups().blocks.size(); ++b) {
+            choices_.push_back(propose.choices_of_block(b));
+            result.space *= static_cast<double>(choices_.back().size());
+        }
+    }
+    void run() { descend(0); }
+    simulated_optimum result;
+
+private:
+    void descend(std::size_t block) {
+        const bool last = block + 1 == choices_.size();
+        for (const proposal& p : choices_[block]) {
+            ++result.simulated;
+            const index_t found = simulated_.propose(p, last ? result.cost - 1 : INT64_MAX);
+            if (!last) {
+                simulated_.accept();
+                descend(block + 1);
+                continue;
+            }
+            if (found < result.cost) {
+                result.cost = found;
+                result.best = compacted(simulated_.current());
+            }
+            simulated_.reject();
+        }
+    }
+
+    simulation::delta_simulation simulated_;
+    std::vector<std::vector<proposal>> choices_; ///< by block
+};
+
+} // namespace detail
+
+/// Tries every combination of the blocks' choices (see proposer::choices_of_block); all but the last block's are simulated to their end, these only
+/// until they are known to be worse than the best.
+inline simulated_optimum simulate_all(const cluster& on, const graph_view& g, const strategy& start,
+                                      const proposal_options& o = {}) {
+    detail::block_enumeration e(on, g, start, o);
+    e.run();
+    return e.result;
+}
+
+} // namespace tessera::search

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a step's time goes: the chain of activities that determines its end.
+#pragma once
+
+#include "tessera/simulate/simulate.hpp"
+
+namespace tessera::simulation {
+
+/// ns of the critical path; they add up to the makespan.
+struct critical_time {
+    index_t compute = 0;
+    index_t transfer = 0;        ///< of activations and gradients
+    index_t synchronization = 0; ///< of parameters: sums, updates, copies
+    index_t waiting = 0;         ///< for lanes that others use
+    friend constexpr bool operator==(const critical_time&, const critical_time&) = default;
+};
+
+/// Walks back from the activity that ends last, each time to one that it waited for until it was ready.
+inline critical_time critical_path(const plan& p, carrier& how) {
+    const activity_graph g = activities_of(p, how);
+    std::vector<int> order(g.items.size());
+    std::vector<int> previous(g.items.size(), -1);
+    std::vector<int> last(static_cast<std::size_t>(how.machine().devices()), -1);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = static_cast<int>(i);
+        if (g.items[i].device >= 0) {
+            int& before = last[static_cast<std::size_t>(g.items[i].device)];
+            previous[i] = before;
+            before = static_cast<int>(i);
+        }
+    }
+    schedule s;
+    scheduler(how.machine().devices(), how.lanes()).run(g.items, order, s);
+    critical_time t;
+    int here = s.end.empty() ? -1 : static_cast<int>(std::max_element(s.end.begin(), s.end.end()) - s.end.begin());
+    while (here >= 0) {
+        const auto at = static_cast<std::size_t>(here);
+        t.waiting += s.start[at] - s.ready[at];
+        const task& x = p.tasks[static_cast<std::size_t>(g.tasks[at].first)];
+        const bool of_parameters = x.kind == task_kind::update || x.kind == task_kind::reduce ||
+                                   (x.kind == task_kind::copy && x.what == pass::update);
+        (of_parameters               ? t.synchronization
+         : x.kind == task_kind::copy ? t.transfer
+                                     : t.compute) += s.end[at] - s.start[at];
+        here = previous[at] >= 0 && s.end[static_cast<std::size_t>(previous[at])] == s.ready[at] ? previous[at] : -1;
+        for (int before : g.items[at].after) {
+            here = s.end[static_cast<std::size_t>(before)] == s.ready[at] ? before : here;
+        }
+    }
+    return t;
+}
+
+} // namespace tessera::simulation
