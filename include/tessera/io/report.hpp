@@ -131,7 +131,10 @@ private:
     static std::string memory() {
         return "<h2>Memory over time</h2>\n<p class=\"about\">Bytes of every device that hold something: parameters "
                "and optimizer state all the time, "
-               "everything else from the first task that touches it to the last. All on one scale.</p>\n<canvas "
+               "everything else from the first task that touches it to the last. All on one scale. Where copies run "
+               "beside the computation they are simulated as early as their "
+               "data allow, so that a peak may differ a little from the plan's, which orders them by its memory "
+               "too.</p>\n<canvas "
                "id=\"memory\"></canvas>\n";
     }
 
@@ -220,14 +223,14 @@ private:
             const bool in_turn = r_.on->class_of(d).copies_in_turn;
             compute[at] = add("device " + std::to_string(d), "device", 15, d == 0 ? 2 : 5);
             measured[at] = r_.measured ? add("measured", "measured", 15, 0) : -1;
-            beside[at] = in_turn ? compute[at] : add("copies", "device", 8, 0);
+            beside[at] = in_turn ? compute[at] : add("copies", "device", 12, 0);
             measured_beside[at] = !r_.measured ? -1
                                   : in_turn    ? measured[at]
-                                               : add("copies, measured", "measured", 8, 0);
+                                               : add("copies, measured", "measured", 12, 0);
         }
         std::vector<int> link(bytes_.size(), -1);
         for (std::size_t k = 0; k < used_.size() && k < options_.most_links; ++k) {
-            link[used_[k]] = add(text_of_lane(r_.on->graph(), lanes_[used_[k]]), "link", 9, k == 0 ? 12 : 0);
+            link[used_[k]] = add(text_of_lane(r_.on->graph(), lanes_[used_[k]]), "link", 13, k == 0 ? 12 : 0);
         }
         const auto put = [&](int where, const task& t, int count, index_t start, index_t end) {
             if (where >= 0 && end > start) {

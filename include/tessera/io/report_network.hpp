@@ -37,6 +37,7 @@ struct network_places {
     int rows = 0;
     int columns = 0;
     std::set<std::pair<int, int>> taken; ///< (row, column)
+    int fold = 1; ///< rows below each other: what comes after stands to the right, so that deep networks fit a page
 };
 
 inline network_places places_of(const graph_view& g) {
@@ -75,6 +76,9 @@ inline network_places places_of(const graph_view& g) {
     for (int& c : p.column) {
         c -= least;
     }
+    constexpr int page = 6; // columns that a page has room for
+    const int folds = std::max(1, page / p.columns);
+    p.fold = std::max((p.rows + folds - 1) / folds, std::min(p.rows, 10));
     return p;
 }
 
@@ -89,8 +93,9 @@ public:
     }
 
     std::string svg() {
-        const double width = places_.columns * across + 40;
-        const double height = places_.rows * down + 30;
+        const int folds = (places_.rows + places_.fold - 1) / places_.fold;
+        const double width = folds * places_.columns * across + 40;
+        const double height = std::min(places_.rows, places_.fold) * down + 40;
         std::string out = "<svg class=\"network\" xmlns=\"http://www.w3.org/2000/svg\" width=\"" + pixels(width) +
                           "\" height=\"" + pixels(height) + "\" viewBox=\"0 0 " + pixels(width) + " " + pixels(height) +
                           "\">\n";
@@ -113,8 +118,11 @@ private:
     static constexpr double across = 232;
     static constexpr double down = 68;
 
-    double left(int op) const { return 16 + places_.column[static_cast<std::size_t>(op)] * across; }
-    double top(int op) const { return 10 + places_.row[static_cast<std::size_t>(op)] * down; }
+    int fold_of(int op) const { return places_.row[static_cast<std::size_t>(op)] / places_.fold; }
+    double left(int op) const {
+        return 30 + (fold_of(op) * places_.columns + places_.column[static_cast<std::size_t>(op)]) * across;
+    }
+    double top(int op) const { return 20 + (places_.row[static_cast<std::size_t>(op)] % places_.fold) * down; }
 
     /// Bytes that move because two neighbours are split differently: what the reader fetches, and the gradients of it; a tensor of several
     /// readers has its gradient's bytes on the first.
@@ -146,15 +154,28 @@ private:
             blocked = blocked || places_.taken.count({places_.row[static_cast<std::size_t>(from)] + row,
                                                       places_.column[static_cast<std::size_t>(from)]}) != 0;
         }
-        const double lane = blocked ? left(from) + wide + 14 : x1; // beside the boxes, or straight down
         const double bend = 22;
         std::string path = "M" + pixels(x1) + " " + pixels(y1);
-        if (blocked) {
-            path += "C" + pixels(x1) + " " + pixels(y1 + bend) + " " + pixels(lane) + " " + pixels(y1) + " " +
-                    pixels(lane) + " " + pixels(y1 + bend + 8);
+        const auto curve = [&path](double ax, double ay, double bx, double by, double x, double y) {
+            path += "C" + pixels(ax) + " " + pixels(ay) + " " + pixels(bx) + " " + pixels(by) + " " + pixels(x) + " " +
+                    pixels(y);
+        };
+        if (fold_of(from) !=
+            fold_of(to)) { // round below the boxes, up beside those of the reader's fold, and in from above
+            const double lane = 30 + fold_of(to) * places_.columns * across - 22;
+            const double low = std::min(places_.rows, places_.fold) * down + 12;
+            curve(x1, y1 + bend / 2, left(from) + wide + 12, y1, left(from) + wide + 12, y1 + bend);
+            path += "L" + pixels(left(from) + wide + 12) + " " + pixels(low) + "L" + pixels(lane) + " " + pixels(low) +
+                    "L" + pixels(lane) + " " + pixels(y2 - 6);
+            curve(lane, y2 - 16, x2, y2 - 20, x2, y2);
+        } else {
+            const double lane = blocked ? left(from) + wide + 14 : x1; // beside the boxes, or straight down
+            if (blocked) {
+                curve(x1, y1 + bend, lane, y1, lane, y1 + bend + 8);
+            }
+            path += "L" + pixels(lane) + " " + pixels(y2 - bend);
+            curve(lane, y2 - bend / 3, x2, y2 - bend, x2, y2);
         }
-        path += "L" + pixels(lane) + " " + pixels(y2 - bend) + "C" + pixels(lane) + " " + pixels(y2 - bend / 3) + " " +
-                pixels(x2) + " " + pixels(y2 - bend) + " " + pixels(x2) + " " + pixels(y2);
         const index_t bytes = bytes_on(from, to);
         const double width =
             bytes == 0 ? 1 : std::min(1.5 + 0.6 * std::max(0.0, std::log10(static_cast<double>(bytes)) - 3), 6.0);
@@ -164,7 +185,7 @@ private:
             xml_text(r_.names[static_cast<std::size_t>(from)] + " to " + r_.names[static_cast<std::size_t>(to)] + ": " +
                      bytes_text(static_cast<double>(bytes)) + " move in a step") +
             "</title></path>\n";
-        if (bytes > 0 && !blocked && rows == 1) {
+        if (bytes > 0 && rows == 1 && fold_of(from) == fold_of(to)) {
             text += plot_text((x1 + x2) / 2 + 7, (y1 + y2) / 2 + 4, "start", bytes_text(static_cast<double>(bytes)),
                               " class=\"bytes\"");
         }
