@@ -9,7 +9,8 @@
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
 # What includes the JSON library, directly or not.
-set(TESSERA_JSON_HEADERS io/json.hpp io/json_text.hpp io/machine_file.hpp io/strategy_file.hpp io/trace.hpp io/report.hpp)
+set(TESSERA_JSON_HEADERS io/json.hpp io/json_builder.hpp io/json_text.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
+                         io/strategy_reader.hpp io/trace.hpp)
 set(TESSERA_CORE_LAYERS base op net layout machine task cost schedule plan simulate search)
 
 # tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...] [WITHOUT <header>...])

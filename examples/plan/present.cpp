@@ -49,7 +49,7 @@ int find_layer(const ts::graph_view& g, const std::string& name) {
         if (own == name) {
             return op;
         }
-        if ((own.rfind(name, 0) == 0 || name.rfind(std::string(g.ops[op].name), 0) == 0) && count < 6) {
+        if (own.compare(0, 3, name, 0, 3) == 0 && count < 6) { // begins alike
             like += (count++ == 0 ? "; there are " : ", ") + own;
         }
     }

@@ -28,7 +28,11 @@ inline std::string one_line(const json& j) {
 inline void write_json(std::string& out, const json& j, std::size_t indent) {
     constexpr std::size_t columns = 140;
     const std::string line = one_line(j);
-    if (!j.is_structured() || j.empty() || (indent > 0 && indent + line.size() <= columns)) {
+    bool list = false; // of objects: one line for each
+    for (const json& inside : j) {
+        list = list || (j.is_array() && inside.is_object());
+    }
+    if (!j.is_structured() || j.empty() || (indent > 0 && !list && indent + line.size() <= columns)) {
         out += line;
         return;
     }
