@@ -34,7 +34,7 @@ public:
     std::size_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random_() % n); }
 
     std::string operator()(std::string text, const std::string& other) {
-        for (std::size_t k = 1 + below(6); k > 0 && !text.empty(); --k) {
+        for (std::size_t k = 1 + below(1 + below(6)); k > 0 && !text.empty(); --k) {
             const std::size_t place = below(text.size());
             switch (below(9)) {
             case 0:

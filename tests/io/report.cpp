@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/io/report.hpp"
 
-#include "examples/networks.hpp"
-#include "tessera/io/trace.hpp"
-#include "tessera/machine/presets.hpp"
-#include "tessera/schedule/gpipe.hpp"
-#include "tessera/search/pipeline.hpp"
+#include "run_fixture.hpp"
 
 #include <doctest/doctest.h>
 
 namespace {
 
-namespace ts = tessera;
-namespace io = tessera::io;
-
-struct run_fixture {
-    ts::cluster on;
-    ts::graph network = ts::describe<networks::lenet5>(16);
-    io::shown_run run;
-
-    explicit run_fixture(const ts::device_graph& machine, bool piped = false) : on(machine) {
-        const ts::graph_view g = network.view();
-        ts::strategy s = ts::search::one_weird_trick(g, on.devices());
-        if (piped) {
-            const auto stage =
-                ts::schedule::balance_stages(ts::search::operator_times(g, on.class_of(0)), on.devices());
-            s = ts::search::pipeline(g, stage, ts::schedule::gpipe(on.devices(), 4));
-            s.ops[2].recompute = true;
-        }
-        run = io::simulated_run(g, s, on);
-    }
-};
+using namespace run_of_lenet;
 
 std::size_t count_of(const std::string& text, const std::string& what) {
     std::size_t n = 0;
@@ -49,43 +26,6 @@ io::json data_of(const std::string& page) {
 }
 
 } // namespace
-
-TEST_CASE("trace: every stretch of the simulation is an event of its row, and rows do not overlap") {
-    for (const bool piped : {false, true}) {
-        run_fixture f(ts::machines::p100_nodes(1), piped);
-        f.run.measured = f.run.simulated; // a measured run has the same form
-        const io::json trace = io::json_document(io::to_trace(f.run), "trace").value();
-        std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> rows;
-        std::set<std::pair<int, int>> named;
-        std::size_t counters = 0;
-        for (const io::json& e : trace["traceEvents"]) {
-            const std::string phase = e["ph"];
-            if (phase == "X") {
-                rows[{e["pid"], e["tid"]}].emplace_back(e["ts"], e["ts"].get<double>() + e["dur"].get<double>());
-            } else if (phase == "M" && e["name"] == "thread_name") {
-                named.insert({e["pid"], e["tid"]});
-            }
-            counters += phase == "C" ? 1 : 0;
-        }
-        std::size_t measured = 0;
-        std::size_t simulated = 0;
-        double end = 0;
-        for (auto& [row, spans] : rows) {
-            CHECK(named.count(row) == 1);
-            (row.first == 3 ? measured : simulated) += spans.size();
-            std::sort(spans.begin(), spans.end());
-            for (std::size_t i = 0; i < spans.size(); ++i) {
-                end = std::max(end, spans[i].second);
-                // The measured run here is the simulated one, whose collectives last for all of their tasks at once.
-                CHECK((row.first == 3 || i == 0 || spans[i].first >= spans[i - 1].second - 1e-6));
-            }
-        }
-        CHECK(simulated == f.run.activities.spans.size());
-        CHECK(measured == f.run.plan.tasks.size());
-        CHECK(end <= static_cast<double>(f.run.simulated.makespan) / 1000 + 1e-6);
-        CHECK(counters > 8);
-    }
-}
 
 TEST_CASE("report: it needs nothing from elsewhere and has everything in it") {
     run_fixture f(ts::machines::p100_nodes(1));

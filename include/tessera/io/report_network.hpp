@@ -7,6 +7,8 @@
 #include "tessera/io/svg_plot.hpp"
 #include "tessera/plan/movements.hpp"
 
+#include <climits>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -30,7 +32,7 @@ inline std::string bytes_text(double bytes) {
     return plot_number(bytes, 3) + " " + units[unit];
 }
 
-/// Where every operator stands. Rows follow from what an operator reads; in its row it takes the free column nearest to where its inputs come from.
+/// Where every operator stands. Rows follow from what an operator reads; in its row it takes the free column nearest to that of its innermost input.
 struct network_places {
     std::vector<int> row;
     std::vector<int> column; ///< from 0
@@ -40,20 +42,19 @@ struct network_places {
     int fold = 1; ///< rows below each other: what comes after stands to the right, so that deep networks fit a page
 };
 
-inline network_places places_of(const graph_view& g) {
+inline network_places places_of(const graph_view& g, int page = 6) {
     network_places p;
     for (int op = 0; op < g.op_count; ++op) {
         int row = 0;
-        int sum = 0;
-        int count = 0;
+        int wanted = INT_MAX;
         for (const int t : g.ops[op].inputs) {
             if (const int producer = g.tensors[t].producer; producer >= 0) {
+                const int its = p.column[static_cast<std::size_t>(producer)];
                 row = std::max(row, p.row[static_cast<std::size_t>(producer)] + 1);
-                sum += p.column[static_cast<std::size_t>(producer)];
-                ++count;
+                wanted = std::abs(its) < std::abs(wanted) ? its : wanted;
             }
         }
-        const int wanted = count == 0 ? 0 : (sum >= 0 ? sum + count / 2 : sum - count / 2) / count;
+        wanted = wanted == INT_MAX ? 0 : wanted;
         int column = wanted;
         for (int step = 1; p.taken.count({row, column}) != 0; ++step) {
             column = wanted + (step % 2 == 1 ? (step + 1) / 2 : -step / 2);
@@ -76,7 +77,6 @@ inline network_places places_of(const graph_view& g) {
     for (int& c : p.column) {
         c -= least;
     }
-    constexpr int page = 6; // columns that a page has room for
     const int folds = std::max(1, page / p.columns);
     p.fold = std::max((p.rows + folds - 1) / folds, std::min(p.rows, 10));
     return p;
@@ -84,7 +84,8 @@ inline network_places places_of(const graph_view& g) {
 
 class network_drawing {
 public:
-    explicit network_drawing(const shown_run& r) : r_(r), places_(places_of(r.network)) {
+    explicit network_drawing(const shown_run& r)
+        : r_(r), small(r.network.op_count > 500), places_(places_of(r.network, small ? 12 : 6)) {
         for (const movement& m : movements_of(r.network, r.plan)) {
             if (m.what == tile_kind::activation || m.what == tile_kind::gradient) {
                 moved_[m.source][m.op] += m.bytes; // a gradient is fetched by who made the tensor or by a reader
@@ -113,11 +114,6 @@ public:
     }
 
 private:
-    static constexpr double wide = 188;
-    static constexpr double tall = 44;
-    static constexpr double across = 232;
-    static constexpr double down = 68;
-
     int fold_of(int op) const { return places_.row[static_cast<std::size_t>(op)] / places_.fold; }
     double left(int op) const {
         return 30 + (fold_of(op) * places_.columns + places_.column[static_cast<std::size_t>(op)]) * across;
@@ -154,7 +150,7 @@ private:
             blocked = blocked || places_.taken.count({places_.row[static_cast<std::size_t>(from)] + row,
                                                       places_.column[static_cast<std::size_t>(from)]}) != 0;
         }
-        const double bend = 22;
+        const double bend = small ? 12 : 22;
         std::string path = "M" + pixels(x1) + " " + pixels(y1);
         const auto curve = [&path](double ax, double ay, double bx, double by, double x, double y) {
             path += "C" + pixels(ax) + " " + pixels(ay) + " " + pixels(bx) + " " + pixels(by) + " " + pixels(x) + " " +
@@ -171,7 +167,7 @@ private:
         } else {
             const double lane = blocked ? left(from) + wide + 14 : x1; // beside the boxes, or straight down
             if (blocked) {
-                curve(x1, y1 + bend, lane, y1, lane, y1 + bend + 8);
+                curve(x1, y1 + bend, lane, y1, lane, y1 + bend + (small ? 4 : 8));
             }
             path += "L" + pixels(lane) + " " + pixels(y2 - bend);
             curve(lane, y2 - bend / 3, x2, y2 - bend, x2, y2);
@@ -207,11 +203,10 @@ private:
         const std::string kind = to_text(r_.network.ops[op].attributes.kind);
         std::string splits = tessera::detail::text_of_splits(d, c, r_.how.pool.data());
         splits = splits == "-" ? "whole" : splits;
+        splits = r_.how.schedule.stages > 0 ? "stage " + std::to_string(c.stage) + ", " + splits : splits;
         splits += c.replicate > 1 ? " x" + std::to_string(c.replicate) : "";
         const std::string where = tessera::detail::text_of_devices(devices);
-        const std::string more =
-            (c.stage > 0 || r_.how.schedule.stages > 0 ? ", stage " + std::to_string(c.stage) : "") +
-            (c.recompute ? ", recomputed" : "");
+        const std::string more = c.recompute ? ", recomputed" : "";
         const double x = left(op);
         const double y = top(op);
         std::string out =
@@ -221,12 +216,17 @@ private:
             "</title><rect class=\"op\" x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" width=\"" + pixels(wide) +
             "\" height=\"" + pixels(tall) + "\" rx=\"4\"/>\n";
         const bool told = name.compare(0, kind.size(), kind) == 0;
-        out += plot_text(x + 7, y + 15, "start", shortened(name, 24), " class=\"name\"");
-        out += told ? ""
-                    : plot_text(x + wide - 7, y + 15, "end",
-                                shortened(kind, 28 - std::min<std::size_t>(name.size(), 24)), " class=\"kind\"");
-        out += plot_text(x + 7, y + 30, "start", shortened(splits, where.size() > 8 ? 18 : 22), " class=\"splits\"");
-        out += plot_text(x + wide - 7, y + 30, "end", shortened(where, 12), " class=\"kind\"");
+        if (small) {
+            out += plot_text(x + 5, y + 12, "start", shortened(name, 13), " class=\"name\"");
+        } else {
+            out += plot_text(x + 7, y + 15, "start", shortened(name, 24), " class=\"name\"");
+            out += told ? ""
+                        : plot_text(x + wide - 7, y + 15, "end",
+                                    shortened(kind, 28 - std::min<std::size_t>(name.size(), 24)), " class=\"kind\"");
+            out +=
+                plot_text(x + 7, y + 30, "start", shortened(splits, where.size() > 8 ? 18 : 22), " class=\"splits\"");
+            out += plot_text(x + wide - 7, y + 30, "end", shortened(where, 12), " class=\"kind\"");
+        }
         const std::size_t shown = std::min<std::size_t>(devices.size(), 64);
         const double step = (wide - 2) / static_cast<double>(shown);
         for (std::size_t i = 0; i < shown; ++i) {
@@ -239,6 +239,11 @@ private:
     }
 
     const shown_run& r_;
+    const bool small; ///< boxes of many operators have room for a name alone
+    const double wide = small ? 84 : 188;
+    const double tall = small ? 25 : 44;
+    const double across = small ? 112 : 232;
+    const double down = small ? 42 : 68;
     network_places places_;
     std::map<int, std::map<int, index_t>> moved_; ///< from producer, by whose task
 };
