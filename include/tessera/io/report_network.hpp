@@ -182,7 +182,9 @@ private:
                      bytes_text(static_cast<double>(bytes)) + " move in a step") +
             "</title></path>\n";
         if (bytes > 0 && rows == 1 && fold_of(from) == fold_of(to)) {
-            text += plot_text((x1 + x2) / 2 + 7, (y1 + y2) / 2 + 4, "start", bytes_text(static_cast<double>(bytes)),
+            const bool straight = std::abs(x1 - x2) < 1; // else it stands on the side from which the arrow leaves
+            text += plot_text(x1 + (x2 > x1 && !straight ? -7 : 7), straight ? (y1 + y2) / 2 + 4 : y1 + 12,
+                              x2 > x1 && !straight ? "end" : "start", bytes_text(static_cast<double>(bytes)),
                               " class=\"bytes\"");
         }
         return text;
