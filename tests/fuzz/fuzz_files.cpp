@@ -8,9 +8,6 @@
 #include "examples/networks.hpp"
 #include "support/random_pipeline.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
-#include "tessera/simulate/simulate.hpp"
 
 #ifdef TESSERA_FUZZ_PROFILE // where the host backend is there, whose file it is
 #include "tessera/backend/host/profile.hpp"
@@ -21,10 +18,13 @@
 #include <cstdlib>
 #include <random>
 
-namespace {
-
 namespace ts = tessera;
 namespace io = tessera::io;
+
+/// Plans and simulates; a refusal is fine, anything else is not. (In use.cpp, so that this file can be optimized without it.)
+void use(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::cluster& on);
+
+namespace {
 
 class mutator {
 public:
@@ -104,14 +104,6 @@ const ts::graph& network() {
     return g;
 }
 
-/// Plans and simulates; a refusal is fine, anything else is not.
-void use(const ts::strategy& s, int devices, const ts::cluster& on) {
-    const ts::graph_view g = network().view();
-    ts::plan p = ts::lower(g, s.view(), devices);
-    ts::finish(g, p);
-    (void)ts::simulation::simulate(g, p, on);
-}
-
 /// A kind of file: what good ones look like, and what is done with one. The latter returns false where a file is read wrongly.
 struct file_kind {
     const char* name;
@@ -132,7 +124,7 @@ bool read_machine(const std::string& text) {
             c.degree[0] = std::min(on.devices(), 12);
             c.uneven = c.reduces = true;
         }
-        use(s, on.devices(), on);
+        use(network().view(), s, on.devices(), on);
     }
     return true;
 }
@@ -147,7 +139,7 @@ bool read_strategy(const std::string& text) {
     }
     static const ts::cluster on(ts::machines::p100_nodes(2));
     if (file.devices <= on.devices() && file.value.micro_batches <= 64) {
-        use(file.value, file.devices, on);
+        use(g, file.value, file.devices, on);
     }
     return true;
 }
