@@ -6,6 +6,8 @@ target_compile_options(tessera_warnings INTERFACE -Wall -Wextra -Wpedantic -Wcon
 # g++ 12 takes "literal" + std::string for overlapping memory when it optimizes (GCC bug 105651).
 target_compile_options(tessera_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
+tessera_want(TESSERA_WITH_CLI TESSERA_HAS_CLI CLI11 "install libcli11-dev")
+
 # Everything that can be linked here; tests of the core link the core alone.
 add_library(tessera_everything INTERFACE)
 target_link_libraries(tessera_everything INTERFACE tessera_execute)
@@ -29,12 +31,16 @@ endfunction()
 # tessera_can_build(<result> <source>...): whether the libraries that the sources include are there.
 function(tessera_can_build result)
   set(${result} TRUE PARENT_SCOPE)
+  list(JOIN TESSERA_JSON_HEADERS "|" json)
+  string(REPLACE "." "\\." json "${json}")
   foreach(source IN LISTS ARGN)
-    file(STRINGS "${source}" lines REGEX "^ *# *include [<\"](tessera/(host\\.hpp|backend/host/|cuda\\.hpp|backend/cuda/|io/)|mpi\\.h)")
+    file(STRINGS "${source}" lines REGEX "^ *# *include [<\"](tessera/(host\\.hpp|backend/host/|cuda\\.hpp|backend/cuda/|io/)|mpi\\.h|CLI/)")
     foreach(line IN LISTS lines)
       if((line MATCHES "tessera/(host|backend/host)" AND NOT TARGET tessera_host)
          OR (line MATCHES "tessera/(cuda|backend/cuda)" AND NOT TARGET tessera_cuda)
          OR (line MATCHES "tessera/io/" AND NOT TARGET tessera_io)
+         OR (line MATCHES "tessera/(${json})" AND NOT TESSERA_HAS_JSON)
+         OR (line MATCHES "CLI/" AND NOT TESSERA_HAS_CLI)
          OR (line MATCHES "mpi\\.h" AND NOT TESSERA_HAS_MPI))
         set(${result} FALSE PARENT_SCOPE)
         file(RELATIVE_PATH shown "${PROJECT_SOURCE_DIR}" "${source}")

@@ -4,16 +4,19 @@
 #   tessera::execute  core, the executor and the reference backend: threads
 #   tessera::host     execute and the host backend: oneDNN and the OpenMP runtime that it uses
 #   tessera::cuda     execute and the CUDA backend: cudart, cublasLt, NVRTC, cuDNN and NCCL; no nvcc
-#   tessera::io       core, files, data sets, plots: zlib
+#   tessera::io       core, files, data sets, plots: zlib; JSON files, traces and reports: nlohmann_json, where it is found
 # Each is a component of the installed package.
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
+# What includes the JSON library, directly or not.
+set(TESSERA_JSON_HEADERS io/json.hpp io/json_builder.hpp io/json_text.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
+                         io/strategy_reader.hpp io/trace.hpp)
 set(TESSERA_CORE_LAYERS base op net layout machine task cost schedule plan simulate search)
 
-# tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...])
+# tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...] [WITHOUT <header>...])
 # Fragments (*.inl) are installed but are no headers of their own, so they are not checked to compile alone.
 function(tessera_add_library name)
-  cmake_parse_arguments(arg "" "" "FOLDERS;UMBRELLA" ${ARGN})
+  cmake_parse_arguments(arg "" "" "FOLDERS;UMBRELLA;WITHOUT" ${ARGN})
   set(headers)
   set(fragments)
   foreach(folder IN LISTS arg_FOLDERS)
@@ -25,6 +28,10 @@ function(tessera_add_library name)
   foreach(umbrella IN LISTS arg_UMBRELLA)
     file(GLOB found CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/${umbrella}")
     list(APPEND headers ${found})
+  endforeach()
+
+  foreach(header IN LISTS arg_WITHOUT)
+    list(REMOVE_ITEM headers "${TESSERA_INCLUDE_DIR}/tessera/${header}")
   endforeach()
 
   add_library(tessera_${name} INTERFACE)
@@ -74,6 +81,14 @@ endif()
 
 tessera_want(TESSERA_WITH_IO TESSERA_HAS_IO ZLIB "install zlib1g-dev")
 if(TESSERA_HAS_IO)
-  tessera_add_library(io FOLDERS io)
+  tessera_want(TESSERA_WITH_JSON TESSERA_HAS_JSON nlohmann_json "install nlohmann-json3-dev" 3.9)
+  set(without)
+  if(NOT TESSERA_HAS_JSON)
+    set(without ${TESSERA_JSON_HEADERS})
+  endif()
+  tessera_add_library(io FOLDERS io WITHOUT ${without})
   target_link_libraries(tessera_io INTERFACE tessera_core ZLIB::ZLIB)
+  if(TESSERA_HAS_JSON)
+    target_link_libraries(tessera_io INTERFACE nlohmann_json::nlohmann_json)
+  endif()
 endif()

@@ -65,5 +65,56 @@ refused 1 "$work/nowhere/chart.svg" two_device_placement 1 "$work/nowhere/chart.
 TESSERA_DATA=$work/nowhere
 refused 1 "$work/nowhere" two_device_placement 1 chart.svg
 
+# The planner, where it has been built. Its good files come first; then each is refused for its own reason.
+if [ -x "$programs/plan" ]; then
+  "$programs/plan" --network lenet5 --machine host --nodes 2 --search data --strategy "$work/lenet.json" --write-machine "$work/host.json" \
+    --report "$work/lenet.html" --trace "$work/lenet.trace" >"$work/stdout" 2>"$work/stderr" &&
+    "$programs/plan" --network lenet5 --machine "$work/host.json" --from "$work/lenet.json" --explain conv1 --compare model >>"$work/stdout" 2>>"$work/stderr" || {
+    cat "$work/stderr"
+    failures=$((failures + 1))
+  }
+  if [ -s "$work/stderr" ]; then # no progress in a pipe
+    cat "$work/stderr"
+    failures=$((failures + 1))
+  fi
+  # changed <file> <new file> <sed command>
+  changed() { sed "$3" "$work/$1" >"$work/$2"; }
+  changed host.json slow.json 's/"megabytes_per_second": 21000/"megabytes_per_second": 0/'
+  changed host.json apart.json 's/"from": 2, "to": 0/"from": 1, "to": 0/'
+  changed host.json round.json 's/"inside": -1}/"inside": 0}/'
+  changed host.json short.json '$d'
+  changed host.json twice.json 's/"cables": 1/"cables": 1, "cables": 2/'
+  changed lenet.json devices.json 's/"sample": 2/"sample": 4/'
+  changed lenet.json splits.json 's/"sample": 2/"colour": 2/'
+  head -c 100 /dev/zero >"$work/zeros.json"
+  lenet="plan --network lenet5 --machine host --nodes 2"
+  refused 2 "--netwrok" plan --netwrok vgg16
+  refused 2 "--nodes" plan --nodes two
+  refused 2 "--nodes" plan --nodes 0
+  refused 2 "--optimizer" plan --optimizer best
+  refused 2 "--search" plan --search data --from "$work/lenet.json"
+  refused 1 "there is no network 'vgg17'; --list names them" plan --network vgg17
+  refused 1 "there is no machine 'p101'" plan --machine p101
+  refused 1 "there is no search 'best'; --list names them" $lenet --search best
+  refused 1 "has 8 devices, not 9" plan --nodes 2 --devices 9
+  refused 1 "the network has no layer 'conv9'; there are conv1, conv2" $lenet --explain conv9
+  refused 1 "the strategy does not fit: device 0 needs" $lenet --search data --memory 1000
+  refused 1 "3 stages do not divide 2 devices" $lenet --search gpipe --stages 3
+  refused 1 "cannot read '$work/nowhere.json'" $lenet --from "$work/nowhere.json"
+  refused 1 "is for 2 devices and the machine has 1" plan --network lenet5 --machine host --nodes 1 --from "$work/lenet.json"
+  refused 1 "the strategy is for another network" plan --network vgg16 --machine host --nodes 2 --from "$work/lenet.json"
+  refused 1 "more shards than devices" $lenet --from "$work/devices.json"
+  refused 1 "splits the layer 'conv1' along a dimension that it does not have" $lenet --from "$work/splits.json"
+  refused 1 "line 1, column 1: syntax error" $lenet --from "$work/zeros.json"
+  refused 1 "cannot read '$work'" $lenet --from "$work"
+  refused 1 "cannot write '$work/nowhere/x.html'" $lenet --search data --report "$work/nowhere/x.html"
+  refused 1 "/links/0/megabytes_per_second is 0" plan --network lenet5 --machine "$work/slow.json"
+  refused 1 "no way leads from device 0 'core 0' to device 1 'core 1'" plan --network lenet5 --machine "$work/apart.json"
+  refused 1 "lies inside itself" plan --network lenet5 --machine "$work/round.json"
+  refused 1 "syntax error" plan --network lenet5 --machine "$work/short.json"
+  refused 1 "the name \"cables\" comes twice" plan --network lenet5 --machine "$work/twice.json"
+  refused 1 "has no \"tessera_machine\"" plan --network lenet5 --machine "$work/lenet.json"
+fi
+
 [ "$failures" -eq 0 ] && echo "everything was refused as it should"
 exit "$failures"

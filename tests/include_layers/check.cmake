@@ -13,7 +13,8 @@ set(heavy "^(iostream|istream|ostream|sstream|fstream|iomanip|thread|mutex|share
 ranges|regex|functional|memory|filesystem|nlohmann/.*|range/v3/.*)$")
 # vendor header pattern = the folders that may include it
 set(vendors "^(dnnl|oneapi/dnnl/|omp\\.h)=^backend/host/" "^mpi\\.h=^backend/host/"
-            "^(cuda|cudnn|cublas|nccl|nvrtc)=^backend/cuda/" "^zlib\\.h=^io/" "^range/v3/=^io/")
+            "^(cuda|cudnn|cublas|nccl|nvrtc)=^backend/cuda/" "^zlib\\.h=^io/" "^range/v3/=^io/"
+            "^nlohmann/=^io/json")
 
 set(violations)
 macro(violation text)

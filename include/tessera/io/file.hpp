@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a file so that a reader sees the old contents or the new ones, never a part.
+// Reads a file whole, and writes one so that a reader sees the old contents or the new ones, never a part.
 #pragma once
 
 #include "tessera/base/error.hpp"
@@ -21,6 +21,15 @@ namespace detail {
     throw error("cannot write '" + path + "': " + action + ": " + std::generic_category().message(code) +
                 "; choose a folder that exists, is writable and has room. The file was left as it was");
 }
+
+/// Closes what has been opened for reading.
+struct descriptor_guard {
+    int descriptor;
+    explicit descriptor_guard(int d) : descriptor{d} {}
+    descriptor_guard(const descriptor_guard&) = delete;
+    descriptor_guard& operator=(const descriptor_guard&) = delete;
+    ~descriptor_guard() { ::close(descriptor); }
+};
 
 /// A new file beside its target; removed again unless it is renamed onto the target.
 class temporary_file {
@@ -78,6 +87,28 @@ inline void write_file_atomically(const std::string& path, std::string_view text
     detail::temporary_file file{path};
     file.write(text);
     file.commit();
+}
+
+/// The contents of a file. Throws tessera::error where it cannot be read, is a folder or a device, or has more than `most` bytes.
+inline std::string read_file(const std::string& path, std::size_t most = std::size_t{1} << 28U) {
+    const auto refuse = [&](const std::string& why) -> error {
+        return error("cannot read '" + path + "': " + why + "; name a file that exists and may be read");
+    };
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) throw refuse(std::generic_category().message(errno));
+    const detail::descriptor_guard guard{descriptor};
+    struct stat found {};
+    if (::fstat(descriptor, &found) != 0 || !S_ISREG(found.st_mode)) throw refuse("it is no regular file");
+    std::string text;
+    char part[65536];
+    for (;;) {
+        const auto got = ::read(descriptor, part, sizeof part);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) throw refuse(std::generic_category().message(errno));
+        if (got == 0) return text;
+        text.append(part, static_cast<std::size_t>(got));
+        if (text.size() > most) throw refuse("it has more than " + std::to_string(most) + " bytes");
+    }
 }
 
 } // namespace tessera::io

@@ -2,143 +2,94 @@
 // Machines as JSON, in and out: every number by its name, versioned, and read strictly.
 #pragma once
 
-#include "tessera/io/json.hpp"
+#include "tessera/io/file.hpp"
+#include "tessera/io/json_text.hpp"
 #include "tessera/machine/device_graph.hpp"
 
 namespace tessera::io {
 
 inline constexpr std::int64_t machine_file_version = 1;
 
-namespace detail {
-
-/// Reads the members of an object by name; every one must be asked for, so that a misspelt one is found.
-class members {
-public:
-    members(const json& of, std::string where) : of_(of), where_(static_cast<std::string&&>(where)) {
-        if (of.kind != json::type::object) {
-            refuse(std::string("is ") + to_text(of.kind) + ", but must be an object");
-        }
-    }
-    const json& get(const char* name, json::type wanted) {
-        seen_.push_back(name);
-        const json* found = of_.find(name);
-        if (found == nullptr) {
-            refuse(std::string("has no \"") + name + "\"");
-        }
-        if (found->kind != wanted) {
-            refuse(std::string("\"") + name + "\" is " + to_text(found->kind) + ", but must be " + to_text(wanted));
-        }
-        return *found;
-    }
-    std::int64_t integer(const char* name) { return get(name, json::type::integer).integer; }
-    int small(const char* name) {
-        const std::int64_t i = integer(name);
-        if (i < INT32_MIN || i > INT32_MAX) {
-            refuse(std::string("\"") + name + "\" is " + std::to_string(i) + ", which is out of range");
-        }
-        return static_cast<int>(i);
-    }
-    const std::string& text(const char* name) { return get(name, json::type::text).text; }
-    bool boolean(const char* name) { return get(name, json::type::boolean).boolean; }
-    const std::vector<json>& array(const char* name) { return get(name, json::type::array).items; }
-    /// To be called last: nothing else may be there.
-    void finish() const {
-        for (const auto& [name, value] : of_.members) {
-            bool known = false;
-            for (const char* s : seen_) {
-                known = known || name == s;
-            }
-            if (!known) {
-                refuse("has \"" + name + "\", which means nothing here; remove or correct it");
-            }
-        }
-    }
-    [[noreturn]] void refuse(const std::string& what) const {
-        throw error("tessera: machine file: " + where_ + " " + what);
-    }
-
-private:
-    const json& of_;
-    std::string where_;
-    std::vector<const char*> seen_;
-};
-
-} // namespace detail
-
+/// The machine as a value whose text is a machine file.
 inline json to_json(const device_graph& g) {
-    json j = json::object();
-    j.set("tessera_machine", machine_file_version);
-    j.set("name", g.name);
-    json& classes = j.set("classes", json::array());
+    json classes = json::array();
     for (const device_class& c : g.classes) {
-        json& x = classes.push(json::object());
-        x.set("name", c.name);
+        json x{{"name", c.name}};
         for (int k = 0; k < work_kinds; ++k) {
-            x.set(std::string("gigaflops_") + to_text(static_cast<work_kind>(k)), c.gigaflops[k]);
+            x[std::string("gigaflops_") + to_text(static_cast<work_kind>(k))] = c.gigaflops[k];
         }
-        x.set("memory_megabytes_per_second", c.memory_megabytes);
-        x.set("memory_bytes", c.memory_bytes);
-        x.set("launch_nanoseconds", c.launch);
-        x.set("copies_in_turn", c.copies_in_turn);
+        x["memory_megabytes_per_second"] = c.memory_megabytes;
+        x["memory_bytes"] = c.memory_bytes;
+        x["launch_nanoseconds"] = c.launch;
+        x["copies_in_turn"] = c.copies_in_turn;
+        classes.push_back(std::move(x));
     }
-    json& components = j.set("components", json::array());
+    json components = json::array();
     for (const component& c : g.components) {
-        json& x = components.push(json::object());
-        x.set("name", c.name);
-        x.set("class", c.device_class);
-        x.set("inside", c.inside);
+        components.push_back({{"name", c.name}, {"class", c.device_class}, {"inside", c.inside}});
     }
-    json& links = j.set("links", json::array());
+    json links = json::array();
     for (const link& l : g.links) {
-        json& x = links.push(json::object());
-        x.set("from", l.from);
-        x.set("to", l.to);
-        x.set("megabytes_per_second", l.megabytes);
-        x.set("latency_nanoseconds", l.latency);
-        x.set("cables", l.cables);
-        x.set("half_duplex", l.half_duplex);
+        links.push_back({{"from", l.from},
+                         {"to", l.to},
+                         {"megabytes_per_second", l.megabytes},
+                         {"latency_nanoseconds", l.latency},
+                         {"cables", l.cables},
+                         {"half_duplex", l.half_duplex}});
     }
-    return j;
+    return {{"tessera_machine", machine_file_version},
+            {"name", g.name},
+            {"classes", std::move(classes)},
+            {"components", std::move(components)},
+            {"links", std::move(links)}};
 }
 
-/// The machine that a value describes. Throws tessera::error, naming the place, for members that are missing, unknown or of the wrong type, for
-/// another version, and for a graph that require() refuses.
-inline device_graph machine_from_json(const json& j) {
-    detail::members top(j, "the file");
-    if (const std::int64_t version = top.integer("tessera_machine"); version != machine_file_version) {
-        top.refuse("has version " + std::to_string(version) + ", but this reads version " +
-                   std::to_string(machine_file_version));
-    }
+/// The machine that a document describes. Throws tessera::error, naming line and place, for members that are missing, unknown, of the wrong
+/// type or out of range, for another version, and for a graph that require() refuses.
+inline device_graph machine_from(const json_document& document) {
+    json_object top(document.root());
+    top.version("tessera_machine", machine_file_version);
     device_graph g;
-    g.name = top.text("name");
-    for (const json& x : top.array("classes")) {
-        detail::members m(x, "class " + std::to_string(g.classes.size()));
+    g.name = top.get("name").text();
+    for (const json_value& x : top.get("classes").items()) {
+        json_object m(x);
         device_class c;
-        c.name = m.text("name");
-        c.gigaflops[0] = m.integer("gigaflops_convolution");
-        c.gigaflops[1] = m.integer("gigaflops_matrix_product");
-        c.gigaflops[2] = m.integer("gigaflops_elementwise");
-        c.memory_megabytes = m.integer("memory_megabytes_per_second");
-        c.memory_bytes = m.integer("memory_bytes");
-        c.launch = m.integer("launch_nanoseconds");
-        c.copies_in_turn = m.boolean("copies_in_turn");
+        c.name = m.get("name").text();
+        for (int k = 0; k < work_kinds; ++k) {
+            c.gigaflops[k] =
+                m.get(std::string("gigaflops_") + to_text(static_cast<work_kind>(k))).integer(1, largest_rate);
+        }
+        c.memory_megabytes = m.get("memory_megabytes_per_second").integer(1, largest_rate);
+        c.memory_bytes = m.get("memory_bytes").integer(0, largest_memory);
+        c.launch = m.get("launch_nanoseconds").integer(0, largest_latency);
+        c.copies_in_turn = m.get("copies_in_turn").boolean();
         m.finish();
         g.classes.push_back(c);
     }
-    for (const json& x : top.array("components")) {
-        detail::members m(x, "component " + std::to_string(g.components.size()));
-        g.components.push_back({m.text("name"), m.small("class"), m.small("inside")});
+    for (const json_value& x : top.get("components").items()) {
+        json_object m(x);
+        g.components.push_back({m.get("name").text(), m.get("class").small(-1), m.get("inside").small(-1)});
         m.finish();
     }
-    for (const json& x : top.array("links")) {
-        detail::members m(x, "link " + std::to_string(g.links.size()));
-        g.links.push_back({m.small("from"), m.small("to"), m.integer("megabytes_per_second"),
-                           m.integer("latency_nanoseconds"), m.small("cables"), m.boolean("half_duplex")});
+    for (const json_value& x : top.get("links").items()) {
+        json_object m(x);
+        g.links.push_back({m.get("from").small(0), m.get("to").small(0),
+                           m.get("megabytes_per_second").integer(1, largest_rate),
+                           m.get("latency_nanoseconds").integer(0, largest_latency),
+                           m.get("cables").small(1, most_cables), m.get("half_duplex").boolean()});
         m.finish();
     }
     top.finish();
     require(g);
     return g;
+}
+
+inline device_graph machine_from_text(std::string_view text, const std::string& called = "machine file") {
+    return machine_from(json_document(text, called));
+}
+inline device_graph read_machine(const std::string& path) { return machine_from_text(read_file(path), path); }
+inline void write_machine(const std::string& path, const device_graph& g) {
+    write_file_atomically(path, to_text(to_json(g)));
 }
 
 } // namespace tessera::io

@@ -19,6 +19,13 @@ constexpr const char* to_text(work_kind k) {
     return names[static_cast<int>(k)];
 }
 
+/// Bounds of what a machine may be said to be, far beyond any that is: within them no time overflows.
+inline constexpr index_t largest_rate =
+    1'000'000'000; ///< GFLOP/s and MB/s: 10^18 per second and 10^15 bytes per second
+inline constexpr index_t largest_latency = 1'000'000'000;   ///< ns: a second
+inline constexpr index_t largest_memory = index_t{1} << 50; ///< bytes
+inline constexpr int most_cables = 4096;                    ///< of one link
+
 /// What a kind of device can do.
 struct device_class {
     std::string name;
@@ -105,6 +112,13 @@ inline void check_class(const device_graph& g, const device_class& c) {
     if (c.memory_bytes < 0 || c.launch < 0) {
         refuse_machine(g, who + "has a negative memory or launch time; give 0 for what is not known");
     }
+    bool too_large = c.memory_megabytes > largest_rate || c.memory_bytes > largest_memory || c.launch > largest_latency;
+    for (const index_t rate : c.gigaflops) {
+        too_large = too_large || rate > largest_rate;
+    }
+    if (too_large) {
+        refuse_machine(g, who + "has a number beyond any device; rates are in GFLOP/s and MB/s, times in nanoseconds");
+    }
 }
 
 inline void check_component(const device_graph& g, int i) {
@@ -149,6 +163,9 @@ inline void check_link(const device_graph& g, std::size_t i) {
     }
     if (l.cables < 1) {
         refuse_machine(g, who + "has " + std::to_string(l.cables) + " cables; give at least 1");
+    }
+    if (l.megabytes > largest_rate || l.latency > largest_latency || l.cables > most_cables) {
+        refuse_machine(g, who + "has a number beyond any link; bandwidth is in MB/s, latency in nanoseconds");
     }
 }
 

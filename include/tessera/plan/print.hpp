@@ -55,6 +55,39 @@ inline std::string text_of(const shape& s) {
 
 inline void append_word(std::string& text, const std::string& word) { text += (text.empty() ? "" : " ") + word; }
 
+/// How an operator is split: "sample/2 channel/3@8,20 partial/2" (with cut points, where the pool is given), or "-".
+inline std::string text_of_splits(const description& d, const configuration& c, const index_t* pool) {
+    std::string splits;
+    for (int l = 0; l < d.loops.size(); ++l) {
+        if (c.degree[l] > 1) {
+            std::string one = std::string(to_text(d.loops[l].name)) + "/" + std::to_string(c.degree[l]);
+            for (int i = 0; pool != nullptr && c.cuts[l] >= 0 && i + 1 < c.degree[l]; ++i) {
+                one += (i == 0 ? "@" : ",") + std::to_string(pool[c.cuts[l] + i]);
+            }
+            append_word(splits, one);
+        }
+    }
+    if (c.partial > 1) {
+        append_word(splits, "partial/" + std::to_string(c.partial));
+    }
+    return splits.empty() ? "-" : splits;
+}
+
+/// A list of devices with its runs: "0-3 6 8-15".
+inline std::string text_of_devices(const std::vector<int>& devices) {
+    std::string text;
+    for (std::size_t i = 0; i < devices.size();) {
+        std::size_t last = i;
+        while (last + 1 < devices.size() && devices[last + 1] == devices[last] + 1) {
+            ++last;
+        }
+        append_word(text, std::to_string(devices[i]) +
+                              (last > i ? (last > i + 1 ? "-" : " ") + std::to_string(devices[last]) : ""));
+        i = last + 1;
+    }
+    return text;
+}
+
 /// conv1, or relu.2 where the name alone does not tell which.
 inline std::string name_of(const graph_view& g, int op) {
     if (op < 0) {
@@ -168,19 +201,7 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
     for (int op = 0; op < g.op_count && op < s.count; ++op) {
         const configuration& c = s.ops[op];
         const description d = g.describe(op);
-        std::string splits;
-        for (int l = 0; l < d.loops.size(); ++l) {
-            if (c.degree[l] > 1) {
-                std::string one = std::string(to_text(d.loops[l].name)) + "/" + std::to_string(c.degree[l]);
-                for (int i = 0; c.cuts[l] >= 0 && i + 1 < c.degree[l]; ++i) {
-                    one += (i == 0 ? "@" : ",") + std::to_string(s.pool[c.cuts[l] + i]);
-                }
-                detail::append_word(splits, one);
-            }
-        }
-        if (c.partial > 1) {
-            detail::append_word(splits, "partial/" + std::to_string(c.partial));
-        }
+        const std::string splits = detail::text_of_splits(d, c, s.pool);
         std::string devices;
         const int shards = c.shards();
         for (int i = 0; i < shards; ++i) {
@@ -188,8 +209,7 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
                                                                        : c.start + c.stride * i));
         }
         rows.push_back({detail::name_of(g, op), to_text(g.ops[op].attributes.kind),
-                        detail::text_of(g.output_of(op).extents), splits.empty() ? "-" : splits,
-                        std::to_string(c.replicate), devices});
+                        detail::text_of(g.output_of(op).extents), splits, std::to_string(c.replicate), devices});
     }
     return detail::aligned(rows);
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The networks and machines that the planner knows by name.
+#include "examples/plan/plan.hpp"
+
+#include <tessera/machine/presets.hpp>
+
+namespace planner {
+
+const std::vector<network>& networks() {
+    static const std::vector<network> all = [] {
+        std::vector<network> list;
+        for (const auto add : {add_image_networks, add_residual_networks, add_inception, add_recurrent_networks,
+                               add_gpts, add_transformers}) {
+            add(list);
+        }
+        return list;
+    }();
+    return all;
+}
+
+const std::vector<machine_kind>& machine_kinds() {
+    namespace m = ts::machines;
+    static const std::vector<machine_kind> all = {
+        {"p100", "nodes of 4 P100 with NVLink, 100 Gb/s InfiniBand", [](int n) { return m::p100_nodes(n); }},
+        {"k80", "nodes of 4 K80 behind shared PCIe switches, 56 Gb/s InfiniBand",
+         [](int n) { return m::k80_nodes(n); }},
+        {"v100", "nodes of 8 V100 in a hybrid cube mesh, 100 Gb/s InfiniBand", [](int n) { return m::v100_nodes(n); }},
+        {"a100", "nodes of 8 A100 with NVSwitch, 200 Gb/s for each", [](int n) { return m::a100_nodes(n); }},
+        {"h100", "nodes of 8 H100 with NVSwitch, 400 Gb/s for each", [](int n) { return m::h100_nodes(n); }},
+        {"h200", "nodes of 8 H200 with NVSwitch, 400 Gb/s for each", [](int n) { return m::h200_nodes(n); }},
+        {"heterogeneous", "one node of 4 P100 and one of 2 A100, whatever the number of nodes",
+         [](int) { return m::heterogeneous(); }},
+        {"host", "threads of one host, as many as nodes", [](int n) { return m::this_host(n); }},
+    };
+    return all;
+}
+
+namespace {
+
+/// The first devices of a machine, with all switches and the links that are left.
+ts::device_graph first_devices(const ts::device_graph& g, int devices) {
+    ts::device_graph r = g;
+    r.components.clear();
+    r.links.clear();
+    std::vector<int> number;
+    int seen = 0;
+    for (const ts::component& c : g.components) {
+        const bool stays = c.device_class < 0 || seen++ < devices;
+        number.push_back(stays ? static_cast<int>(r.components.size()) : -1);
+        if (stays) {
+            r.components.push_back(c);
+        }
+    }
+    for (ts::component& c : r.components) {
+        c.inside = c.inside < 0 ? -1 : number[static_cast<std::size_t>(c.inside)];
+    }
+    for (ts::link l : g.links) {
+        l.from = number[static_cast<std::size_t>(l.from)];
+        l.to = number[static_cast<std::size_t>(l.to)];
+        if (l.from >= 0 && l.to >= 0) {
+            r.links.push_back(l);
+        }
+    }
+    return r;
+}
+
+} // namespace
+
+ts::device_graph make_machine(const std::string& name_or_file, int nodes, int devices, ts::index_t memory) {
+    ts::device_graph g;
+    const machine_kind* known = nullptr;
+    for (const machine_kind& k : machine_kinds()) {
+        known = k.name == name_or_file ? &k : known;
+    }
+    if (known != nullptr) {
+        g = known->make(nodes);
+    } else if (is_file_name(name_or_file)) {
+        g = machine_in(name_or_file);
+    } else {
+        throw ts::error("there is no machine '" + name_or_file +
+                        "'; --list names them, and a machine file's name has a point or a slash");
+    }
+    const int there = g.device_count();
+    if (devices > there) {
+        throw ts::error("the machine '" + g.name + "' has " + std::to_string(there) + " devices, not " +
+                        std::to_string(devices) + "; ask for fewer devices or more nodes");
+    }
+    if (devices > 0 && devices < there) {
+        g = first_devices(g, devices);
+    }
+    for (ts::device_class& c : g.classes) {
+        c.memory_bytes = memory < 0 ? c.memory_bytes : memory;
+    }
+    ts::require(g);
+    return g;
+}
+
+} // namespace planner

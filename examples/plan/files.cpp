@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that the planner reads and writes.
+#include "examples/plan/plan.hpp"
+
+#include <tessera/io/machine_file.hpp>
+#include <tessera/io/report.hpp>
+#include <tessera/io/strategy_file.hpp>
+#include <tessera/io/trace.hpp>
+
+namespace planner {
+
+bool is_file_name(const std::string& s) { return s.find('.') != std::string::npos || s.find('/') != std::string::npos; }
+
+ts::device_graph machine_in(const std::string& file) { return ts::io::read_machine(file); }
+
+ts::strategy strategy_in(const problem& p, const std::string& file) {
+    const ts::io::strategy_file read = ts::io::read_strategy(p.network, file);
+    if (read.devices > p.on.devices()) {
+        throw ts::error("the strategy in '" + file + "' is for " + std::to_string(read.devices) +
+                        " devices and the machine has " + std::to_string(p.on.devices()) + "; ask for more nodes");
+    }
+    return read.value;
+}
+
+void write_files(const problem& p, const ts::io::shown_run& run, const request& r, const std::string& about,
+                 const std::string& notes) {
+    if (!r.machine_out.empty()) {
+        ts::io::write_machine(r.machine_out, p.on.graph());
+    }
+    if (!r.strategy_out.empty()) {
+        ts::io::write_strategy(r.strategy_out, p.network, run.how, p.on.devices());
+    }
+    if (!r.trace_out.empty()) {
+        ts::io::write_trace(r.trace_out, run);
+    }
+    if (!r.report_out.empty()) {
+        ts::io::report_options page;
+        page.title = r.network + " on " + p.on.graph().name;
+        page.about = about + "; everything is simulated, from the plan that an executor would run";
+        page.notes = notes;
+        ts::io::write_report(r.report_out, run, page);
+    }
+}
+
+} // namespace planner

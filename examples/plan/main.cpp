@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// A planner for the command line: how to split a network of the zoo over a machine that need not be here.
+//
+//   plan --network vgg16 --machine p100 --nodes 4 --search mcmc --report vgg16.html --strategy vgg16.json --trace vgg16.trace.json
+//   plan --network vgg16 --machine p100 --nodes 4 --from vgg16.json --explain fc6 --compare data
+//
+// It ends with 2 for a command line that makes no sense and with 1 for anything else that goes wrong.
+#include "examples/plan/plan.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+namespace ts = tessera;
+
+void add_options(CLI::App& app, planner::request& r) {
+    app.add_option("--network", r.network, "network of the zoo")->capture_default_str();
+    app.add_option("--machine", r.machine, "kind of machine, or a machine file")->capture_default_str();
+    app.add_option("--nodes", r.nodes, "nodes of the machine")->check(CLI::Range(1, 2048))->capture_default_str();
+    app.add_option("--devices", r.devices, "take the first so many devices")->check(CLI::Range(1, 16384));
+    app.add_option("--batch", r.batch, "samples of a step, all devices together")->check(CLI::Range(1, 1 << 24));
+    app.add_option("--memory", r.memory, "bytes of each device, also as 16GB; 0: no limit")
+        ->transform(CLI::AsSizeValue(true));
+    app.add_option("--optimizer", r.optimizer, "what the optimizer keeps")
+        ->check(CLI::IsMember({"sgd", "momentum", "adam"}))
+        ->capture_default_str();
+    auto* search =
+        app.add_option("--search", r.search, "search, or a strategy that everybody knows")->capture_default_str();
+    app.add_option("--from", r.from, "strategy file instead of a search")->excludes(search);
+    app.add_option("--proposals", r.proposals, "of each chain of mcmc")
+        ->check(CLI::Range(1, 100000000))
+        ->capture_default_str();
+    app.add_option("--seed", r.seed, "of mcmc")->capture_default_str();
+    app.add_option("--stages", r.stages, "of a pipeline; the devices, if not said")->check(CLI::Range(1, 16384));
+    app.add_option("--micro-batches", r.micro_batches, "into which a batch is cut")->check(CLI::Range(1, 65536));
+    app.add_flag("--recompute", r.recompute, "repeat forward instead of keeping results");
+    app.add_flag("--table", r.table, "print the strategy");
+    app.add_option("--explain", r.explain, "say why a layer is split as it is; may be repeated")->take_all();
+    app.add_option("--compare", r.compare, "print the difference to another search's strategy or strategy file");
+    app.add_option("--strategy", r.strategy_out, "write the strategy as JSON");
+    app.add_option("--report", r.report_out, "write a report as HTML");
+    app.add_option("--trace", r.trace_out, "write a trace for Perfetto");
+    app.add_option("--write-machine", r.machine_out, "write the machine as JSON");
+    app.add_flag("--list", r.list, "name networks, machines and searches");
+}
+
+template <class List>
+void list(const char* title, const List& all) {
+    std::printf("%s\n", title);
+    for (const auto& one : all) {
+        std::printf("  %-16s %s\n", one.name.c_str(), one.about.c_str());
+    }
+}
+
+void run(const planner::request& r) {
+    const planner::network* network = nullptr;
+    for (const planner::network& n : planner::networks()) {
+        network = n.name == r.network ? &n : network;
+    }
+    if (network == nullptr) {
+        throw ts::error("there is no network '" + r.network + "'; --list names them");
+    }
+    const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
+    const ts::graph graph = network->describe(r.batch > 0 ? r.batch : network->batch * on.devices());
+    const planner::problem problem{on, graph.view(),
+                                   r.optimizer == "adam"       ? ts::optimizer(ts::adam{})
+                                   : r.optimizer == "momentum" ? ts::optimizer(ts::sgd{.momentum = 0.9F})
+                                                               : ts::optimizer(ts::sgd{})};
+    for (const std::string& layer : r.explain) {
+        (void)planner::find_layer(problem.network, layer); // before a search that takes long
+    }
+    const bool read = !r.from.empty();
+    planner::present(problem,
+                     read ? planner::strategy_in(problem, r.from) : planner::find_strategy(problem, r.search, r),
+                     read ? r.from : r.search, r);
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+    planner::request r;
+    CLI::App app("Plans the training of a network on a machine that need not be here: all times are simulated.");
+    try {
+        add_options(app, r);
+        app.parse(count, arguments);
+        if (r.list) {
+            list("networks", planner::networks());
+            list("machines", planner::machine_kinds());
+            list("searches and strategies", planner::search_kinds());
+            return EXIT_SUCCESS;
+        }
+        run(r);
+        return EXIT_SUCCESS;
+    } catch (const CLI::ParseError& e) {
+        if (e.get_exit_code() == 0) {
+            return app.exit(e); // --help
+        }
+        std::fprintf(stderr, "plan: %s\n", e.what());
+        return 2;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "plan: %s\n", e.what());
+        return EXIT_FAILURE;
+    }
+}

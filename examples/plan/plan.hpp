@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner's sources share. Networks are types, each compiled once and reached by its name.
+#pragma once
+
+#include <tessera/layout/strategy.hpp>
+#include <tessera/machine/cluster.hpp>
+#include <tessera/op/optimizer.hpp>
+#include <tessera/simulate/task_time.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tessera::io {
+struct shown_run;
+}
+
+namespace planner {
+
+namespace ts = tessera;
+
+/// A network of the zoo.
+struct network {
+    std::string name;
+    std::string about;
+    ts::index_t batch = 32; ///< usual samples on a device
+    ts::graph (*describe)(ts::index_t batch) = nullptr;
+};
+
+/// Each source of networks adds its own.
+void add_image_networks(std::vector<network>& all);
+void add_residual_networks(std::vector<network>& all);
+void add_inception(std::vector<network>& all);
+void add_recurrent_networks(std::vector<network>& all);
+void add_gpts(std::vector<network>& all);
+void add_transformers(std::vector<network>& all);
+const std::vector<network>& networks();
+
+/// The kinds of machines by name, and what they are.
+struct machine_kind {
+    std::string name;
+    std::string about;
+    ts::device_graph (*make)(int nodes) = nullptr;
+};
+const std::vector<machine_kind>& machine_kinds();
+
+/// A machine by the name of its kind or from a file; of `devices` devices (0: all), each of `memory` bytes (negative: as the machine says, 0: unlimited).
+ts::device_graph make_machine(const std::string& name_or_file, int nodes, int devices, ts::index_t memory);
+
+/// What is asked for.
+struct request {
+    std::string network = "vgg16";
+    std::string machine = "p100";
+    int nodes = 1;
+    int devices = 0;
+    ts::index_t batch = 0;
+    ts::index_t memory = -1;
+    std::string search = "mcmc";
+    int proposals = 2000;
+    unsigned seed = 1;
+    int stages = 0;
+    int micro_batches = 1;
+    bool recompute = false;
+    std::string optimizer = "momentum";
+    std::string from; ///< strategy file that takes the place of a search
+    std::string compare;
+    std::vector<std::string> explain;
+    std::string strategy_out, report_out, trace_out, machine_out;
+    bool table = false;
+    bool list = false;
+};
+
+/// What a search has to know.
+struct problem {
+    const ts::cluster& on;
+    ts::graph_view network;
+    ts::optimizer update;
+};
+
+/// The searches and named strategies, and what they are.
+struct search_kind {
+    std::string name;
+    std::string about;
+};
+const std::vector<search_kind>& search_kinds();
+
+/// Runs a search, with its progress on a terminal. Throws tessera::error for names that do not exist and for what does not fit.
+ts::strategy find_strategy(const problem& p, const std::string& name, const request& r);
+
+/// Plans and simulates a strategy.
+ts::io::shown_run run_of(const problem& p, const ts::strategy& s);
+/// Why a layer is split as it is.
+std::string explanation_of(const problem& p, const ts::strategy& s, const std::string& layer);
+
+ts::device_graph machine_in(const std::string& file);
+/// The strategy of a file. Throws tessera::error where it is for more devices than there are.
+ts::strategy strategy_in(const problem& p, const std::string& file);
+bool is_file_name(const std::string& s);
+/// Writes the files that a request names.
+void write_files(const problem& p, const ts::io::shown_run& run, const request& r, const std::string& about,
+                 const std::string& notes);
+
+/// The result of a request, on stdout and in the files that it names.
+void present(const problem& p, const ts::strategy& found, const std::string& called, const request& r);
+
+/// The operator of a layer's name. Throws tessera::error, with names that are like it, where there is none.
+int find_layer(const ts::graph_view& g, const std::string& name);
+
+} // namespace planner

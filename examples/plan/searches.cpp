@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The searches that the planner knows by name.
+#include "examples/plan/plan.hpp"
+
+#include <tessera/io/progress.hpp>
+#include <tessera/schedule/gpipe.hpp>
+#include <tessera/schedule/one_forward_one_backward.hpp>
+#include <tessera/schedule/stages.hpp>
+#include <tessera/schedule/zero_bubble.hpp>
+#include <tessera/search/mcmc.hpp>
+#include <tessera/search/optcnn.hpp>
+#include <tessera/search/pipeline.hpp>
+#include <tessera/search/variable_elimination.hpp>
+
+namespace planner {
+
+namespace {
+
+ts::strategy eliminated(const problem& p) {
+    const ts::machine uniform = uniform_machine(p.on);
+    const ts::search::optcnn_problem costs = ts::search::make_optcnn_problem(p.network, uniform);
+    const ts::search::variable_elimination_solution found = eliminate_variables(costs.costs);
+    if (found.state != ts::search::status::solved) {
+        throw ts::error("variable elimination meets tables over " + std::to_string(found.order.width) +
+                        " operators, which are too large here; use --search mcmc");
+    }
+    return costs.strategy_of(found.choice);
+}
+
+ts::strategy searched(const problem& p, const request& r) {
+    ts::search::mcmc_options how;
+    how.budget = r.proposals;
+    how.lowering.update = p.update;
+    const std::vector<ts::search::named_strategy> starts = ts::search::experts(p.network, p.on);
+    ts::io::progress_options shown;
+    shown.unit = "proposals";
+    ts::io::progress_bar bar("searching", r.proposals * static_cast<std::int64_t>(starts.size()), shown);
+    ts::strategy best;
+    ts::index_t cost = INT64_MAX;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        how.seed = ts::op::mix(r.seed + 0x9e3779b97f4a7c15ULL * (i + 1));
+        ts::search::mcmc_chain chain(p.on, p.network, starts[i].value, how);
+        while (!chain.stopped()) {
+            const std::int64_t before = chain.made();
+            chain.run(25);
+            const ts::index_t shortest = std::min(cost, chain.best_cost());
+            bar.advance(chain.made() - before,
+                        shortest == INT64_MAX ? "nothing fits yet" : "best " + std::to_string(shortest / 1000) + " us");
+        }
+        bar.advance(how.budget - chain.made()); // stopped early
+        const auto& found = chain.improvements();
+        for (std::size_t k = found.size(); k-- > 0 && found[k].cost < cost;) {
+            if (ts::search::fits(p.on, p.network, found[k].value, how.lowering)) {
+                cost = found[k].cost;
+                best = found[k].value;
+            }
+        }
+    }
+    if (cost == INT64_MAX) {
+        throw ts::error(
+            "no strategy that fits in the devices' memory was found; use more devices, a smaller batch, or --memory 0");
+    }
+    return best;
+}
+
+ts::strategy piped(const problem& p, const std::string& name, const request& r) {
+    const int devices = p.on.devices();
+    const int stages = r.stages > 0 ? r.stages : devices;
+    if (devices % stages != 0) {
+        throw ts::error(std::to_string(stages) + " stages do not divide " + std::to_string(devices) +
+                        " devices; give --stages");
+    }
+    const int micro_batches = r.micro_batches > 1 ? r.micro_batches : 2 * stages;
+    const auto times = ts::search::operator_times(p.network, p.on.class_of(0));
+    const std::vector<int> stage = ts::schedule::balance_stages(times, stages);
+    const ts::pipeline_schedule order = name == "gpipe"  ? ts::schedule::gpipe(stages, micro_batches)
+                                        : name == "1f1b" ? ts::schedule::one_forward_one_backward(stages, micro_batches)
+                                                         : ts::schedule::zero_bubble_h1(stages, micro_batches);
+    return ts::search::pipeline(p.network, stage, order, devices / stages);
+}
+
+} // namespace
+
+const std::vector<search_kind>& search_kinds() {
+    static const std::vector<search_kind> all = {
+        {"mcmc", "FlexFlow's Markov chains from experts' strategies, priced by simulation"},
+        {"optcnn", "OptCNN's eliminations under the additive model"},
+        {"elimination", "the same exactly by variable elimination, for networks that OptCNN's rules leave large"},
+        {"data", "data parallel"},
+        {"model", "model parallel"},
+        {"one-weird-trick", "convolutions by samples, linear layers by channels"},
+        {"single", "one device"},
+        {"mesh", "nodes by samples, devices of a node by channels"},
+        {"megatron", "Megatron-LM's splits of pairs of linear layers within nodes"},
+        {"placement", "operators placed one after the other within nodes"},
+        {"gpipe", "a pipeline of --stages and --micro-batches, all forward first"},
+        {"1f1b", "a pipeline, one forward, one backward"},
+        {"zero-bubble", "a pipeline, ZB-H1"},
+    };
+    return all;
+}
+
+ts::strategy find_strategy(const problem& p, const std::string& name, const request& r) {
+    const int devices = p.on.devices();
+    int per_node = 0;
+    for (int d = 0; d < devices; ++d) {
+        per_node += p.on.node_of(d) == p.on.node_of(0) ? 1 : 0;
+    }
+    per_node = devices % per_node == 0 ? per_node : 1;
+    ts::strategy s;
+    if (name == "mcmc") {
+        s = searched(p, r);
+    } else if (name == "optcnn") {
+        s = ts::search::optcnn(p.network, uniform_machine(p.on));
+    } else if (name == "elimination") {
+        s = eliminated(p);
+    } else if (name == "data") {
+        s = ts::search::data_parallel(p.network, devices);
+    } else if (name == "model") {
+        s = ts::search::model_parallel(p.network, devices);
+    } else if (name == "one-weird-trick") {
+        s = ts::search::one_weird_trick(p.network, devices);
+    } else if (name == "single") {
+        s = ts::search::single_device(p.network);
+    } else if (name == "mesh") {
+        s = ts::search::mesh(p.network, devices / per_node, per_node);
+    } else if (name == "megatron") {
+        s = ts::search::megatron(p.network, devices / per_node, per_node);
+    } else if (name == "placement") {
+        s = ts::search::operator_placement(p.network, devices / per_node, per_node);
+    } else if (name == "gpipe" || name == "1f1b" || name == "zero-bubble") {
+        s = piped(p, name, r);
+    } else {
+        throw ts::error("there is no search '" + name + "'; --list names them");
+    }
+    if (r.micro_batches > 1 && s.schedule.stages == 0) {
+        s.micro_batches = r.micro_batches;
+    }
+    for (ts::configuration& c : s.ops) {
+        c.recompute = c.recompute || r.recompute;
+        c.uneven = c.uneven || s.micro_batches > 1;
+    }
+    return s;
+}
+
+} // namespace planner

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan with its simulated run and, where there is one, its measured one: what traces and reports show.
+#pragma once
+
+#include "tessera/machine/lanes.hpp"
+#include "tessera/plan/finish.hpp"
+#include "tessera/plan/lower.hpp"
+#include "tessera/plan/print.hpp"
+#include "tessera/simulate/activities.hpp"
+#include "tessera/simulate/memory_profile.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::io {
+
+/// The network and the cluster must outlive it.
+struct shown_run {
+    graph_view network;
+    const cluster* on = nullptr;
+    strategy how;
+    tessera::plan plan; ///< finished
+    simulation::timeline simulated;
+    simulation::activity_trace activities; ///< of the simulated run
+    std::optional<simulation::timeline> measured;
+    std::vector<std::string> names; ///< of the network's operators
+};
+
+/// Plans and simulates a strategy. Throws tessera::error for a strategy that breaks a rule or does not fit the memory of `device_memory` bytes (0: no
+/// limit).
+inline shown_run simulated_run(const graph_view& g, const strategy& s, const cluster& on,
+                               const lower_options& lowering = {}, const simulation::task_times& times = {},
+                               index_t device_memory = 0) {
+    require(g, s.view(), on.devices());
+    shown_run r;
+    r.network = g;
+    r.on = &on;
+    r.how = s;
+    r.plan = lower(g, s.view(), on.devices(), lowering);
+    finish(g, r.plan, device_memory);
+    r.simulated = simulation::simulate(g, r.plan, on, times);
+    r.activities = simulation::trace(g, r.plan, on, times);
+    for (int op = 0; op < g.op_count; ++op) {
+        r.names.push_back(tessera::detail::name_of(g, op));
+    }
+    return r;
+}
+
+namespace detail {
+
+/// What a stretch of time is spent on, for its colour.
+enum class activity_kind : std::uint8_t { forward, backward, recompute, update, copy, collective, sum };
+
+constexpr const char* to_text(activity_kind k) {
+    constexpr const char* names[] = {"forward", "backward", "recompute", "update", "copy", "collective", "sum"};
+    return names[static_cast<int>(k)];
+}
+
+inline activity_kind kind_of(const task& t, bool in_group) {
+    switch (t.kind) {
+    case task_kind::copy:
+    case task_kind::reorder:
+        return activity_kind::copy;
+    case task_kind::update:
+    case task_kind::reduce:
+        return in_group ? activity_kind::collective : activity_kind::update;
+    case task_kind::sum:
+        return activity_kind::sum;
+    case task_kind::compute:
+        break;
+    }
+    return t.what == pass::recompute                             ? activity_kind::recompute
+           : t.what == pass::forward || t.what == pass::evaluate ? activity_kind::forward
+           : t.what == pass::update                              ? activity_kind::update
+                                                                 : activity_kind::backward;
+}
+
+/// "conv1 forward", and for what else "copy for conv1 forward".
+inline std::string text_of_task(const shown_run& r, const task& t) {
+    const std::string name = t.op < 0 ? std::string("-") : r.names[static_cast<std::size_t>(t.op)];
+    const bool plain = t.kind == task_kind::compute || (t.kind == task_kind::update && t.what == pass::update);
+    return (plain ? "" : std::string(to_text(t.kind)) + " for ") + name + " " + to_text(t.what);
+}
+
+/// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn.
+inline int measured_row(const shown_run& r, const task& t) {
+    return t.kind == task_kind::compute || r.on->class_of(t.device).copies_in_turn ? 0 : 1;
+}
+
+} // namespace detail
+
+} // namespace tessera::io

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads strategy files strictly: see strategy_file.hpp.
+#pragma once
+
+#include "tessera/io/json.hpp"
+#include "tessera/layout/strategy.hpp"
+#include "tessera/plan/print.hpp"
+#include "tessera/schedule/timetable.hpp"
+
+#include <charconv>
+
+namespace tessera::io {
+
+inline constexpr std::int64_t strategy_file_version = 1;
+
+/// What a strategy file says: the strategy, and for how many devices it is.
+struct strategy_file {
+    strategy value;
+    int devices = 1;
+};
+
+namespace detail {
+
+/// Letters of a schedule's steps: F0.3 is forward of stage 0, micro-batch 3.
+inline constexpr std::string_view step_letters = "FRBIW";
+static_assert(to_text(step_kind::backward_weight) == std::string_view("backward-weight")); // the last, W
+
+/// conv1 or relu.2, for all operators: what names_of(op) gives, at once.
+inline std::vector<std::string> names_of(const graph_view& g) {
+    std::vector<std::string> names;
+    for (int op = 0; op < g.op_count; ++op) {
+        names.push_back(tessera::detail::name_of(g, op));
+    }
+    return names;
+}
+
+/// Reads a strategy file for a network.
+class strategy_reader {
+public:
+    strategy_reader(const graph_view& g) : g_(g), names_(names_of(g)) {}
+
+    strategy_file read(const json_document& document) {
+        json_object top(document.root());
+        top.version("tessera_strategy", strategy_file_version);
+        strategy_file file;
+        file.devices = top.get("devices").small(1, most);
+        strategy& s = file.value = strategy(g_);
+        s.micro_batches = top.get("micro_batches").small(1, most);
+        s.period = top.get("period").small(1, most);
+        s.statistics = read_statistics(top.get("statistics"));
+        if (const json_value* schedule = top.find("schedule")) {
+            s.schedule = read_schedule(*schedule, s.micro_batches);
+        }
+        read_layers(top, s);
+        top.finish();
+        require(g_, s.view(), file.devices);
+        return file;
+    }
+
+private:
+    static constexpr int most = 1 << 20; ///< devices, stages, micro-batches, copies: far more than any machine has
+
+    static statistics_over read_statistics(const json_value& v) {
+        if (v.text() != "micro_batch" && v.text() != "mini_batch") {
+            v.refuse("is \"" + v.text() + "\", but must be \"micro_batch\" or \"mini_batch\"");
+        }
+        return v.text() == "micro_batch" ? statistics_over::micro_batch : statistics_over::mini_batch;
+    }
+
+    static pipeline_schedule read_schedule(const json_value& v, int micro_batches) {
+        json_object o(v);
+        pipeline_schedule s;
+        s.stages = o.get("stages").small(1, most);
+        s.micro_batches = micro_batches;
+        index_t steps = 0;
+        for (const json_value& worker : o.get("workers").items()) {
+            s.workers.push_back(read_steps(worker));
+            steps += static_cast<index_t>(s.workers.back().size());
+        }
+        const auto marks = [&](const char* name, std::vector<char>& out) {
+            if (const json_value* list = o.find(name)) {
+                out.assign(static_cast<std::size_t>(micro_batches), 0);
+                for (const json_value& m : list->items()) {
+                    out[static_cast<std::size_t>(m.small(0, micro_batches - 1))] = 1;
+                }
+            }
+        };
+        marks("mirrored", s.mirrored);
+        marks("keeps", s.keeps);
+        o.finish();
+        if (steps < 2 * index_t{s.stages} * micro_batches) {
+            v.refuse("has " + std::to_string(steps) +
+                     " steps; every stage takes every micro-batch forward and backward");
+        }
+        try { // each step is there, once, on one worker; what the stages wait for depends on the network
+            schedule::timetable_of(s, {schedule::step_times{}},
+                                   std::vector<std::vector<int>>(static_cast<std::size_t>(s.stages)));
+        } catch (const error& e) {
+            v.refuse(std::string("does not hold together: ") + e.what());
+        }
+        return s;
+    }
+
+    static std::vector<step> read_steps(const json_value& v) {
+        std::vector<step> list;
+        const std::string& text = v.text();
+        const char* at = text.data();
+        const char* const end = at + text.size();
+        while (at != end) {
+            step x;
+            const std::size_t letter = step_letters.find(*at);
+            const auto stage = std::from_chars(at + 1, end, x.stage);
+            bool good = letter != std::string_view::npos && stage.ec == std::errc() && stage.ptr != end &&
+                        *stage.ptr == '.' && x.stage >= 0;
+            const auto micro_batch = good ? std::from_chars(stage.ptr + 1, end, x.micro_batch) : stage;
+            good = good && micro_batch.ec == std::errc() && x.micro_batch >= 0 &&
+                   (micro_batch.ptr == end || (*micro_batch.ptr == ' ' && micro_batch.ptr + 1 != end));
+            if (!good) {
+                v.refuse("has the step \"" + std::string(at, std::find(at, end, ' ')) +
+                         "\", but steps are a letter of F, R, B, I, W, the stage, a point and the micro-batch: F0.3");
+            }
+            x.what = static_cast<step_kind>(letter);
+            list.push_back(x);
+            at = micro_batch.ptr == end ? end : micro_batch.ptr + 1;
+        }
+        return list;
+    }
+
+    void read_layers(json_object& top, strategy& s) {
+        const std::vector<json_value> layers = top.get("layers").items();
+        for (std::size_t i = 0; i < layers.size(); ++i) {
+            json_object o(layers[i]);
+            const json_value& name = o.get("layer");
+            if (i >= names_.size() || name.text() != names_[i]) {
+                name.refuse("is '" + name.text() + "', but " +
+                            (i < names_.size()
+                                 ? "layer " + std::to_string(i) + " of this network is '" + names_[i] + "'"
+                                 : "this network has only " + std::to_string(names_.size()) + " layers") +
+                            "; the strategy is for another network");
+            }
+            read_layer(o, layers[i], s, static_cast<int>(i));
+            o.finish();
+        }
+        if (layers.size() < names_.size()) {
+            top.get("layers").refuse("have no layer '" + names_[layers.size()] +
+                                     "', which this network has; the strategy is for another network");
+        }
+    }
+
+    void read_layer(json_object& o, const json_value& at, strategy& s, int op) {
+        const char* kind = to_text(g_.ops[op].attributes.kind);
+        if (const json_value& found = o.get("kind"); found.text() != kind) {
+            found.refuse("is '" + found.text() + "', but the layer '" + names_[static_cast<std::size_t>(op)] +
+                         "' of this network is a " + kind + "; the strategy is for another network");
+        }
+        configuration& c = s.ops[static_cast<std::size_t>(op)];
+        if (const json_value* splits = o.find("splits")) {
+            for (const auto& [name, split] : splits->members()) {
+                read_split(split, name, s, op);
+            }
+        }
+        const auto number = [&o](const char* name, int usual) {
+            const json_value* v = o.find(name);
+            return v != nullptr ? v->small(usual, most) : usual;
+        };
+        const auto mark = [&o](const char* name) {
+            const json_value* v = o.find(name);
+            return v != nullptr && v->boolean();
+        };
+        c.uneven = mark("uneven");
+        c.reduces = mark("reduces");
+        c.partial = number("partial", 1);
+        c.replicate = number("replicate", 1);
+        c.stage = number("stage", 0);
+        c.recompute = mark("recompute");
+        const json_value* list = o.find("devices");
+        if (list == nullptr) {
+            c.start = o.get("start").small(0, most);
+            c.stride = o.get("stride").small(-most, most);
+            return;
+        }
+        std::vector<int> devices;
+        for (const json_value& d : list->items()) {
+            devices.push_back(d.small(0, most));
+        }
+        if (static_cast<index_t>(devices.size()) != tessera::detail::count_shards(c)) {
+            at.refuse("lists " + std::to_string(devices.size()) + " devices for the layer '" +
+                      names_[static_cast<std::size_t>(op)] + "', which has " +
+                      std::to_string(tessera::detail::count_shards(c)) + " shards");
+        }
+        s.place(op, devices);
+    }
+
+    void read_split(const json_value& v, const std::string& name, strategy& s, int op) {
+        const description d = g_.describe(op);
+        for (int l = 0; l < d.loops.size(); ++l) {
+            if (name != to_text(d.loops[l].name)) {
+                continue;
+            }
+            if (!v.is_object()) {
+                s.ops[static_cast<std::size_t>(op)].degree[l] = v.small(1, most);
+                return;
+            }
+            json_object o(v);
+            std::vector<index_t> at;
+            for (const json_value& x : o.get("cuts").items()) {
+                at.push_back(x.integer(1, INT64_MAX));
+            }
+            o.finish();
+            s.cut(op, l, at);
+            return;
+        }
+        v.refuse("splits the layer '" + names_[static_cast<std::size_t>(op)] +
+                 "' along a dimension that it does not have");
+    }
+
+    graph_view g_;
+    std::vector<std::string> names_;
+};
+
+} // namespace detail
+
+} // namespace tessera::io

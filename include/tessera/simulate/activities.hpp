@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulation seen closely: when every activity runs, and which lanes it uses. A timeline sums this up by tasks.
+#pragma once
+
+#include "tessera/simulate/simulate.hpp"
+
+namespace tessera::simulation {
+
+/// One stretch of time of a device or a lane.
+struct busy_span {
+    int task = -1;     ///< of the plan: the first that the activity is part of ...
+    int count = 1;     ///< ... of so many
+    int device = -1;   ///< that computes (or, where it copies in turn, copies), or -1
+    int lane = -1;     ///< that is in use (lanes of the cluster, then one of each device), or -1
+    index_t start = 0; ///< ns
+    index_t end = 0;
+};
+
+/// All stretches of a plan's run as simulate() predicts it, each device's and each lane's without overlap, and its makespan.
+struct activity_trace {
+    std::vector<busy_span> spans;
+    int lanes = 0; ///< the cluster's; numbers from here on are devices' copy engines
+    index_t makespan = 0;
+
+    /// Bytes that lanes of the cluster carried, as far as their time in use tells: for each message less than a nanosecond's worth is lost.
+    std::vector<index_t> lane_bytes(const cluster& on) const {
+        std::vector<index_t> bytes(static_cast<std::size_t>(on.lanes()), 0);
+        for (const busy_span& b : spans) {
+            if (b.lane >= 0 && b.lane < on.lanes()) {
+                bytes[static_cast<std::size_t>(b.lane)] += (b.end - b.start) * on.lane_megabytes(b.lane) / 1000;
+            }
+        }
+        return bytes;
+    }
+};
+
+/// Throws what simulate() throws.
+inline activity_trace trace(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {}) {
+    if (p.devices > on.devices()) {
+        return {{}, 0, simulate(g, p, on, times).makespan}; // refuses
+    }
+    carrier how(on, g, times);
+    const activity_graph a = activities_of(p, how);
+    std::vector<int> order(a.items.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = static_cast<int>(i);
+    }
+    schedule s;
+    scheduler(on.devices(), how.lanes()).run(a.items, order, s);
+    activity_trace t;
+    t.lanes = on.lanes();
+    t.makespan = s.makespan;
+    for (std::size_t i = 0; i < a.items.size(); ++i) {
+        const activity& x = a.items[i];
+        const activity_graph::covered& c = a.tasks[i];
+        if (x.device >= 0) {
+            t.spans.push_back({c.first, c.count, x.device, -1, s.start[i], s.end[i]});
+        }
+        for (const lane_use& u : x.lanes) {
+            if (u.busy > 0) {
+                t.spans.push_back({c.first, c.count, -1, u.lane, s.start[i], s.start[i] + u.busy});
+            }
+        }
+    }
+    return t;
+}
+
+} // namespace tessera::simulation

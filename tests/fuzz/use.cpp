@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done with a file that could be read: the strategy is planned and simulated.
+#include "tessera/plan/finish.hpp"
+#include "tessera/plan/lower.hpp"
+#include "tessera/simulate/simulate.hpp"
+
+void use(const tessera::graph_view& g, const tessera::strategy& s, int devices, const tessera::cluster& on);
+
+void use(const tessera::graph_view& g, const tessera::strategy& s, int devices, const tessera::cluster& on) {
+    tessera::plan p = tessera::lower(g, s.view(), devices);
+    tessera::finish(g, p);
+    (void)tessera::simulation::simulate(g, p, on);
+}
