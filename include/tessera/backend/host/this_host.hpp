@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine is, measured: what a run on its threads costs besides the tasks.
+#pragma once
+
+#include "tessera/backend/host/task_clock.hpp"
+#include "tessera/execute/refine.hpp"
+
+namespace tessera::host {
+
+namespace detail {
+
+struct probe_layer : linear<16> {};
+struct probe_network : sequential<features<16>, probe_layer, cross_entropy> {};
+
+inline double median_of(std::vector<double> x) {
+    std::sort(x.begin(), x.end());
+    return x[x.size() / 2];
+}
+
+/// Seconds that one of two threads takes to see what the other has written.
+inline double measure_notice(workers& threads) {
+    constexpr int turns = 2000;
+    struct alignas(64) counter {
+        std::atomic<int> value{0};
+    };
+    counter of[2];
+    double seconds = 0;
+    auto body = [&](int device) {
+        if (device > 1) {
+            return;
+        }
+        const double begin = seconds_now();
+        for (int i = 1; i <= turns; ++i) {
+            if (device == 0) {
+                of[0].value.store(i, std::memory_order_release);
+            }
+            tessera::detail::spin_until([&] { return of[1 - device].value.load(std::memory_order_acquire) >= i; },
+                                        threads.spins());
+            if (device == 1) {
+                of[1].value.store(i, std::memory_order_release);
+            }
+        }
+        seconds = device == 0 ? (seconds_now() - begin) / (2 * turns) : seconds;
+    };
+    std::vector<double> all;
+    for (int i = 0; i < 9; ++i) {
+        threads.run(body);
+        all.push_back(seconds);
+    }
+    return median_of(static_cast<std::vector<double>&&>(all));
+}
+
+/// Seconds that an executor takes from one task to the next.
+inline double measure_dispatch() {
+    constexpr int tasks = 4096;
+    struct entry {
+        void (*call)(void*, const run_state&);
+        void* context;
+        int waits;
+    };
+    static int calls = 0;
+    const std::vector<entry> list(tasks, {[](void* what, const run_state&) { ++*static_cast<int*>(what); }, &calls, 0});
+    std::atomic<int> done{0};
+    std::atomic<bool> failed{false};
+    const run_state state;
+    std::vector<double> all;
+    for (int i = 0; i < 9; ++i) {
+        const double begin = seconds_now();
+        int finished = 0;
+        for (const entry& e : list) {
+            if (e.waits > 0 || failed.load(std::memory_order_relaxed)) {
+                return 0;
+            }
+            e.call(e.context, state);
+            done.store(++finished, std::memory_order_release);
+        }
+        all.push_back((seconds_now() - begin) / tasks);
+    }
+    return median_of(static_cast<std::vector<double>&&>(all));
+}
+
+/// How much longer streaming through memory takes beside another thread that does it too, less 1; 0 with one thread.
+inline double measure_pressure(workers& threads) {
+    if (threads.devices() < 2) {
+        return 0;
+    }
+    sweep mine(128 << 20);
+    sweep other(128 << 20);
+    double seconds[2]{};
+    std::atomic<int> ready{0};
+    std::atomic<bool> over{false};
+    bool both = false;
+    auto body = [&](int device) {
+        if (device == 1) {
+            ready.store(1);
+            while (!over.load(std::memory_order_relaxed)) {
+                both ? other.stream() : tessera::detail::relax();
+            }
+        } else if (device == 0) {
+            tessera::detail::spin_until([&] { return ready.load() == 1; }, threads.spins());
+            const double begin = seconds_now();
+            for (int i = 0; i < 400; ++i) {
+                mine.stream();
+            }
+            seconds[both ? 1 : 0] = seconds_now() - begin;
+            over.store(true);
+        }
+    };
+    std::vector<double> ratios;
+    for (int i = 0; i < 7; ++i) {
+        for (const bool second : {false, true}) {
+            both = second;
+            ready.store(0);
+            over.store(false);
+            threads.run(body);
+        }
+        ratios.push_back(seconds[1] / seconds[0] - 1);
+    }
+    return std::max(0.0, median_of(static_cast<std::vector<double>&&>(ratios)));
+}
+
+} // namespace detail
+
+/// What runs on `used` threads of a team cost besides their tasks, from the backend's profile, and measured where it is missing there.
+template <class Plan>
+simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_devices& team, int used) {
+    profile& known = b.measured();
+    const std::string threads = " " + std::to_string(used);
+    if (known.find("host step" + threads) == nullptr) {
+        const graph g = describe<detail::probe_network>(32);
+        session<basic_backend<Plan>> probe(g.view(), search::data_parallel(g.view(), used), used, b.update(), {}, b,
+                                           team.threads());
+        probe.set_learning_rate(0);
+        const tessera::detail::synthetic_batch<graph_view> data(g.view());
+        std::vector<double> around;
+        std::vector<double> hand_over;
+        simulation::timeline t;
+        for (int i = 0; i < 2000; ++i) {
+            const double begin = seconds_now();
+            probe.step(data.inputs, t);
+            const double whole = seconds_now() - begin;
+            index_t first = t.makespan;
+            index_t last = 0;
+            index_t other = 0;
+            for (std::size_t d = 0; d < probe.training_plan().order.size(); ++d) {
+                const std::vector<int>& list = probe.training_plan().order[d];
+                first = d == 0 ? t.tasks[static_cast<std::size_t>(list.front())].start : first;
+                other = std::max(other, t.tasks[static_cast<std::size_t>(list.front())].start);
+                last = std::max(last, t.tasks[static_cast<std::size_t>(list.back())].end);
+            }
+            around.push_back(std::max(1e-9, whole - static_cast<double>(last - first) * 1e-9));
+            hand_over.push_back(std::max(1e-9, static_cast<double>(other - first) * 1e-9));
+        }
+        known.add("host step" + threads, detail::median_of(around));
+        known.add("host hand-over" + threads, detail::median_of(hand_over));
+    }
+    if (known.find("host notice") == nullptr) {
+        known.add("host notice", team.count() > 1 ? detail::measure_notice(team.threads()) : 1e-9);
+        known.add("host dispatch", std::max(1e-9, detail::measure_dispatch()));
+        known.add("host pressure", std::max(1e-3, detail::measure_pressure(team.threads())));
+        known.save();
+    }
+    const auto nanoseconds = [&](const std::string& name) {
+        return static_cast<index_t>(*known.find(name) * 1e9 + 0.5);
+    };
+    simulation::thread_costs c;
+    c.step = nanoseconds("host step" + threads);
+    c.hand_over = used > 1 ? nanoseconds("host hand-over" + threads) : 0;
+    c.notice = nanoseconds("host notice");
+    c.dispatch = nanoseconds("host dispatch");
+    c.pressure = static_cast<index_t>(*known.find("host pressure") * 1000);
+    return c;
+}
+
+} // namespace tessera::host
