@@ -41,10 +41,11 @@ int make_profile(const std::string& name, const std::string& file) {
     backend b(update(), ts::host::backend_options{ts::host::tuning::estimate, 0, file});
     for (const int used : {1, 2}) {
         const simulation::thread_costs c = ts::host::thread_costs_of(b, devices, used);
-        std::printf("%d device(s): step %lld, hand-over %lld, notice %lld, dispatch %lld ns, pressure %lld/1000\n",
-                    used, static_cast<long long>(c.step), static_cast<long long>(c.hand_over),
-                    static_cast<long long>(c.notice), static_cast<long long>(c.dispatch),
-                    static_cast<long long>(c.pressure));
+        std::printf("%d device(s): step %lld, device 0 after %lld, others after %lld, notice %lld, dispatch %lld ns, "
+                    "pressure %lld/1000\n",
+                    used, static_cast<long long>(c.step), static_cast<long long>(c.late),
+                    static_cast<long long>(c.hand_over), static_cast<long long>(c.notice),
+                    static_cast<long long>(c.dispatch), static_cast<long long>(c.pressure));
     }
     ts::host::task_clock clock(b, devices.threads());
     const double begin = ts::seconds_now();
@@ -77,7 +78,20 @@ struct running {
     reality::result result;
     ts::owned<ts::session<backend>> session;
     std::vector<double> rounds[3];
+    double probed = 0;
+    int probes = 0;
 };
+
+/// The mean without the lowest and the highest quarter.
+double middle(std::vector<double> x) {
+    std::sort(x.begin(), x.end());
+    const std::size_t cut = x.size() / 4;
+    double sum = 0;
+    for (std::size_t i = cut; i < x.size() - cut; ++i) {
+        sum += x[i];
+    }
+    return sum / static_cast<double>(x.size() - 2 * cut);
+}
 
 int run(const std::string& name, const std::string& file, const std::string& out, int first, int count,
         double seconds) {
@@ -98,6 +112,7 @@ int run(const std::string& name, const std::string& file, const std::string& out
     std::vector<reality::result> results;
     std::vector<running> group;
     ts::index_t memory = 0;
+    ts::host::speed_probe probe(devices.threads());
     const auto measure = [&] {
         for (int round = 0; round < 3; ++round) {
             for (running& r : group) {
@@ -106,6 +121,10 @@ int run(const std::string& name, const std::string& file, const std::string& out
                 }
                 double spent = 0;
                 while (spent < seconds / 3 || r.rounds[round].size() < 3) {
+                    if (r.rounds[round].empty() || spent > seconds / 3 * (r.probes % 20) / 20) {
+                        r.probed += probe();
+                        ++r.probes;
+                    }
                     const double begin = ts::seconds_now();
                     r.session->step(data.inputs);
                     r.rounds[round].push_back(ts::seconds_now() - begin);
@@ -117,13 +136,17 @@ int run(const std::string& name, const std::string& file, const std::string& out
             std::vector<double> every;
             for (int k = 0; k < 3; ++k) {
                 every.insert(every.end(), r.rounds[k].begin(), r.rounds[k].end());
-                r.result.round[k] = ts::host::detail::median_of(r.rounds[k]) * 1e3;
+                r.result.round[k] = middle(r.rounds[k]) * 1e3;
             }
-            r.result.measured = ts::host::detail::median_of(every) * 1e3;
-            std::printf("%-22s %d  measured %9.4f ms (%.4f %.4f %.4f)  predicted %9.4f  %+6.1f %%\n",
-                        r.result.strategy.c_str(), r.result.devices, r.result.measured, r.result.round[0],
-                        r.result.round[1], r.result.round[2], r.result.of[reality::profiled],
-                        100 * (r.result.of[reality::profiled] / r.result.measured - 1));
+            r.result.measured = middle(every) * 1e3;
+            r.result.of[reality::calibrated] =
+                r.result.of[reality::profiled] * (r.probed / r.probes) / clock.speed_then();
+            std::printf(
+                "%-22s %d  measured %9.4f ms (%.4f %.4f %.4f)  predicted %9.4f  %+6.1f %%, at this speed %+6.1f %%\n",
+                r.result.strategy.c_str(), r.result.devices, r.result.measured, r.result.round[0], r.result.round[1],
+                r.result.round[2], r.result.of[reality::profiled],
+                100 * (r.result.of[reality::profiled] / r.result.measured - 1),
+                100 * (r.result.of[reality::calibrated] / r.result.measured - 1));
             results.push_back(r.result);
         }
         std::fflush(stdout);
@@ -209,7 +232,7 @@ int tasks(const std::string& name, const std::string& file, const std::string& w
                 lengths[i].push_back(static_cast<double>(m.tasks[i].end - m.tasks[i].start) * 1e-3);
             }
         }
-        const auto reuses = simulation::reuse_of(p);
+        const auto reuses = ts::host::reuse_on_host(p, g);
         std::printf("us: device, start and time measured, start and time predicted, pressed, task\n");
         double total[2]{};
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {

@@ -9,12 +9,20 @@
 
 namespace tessera::simulation {
 
+/// Whose caches hold memory when a device comes back to it.
+enum class holder : std::uint8_t {
+    own,    ///< nobody else wrote it since; nor read it, if it is to be written
+    theirs, ///< another device wrote it
+    shared, ///< another device read it, and it is to be written: all copies must be given up first, line by line
+};
+
 /// What one access of a task meets.
 struct reuse {
-    access what;          ///< as accesses_of lists it
-    index_t own = 0;      ///< distinct bytes that the device touched since it touched this memory itself
-    index_t all = 0;      ///< distinct bytes that all devices touched since any of them touched it
-    bool remote = false;  ///< another device wrote it since this one touched it; of memory that is written: touched it
+    access what;     ///< as accesses_of lists it
+    index_t own = 0; ///< distinct bytes that the device touched since it touched this memory itself
+    index_t all = 0; ///< distinct bytes that all devices touched since any of them touched it
+    index_t age = 0; ///< ns since any device touched it, as far as known
+    holder held = holder::own;
     bool written = false; ///< it was last touched by a write
 };
 
@@ -105,10 +113,11 @@ private:
 
 } // namespace detail
 
-/// For every task of a bound plan what each of its accesses meets in the second of two runs, tasks taken in the plan's order. An access of
-/// several stretches that were last touched at different times counts as its largest one.
+/// For every task of a bound plan, its waits set, what each of its accesses meets in the second of two runs, tasks taken in the plan's order.
+/// An access of several stretches that were last touched at different times counts as its largest one. `rough` gives about how long every
+/// task takes, in ns; without it memory has no age.
 template <class Plan>
-std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
+std::vector<std::vector<reuse>> reuse_of(const Plan& p, const std::vector<index_t>& rough = {}) {
     std::vector<std::vector<access>> accesses(p.tasks.size());
     std::size_t count = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
@@ -128,9 +137,11 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
     detail::touch_history all(where.size(), 2 * touches);
     std::vector<detail::touch_history> own(devices, detail::touch_history(where.size(), 2 * touches));
     struct last_use {
-        int writer = -1, user = -1; // devices
-        index_t write = -1;         // times in the joint stream
-        bool wrote = false;
+        int user = -1;      // the device that touched it last ...
+        index_t when = 0;   // ... until then, in ns
+        bool wrote = false; // by a write
+        index_t write = -1; // when it was written, counted in touches, and by whom
+        int writer = -1;
         std::vector<index_t> by; // when every device touched it
     };
     std::vector<last_use> last(where.size());
@@ -138,10 +149,19 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
         l.by.assign(devices, -1);
     }
     index_t now = 0;
+    std::vector<index_t> free(devices, 0);        // when every device has finished what is before
+    std::vector<index_t> ends(p.tasks.size(), 0); // of this run's tasks
     std::vector<std::vector<reuse>> result(p.tasks.size());
     for (const bool second : {false, true}) {
+        free.assign(devices, *std::max_element(free.begin(), free.end())); // runs do not overlap
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const auto d = static_cast<std::size_t>(p.tasks[i].device);
+            index_t start = free[d];
+            for (const wait_for& w : p.tasks[i].waits) {
+                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
+                start = std::max(start, ends[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
+            }
+            free[d] = ends[i] = start + (rough.empty() ? 0 : rough[i]);
             for (std::size_t k = 0; second && k < accesses[i].size(); ++k) {
                 reuse r;
                 r.what = accesses[i][k];
@@ -154,10 +174,11 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
                     const last_use& l = last[s];
                     r.all = all.since(s);
                     r.own = own[d].since(s) < 0 ? r.all : own[d].since(s);
+                    r.age = std::max<index_t>(0, start - l.when);
                     r.written = l.wrote;
-                    const bool others = l.user >= 0 && l.user != static_cast<int>(d);
-                    r.remote = r.what.write ? others && l.by[d] < l.by[static_cast<std::size_t>(l.user)]
-                                            : l.writer >= 0 && l.writer != static_cast<int>(d) && l.by[d] < l.write;
+                    const bool rewritten = l.writer >= 0 && l.writer != static_cast<int>(d) && l.by[d] < l.write;
+                    const bool looked_at = r.what.write && l.user != static_cast<int>(d);
+                    r.held = rewritten ? holder::theirs : looked_at ? holder::shared : holder::own;
                 }
                 result[i].push_back(r);
             }
@@ -167,9 +188,10 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
                     own[d].touch(s, where.bytes(s));
                     last_use& l = last[s];
                     l.user = static_cast<int>(d);
+                    l.when = ends[i];
                     l.by[d] = now;
                     l.wrote = accesses[i][k].write;
-                    if (accesses[i][k].write) {
+                    if (l.wrote) {
                         l.writer = l.user;
                         l.write = now;
                     }

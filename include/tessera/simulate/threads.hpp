@@ -20,15 +20,15 @@ struct thread_time {
 
 /// What an executor's run on threads costs besides its tasks, in ns.
 struct thread_costs {
-    index_t step = 0;      ///< around the run: inputs are checked, losses added
+    index_t step = 0;      ///< around the run: inputs are checked, threads meet, losses are added
+    index_t late = 0;      ///< until device 0 begins
     index_t hand_over = 0; ///< until the other devices begin
-    index_t join = 0;      ///< from the last task to the end of the run, where there are other devices
     index_t dispatch = 0;  ///< between two tasks
     index_t notice = 0;    ///< until a device that waits sees that it may go on
     index_t pressure =
         500; ///< how much longer, in thousandths, streaming through memory takes beside another that does: what a task adds to
-        ///< the time of others is in proportion to how much it suffers itself, at most this (after the bubbles
-        ///< of Mars et al., MICRO 2011)
+             ///< the time of others is in proportion to how much it suffers itself, at most this (after the bubbles
+             ///< of Mars et al., MICRO 2011)
 };
 
 namespace detail {
@@ -41,7 +41,7 @@ public:
         t_.tasks.resize(p.tasks.size());
         t_.device_busy.assign(devices_.size(), 0);
         for (std::size_t d = 0; d < devices_.size(); ++d) {
-            devices_[d].free = d == 0 ? 0 : costs.hand_over;
+            devices_[d].free = d == 0 ? costs.late : costs.hand_over;
         }
     }
 
@@ -72,7 +72,7 @@ public:
                         std::to_string(p_.tasks.size()) +
                         " tasks wait for each other; a plan that verify() accepts has no such circle");
         }
-        t_.makespan += costs_.step + (devices_.size() > 1 ? costs_.join : 0);
+        t_.makespan += costs_.step;
         for (std::size_t d = 0; d < p_.arena_bytes.size(); ++d) {
             t_.peak_bytes.push_back(p_.arena_bytes[d] + p_.persistent_bytes[d]);
         }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/host/backend.hpp"
+#include "tessera/backend/host/speed_probe.hpp"
 #include "tessera/backend/host/task_name.hpp"
 #include "tessera/plan/isolate.hpp"
 #include "tessera/simulate/threads.hpp"
@@ -83,11 +84,11 @@ class basic_task_clock {
 public:
     /// Uses two of the devices: one runs the task, the other leaves operands behind, or presses on memory. The backend keeps the profile.
     basic_task_clock(basic_backend<Plan>& b, workers& threads, const clock_options& o = {})
-        : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1) {}
+        : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1), probe_(threads) {}
 
     /// Measures every kind of task of a bound and finished plan that the profile does not have; returns how many.
     int learn(const Plan& p, const graph_view& g) {
-        const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(p);
+        const std::vector<std::vector<simulation::reuse>> reuses = reuse_on_host(p, g);
         std::vector<owned<experiment>> list;
         index_t bytes = 0;
         int learnt = 0;
@@ -111,13 +112,16 @@ public:
             }
         }
         run(list);
+        if (probes_ > 0) {
+            backend_.measured().set(probe_name, speed_ / probes_);
+        }
         backend_.measured().save();
         return learnt;
     }
 
     /// What the profile knows of a plan's tasks.
     plan_times times(const Plan& p, const graph_view& g) const {
-        const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(p);
+        const std::vector<std::vector<simulation::reuse>> reuses = reuse_on_host(p, g);
         plan_times all;
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const std::string name = name_of(p, static_cast<int>(i), g, reuses[i]);
@@ -130,6 +134,12 @@ public:
             all.tasks.push_back(t);
         }
         return all;
+    }
+
+    /// Seconds of the speed probe while the profile's tasks were measured (the last time, if several); 0 if that is not known.
+    double speed_then() const {
+        const double* seconds = backend_.measured().find(probe_name);
+        return seconds == nullptr ? 0 : *seconds;
     }
 
     /// The name under which a task of a bound plan is remembered.
@@ -146,6 +156,7 @@ public:
 
 private:
     static constexpr const char* pressed_suffix = " pressed";
+    static constexpr const char* probe_name = "host probe";
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     struct experiment {
@@ -181,8 +192,15 @@ private:
         if (p.tasks.size() == 1) { // isolated: tiles have other numbers
             accesses_of(p, p.tasks[0], own);
         }
+        const auto bytes_at = [&](std::size_t k) {
+            return bytes_of_access(p, p.tasks.size() == 1 ? own[k] : where[k].what);
+        };
+        index_t bytes = 0;
         for (std::size_t k = 0; k < where.size(); ++k) {
-            all.push_back(residence_of(where[k], bytes_of_access(p, p.tasks.size() == 1 ? own[k] : where[k].what)));
+            bytes += bytes_at(k);
+        }
+        for (std::size_t k = 0; k < where.size(); ++k) {
+            all.push_back(residence_of(where[k], bytes_at(k), bytes));
         }
         return all;
     }
@@ -227,22 +245,23 @@ private:
 
     /// Small numbers, integers within their range.
     static void fill(std::byte* where, index_t bytes, const tile& x, const graph_view& g) {
-        if (x.kind == tile_kind::scratch) {
+        constexpr index_t pattern = 1 << 16;
+        if (x.kind == tile_kind::scratch || x.type == element::f64) {
             return;
         }
-        if (x.type == element::f32) {
-            auto* y = reinterpret_cast<float*>(where);
-            for (index_t i = 0; i < bytes / 4; ++i) {
-                y[i] =
-                    static_cast<float>(static_cast<int>(op::mix(static_cast<std::uint64_t>(i)) % 201U) - 100) * 0.01F;
+        const index_t count =
+            x.type == element::i32 && x.tensor >= 0 && x.tensor < g.tensor_count ? g.integers_in(x.tensor) : 0;
+        for (index_t i = 0; i < std::min(bytes, pattern) / 4; ++i) {
+            const std::uint64_t random = op::mix(static_cast<std::uint64_t>(i));
+            if (x.type == element::f32) {
+                reinterpret_cast<float*>(where)[i] = static_cast<float>(static_cast<int>(random % 201U) - 100) * 0.01F;
+            } else {
+                reinterpret_cast<std::int32_t*>(where)[i] =
+                    static_cast<std::int32_t>(random % static_cast<std::uint64_t>(count > 0 ? count : 1));
             }
-        } else if (x.type == element::i32) {
-            auto* y = reinterpret_cast<std::int32_t*>(where);
-            const index_t count = x.tensor >= 0 && x.tensor < g.tensor_count ? g.integers_in(x.tensor) : 0;
-            for (index_t i = 0; i < bytes / 4; ++i) {
-                y[i] = static_cast<std::int32_t>(op::mix(static_cast<std::uint64_t>(i)) %
-                                                 static_cast<std::uint64_t>(count > 0 ? count : 1));
-            }
+        }
+        for (index_t done = pattern; done < bytes; done += pattern) {
+            std::memcpy(where + done, where, static_cast<std::size_t>(std::min(pattern, bytes - done)));
         }
     }
 
@@ -264,9 +283,12 @@ private:
         }
         const double tick = clock_overhead();
         for (int round = -1; round < options_.rounds; ++round) {
+            speed_ += probe_();
+            ++probes_;
             for (owned<experiment>& e : list) {
                 const double slow = e->seconds[0].empty() ? 0 : e->seconds[0].back();
-                if (round > 2 && slow > 0.02) { // long tasks vary less
+                if (round > 2 &&
+                    slow > 0.005) { // long tasks meet the machine's slow moments and its fast ones in each run
                     continue;
                 }
                 const double seconds = run_once(*e, false) - tick;
@@ -279,16 +301,22 @@ private:
             }
         }
         for (owned<experiment>& e : list) {
-            backend_.measured().add(e->name, median(e->seconds[0]));
+            backend_.measured().add(e->name, middle(e->seconds[0]));
             if (!e->seconds[1].empty()) {
-                backend_.measured().add(e->name + pressed_suffix, median(e->seconds[1]));
+                backend_.measured().add(e->name + pressed_suffix, middle(e->seconds[1]));
             }
         }
     }
 
-    static double median(std::vector<double> x) {
+    /// The mean without the lowest and the highest quarter: what adds up, without what never happens in most steps.
+    static double middle(std::vector<double> x) {
         std::sort(x.begin(), x.end());
-        return std::max(1e-9, x[x.size() / 2]);
+        const std::size_t cut = x.size() / 4;
+        double sum = 0;
+        for (std::size_t i = cut; i < x.size() - cut; ++i) {
+            sum += x[i];
+        }
+        return std::max(1e-9, sum / static_cast<double>(x.size() - 2 * cut));
     }
 
     static double clock_overhead() {
@@ -320,21 +348,25 @@ private:
                 return;
             }
             for (int level = 4; level >= 0; --level) {
-                bool touched = level == 4;
-                for (std::size_t k = 0; k < e.ranges.size() && level < 4; ++k) {
-                    const bool mine = e.found[k].remote == (device == 1);
-                    touched = touched || e.found[k].level == level;
-                    if (e.found[k].level == level && mine) {
-                        const bool write = e.reuses[k].written || e.found[k].remote;
-                        detail::touch(e.ranges[k].begin, std::min(e.ranges[k].bytes, index_t{64} << 20), write);
+                if (!wanted[level]) {
+                    continue;
+                }
+                for (const bool others_turn : {false, true}) {
+                    for (std::size_t k = 0; k < e.ranges.size() && level < 4; ++k) {
+                        const simulation::holder held = pair_ > 1 ? e.found[k].held : simulation::holder::own;
+                        const bool touches = device == 0 ? !others_turn && held != simulation::holder::theirs
+                                                         : others_turn && held != simulation::holder::own;
+                        if (touches && e.found[k].level == level) {
+                            const bool write = device == 0 ? e.reuses[k].written || held == simulation::holder::shared
+                                                           : held == simulation::holder::theirs;
+                            detail::touch(e.ranges[k].begin, std::min(e.ranges[k].bytes, index_t{64} << 20), write);
+                        }
+                    }
+                    if (pair_ > 1) {
+                        meet(threads_.spins());
                     }
                 }
-                if (touched && wanted[level] && pair_ > 1) {
-                    meet(threads_.spins());
-                }
-                if (wanted[level]) {
-                    sweeps_[at(device)].pollute(device == 0 || level < 3 ? after[level] : 0);
-                }
+                sweeps_[at(device)].pollute(device == 0 || level < 3 ? after[level] : 0);
             }
             if (pair_ > 1) {
                 meet(threads_.spins());
@@ -360,6 +392,9 @@ private:
     workers& threads_;
     clock_options options_;
     int pair_;
+    speed_probe probe_;
+    double speed_ = 0; ///< sum of the probe's seconds while tasks were measured
+    int probes_ = 0;
     detail::sweep sweeps_[2] = {detail::sweep(128 << 20), detail::sweep(128 << 20)};
 };
 

@@ -40,7 +40,9 @@ inline double measure_notice(workers& threads) {
                 of[1].value.store(i, std::memory_order_release);
             }
         }
-        seconds = device == 0 ? (seconds_now() - begin) / (2 * turns) : seconds;
+        if (device == 0) {
+            seconds = (seconds_now() - begin) / (2 * turns);
+        }
     };
     std::vector<double> all;
     for (int i = 0; i < 9; ++i) {
@@ -133,26 +135,32 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
         probe.set_learning_rate(0);
         const tessera::detail::synthetic_batch<graph_view> data(g.view());
         std::vector<double> around;
+        std::vector<double> late;
         std::vector<double> hand_over;
         simulation::timeline t;
         for (int i = 0; i < 2000; ++i) {
             const double begin = seconds_now();
             probe.step(data.inputs, t);
             const double whole = seconds_now() - begin;
-            index_t first = t.makespan;
+            const std::vector<std::vector<int>>& order = probe.training_plan().order;
             index_t last = 0;
-            index_t other = 0;
-            for (std::size_t d = 0; d < probe.training_plan().order.size(); ++d) {
-                const std::vector<int>& list = probe.training_plan().order[d];
-                first = d == 0 ? t.tasks[static_cast<std::size_t>(list.front())].start : first;
-                other = std::max(other, t.tasks[static_cast<std::size_t>(list.front())].start);
-                last = std::max(last, t.tasks[static_cast<std::size_t>(list.back())].end);
+            index_t begins[2] = {t.makespan, t.makespan}; // of device 0, and of the first of the others
+            for (std::size_t d = 0; d < order.size(); ++d) {
+                index_t& mine = begins[d == 0 ? 0 : 1];
+                mine = std::min(mine, t.tasks[static_cast<std::size_t>(order[d].front())].start);
+                last = std::max(last, t.tasks[static_cast<std::size_t>(order[d].back())].end);
             }
-            around.push_back(std::max(1e-9, whole - static_cast<double>(last - first) * 1e-9));
-            hand_over.push_back(std::max(1e-9, static_cast<double>(other - first) * 1e-9));
+            const index_t first = std::min(begins[0], begins[1]);
+            around.push_back(whole - static_cast<double>(last - first) * 1e-9);
+            late.push_back(static_cast<double>(begins[0] - first) * 1e-9);
+            hand_over.push_back(static_cast<double>(begins[1] - first) * 1e-9);
         }
-        known.add("host step" + threads, detail::median_of(around));
-        known.add("host hand-over" + threads, detail::median_of(hand_over));
+        const auto add = [&](const char* what, const std::vector<double>& seconds) {
+            known.add(what + threads, std::max(1e-9, detail::median_of(seconds)));
+        };
+        add("host step", around);
+        add("host late", late);
+        add("host hand-over", hand_over);
     }
     if (known.find("host notice") == nullptr) {
         known.add("host notice", team.count() > 1 ? detail::measure_notice(team.threads()) : 1e-9);
@@ -165,6 +173,7 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
     };
     simulation::thread_costs c;
     c.step = nanoseconds("host step" + threads);
+    c.late = used > 1 ? nanoseconds("host late" + threads) : 0;
     c.hand_over = used > 1 ? nanoseconds("host hand-over" + threads) : 0;
     c.notice = nanoseconds("host notice");
     c.dispatch = nanoseconds("host dispatch");
