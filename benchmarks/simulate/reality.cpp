@@ -47,6 +47,13 @@ int make_profile(const std::string& name, const std::string& file) {
                     static_cast<long long>(c.hand_over), static_cast<long long>(c.notice),
                     static_cast<long long>(c.dispatch), static_cast<long long>(c.pressure));
     }
+    const ts::device_graph machine = ts::host::this_host(b, devices);
+    std::printf("%s: %lld, %lld, %lld GFLOP/s, %lld MB/s; from the other thread %lld MB/s\n", machine.name.c_str(),
+                static_cast<long long>(machine.classes[0].gigaflops[0]),
+                static_cast<long long>(machine.classes[0].gigaflops[1]),
+                static_cast<long long>(machine.classes[0].gigaflops[2]),
+                static_cast<long long>(machine.classes[0].memory_megabytes),
+                static_cast<long long>(machine.links[0].megabytes));
     ts::host::task_clock clock(b, devices.threads());
     const double begin = ts::seconds_now();
     int kinds = 0;
@@ -65,11 +72,10 @@ int make_profile(const std::string& name, const std::string& file) {
 /// The busiest device's tasks by the roofline, nothing else: no waits, no transfers between devices.
 double busiest_by_roofline(const ts::graph_view& g, const ts::plan& p, const ts::cluster& on) {
     std::vector<double> busy(static_cast<std::size_t>(p.devices), 0);
-    const simulation::task_times roofline;
+    const simulation::task_times roofline{nullptr, ts::host::reached_here()};
     for (const ts::task& t : p.tasks) {
         const ts::description d = t.op >= 0 ? g.describe(t.op) : ts::description{};
-        busy[static_cast<std::size_t>(t.device)] +=
-            static_cast<double>(ts::cost::roofline_time(simulation::work_of(g, d, p.tiles, t), on.class_of(0)));
+        busy[static_cast<std::size_t>(t.device)] += static_cast<double>(roofline(g, d, p.tiles, t, on.class_of(0)));
     }
     return *std::max_element(busy.begin(), busy.end());
 }
@@ -78,19 +84,17 @@ struct running {
     reality::result result;
     ts::owned<ts::session<backend>> session;
     std::vector<double> rounds[3];
-    double probed = 0;
-    int probes = 0;
 };
 
-/// The mean without the lowest and the highest quarter.
-double middle(std::vector<double> x) {
+/// The mean of the lower half, as for tasks.
+double lower_half(std::vector<double> x) {
     std::sort(x.begin(), x.end());
-    const std::size_t cut = x.size() / 4;
+    const std::size_t half = (x.size() + 1) / 2;
     double sum = 0;
-    for (std::size_t i = cut; i < x.size() - cut; ++i) {
+    for (std::size_t i = 0; i < half; ++i) {
         sum += x[i];
     }
-    return sum / static_cast<double>(x.size() - 2 * cut);
+    return sum / static_cast<double>(half);
 }
 
 int run(const std::string& name, const std::string& file, const std::string& out, int first, int count,
@@ -103,28 +107,21 @@ int run(const std::string& name, const std::string& file, const std::string& out
     ts::host::task_clock clock(b, devices.threads());
     const simulation::thread_costs costs[2] = {ts::host::thread_costs_of(b, devices, 1),
                                                ts::host::thread_costs_of(b, devices, 2)};
-    const ts::machine assumed = ts::machines::host(2);
-    ts::device_graph graph = ts::fully_linked(assumed);
-    graph.classes[0].copies_in_turn = true;
-    const ts::cluster on(graph);
+    const ts::cluster on(ts::host::this_host(b, devices));
+    const simulation::task_times rooflines{nullptr, ts::host::reached_here()};
     const std::vector<reality::named> all = reality::strategies(g);
     const ts::detail::synthetic_batch<ts::graph_view> data(g);
     std::vector<reality::result> results;
     std::vector<running> group;
     ts::index_t memory = 0;
-    ts::host::speed_probe probe(devices.threads());
     const auto measure = [&] {
         for (int round = 0; round < 3; ++round) {
             for (running& r : group) {
-                for (int warm = 0; warm < 2; ++warm) {
+                for (int warm = 0; warm < 2 && (warm == 0 || r.result.seconds_to_execute < 0.3); ++warm) {
                     r.session->step(data.inputs);
                 }
                 double spent = 0;
-                while (spent < seconds / 3 || r.rounds[round].size() < 3) {
-                    if (r.rounds[round].empty() || spent > seconds / 3 * (r.probes % 20) / 20) {
-                        r.probed += probe();
-                        ++r.probes;
-                    }
+                while (spent < seconds / 3 || r.rounds[round].size() < 2) {
                     const double begin = ts::seconds_now();
                     r.session->step(data.inputs);
                     r.rounds[round].push_back(ts::seconds_now() - begin);
@@ -136,17 +133,13 @@ int run(const std::string& name, const std::string& file, const std::string& out
             std::vector<double> every;
             for (int k = 0; k < 3; ++k) {
                 every.insert(every.end(), r.rounds[k].begin(), r.rounds[k].end());
-                r.result.round[k] = middle(r.rounds[k]) * 1e3;
+                r.result.round[k] = lower_half(r.rounds[k]) * 1e3;
             }
-            r.result.measured = middle(every) * 1e3;
-            r.result.of[reality::calibrated] =
-                r.result.of[reality::profiled] * (r.probed / r.probes) / clock.speed_then();
-            std::printf(
-                "%-22s %d  measured %9.4f ms (%.4f %.4f %.4f)  predicted %9.4f  %+6.1f %%, at this speed %+6.1f %%\n",
-                r.result.strategy.c_str(), r.result.devices, r.result.measured, r.result.round[0], r.result.round[1],
-                r.result.round[2], r.result.of[reality::profiled],
-                100 * (r.result.of[reality::profiled] / r.result.measured - 1),
-                100 * (r.result.of[reality::calibrated] / r.result.measured - 1));
+            r.result.measured = lower_half(every) * 1e3;
+            std::printf("%-22s %d  measured %9.4f ms (%.4f %.4f %.4f)  predicted %9.4f  %+6.1f %%\n",
+                        r.result.strategy.c_str(), r.result.devices, r.result.measured, r.result.round[0],
+                        r.result.round[1], r.result.round[2], r.result.of[reality::profiled],
+                        100 * (r.result.of[reality::profiled] / r.result.measured - 1));
             results.push_back(r.result);
         }
         std::fflush(stdout);
@@ -183,11 +176,11 @@ int run(const std::string& name, const std::string& file, const std::string& out
         r.result.of[reality::profiled] = static_cast<double>(t.makespan) * 1e-6;
         ts::plan logical = ts::lower(g, s.how.view(), s.devices, {.update = update()});
         r.result.of[reality::roofline_makespan] =
-            static_cast<double>(simulation::simulate(g, logical, on).makespan) * 1e-6;
+            static_cast<double>(simulation::simulate(g, logical, on, rooflines).makespan) * 1e-6;
         r.result.of[reality::roofline] = busiest_by_roofline(g, logical, on) * 1e-6;
         r.result.of[reality::bytes] = static_cast<double>(p.moved_bytes) * 1e-6;
         r.result.of[reality::additive] =
-            static_cast<double>(ts::cost::total_cost(g, s.how, ts::machines::host(s.devices))) * 1e-6;
+            static_cast<double>(ts::cost::total_cost(g, s.how, ts::uniform_machine(on))) * 1e-6;
         for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
             memory += p.arena_bytes[d] + p.persistent_bytes[d];
         }

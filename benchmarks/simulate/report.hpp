@@ -15,14 +15,10 @@
 
 namespace reality {
 
-enum model { calibrated, profiled, roofline_makespan, roofline, additive, bytes, models };
+enum model { profiled, roofline_makespan, roofline, additive, bytes, models };
 inline const char* to_text(int m) {
-    constexpr const char* names[] = {"makespan, measured tasks, at the speed of the moment",
-                                     "makespan, measured tasks",
-                                     "makespan, rooflines",
-                                     "rooflines, busiest device",
-                                     "additive",
-                                     "bytes moved"};
+    constexpr const char* names[] = {"makespan, measured tasks", "makespan, rooflines", "rooflines, busiest device",
+                                     "additive", "bytes moved"};
     return names[m];
 }
 

@@ -34,16 +34,6 @@ public:
         times_.insert(place(name), {name, seconds});
         changed_ = true;
     }
-    /// Adds, or replaces what was there.
-    void set(const std::string& name, Seconds seconds) {
-        const auto it = place(name);
-        if (it == times_.end() || it->name != name) {
-            times_.insert(it, {name, seconds});
-        } else {
-            times_[static_cast<std::size_t>(it - times_.begin())].seconds = seconds;
-        }
-        changed_ = true;
-    }
     std::size_t size() const { return times_.size(); }
 
     /// Writes the file, whole or not at all.

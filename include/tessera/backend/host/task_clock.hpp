@@ -4,7 +4,6 @@
 #pragma once
 
 #include "tessera/backend/host/backend.hpp"
-#include "tessera/backend/host/speed_probe.hpp"
 #include "tessera/backend/host/task_name.hpp"
 #include "tessera/plan/isolate.hpp"
 #include "tessera/simulate/threads.hpp"
@@ -18,7 +17,7 @@ struct plan_times {
 };
 
 struct clock_options {
-    int rounds = 9;             ///< in which every kind of task is run once; the median counts
+    int rounds = 9;             ///< in which every kind of task is run once; the mean of the lower half counts
     index_t memory = 512 << 20; ///< bytes of operands that are held at the same time
 };
 
@@ -84,7 +83,7 @@ class basic_task_clock {
 public:
     /// Uses two of the devices: one runs the task, the other leaves operands behind, or presses on memory. The backend keeps the profile.
     basic_task_clock(basic_backend<Plan>& b, workers& threads, const clock_options& o = {})
-        : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1), probe_(threads) {}
+        : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1) {}
 
     /// Measures every kind of task of a bound and finished plan that the profile does not have; returns how many.
     int learn(const Plan& p, const graph_view& g) {
@@ -112,9 +111,6 @@ public:
             }
         }
         run(list);
-        if (probes_ > 0) {
-            backend_.measured().set(probe_name, speed_ / probes_);
-        }
         backend_.measured().save();
         return learnt;
     }
@@ -136,12 +132,6 @@ public:
         return all;
     }
 
-    /// Seconds of the speed probe while the profile's tasks were measured (the last time, if several); 0 if that is not known.
-    double speed_then() const {
-        const double* seconds = backend_.measured().find(probe_name);
-        return seconds == nullptr ? 0 : *seconds;
-    }
-
     /// The name under which a task of a bound plan is remembered.
     std::string name_of(const Plan& p, int index, const graph_view& g,
                         const std::vector<simulation::reuse>& where) const {
@@ -156,7 +146,6 @@ public:
 
 private:
     static constexpr const char* pressed_suffix = " pressed";
-    static constexpr const char* probe_name = "host probe";
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     struct experiment {
@@ -276,6 +265,10 @@ private:
         return far || bytes > (2 << 20);
     }
 
+    static bool is_far(const experiment& e) {
+        return std::any_of(e.found.begin(), e.found.end(), [](const residence& r) { return r.level == 4; });
+    }
+
     /// All experiments in turns, so that a slow moment meets all, and each finds the caches of instructions as others left them.
     void run(std::vector<owned<experiment>>& list) {
         if (list.empty()) {
@@ -283,40 +276,37 @@ private:
         }
         const double tick = clock_overhead();
         for (int round = -1; round < options_.rounds; ++round) {
-            speed_ += probe_();
-            ++probes_;
             for (owned<experiment>& e : list) {
-                const double slow = e->seconds[0].empty() ? 0 : e->seconds[0].back();
-                if (round > 2 &&
-                    slow > 0.005) { // long tasks meet the machine's slow moments and its fast ones in each run
-                    continue;
+                const double before = e->seconds[0].empty() ? 0 : e->seconds[0].back();
+                if (round > (before > 0.005 ? 2 : is_far(*e) ? 4 : options_.rounds)) {
+                    continue; // what is long, or takes long to prepare, meets fewer slow moments and fast ones
                 }
                 const double seconds = run_once(*e, false) - tick;
                 if (round >= 0) {
                     e->seconds[0].push_back(seconds);
                 }
-                if (round >= 0 && pair_ > 1 && is_exposed(*e) && (round % 2 == 0 || round < 2)) {
+                if (round >= 0 && pair_ > 1 && is_exposed(*e) && round % 2 == 0) {
                     e->seconds[1].push_back(run_once(*e, true) - tick);
                 }
             }
         }
         for (owned<experiment>& e : list) {
-            backend_.measured().add(e->name, middle(e->seconds[0]));
+            backend_.measured().add(e->name, lower_half(e->seconds[0]));
             if (!e->seconds[1].empty()) {
-                backend_.measured().add(e->name + pressed_suffix, middle(e->seconds[1]));
+                backend_.measured().add(e->name + pressed_suffix, lower_half(e->seconds[1]));
             }
         }
     }
 
-    /// The mean without the lowest and the highest quarter: what adds up, without what never happens in most steps.
-    static double middle(std::vector<double> x) {
+    /// The mean of the lower half: others on the machine only ever slow a task down.
+    static double lower_half(std::vector<double> x) {
         std::sort(x.begin(), x.end());
-        const std::size_t cut = x.size() / 4;
+        const std::size_t half = (x.size() + 1) / 2;
         double sum = 0;
-        for (std::size_t i = cut; i < x.size() - cut; ++i) {
+        for (std::size_t i = 0; i < half; ++i) {
             sum += x[i];
         }
-        return std::max(1e-9, sum / static_cast<double>(x.size() - 2 * cut));
+        return std::max(1e-9, sum / static_cast<double>(half));
     }
 
     static double clock_overhead() {
@@ -392,9 +382,6 @@ private:
     workers& threads_;
     clock_options options_;
     int pair_;
-    speed_probe probe_;
-    double speed_ = 0; ///< sum of the probe's seconds while tasks were measured
-    int probes_ = 0;
     detail::sweep sweeps_[2] = {detail::sweep(128 << 20), detail::sweep(128 << 20)};
 };
 

@@ -24,26 +24,30 @@ struct residence {
 /// least at level 3, as old as `age[1]` at level 4.
 struct cache_distances {
     index_t of[4] = {16 << 10, 640 << 10, 6 << 20, 24 << 20};
-    index_t age[2] = {700'000, 2'000'000};
+    index_t age[2] = {1'000'000, 3'000'000};
+    index_t shared_age = 300'000; ///< ns after which copies of others no longer matter
 };
 
 /// `bytes` of the access and of all accesses of its task: what makes up little of them counts as near.
 inline residence residence_of(const simulation::reuse& r, index_t bytes, index_t all_bytes,
                               const cache_distances& far = {}) {
     using simulation::holder;
-    if (bytes < 1024 || bytes * 32 < all_bytes) {
+    if (bytes < 1024 || bytes * 16 < all_bytes) {
         return {1, holder::own};
     }
-    const index_t distance = r.held == holder::own ? r.own : r.all;
+    // Copies that others have read are soon evicted from where giving them up is slow; then the line is fetched from afar.
+    const bool stale = r.held == holder::shared && r.age >= far.shared_age;
+    const holder held = stale ? holder::own : r.held;
+    const index_t distance = held == holder::own ? r.own : r.all;
     int level = distance < far.of[0] && bytes < far.of[0] ? 0 : distance < far.of[1] ? 1 : 2;
     if (level == 2) {
         level = r.all < far.of[2] ? 2 : r.all < far.of[3] ? 3 : 4;
     }
-    level = r.age >= far.age[1] ? 4 : r.age >= far.age[0] && level < 3 ? 3 : level;
-    if (r.held != holder::own) {
-        level = level < 1 ? 1 : level;
+    level = r.age >= far.age[1] ? 4 : (stale || r.age >= far.age[0]) && level < 3 ? 3 : level;
+    if (held != holder::own && level < 1) {
+        level = 1;
     }
-    return {level, level == 4 ? holder::own : r.held};
+    return {level, level == 4 ? holder::own : held};
 }
 
 namespace detail {

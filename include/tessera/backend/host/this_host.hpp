@@ -3,7 +3,10 @@
 #pragma once
 
 #include "tessera/backend/host/task_clock.hpp"
-#include "tessera/execute/refine.hpp"
+#include "tessera/execute/devices.hpp"
+#include "tessera/execute/synthetic_batch.hpp"
+#include "tessera/net/describe.hpp"
+#include "tessera/search/baselines.hpp"
 
 namespace tessera::host {
 
@@ -11,6 +14,12 @@ namespace detail {
 
 struct probe_layer : linear<16> {};
 struct probe_network : sequential<features<16>, probe_layer, cross_entropy> {};
+
+/// Layers of a size at which rates are measured.
+struct rate_conv : conv2d<64, window<3>, padding<1>> {};
+struct rate_convs : sequential<image<64, 28, 28>, rate_conv, relu, global_average_pool, cross_entropy> {};
+struct rate_linear : linear<1024> {};
+struct rate_linears : sequential<features<1024>, rate_linear, cross_entropy> {};
 
 inline double median_of(std::vector<double> x) {
     std::sort(x.begin(), x.end());
@@ -128,6 +137,10 @@ template <class Plan>
 simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_devices& team, int used) {
     profile& known = b.measured();
     const std::string threads = " " + std::to_string(used);
+    if (used > team.count()) {
+        throw error("tessera: " + std::to_string(used) + " threads are asked about and there are " +
+                    std::to_string(team.count()) + "; make more devices");
+    }
     if (known.find("host step" + threads) == nullptr) {
         const graph g = describe<detail::probe_network>(32);
         session<basic_backend<Plan>> probe(g.view(), search::data_parallel(g.view(), used), used, b.update(), {}, b,
@@ -177,8 +190,74 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
     c.hand_over = used > 1 ? nanoseconds("host hand-over" + threads) : 0;
     c.notice = nanoseconds("host notice");
     c.dispatch = nanoseconds("host dispatch");
-    c.pressure = static_cast<index_t>(*known.find("host pressure") * 1000);
+    // Neighbours on a shared machine make the measurement waver; outside of these bounds it is theirs.
+    c.pressure = std::clamp<index_t>(static_cast<index_t>(*known.find("host pressure") * 1000), 400, 1000);
     return c;
 }
+
+/// This host as a machine, measured: what its threads reach on a convolution, a matrix product and elementwise work, and how fast one reads
+/// what another wrote. The rates are what is reached, not peaks: the roofline's efficiencies are 100 % here (see reached_here).
+template <class Plan>
+device_graph this_host(basic_backend<Plan>& b, const local_devices& team) {
+    basic_task_clock<Plan> clock(b, team.threads());
+    double best[work_kinds] = {1, 1, 1}; // flops per ns
+    double memory = 1;                   // bytes per ns
+    double link = 1;
+    const auto measure = [&](const graph& network) {
+        const graph_view g = network.view();
+        lower_options o;
+        o.update = b.update();
+        Plan p = lower(g, search::data_parallel(g, team.count()).view(), team.count(), o);
+        b.bind(p, g, nullptr);
+        finish(g, p);
+        clock.learn(p, g);
+        const plan_times times = clock.times(p, g);
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            const task& t = p.tasks[i];
+            const auto ns = static_cast<double>(times.tasks[i].alone);
+            if (t.kind == task_kind::compute && t.what != pass::update) {
+                const cost::work w = simulation::work_of(g, g.describe(t.op), p.tiles, t);
+                double& rate = best[static_cast<int>(w.kind)];
+                rate = std::max(rate, static_cast<double>(w.flops) / ns);
+                if (w.kind == work_kind::elementwise && w.bytes > (1 << 20)) {
+                    memory = std::max(memory, static_cast<double>(w.bytes) / ns);
+                }
+            } else if (t.kind == task_kind::update) {
+                index_t remote = 0;
+                for (int r : t.reads) {
+                    remote += p.tiles[static_cast<std::size_t>(r)].device != t.device
+                                  ? simulation::tile_bytes(p.tiles[static_cast<std::size_t>(r)], t)
+                                  : 0;
+                }
+                link = std::max(link, static_cast<double>(2 * remote) /
+                                          ns); // it reads a gradient and writes a parameter there
+            }
+        }
+    };
+    measure(describe<detail::rate_convs>(16));
+    measure(describe<detail::rate_linears>(128));
+    const simulation::thread_costs c = thread_costs_of(b, team, team.count());
+    device_graph g;
+    g.name = "this host (measured)";
+    device_class d;
+    d.name = "thread";
+    for (int k = 0; k < work_kinds; ++k) {
+        d.gigaflops[k] = std::max<index_t>(1, static_cast<index_t>(best[k] + 0.5));
+    }
+    d.memory_megabytes = std::max<index_t>(1, static_cast<index_t>(memory * 1000));
+    d.launch = c.dispatch;
+    d.copies_in_turn = true;
+    g.add_class(d);
+    for (int i = 0; i < team.count(); ++i) {
+        g.add_device(0, "thread " + std::to_string(i));
+        for (int k = 0; k < i; ++k) {
+            g.add_link(k, i, std::max<index_t>(1, static_cast<index_t>(link * 1000)), c.notice);
+        }
+    }
+    return g;
+}
+
+/// Efficiencies of a machine whose rates have been reached.
+inline cost::roofline_efficiency reached_here() { return {{100, 100, 100}, 100}; }
 
 } // namespace tessera::host
