@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/host/backend.hpp"
+#include "tessera/backend/host/measured_tasks.hpp"
 #include "tessera/execute/refine.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/sharded.hpp"

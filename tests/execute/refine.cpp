@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
+
 namespace {
 
 namespace ts = tessera;
@@ -39,6 +41,11 @@ TEST_CASE("refine gives the strategy that measured fastest, never a slower one t
     CHECK(row(best, "data parallel").devices == 2);
     CHECK(row(best, "data parallel").moved_bytes > 0);
     CHECK(to_text(best).find("ms a step") != std::string::npos);
+    // Every step has been predicted from its tasks, each measured by itself; how well is for the benchmark to say.
+    for (const ts::tried_strategy& t : best.tried) {
+        CHECK(t.predicted > 0);
+    }
+    CHECK(to_text(best).find("predicted") != std::string::npos);
 
     // What it gives can be trained, and is what it says.
     ts::trainer<test_networks::lenet5::network> trainer(devices, best, ts::sgd{});
@@ -69,6 +76,86 @@ TEST_CASE("what does not fit in memory is refused with the reason and the rest s
     CHECK_THROWS_WITH_AS(ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{},
                                                                  devices, ts::sgd{}, tight),
                          doctest::Contains("no strategy can run"), ts::error);
+}
+
+TEST_CASE("refine without predictions measures the named strategies alone") {
+    const ts::host::devices devices(2);
+    const auto best =
+        ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices,
+                                                ts::sgd{}, {}, {.turns = 1, .turn_seconds = 0.0, .predict = false});
+    for (const ts::tried_strategy& t : best.tried) {
+        CHECK(t.predicted == -1);
+        CHECK(t.name.find("searched") == std::string::npos);
+    }
+    CHECK(to_text(best).find("predicted") == std::string::npos);
+}
+
+TEST_CASE("tasks are measured once, kept in the profile, and found there by name by another process's backend") {
+    const std::string file = "refine_test.profile";
+    std::remove(file.c_str());
+    const ts::graph network = ts::describe<test_networks::residual_net::network>(16);
+    const ts::graph_view g = network.view();
+    const ts::host::devices devices(2);
+    ts::optimizer update = ts::sgd{.momentum = 0.5F};
+    const auto planned = [&](ts::host::backend& b, int used) {
+        ts::lower_options o;
+        o.update = update;
+        ts::plan p = ts::lower(g, ts::search::data_parallel(g, used).view(), used, o);
+        b.bind(p, g, nullptr);
+        ts::finish(g, p);
+        return p;
+    };
+    std::vector<ts::simulation::thread_time> first;
+    {
+        ts::host::backend b(update, ts::host::backend_options{ts::host::tuning::estimate, 0, file});
+        ts::host::task_clock clock(b, devices.threads(), {.rounds = 1});
+        const ts::plan p = planned(b, 2);
+        CHECK(clock.times(p, g).unknown == static_cast<int>(p.tasks.size()));
+        const int kinds = clock.learn(p, g);
+        CHECK(kinds > 0);
+        CHECK(kinds < static_cast<int>(p.tasks.size())); // both devices do the same
+        CHECK(clock.learn(p, g) == 0);
+        first = clock.times(p, g).tasks;
+    }
+    ts::host::backend b(update, ts::host::backend_options{ts::host::tuning::estimate, 0, file});
+    ts::host::task_clock clock(b, devices.threads());
+    const ts::plan p = planned(b, 2);
+    const ts::host::plan_times again = clock.times(p, g);
+    CHECK(again.unknown == 0);
+    REQUIRE(again.tasks.size() == first.size());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        CHECK(again.tasks[i].alone == first[i].alone);
+    }
+    CHECK(clock.times(planned(b, 1), g).unknown > 0); // other shapes
+    update = ts::adam{};
+    ts::host::backend other(update, ts::host::backend_options{ts::host::tuning::estimate, 0, file});
+    ts::host::task_clock of_other(other, devices.threads());
+    CHECK(of_other.times(planned(other, 2), g).unknown > 0); // another update
+    std::remove(file.c_str());
+
+    // A measured run of the same plan has the same tasks; they lie within the run and in each device's order.
+    ts::session<ts::host::backend> session(g, ts::search::data_parallel(g, 2), 2, update, {}, other, devices.threads());
+    const ts::detail::synthetic_batch<ts::graph_view> data(g);
+    ts::simulation::timeline t;
+    session.step(data.inputs, t);
+    const ts::plan& run = session.training_plan();
+    REQUIRE(t.tasks.size() == run.tasks.size());
+    for (const std::vector<int>& list : run.order) {
+        ts::index_t before = 0;
+        for (const int i : list) {
+            const ts::simulation::task_span& s = t.tasks[static_cast<std::size_t>(i)];
+            CHECK(s.start >= before);
+            CHECK(s.end >= s.start);
+            before = s.end;
+        }
+        CHECK(before <= t.makespan);
+    }
+    for (std::size_t i = 0; i < run.tasks.size(); ++i) {
+        for (const ts::wait_for& w : run.tasks[i].waits) {
+            const int last = run.order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(w.count - 1)];
+            CHECK(t.tasks[static_cast<std::size_t>(last)].end <= t.tasks[i].start);
+        }
+    }
 }
 
 TEST_CASE("refine wants the devices that the strategy was made for") {

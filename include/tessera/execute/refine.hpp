@@ -5,6 +5,8 @@
 #include "tessera/base/clock.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/session.hpp"
+#include "tessera/execute/synthetic_batch.hpp"
+#include "tessera/search/mcmc.hpp"
 #include "tessera/search/optcnn.hpp"
 
 #include <algorithm>
@@ -16,6 +18,11 @@ namespace tessera {
 struct refine_options {
     int turns = 5;              ///< of every strategy, in alternation
     double turn_seconds = 0.05; ///< a turn takes so long, and at least one step
+    /// Tasks are measured by themselves, steps predicted from them, and MCMC searches on with these times, for backends that can (see
+    /// measured_tasks.hpp); proposals for the search, 0 for none.
+    bool predict = true;
+    std::int64_t proposals = 2000;
+    int searched = 2; ///< so many of what the search found are tried
 };
 
 /// What became of one strategy.
@@ -23,6 +30,7 @@ struct tried_strategy {
     std::string name{};
     int devices = 1;          ///< that it uses
     double milliseconds = -1; ///< median of its steps; -1 where it was refused
+    double predicted = -1;    ///< milliseconds of a step by simulation, from measured tasks; -1 where that is not known
     index_t moved_bytes = 0;  ///< between devices in a step
     index_t memory_bytes = 0; ///< of the device that needs the most
     std::string refused{};    ///< why it could not run
@@ -45,16 +53,20 @@ private:
     strategy best_;
 };
 
-/// One line a strategy: its name, devices, step time, bytes that move, memory.
+/// One line a strategy: its name, devices, step time measured and predicted, bytes that move, memory.
 template <class Refined>
 requires std::same_as<Refined, refined_strategy> std::string to_text(const Refined& r) {
     std::string text;
     for (const tried_strategy& t : r.tried) {
         char numbers[160];
         if (t.refused.empty()) {
+            char predicted[40] = "";
+            if (t.predicted >= 0) {
+                std::snprintf(predicted, sizeof predicted, "  %10.3f predicted", t.predicted);
+            }
             std::snprintf(numbers, sizeof numbers,
-                          "%-18s %d device%s  %10.3f ms a step  %12lld bytes moved  %12lld bytes of memory\n",
-                          t.name.c_str(), t.devices, t.devices == 1 ? " " : "s", t.milliseconds,
+                          "%-18s %d device%s  %10.3f ms a step%s  %12lld bytes moved  %12lld bytes of memory\n",
+                          t.name.c_str(), t.devices, t.devices == 1 ? " " : "s", t.milliseconds, predicted,
                           static_cast<long long>(t.moved_bytes), static_cast<long long>(t.memory_bytes));
             text += numbers;
         } else {
@@ -68,41 +80,11 @@ requires std::same_as<Refined, refined_strategy> std::string to_text(const Refin
 
 namespace detail {
 
-/// A batch of pseudo-random inputs and labels.
-template <class Graph>
-class synthetic_batch {
-public:
-    explicit synthetic_batch(const Graph& g) {
-        numbers_.resize(static_cast<std::size_t>(g.tensor_count));
-        labels_.resize(static_cast<std::size_t>(g.tensor_count));
-        for (int t = 0; t < g.tensor_count; ++t) {
-            if (g.tensors[t].producer >= 0) {
-                continue;
-            }
-            const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
-            auto& floats = numbers_[static_cast<std::size_t>(t)];
-            auto& integers = labels_[static_cast<std::size_t>(t)];
-            if (g.tensors[t].type == element::i32) {
-                const index_t count = g.integers_in(t);
-                const auto classes = static_cast<std::uint64_t>(count > 0 ? count : 1);
-                for (std::size_t i = 0; i < n; ++i) {
-                    integers.push_back(static_cast<std::int32_t>(op::mix(i) % classes));
-                }
-                inputs.emplace_back(std::span<const std::int32_t>(integers));
-            } else {
-                for (std::size_t i = 0; i < n; ++i) {
-                    floats.push_back(static_cast<float>(op::mix(i) % 2001) / 1000.0F - 1.0F);
-                }
-                inputs.emplace_back(std::span<const float>(floats));
-            }
-        }
-    }
-
-    std::vector<input_data> inputs;
-
-private:
-    std::vector<std::vector<float>> numbers_;
-    std::vector<std::vector<std::int32_t>> labels_;
+/// Whether a backend can time tasks by themselves: it has, in its namespace, measured_tasks_of(backend, devices) (see
+/// backend/host/measured_tasks.hpp).
+template <class B>
+concept measures_tasks = requires(B& b, const local_devices& d) {
+    measured_tasks_of(b, d);
 };
 
 template <class B>
@@ -134,6 +116,43 @@ public:
             }
         } catch (const error& refusal) {
             e.result.refused = refusal.what();
+        }
+    }
+
+    /// Predicts the steps of all that can run and, from the best of them, searches on with the times of their tasks. Nothing for a
+    /// backend that cannot measure tasks.
+    void predict(const refine_options& how) {
+        if constexpr (measures_tasks<B>) {
+            auto measured = measured_tasks_of(backend_, devices_);
+            std::vector<search::named_strategy> starts;
+            for (entry& e : entries_) {
+                if (e.runs) {
+                    e.result.predicted = measured.predict(e.runs->training_plan(), g_) * 1e3;
+                    starts.push_back({e.result.name, e.how});
+                }
+            }
+            if (how.proposals <= 0 || starts.empty()) {
+                return;
+            }
+            const cluster host(measured.machine());
+            search::mcmc_options o;
+            o.budget = how.proposals;
+            o.lowering.update = update_;
+            o.times = measured.times();
+            o.proposals.memory_limit = false; // what does not fit is refused when it enters
+            search::mcmc_chain chain(host, g_, starts[nearest(starts)].value, o);
+            chain.run(how.proposals);
+            const auto& found = chain.improvements();
+            for (std::size_t i = found.size(), k = 0; i-- > 1 && k < static_cast<std::size_t>(how.searched); ++k) {
+                const std::size_t before = entries_.size();
+                enter(k == 0 ? "searched" : "searched before", found[i].value);
+                if (entries_.size() > before && entries_.back().runs) {
+                    entries_.back().result.predicted =
+                        measured.predict(entries_.back().runs->training_plan(), g_) * 1e3;
+                }
+            }
+        } else {
+            static_cast<void>(how);
         }
     }
 
@@ -174,6 +193,23 @@ public:
     }
 
 private:
+    /// The start that is predicted to be the fastest.
+    std::size_t nearest(const std::vector<search::named_strategy>& starts) const {
+        std::size_t best = 0;
+        double least = -1;
+        std::size_t k = 0;
+        for (const entry& e : entries_) {
+            if (e.runs && k < starts.size()) {
+                if (least < 0 || e.result.predicted < least) {
+                    least = e.result.predicted;
+                    best = k;
+                }
+                ++k;
+            }
+        }
+        return best;
+    }
+
     struct entry {
         tried_strategy result;
         strategy how;
@@ -193,7 +229,7 @@ private:
 } // namespace detail
 
 /// Measures `found` against data parallelism, one weird trick, model parallelism, what OptCNN finds for this host at run time, data
-/// parallelism on fewer devices, and one device, in alternation, for the batch that `found` was made for, and gives the fastest.
+/// parallelism on fewer devices, one device, and what MCMC finds from the best of these with measured times of their tasks, in alternation, for the batch that `found` was made for, and gives the fastest.
 /// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error where `found` was
 /// made for another number of devices, or nothing can run.
 template <class Net, class B = typename default_backend<Net>::type, PlannedStrategy S>
@@ -216,6 +252,9 @@ refined_strategy refine(const S& found, const local_devices& devices, const opti
         race.enter("data parallel", search::data_parallel(g, fewer));
     }
     race.enter("one device", search::single_device(g));
+    if (how.predict) {
+        race.predict(how);
+    }
     return race.run(how);
 }
 

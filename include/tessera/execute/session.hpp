@@ -97,22 +97,14 @@ public:
 
     /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Throws
     /// tessera::error when the loss is not a number.
-    double step(std::span<const input_data> inputs) {
-        run_of& r = find_run(inputs, run_kind::training);
-        run(r, inputs);
-        ++state_.step;
-        const double loss = total_loss(r);
-        if (!std::isfinite(loss)) {
-            throw error("tessera: the loss of step " + std::to_string(state_.step) +
-                        " is not a finite number; lower the learning rate, clip gradients, or look at the data");
-        }
-        return loss;
-    }
+    double step(std::span<const input_data> inputs) { return step(inputs, nullptr); }
+    /// The same, which also says when every task of the plan started and ended.
+    double step(std::span<const input_data> inputs, simulation::timeline& measured) { return step(inputs, &measured); }
 
     /// Forward with running statistics and without dropout.
     evaluation evaluate(std::span<const input_data> inputs) {
         run_of& r = find_run(inputs, run_kind::evaluation);
-        run(r, inputs);
+        run(r, inputs, nullptr);
         evaluation e;
         e.loss = total_loss(r);
         count_correct(r, inputs, e);
@@ -178,6 +170,18 @@ private:
         graph described;
         executor<B> runner;
     };
+
+    double step(std::span<const input_data> inputs, simulation::timeline* measured) {
+        run_of& r = find_run(inputs, run_kind::training);
+        run(r, inputs, measured);
+        ++state_.step;
+        const double loss = total_loss(r);
+        if (!std::isfinite(loss)) {
+            throw error("tessera: the loss of step " + std::to_string(state_.step) +
+                        " is not a finite number; lower the learning rate, clip gradients, or look at the data");
+        }
+        return loss;
+    }
 
     plan make_plan(const graph_view& g, run_kind kind, bool is_short) {
         lower_options o;
@@ -273,14 +277,18 @@ private:
         return k;
     }
 
-    void run(run_of& r, std::span<const input_data> inputs) {
+    void run(run_of& r, std::span<const input_data> inputs, simulation::timeline* measured) {
         pointers_.resize(graph_.tensors.size());
         std::size_t k = 0;
         for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
             pointers_[t] = graph_.tensors[t].producer < 0 ? inputs[k++].data : nullptr;
         }
         state_.inputs = pointers_.data();
-        r.runner.run(state_);
+        if (measured == nullptr) {
+            r.runner.run(state_);
+        } else {
+            r.runner.run(state_, *measured);
+        }
     }
 
     /// Sums of the kept pieces of a tensor, every part and region once.

@@ -72,7 +72,8 @@ private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     index_t time_of(const std::vector<tile>& tiles, const task& t) const {
-        return times_(g_, descriptions_[at(t.op)], tiles, t, on_.class_of(t.device));
+        static const description none; // of a reorder, which binding adds
+        return times_(g_, t.op >= 0 ? descriptions_[at(t.op)] : none, tiles, t, on_.class_of(t.device));
     }
     /// Nanoseconds to pass over bytes of a device's own memory.
     index_t memory_time(int device, index_t bytes) const {

@@ -3,24 +3,9 @@
 #pragma once
 
 #include "tessera/simulate/carry.hpp"
+#include "tessera/simulate/timeline.hpp"
 
 namespace tessera::simulation {
-
-struct task_span {
-    index_t start = 0; ///< ns from the start of the run
-    index_t end = 0;
-    friend constexpr bool operator==(const task_span&, const task_span&) = default;
-};
-
-/// A plan's run as predicted.
-struct timeline {
-    std::vector<task_span> tasks;     ///< of an update in a group: from its reduce-scatter to its all-gather
-    index_t makespan = 0;             ///< ns
-    std::vector<index_t> device_busy; ///< ns that each device computes
-    std::vector<index_t>
-        lane_busy; ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its computation
-    std::vector<index_t> peak_bytes; ///< memory of each device, if the plan's memory has been planned
-};
 
 /// Resolves the order between activities: which tile was written by which, and which persistent tiles are read by which.
 class tile_users {

@@ -80,6 +80,9 @@ public:
     void from_plain(const tile& t, const float* from, std::byte* to) const { convert(t, from, to, false); }
 
     const format_table& formats() const { return formats_; }
+    const optimizer& update() const { return optimizer_; }
+    /// What has been measured so far.
+    profile& measured() { return profile_; }
 
 private:
     owned<job> make_compute(const Plan& p, const task& t, const graph_view& g, const addresses& where) {

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of tasks of bound plans: equal for tasks that do the same work in the same formats from the same levels of the caches.
+#pragma once
+
+#include "tessera/backend/host/catalog.hpp"
+#include "tessera/op/optimizer.hpp"
+#include "tessera/plan/call.hpp"
+#include "tessera/simulate/reuse.hpp"
+
+namespace tessera::host {
+
+/// Where a task finds memory when it starts.
+struct residence {
+    int level = 1; ///< 0 to 4, see cache_distances
+    simulation::holder held = simulation::holder::own;
+
+    friend bool operator==(const residence&, const residence&) = default;
+};
+
+/// Bytes touched since, from which on memory is no longer in the first-level cache, in the second-level cache, for sure in the shared
+/// third-level cache, and possibly in it: the levels 0 to 4. They say what is told apart, not what the caches hold: tasks are measured with
+/// just so much touched in between (see task_clock.hpp). With time others take the caches too, on a machine that is shared (where this was
+/// measured, 300 kB that nobody touched were gone from the second-level cache after 4 ms, not after 1): memory as old as `age[0]` ns is at
+/// least at level 3, as old as `age[1]` at level 4.
+struct cache_distances {
+    index_t of[4] = {16 << 10, 640 << 10, 6 << 20, 24 << 20};
+    index_t age[2] = {1'000'000, 3'000'000};
+    index_t shared_age = 300'000; ///< ns after which copies of others no longer matter
+};
+
+/// `bytes` of the access and of all accesses of its task: what makes up little of them counts as near.
+inline residence residence_of(const simulation::reuse& r, index_t bytes, index_t all_bytes,
+                              const cache_distances& far = {}) {
+    using simulation::holder;
+    if (bytes < 1024 || bytes * 16 < all_bytes) {
+        return {1, holder::own};
+    }
+    // Copies that others have read are soon evicted from where giving them up is slow; then the line is fetched from afar.
+    const bool stale = r.held == holder::shared && r.age >= far.shared_age;
+    const holder held = stale ? holder::own : r.held;
+    const index_t distance = held == holder::own ? r.own : r.all;
+    int level = distance < far.of[0] && bytes < far.of[0] ? 0 : distance < far.of[1] ? 1 : 2;
+    if (level == 2) {
+        level = r.all < far.of[2] ? 2 : r.all < far.of[3] ? 3 : 4;
+    }
+    level = r.age >= far.age[1] ? 4 : (stale || r.age >= far.age[0]) && level < 3 ? 3 : level;
+    if (held != holder::own && level < 1) {
+        level = 1;
+    }
+    return {level, level == 4 ? holder::own : held};
+}
+
+namespace detail {
+
+/// What a task does, whatever its backend says: engine and formats. `call` points into the graph's description `d`.
+template <class Plan>
+std::string work_name(const Plan& p, const task& t, const graph_view& g, const description* d,
+                      const format_table& table, const optimizer& update) {
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const auto extents = [](const shape& s) {
+        std::string name;
+        for (int k = 0; k < s.rank; ++k) {
+            name += (k > 0 ? "x" : "") + std::to_string(s[k]);
+        }
+        return name;
+    };
+    std::string name;
+    switch (t.kind) {
+    case task_kind::compute: {
+        if (t.what == pass::update) {
+            return "running " + extents(tile_at(t.running).region.extents()) + " " + std::to_string(t.reads.size());
+        }
+        candidate k;
+        k.engine = static_cast<engine_kind>(t.implementation);
+        for (int o = 0; o < max_operands; ++o) {
+            k.value[o] = t.value[o] >= 0 ? tile_at(t.value[o]).format : -1;
+            k.gradient[o] = t.gradient[o] >= 0 ? tile_at(t.gradient[o]).format : -1;
+        }
+        return problem_name(call_of(p, t, g, *d)) + " | " + candidate_name(k, table, d->operands.size());
+    }
+    case task_kind::copy: {
+        const tile& target = tile_at(t.writes[0]);
+        name = std::string("copy ") + (t.clear ? "cleared " : "") + (t.reduce == reducer::max ? "max " : "") +
+               std::to_string(bytes_of(target.type)) + " " + std::to_string(target.bytes);
+        for (const copy_segment& s : t.segments) {
+            const box_copy b(s.region, tile_at(s.source).region, target.region);
+            name += std::string(s.overwrite ? " =" : " +") + (target.format == format::plain ? "" : "f");
+            for (int k = 0; k < max_rank; ++k) {
+                if (b.count[k] > 1) {
+                    name += std::to_string(b.count[k]) + "*" + std::to_string(b.from_stride[k]) + ":" +
+                            std::to_string(b.to_stride[k]) + ",";
+                }
+            }
+            name += std::to_string(b.row);
+        }
+        return name;
+    }
+    case task_kind::reorder:
+        return "reorder " + table.name(tile_at(t.reads[0]).format) + " " + table.name(tile_at(t.writes[0]).format) +
+               " " + extents(tile_at(t.reads[0]).region.extents());
+    case task_kind::sum:
+        return "sum " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size()) +
+               (t.reads[0] == t.writes[0] ? " onto" : "");
+    case task_kind::reduce:
+    case task_kind::update:
+        break;
+    }
+    const index_t elements = even_part(tile_at(t.writes[0]).elements, t.slices, t.slice).size();
+    name = std::string(to_text(t.kind)) + (update.which == optimizer::kind::adam ? " adam " : " sgd ") +
+           std::to_string(update.state_count()) + " " + std::to_string(elements) + " " +
+           std::to_string(t.reads.size()) + " " + std::to_string(t.writes.size()) + " " +
+           std::to_string(t.norms.size());
+    return name + (t.counted_elsewhere.empty() ? "" : " partly");
+}
+
+/// The levels at which a task finds what it touches.
+inline std::string residence_name(const std::vector<residence>& where) {
+    std::string name = " @";
+    for (const residence& r : where) {
+        name += static_cast<char>('0' + r.level);
+        name += r.held == simulation::holder::theirs ? "t" : r.held == simulation::holder::shared ? "s" : "";
+    }
+    return name;
+}
+
+/// About how long a task takes, in ns: enough to tell what is fresh from what is old. (Not a prediction: the rates are round numbers.)
+template <class Plan>
+index_t rough_time(const Plan& p, const task& t, const graph_view& g, std::vector<access>& room) {
+    constexpr index_t flops_per_ns = 50;
+    constexpr index_t bytes_per_ns = 20;
+    accesses_of(p, t, room);
+    index_t bytes = 0;
+    for (const access& a : room) {
+        bytes += a.elements.size() * bytes_of(p.tiles[static_cast<std::size_t>(a.tile)].type);
+    }
+    index_t flops = 0;
+    if (t.kind == task_kind::compute && t.what != pass::update) {
+        const description d = g.describe(t.op);
+        flops = is_forward(t.what) ? forward_flops(d, t.ranges) : backward_flops(d, t.ranges) / 2;
+    }
+    return 500 + std::max(flops / flops_per_ns, bytes / bytes_per_ns);
+}
+
+} // namespace detail
+
+/// What every task of a bound plan meets, see simulate/reuse.hpp.
+template <class Plan>
+std::vector<std::vector<simulation::reuse>> reuse_on_host(const Plan& p, const graph_view& g) {
+    std::vector<index_t> rough;
+    std::vector<access> room;
+    for (const task& t : p.tasks) {
+        rough.push_back(detail::rough_time(p, t, g, room));
+    }
+    return simulation::reuse_of(p, rough);
+}
+
+} // namespace tessera::host

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// One task of a bound plan as a plan of its own, with memory of its own: what is needed to run it without the rest.
+#pragma once
+
+#include "tessera/plan/memory.hpp"
+
+namespace tessera {
+
+// A template only so that what it uses is compiled where a plan is taken apart, not wherever the header is included.
+
+/// A plan of the task number `index` alone. Its tiles keep their devices and formats and lie one behind the other, none in another's
+/// place; operands of other tasks are left out. `p` must be bound.
+template <class Plan>
+Plan isolate(const Plan& p, int index) {
+    Plan q;
+    q.kind = p.kind;
+    q.devices = p.devices;
+    q.micro_batches = p.micro_batches;
+    q.period = p.period;
+    q.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    q.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    std::vector<int> number(p.tiles.size(), -1);
+    const auto take = [&](int t, const auto& self) -> int {
+        if (t < 0) {
+            return -1;
+        }
+        int& mine = number[static_cast<std::size_t>(t)];
+        if (mine >= 0) {
+            return mine;
+        }
+        tile x = p.tiles[static_cast<std::size_t>(t)];
+        x.alias = self(x.alias, self);
+        x.origin = -1;
+        if (x.alias >= 0) {
+            x.offset = q.tiles[static_cast<std::size_t>(x.alias)].offset;
+        } else if (x.device >= 0) {
+            auto& bytes = is_persistent(x.kind) ? q.persistent_bytes : q.arena_bytes;
+            index_t& end = bytes[static_cast<std::size_t>(x.device)];
+            x.offset = end;
+            end += detail::align(x.bytes > 0 ? x.bytes : 1);
+        }
+        mine = static_cast<int>(q.tiles.size());
+        q.tiles.push_back(x);
+        return mine;
+    };
+    task t = p.tasks[static_cast<std::size_t>(index)];
+    const auto renumber = [&](int& tile) { tile = take(tile, take); };
+    for (std::vector<int>* list : {&t.reads, &t.writes, &t.norms}) {
+        for (int& x : *list) {
+            renumber(x);
+        }
+    }
+    for (int o = 0; o < max_operands; ++o) {
+        renumber(t.value[o]);
+        renumber(t.gradient[o]);
+    }
+    for (copy_segment& s : t.segments) {
+        renumber(s.source);
+    }
+    for (int* x : {&t.running, &t.state, &t.scratch, &t.workspace}) {
+        renumber(*x);
+    }
+    t.waits.clear();
+    t.position = 0;
+    q.order.resize(static_cast<std::size_t>(p.devices));
+    q.order[static_cast<std::size_t>(t.device)].push_back(0);
+    q.tasks.push_back(static_cast<task&&>(t));
+    return q;
+}
+
+} // namespace tessera

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a task of a plan finds its memory when the plan runs again and again: how much else was touched since (the LRU stack distance of
+// Mattson et al., IBM Systems Journal 9(2), 1970), and whether another device touched it last. Devices are threads that share a cache.
+#pragma once
+
+#include "tessera/plan/access.hpp"
+
+#include <algorithm>
+
+namespace tessera::simulation {
+
+/// Whose caches hold memory when a device comes back to it.
+enum class holder : std::uint8_t {
+    own,    ///< nobody else wrote it since; nor read it, if it is to be written
+    theirs, ///< another device wrote it
+    shared, ///< another device read it, and it is to be written: all copies must be given up first, line by line
+};
+
+/// What one access of a task meets.
+struct reuse {
+    access what;     ///< as accesses_of lists it
+    index_t own = 0; ///< distinct bytes that the device touched since it touched this memory itself
+    index_t all = 0; ///< distinct bytes that all devices touched since any of them touched it
+    index_t age = 0; ///< ns since any device touched it, as far as known
+    holder held = holder::own;
+    bool written = false; ///< it was last touched by a write
+};
+
+namespace detail {
+
+/// Bytes by the time at which they were last touched (a Fenwick tree), for one stream of accesses.
+class touch_history {
+public:
+    touch_history(std::size_t segments, std::size_t touches) : when_(segments, -1), sums_(touches + 1, 0) {}
+
+    /// Distinct bytes touched since the segment was; -1: never.
+    index_t since(std::size_t segment) const { return when_[segment] < 0 ? -1 : total_ - up_to(when_[segment]); }
+    void touch(std::size_t segment, index_t bytes) {
+        if (when_[segment] >= 0) {
+            add(when_[segment], -bytes);
+        }
+        when_[segment] = now_;
+        add(now_++, bytes);
+    }
+
+private:
+    void add(index_t time, index_t bytes) {
+        total_ += bytes;
+        for (auto i = static_cast<std::size_t>(time) + 1; i < sums_.size(); i += i & (~i + 1)) {
+            sums_[i] += bytes;
+        }
+    }
+    index_t up_to(index_t time) const {
+        index_t sum = 0;
+        for (auto i = static_cast<std::size_t>(time) + 1; i > 0; i -= i & (~i + 1)) {
+            sum += sums_[i];
+        }
+        return sum;
+    }
+
+    std::vector<index_t> when_;
+    std::vector<index_t> sums_;
+    index_t now_ = 0;
+    index_t total_ = 0;
+};
+
+/// Memory by address: a space for every arena of every device and for every input, cut wherever an access begins or ends.
+class address_segments {
+public:
+    template <class Plan>
+    address_segments(const Plan& p, const std::vector<std::vector<access>>& accesses) {
+        for (const std::vector<access>& list : accesses) {
+            for (const access& a : list) {
+                const place x = place_of(p, a);
+                cuts_.push_back({x.space, x.begin});
+                cuts_.push_back({x.space, x.end});
+            }
+        }
+        std::sort(cuts_.begin(), cuts_.end());
+        cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+    }
+    std::size_t size() const { return cuts_.size(); }
+    index_t bytes(std::size_t segment) const { return cuts_[segment + 1].second - cuts_[segment].second; }
+    /// Segments [first, last) of an access.
+    template <class Plan>
+    std::pair<std::size_t, std::size_t> of(const Plan& p, const access& a) const {
+        const place x = place_of(p, a);
+        const auto find = [&](index_t at) {
+            return static_cast<std::size_t>(
+                std::lower_bound(cuts_.begin(), cuts_.end(), std::pair<int, index_t>{x.space, at}) - cuts_.begin());
+        };
+        return {find(x.begin), find(x.end)};
+    }
+
+private:
+    struct place {
+        int space = 0;
+        index_t begin = 0;
+        index_t end = 0;
+    };
+    template <class Plan>
+    static place place_of(const Plan& p, const access& a) {
+        const tile& t = p.tiles[static_cast<std::size_t>(a.tile)];
+        const index_t start = t.device < 0 || t.offset < 0 ? 0 : t.offset;
+        const int space = t.device < 0 ? 2 * p.devices + t.tensor : 2 * t.device + (is_persistent(t.kind) ? 1 : 0);
+        const bool part = t.kind != tile_kind::optimizer_state; // whose bytes hold several numbers an element
+        const index_t each = bytes_of(t.type);
+        return {space, start + (part ? a.elements.begin * each : 0),
+                start + (part ? a.elements.end * each : std::max<index_t>(t.bytes, each))};
+    }
+    std::vector<std::pair<int, index_t>> cuts_;
+};
+
+} // namespace detail
+
+/// For every task of a bound plan, its waits set, what each of its accesses meets in the second of two runs, tasks taken in the plan's order.
+/// An access of several stretches that were last touched at different times counts as its largest one. `rough` gives about how long every
+/// task takes, in ns; without it memory has no age.
+template <class Plan>
+std::vector<std::vector<reuse>> reuse_of(const Plan& p, const std::vector<index_t>& rough = {}) {
+    std::vector<std::vector<access>> accesses(p.tasks.size());
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        accesses_of(p, p.tasks[i], accesses[i]);
+        count += accesses[i].size();
+    }
+    const detail::address_segments where(p, accesses);
+    std::vector<std::vector<std::pair<std::size_t, std::size_t>>> parts(p.tasks.size());
+    std::size_t touches = 0;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        for (const access& a : accesses[i]) {
+            parts[i].push_back(where.of(p, a));
+            touches += parts[i].back().second - parts[i].back().first;
+        }
+    }
+    const auto devices = static_cast<std::size_t>(p.devices);
+    detail::touch_history all(where.size(), 2 * touches);
+    std::vector<detail::touch_history> own(devices, detail::touch_history(where.size(), 2 * touches));
+    struct last_use {
+        int user = -1;      // the device that touched it last ...
+        index_t when = 0;   // ... until then, in ns
+        bool wrote = false; // by a write
+        index_t write = -1; // when it was written, counted in touches, and by whom
+        int writer = -1;
+        std::vector<index_t> by; // when every device touched it
+    };
+    std::vector<last_use> last(where.size());
+    for (last_use& l : last) {
+        l.by.assign(devices, -1);
+    }
+    index_t now = 0;
+    std::vector<index_t> free(devices, 0);        // when every device has finished what is before
+    std::vector<index_t> ends(p.tasks.size(), 0); // of this run's tasks
+    std::vector<std::vector<reuse>> result(p.tasks.size());
+    for (const bool second : {false, true}) {
+        free.assign(devices, *std::max_element(free.begin(), free.end())); // runs do not overlap
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            const auto d = static_cast<std::size_t>(p.tasks[i].device);
+            index_t start = free[d];
+            for (const wait_for& w : p.tasks[i].waits) {
+                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
+                start = std::max(start, ends[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
+            }
+            free[d] = ends[i] = start + (rough.empty() ? 0 : rough[i]);
+            for (std::size_t k = 0; second && k < accesses[i].size(); ++k) {
+                reuse r;
+                r.what = accesses[i][k];
+                index_t largest = -1;
+                for (std::size_t s = parts[i][k].first; s < parts[i][k].second; ++s) {
+                    if (where.bytes(s) <= largest) {
+                        continue;
+                    }
+                    largest = where.bytes(s);
+                    const last_use& l = last[s];
+                    r.all = all.since(s);
+                    r.own = own[d].since(s) < 0 ? r.all : own[d].since(s);
+                    r.age = std::max<index_t>(0, start - l.when);
+                    r.written = l.wrote;
+                    const bool rewritten = l.writer >= 0 && l.writer != static_cast<int>(d) && l.by[d] < l.write;
+                    const bool looked_at = r.what.write && l.user != static_cast<int>(d);
+                    r.held = rewritten ? holder::theirs : looked_at ? holder::shared : holder::own;
+                }
+                result[i].push_back(r);
+            }
+            for (std::size_t k = 0; k < accesses[i].size(); ++k) {
+                for (std::size_t s = parts[i][k].first; s < parts[i][k].second; ++s) {
+                    all.touch(s, where.bytes(s));
+                    own[d].touch(s, where.bytes(s));
+                    last_use& l = last[s];
+                    l.user = static_cast<int>(d);
+                    l.when = ends[i];
+                    l.by[d] = now;
+                    l.wrote = accesses[i][k].write;
+                    if (l.wrote) {
+                        l.writer = l.user;
+                        l.write = now;
+                    }
+                    ++now;
+                }
+            }
+        }
+    }
+    return result;
+}
+
+} // namespace tessera::simulation
