@@ -61,12 +61,14 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
         test_support::pipeline_case c = test_support::random_pipeline(g, 6, seed, seen);
         c.how.period = 1 + static_cast<int>(seed % 3);
+        c.how.parameters_on = static_cast<int>(seed % 7) - 1;
         const std::string text = io::to_text(io::to_json(g, c.how, 6));
         const io::strategy_file back = io::strategy_from_text(g, text);
         CHECK(io::to_text(io::to_json(g, back.value, back.devices)) == text);
         CHECK(back.devices == 6);
         CHECK(back.value.micro_batches == c.how.micro_batches);
         CHECK(back.value.period == c.how.period);
+        CHECK(back.value.parameters_on == c.how.parameters_on);
         for (int op = 0; op < g.op_count; ++op) {
             CHECK(meaning(back.value, op) == meaning(c.how, op));
         }

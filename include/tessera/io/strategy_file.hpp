@@ -84,6 +84,9 @@ inline json to_json(const graph_view& g, const strategy& s, int devices) {
            {"micro_batches", s.micro_batches},
            {"period", s.period},
            {"statistics", s.statistics == statistics_over::micro_batch ? "micro_batch" : "mini_batch"}};
+    if (s.parameters_on >= 0) {
+        j["parameters_on"] = s.parameters_on;
+    }
     if (s.schedule.stages > 0) {
         j["schedule"] = detail::to_json(s.schedule);
     }

@@ -48,6 +48,9 @@ public:
         s.micro_batches = top.get("micro_batches").small(1, most);
         s.period = top.get("period").small(1, most);
         s.statistics = read_statistics(top.get("statistics"));
+        if (const json_value* device = top.find("parameters_on")) {
+            s.parameters_on = device->small(0, most);
+        }
         if (const json_value* schedule = top.find("schedule")) {
             s.schedule = read_schedule(*schedule, s.micro_batches);
         }

@@ -25,8 +25,9 @@ struct strategy_difference {
     bool period = false;
     bool schedule = false;
     bool statistics = false;
+    bool parameters_on = false;
 
-    bool any() const { return !ops.empty() || micro_batches || period || schedule || statistics; }
+    bool any() const { return !ops.empty() || micro_batches || period || schedule || statistics || parameters_on; }
 };
 
 namespace detail {
@@ -77,6 +78,7 @@ inline strategy_difference difference(const graph_view& g, const strategy& a, co
     r.period = a.period != b.period;
     r.schedule = x.stages != y.stages || x.workers != y.workers || x.mirrored != y.mirrored || x.keeps != y.keeps;
     r.statistics = a.statistics != b.statistics;
+    r.parameters_on = a.parameters_on != b.parameters_on;
     return r;
 }
 

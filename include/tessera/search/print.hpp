@@ -105,6 +105,11 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
         return std::string(s.statistics == statistics_over::micro_batch ? "micro-batches" : "mini-batches");
     };
     line(d.statistics, "statistics over", statistics(a), statistics(b));
+    const auto home = [](const strategy& s) {
+        return s.parameters_on < 0 ? std::string("where shards need them")
+                                   : "device " + std::to_string(s.parameters_on);
+    };
+    line(d.parameters_on, "parameters", home(a), home(b));
     std::vector<std::vector<std::string>> rows{{"layer", first, second, "differs in"}};
     for (const operator_difference& o : d.ops) {
         const description op = g.describe(o.op);
