@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluations (running statistics, no dropout) and batches that leave shards without samples, as lists of calls.
-#include "support/cuda_emulated_backend.hpp"
+#include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/networks.hpp"
 #include "support/same_numbers.hpp"

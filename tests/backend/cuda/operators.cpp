@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator table: every row under random splits, as calls that the interpreter runs, against the reference backend on the same
 // plan; and against what the vendors' libraries say of the calls, as far as they say it without a GPU.
-#include "support/cuda_emulated_backend.hpp"
+#include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/one_operator.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipelines as lists of calls compute what one device computes that runs the same micro-batches, whatever the schedule and the placement
 // of the devices on GPUs. TESSERA_STRATEGIES=300 runs as many for every network.
-#include "support/cuda_emulated_backend.hpp"
+#include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/pipeline_sweep.hpp"
 
