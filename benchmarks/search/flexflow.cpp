@@ -86,9 +86,9 @@ ts::graph network(int which, int devices, const settings& s) {
 }
 /// Proposals of a chain: fewer where each takes longer.
 int default_proposals(int which, int devices) {
-    const int small[] = {4000, 1500, 1500, 800, 1000, 800};
-    const int middle[] = {3000, 600, 600, 250, 400, 250};
-    const int large[] = {1500, 400, 400, 100, 150, 100};
+    const int small[] = {8000, 3000, 3000, 2500, 3000, 2500};
+    const int middle[] = {4000, 1000, 1000, 400, 600, 400};
+    const int large[] = {2000, 400, 400, 100, 200, 100};
     return (devices <= 4 ? small : devices <= 16 ? middle : large)[which];
 }
 
@@ -176,6 +176,7 @@ struct starts_of {
     ts::index_t data = 0;
     ts::index_t expert = 0;
     ts::index_t optcnn = 0;
+    std::string best_expert;
     bool exact = false;
     double seconds = 0;
 };
@@ -201,6 +202,15 @@ starts_of make_starts(const ts::graph_view& g, const ts::cluster& on) {
     r.optcnn = simulated(g, tied.best, on);
     r.exact = tied.exact;
     r.all = {experts[0], experts[best], {"OptCNN", tied.best}};
+    // A chain is worth its time only from a good start; from the best one instead, it has other random numbers.
+    const ts::index_t costs[] = {r.data, r.expert, r.optcnn};
+    const auto least = static_cast<std::size_t>(std::min_element(costs, costs + 3) - costs);
+    for (std::size_t i = 1; i < 3; ++i) {
+        if (static_cast<double>(costs[i]) > 1.5 * static_cast<double>(costs[least])) {
+            r.all[i] = {r.all[least].name + " again", r.all[least].value};
+        }
+    }
+    r.best_expert = experts[best].name;
     r.seconds = seconds() - begin;
     return r;
 }
@@ -212,7 +222,7 @@ search::parallel_search_options options_of(int which, int devices, const setting
     o.chain.temperature = s.temperature;
     o.rounds = s.rounds > 0 ? s.rounds : devices < 64 ? 4 : 2;
     o.threads = s.threads;
-    o.random_starts = 1;
+    o.random_starts = devices < 64 ? 1 : 0; // there, a random start takes minutes to become as good as the others
     return o;
 }
 
@@ -260,7 +270,7 @@ void search_one(int which, int devices, const settings& s) {
                 "the best | proposals | search | with starts |\n|---|---|---|---|---|---|---|---|---|\n| %.3f ms | "
                 "%.3f ms | %.3f ms | %.3f ms | %.3fx "
                 "| %.3fx | %lld | %.1f s | %.1f s |\n",
-                benchmarks::flexflow_names[which], devices, starts.all[1].name.c_str(),
+                benchmarks::flexflow_names[which], devices, starts.best_expert.c_str(),
                 starts.exact ? "" : ", local optimum", f.result.start.c_str(), in_ms(starts.data), in_ms(starts.expert),
                 in_ms(starts.optcnn), in_ms(f.result.cost), in_ms(starts.data) / in_ms(f.result.cost),
                 best_other / in_ms(f.result.cost), static_cast<long long>(f.made), f.seconds,
@@ -329,11 +339,10 @@ void ablation_one(int which, int devices, const settings& s) {
         if (k == 1) { // and no start that has them
             search::optcnn_options without;
             without.offered.with_reduction = false;
-            mine.all.pop_back();
-            mine.all.push_back({"OptCNN", search::tied_optcnn(g, ts::uniform_machine(on), without).best});
+            mine.all.back() = {"OptCNN", search::tied_optcnn(g, ts::uniform_machine(on), without).best};
         }
         if (k == 2) {
-            mine.all = {starts.all[0], starts.all[2]};
+            mine.all.resize(1);
         }
         cost[k] = in_ms(run(on, g, mine, o).result.cost);
     }
@@ -353,7 +362,9 @@ void each(const settings& s, const char* head, const Action& action) {
 }
 
 void searches(const settings& s) {
-    std::printf("\n## Searches\n\nChains from data parallelism, the best expert, OptCNN's model and a random start; "
+    std::printf("\n## Searches\n\nChains from data parallelism, the best expert, OptCNN's model (where these are not "
+                "far behind) and, "
+                "below 64 GPUs, a random start; "
                 "the path is the critical one of "
                 "the simulated step, its parts add up to the step.\n");
     each(s, "", search_one);

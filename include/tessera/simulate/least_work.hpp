@@ -6,6 +6,8 @@
 #include "tessera/layout/change.hpp"
 #include "tessera/simulate/task_time.hpp"
 
+#include <algorithm>
+
 namespace tessera::simulation {
 
 /// Bounds from below what the plan's compute tasks take by the roofline: their arithmetic, and one launch for each shard. (Measured profiles
