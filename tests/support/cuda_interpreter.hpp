@@ -428,7 +428,7 @@ private:
             if (const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body)) {
                 launch(*k, at);
             } else if (const auto* u = std::get_if<ts::cuda::upload>(&c.body)) {
-                u->what.apply_input(state.inputs[u->tensor], at[0], u->type);
+                u->what.apply(state.inputs[u->tensor], at[0], u->type, true, ts::reducer::none);
             } else {
                 std::visit(vendor_loops{c, at.data()}, c.body);
             }

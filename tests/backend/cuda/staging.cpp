@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a convolution or a pool is computed on a padded copy: only where cuDNN, which pads both sides alike, cannot do without.
+// When a convolution or a pool is computed on a padded copy: only where cuDNN, which pads both sides alike, cannot do without. And how
+// inputs of bf16 come to the GPU: as the caller has them, of fp32.
 #include "support/cuda_lists.hpp"
 #include "support/one_operator.hpp"
+
+#include "tessera/net/precision.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,16 +13,21 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-/// Forward calls of one operator under a split of its rows.
-std::vector<ts::cuda::call> calls_of(const ts::op_attributes& a, const ts::shape& x, ts::loop_name name, int degree) {
-    const ts::graph network = graph_of({"", a, {x}});
+/// Calls of one operator under a split of one of its loops.
+listed list_of(const ts::op_attributes& a, const ts::shape& x, ts::loop_name name, int degree,
+               ts::precision math = ts::precision::fp32) {
+    ts::graph network = graph_of({"", a, {x}});
+    ts::set_precision(network, math);
     ts::strategy s(network.view());
     const ts::description d = network.view().describe(0);
     s.ops[0].degree[d.find_loop(name)] = degree;
     s.ops[0].uneven = s.ops[0].reduces = true;
     ts::lower_options o;
     o.output_gradient = network.view().tensor_count - 1;
-    return make_listed(network.view(), s, degree, gpu_placement(degree, 0), o).list.calls;
+    return make_listed(network.view(), s, degree, gpu_placement(degree, 0), o);
+}
+std::vector<ts::cuda::call> calls_of(const ts::op_attributes& a, const ts::shape& x, ts::loop_name name, int degree) {
+    return list_of(a, x, name, degree).list.calls;
 }
 
 template <class Body>
@@ -92,4 +100,50 @@ TEST_CASE("a pool of shards of rows is cuDNN's where it can be, and our kernel's
     const auto odd = calls_of(padded, ts::make_shape(2, 3, 8, 8), ts::loop_name::height, 2);
     CHECK(all<ts::cuda::pooling>(odd).empty());
     CHECK(count(odd, ts::cuda::kernel_id::pool_forward) == 2);
+}
+
+TEST_CASE(
+    "inputs of bf16 are uploaded as fp32 into scratch memory of their copy, rows or not, and rounded by the GPU") {
+    for (const ts::loop_name name : {ts::loop_name::sample, ts::loop_name::height}) {
+        const listed x = list_of(same, ts::make_shape(4, 3, 12, 12), name, 2, ts::precision::bf16);
+        const std::vector<ts::cuda::call>& calls = x.list.calls;
+        int uploads = 0;
+        int in_rows = 0;
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+            const auto* u = std::get_if<ts::cuda::upload>(&calls[i].body);
+            if (u == nullptr) {
+                continue;
+            }
+            const ts::task& t = x.p.tasks[static_cast<std::size_t>(calls[i].task)];
+            const ts::tile& target = x.p.tiles[static_cast<std::size_t>(t.writes[0])];
+            const ts::cuda::memory_use& staged = calls[i].memory[0];
+            CHECK(target.type == ts::element::bf16);
+            CHECK(u->type == ts::element::f32);
+            CHECK(staged.tile == t.scratch); // placed in the arena beforehand, like any working memory
+            CHECK(staged.bytes == target.elements * 4);
+            in_rows += u->what.row == target.elements ? 1 : 0;
+            REQUIRE(i + 1 < calls.size());
+            const ts::cuda::call& next = calls[i + 1];
+            const auto* k = std::get_if<ts::cuda::kernel_launch>(&next.body);
+            REQUIRE(k != nullptr);
+            CHECK(k->which == ts::cuda::kernel_id::round_to_bf16);
+            CHECK(k->numbers.n[0] == target.elements);
+            CHECK(next.task == calls[i].task);
+            CHECK(next.lane == calls[i].lane);
+            CHECK(next.memory[0].tile == staged.tile);
+            CHECK(next.memory[0].offset == staged.offset);
+            CHECK_FALSE(next.memory[0].write);
+            CHECK(next.memory[1].tile == t.writes[0]);
+            CHECK(next.memory[1].bytes == target.elements * 2);
+            ++uploads;
+        }
+        CHECK(uploads >= 4); // the input and the output's gradient on both devices
+        CHECK(in_rows == (name == ts::loop_name::sample ? uploads : 0));
+    }
+    const listed plain = list_of(same, ts::make_shape(4, 3, 12, 12), ts::loop_name::height, 2);
+    for (const ts::cuda::call& c : plain.list.calls) {
+        if (std::holds_alternative<ts::cuda::upload>(c.body)) {
+            CHECK(c.memory[0].tile == plain.p.tasks[static_cast<std::size_t>(c.task)].writes[0]);
+        }
+    }
 }

@@ -167,11 +167,12 @@ struct memory_clear {};
 /// cudaMemcpyAsync within a GPU. Memory: from, to.
 struct memory_copy {};
 
-/// A box of an input of the caller's, packed in pinned memory by the processor and copied by cudaMemcpyAsync. Memory: to.
+/// A box of an input of the caller's, copied by cudaMemcpyAsync: from where it is if it lies there in a row, else packed in pinned memory by
+/// the processor first. Memory: to.
 struct upload {
     int tensor = 0;
     box_copy what;
-    element type = element::f32;
+    element type = element::f32; ///< on both sides; never bf16, which callers do not hand in
 };
 
 /// ncclSend (memory read) or ncclRecv (memory written), in a group with its peer.

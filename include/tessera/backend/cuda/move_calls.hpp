@@ -70,6 +70,7 @@ inline bool sums_whole_tiles(const composer& c, const exchange_plan& where) {
     return whole;
 }
 
+/// What the caller hands in for a tile of bf16 is of fp32: it goes as it is into scratch memory, and the GPU rounds it.
 inline void compose_upload(composer& to, const copy_segment& s, int target) {
     const tile& source = to.tile_at(s.source);
     const tile& x = to.tile_at(target);
@@ -79,8 +80,16 @@ inline void compose_upload(composer& to, const copy_segment& s, int target) {
     upload u;
     u.tensor = source.tensor;
     u.what = box_copy(s.region, source.region, x.region);
-    u.type = x.type;
-    to.add(u, {to.write(target)});
+    if (x.type != element::bf16) {
+        u.type = x.type;
+        to.add(u, {to.write(target)});
+        return;
+    }
+    const memory_use numbers = to.take(x.elements * bytes_of(element::f32));
+    to.add(u, {numbers});
+    kernel_numbers n;
+    n.n[0] = x.elements;
+    to.launch(kernel_id::round_to_bf16, {composer::as_read(numbers), to.write(target)}, n, x.elements);
 }
 
 inline void add_collective(composer& to, const exchange_plan& where, const collective& what,

@@ -280,13 +280,16 @@ class prepared_upload final : public prepared_call {
 public:
     prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
         : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t),
-
-          row_(u.type != element::bf16 && u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {}
+          row_(u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {
+        if (!row_) { // what lies in a row is packed for graphs alone
+            packed_ = make_pinned_memory(bytes);
+        }
+    }
     void pack(const run_state& run) override {
         if (packed_.get() == nullptr) {
             packed_ = make_pinned_memory(static_cast<index_t>(bytes_));
         }
-        u_.what.apply_input(run.inputs[u_.tensor], packed_.get(), u_.type);
+        u_.what.apply(run.inputs[u_.tensor], packed_.get(), u_.type, true, reducer::none);
     }
     void issue(const run_state& run) override {
         if (row_) {
