@@ -183,14 +183,16 @@ inline ts::device_class measure_roofline(const options& o, bool print) {
                     static_cast<long long>(c.memory_megabytes), static_cast<long long>(c.memory_bytes),
                     static_cast<long long>(c.launch));
         const ts::device_class h200 = ts::machines::h200_nodes().classes[0];
+        const auto peak = [&](ts::work_kind kind) { return h200.rate(kind, precision_of(o)); };
         const auto share = [](ts::index_t reached, ts::index_t peak) {
             return static_cast<long long>(reached * 100 / peak);
         };
         std::printf(
             "in per cent of machine/presets.hpp's %s: roofline_efficiency{{%lld, %lld, %lld}, %lld}; launch %lld ns "
             "where the preset says %lld\n",
-            h200.name.c_str(), share(c.gigaflops[0], h200.gigaflops[0]), share(c.gigaflops[1], h200.gigaflops[1]),
-            share(c.gigaflops[2], h200.gigaflops[2]), share(c.memory_megabytes, h200.memory_megabytes),
+            h200.name.c_str(), share(c.gigaflops[0], peak(ts::work_kind::convolution)),
+            share(c.gigaflops[1], peak(ts::work_kind::matrix_product)),
+            share(c.gigaflops[2], peak(ts::work_kind::elementwise)), share(c.memory_megabytes, h200.memory_megabytes),
             static_cast<long long>(c.launch), static_cast<long long>(h200.launch));
     }
     return c;

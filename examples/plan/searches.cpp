@@ -17,7 +17,7 @@ namespace planner {
 namespace {
 
 ts::strategy eliminated(const problem& p) {
-    const ts::machine uniform = uniform_machine(p.on);
+    const ts::machine uniform = uniform_machine(p.on, p.network.ops[0].attributes.math);
     const ts::search::optcnn_problem costs = ts::search::make_optcnn_problem(p.network, uniform);
     const ts::search::variable_elimination_solution found = eliminate_variables(costs.costs);
     if (found.state != ts::search::status::solved) {
@@ -111,7 +111,7 @@ ts::strategy find_strategy(const problem& p, const std::string& name, const requ
     if (name == "mcmc") {
         s = searched(p, r);
     } else if (name == "optcnn") {
-        s = ts::search::optcnn(p.network, uniform_machine(p.on));
+        s = ts::search::optcnn(p.network, uniform_machine(p.on, p.network.ops[0].attributes.math));
     } else if (name == "elimination") {
         s = eliminated(p);
     } else if (name == "data") {

@@ -2,6 +2,7 @@
 #include "tessera/cost/roofline.hpp"
 
 #include "tessera/cost/profile.hpp"
+#include "tessera/machine/presets.hpp"
 
 #include <doctest/doctest.h>
 
@@ -27,6 +28,39 @@ TEST_CASE("roofline: the longer of arithmetic and traffic, at the shares of the 
     CHECK(ts::cost::roofline_time({work_kind::elementwise, 0, 0}, d, all) == 1);
 }
 
+TEST_CASE(
+    "roofline: a task is priced with its device's rate for its kind of work in its precision, else with that of fp32") {
+    using ts::precision;
+    using ts::work_kind;
+    const ts::cost::roofline_efficiency reached;
+    for (const ts::device_class& c : {ts::machines::h200_nodes().classes[0], ts::machines::a100_nodes().classes[0],
+                                      ts::machines::v100_nodes().classes[0]}) {
+        for (const precision math : {precision::fp32, precision::tf32, precision::bf16}) {
+            for (int k = 0; k < ts::work_kinds; ++k) {
+                const ts::index_t own[] = {c.gigaflops[k], c.tf32_gigaflops[k], c.bf16_gigaflops[k]};
+                const ts::index_t rate = own[static_cast<int>(math)] > 0 ? own[static_cast<int>(math)] : own[0];
+                constexpr ts::index_t flops = 1'000'000'000'000;
+                // 10^9 operations per second are one per nanosecond.
+                const ts::index_t expected = c.launch + flops * 100 / (rate * reached.compute[k]);
+                CHECK(ts::cost::roofline_time({static_cast<work_kind>(k), flops, 8, math}, c) == expected);
+                // Bytes take as long in any precision.
+                CHECK(ts::cost::roofline_time({static_cast<work_kind>(k), 1, 1'000'000'000, math}, c) ==
+                      c.launch + ts::index_t{1'000'000'000'000} * 100 / (c.memory_megabytes * reached.memory));
+            }
+        }
+    }
+    const ts::device_class h200 = ts::machines::h200_nodes().classes[0];
+    CHECK(h200.rate(work_kind::convolution, precision::fp32) == 67000);
+    CHECK(h200.rate(work_kind::matrix_product, precision::tf32) == 494500);
+    CHECK(h200.rate(work_kind::matrix_product, precision::bf16) == 989500);
+    CHECK(h200.rate(work_kind::elementwise, precision::bf16) == 67000);
+    const ts::device_class v100 = ts::machines::v100_nodes().classes[0];
+    CHECK(v100.rate(work_kind::matrix_product, precision::bf16) == 15700); // its tensor cores do not know bf16
+    const ts::cluster a100(ts::machines::a100_nodes());
+    CHECK(ts::uniform_machine(a100, precision::bf16).gigaflops == 312000);
+    CHECK(ts::uniform_machine(a100).gigaflops == 19500);
+}
+
 TEST_CASE("profile: every field tells tasks apart, and the last measurement counts") {
     ts::cost::profile p;
     ts::cost::task_signature s;
@@ -48,5 +82,11 @@ TEST_CASE("profile: every field tells tasks apart, and the last measurement coun
     CHECK(p.find(other) == 0);
     p.set(other, 5);
     CHECK(p.size() == 2);
+    for (bool ts::cost::task_signature::*field :
+         {&ts::cost::task_signature::activates, &ts::cost::task_signature::fused}) {
+        other = s;
+        other.*field = true;
+        CHECK(p.find(other) == 0);
+    }
     CHECK_THROWS_AS(p.set(s, 0), ts::error);
 }

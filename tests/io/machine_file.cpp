@@ -65,6 +65,33 @@ TEST_CASE("machine file: what is wrong is named with its line and path") {
     CHECK(says("\"cables\": 1", "\"cables\": 0", ("machine file, line " + line + ": /links/0/cables is 0").c_str()));
 }
 
+TEST_CASE("machine file: rates in other precisions are optional members, as strict as the others") {
+    ts::device_graph g = ts::machines::this_host();
+    const std::string plain = io::to_text(io::to_json(g));
+    CHECK(plain.find("_bf16") == std::string::npos);
+    CHECK(plain.find("_tf32") == std::string::npos);
+    g.classes[0].bf16_gigaflops[1] = 700;
+    g.classes[0].tf32_gigaflops[0] = 300;
+    const std::string text = io::to_text(io::to_json(g));
+    const ts::device_graph back = io::machine_from_text(text);
+    CHECK(back == g);
+    CHECK(back.classes[0].rate(ts::work_kind::matrix_product, ts::precision::bf16) == 700);
+    CHECK(back.classes[0].rate(ts::work_kind::convolution, ts::precision::tf32) == 300);
+    CHECK(back.classes[0].rate(ts::work_kind::convolution, ts::precision::bf16) == 118);
+    const auto says = [&](const char* from, const char* to, const char* words) {
+        return refusal(with(text, from, to)).find(words) != std::string::npos;
+    };
+    CHECK(says("\"gigaflops_matrix_product_bf16\": 700", "\"gigaflops_matrix_product_bf16\": 0",
+               "/classes/0/gigaflops_matrix_product_bf16 is 0"));
+    CHECK(says("\"gigaflops_matrix_product_bf16\": 700", "\"gigaflops_matrix_product_bf16\": \"fast\"",
+               "/classes/0/gigaflops_matrix_product_bf16 is a text"));
+    CHECK(says("gigaflops_matrix_product_bf16", "gigaflops_matrix_product_fp16", "means nothing here"));
+    g.classes[0].bf16_gigaflops[2] = -1; // a value that no file can say is refused as well
+    CHECK_THROWS_WITH_AS(ts::require(g), doctest::Contains("negative rate in tf32 or bf16 (elementwise)"), ts::error);
+    g.classes[0].bf16_gigaflops[2] = ts::largest_rate + 1;
+    CHECK_THROWS_WITH_AS(ts::require(g), doctest::Contains("beyond any device"), ts::error);
+}
+
 TEST_CASE("machine file: graphs that fall apart or go round in circles") {
     ts::device_graph apart = ts::machines::this_host();
     apart.links.pop_back();

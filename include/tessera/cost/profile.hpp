@@ -19,6 +19,8 @@ struct task_signature {
     std::uint32_t emits = 0;
     index_t extent[max_loops]{}; ///< of the shard; without an operator the first is the elements of the slice
     int sources = 0;             ///< contributions that are summed, 0 for a pass of an operator
+    bool activates = false;      ///< it does the work of a task of maps as well that reads what it writes
+    bool fused = false;          ///< its work is done by the task that writes what it reads
 
     friend bool operator==(const task_signature&, const task_signature&) = default;
 };

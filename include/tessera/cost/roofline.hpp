@@ -34,12 +34,13 @@ struct work {
     work_kind kind = work_kind::elementwise;
     index_t flops = 0;
     index_t bytes = 0; ///< that it reads and writes of its own device's memory or, where tiles are remote, of theirs
+    precision math = precision::fp32; ///< the rate of which counts
 };
 
-/// Nanoseconds at least 1.
+/// Nanoseconds, at least 1: launch + max(flops / (rate for the kind in the precision * its share), bytes / (bandwidth * its share)).
 constexpr index_t roofline_time(const work& w, const device_class& on, const roofline_efficiency& reached = {}) {
     const int k = static_cast<int>(w.kind);
-    const index_t arithmetic = w.flops * 100 / (on.gigaflops[k] * reached.compute[k]);
+    const index_t arithmetic = w.flops * 100 / (on.rate(w.kind, w.math) * reached.compute[k]);
     const index_t traffic = w.bytes * 1000 * 100 / (on.memory_megabytes * reached.memory);
     const index_t time = on.launch + (arithmetic > traffic ? arithmetic : traffic);
     return time > 1 ? time : 1;

@@ -10,13 +10,29 @@ namespace tessera::io {
 
 inline constexpr std::int64_t machine_file_version = 1;
 
+namespace detail {
+
+/// "gigaflops_matrix_product", or "gigaflops_matrix_product_bf16".
+inline std::string rate_name(int kind, precision math) {
+    const std::string name = std::string("gigaflops_") + to_text(static_cast<work_kind>(kind));
+    return math == precision::fp32 ? name : name + "_" + to_text(math);
+}
+
+} // namespace detail
+
 /// The machine as a value whose text is a machine file.
 inline json to_json(const device_graph& g) {
     json classes = json::array();
     for (const device_class& c : g.classes) {
         json x{{"name", c.name}};
         for (int k = 0; k < work_kinds; ++k) {
-            x[std::string("gigaflops_") + to_text(static_cast<work_kind>(k))] = c.gigaflops[k];
+            x[detail::rate_name(k, precision::fp32)] = c.gigaflops[k];
+            if (c.tf32_gigaflops[k] != 0) {
+                x[detail::rate_name(k, precision::tf32)] = c.tf32_gigaflops[k];
+            }
+            if (c.bf16_gigaflops[k] != 0) {
+                x[detail::rate_name(k, precision::bf16)] = c.bf16_gigaflops[k];
+            }
         }
         x["memory_megabytes_per_second"] = c.memory_megabytes;
         x["memory_bytes"] = c.memory_bytes;
@@ -44,7 +60,7 @@ inline json to_json(const device_graph& g) {
             {"links", std::move(links)}};
 }
 
-/// The machine that a document describes. Throws tessera::error, naming line and place, for members that are missing, unknown, of the wrong
+/// The machine that a document describes; rates in tf32 and bf16 may be left out where they are those of fp32. Throws tessera::error, naming line and place, for members that are missing, unknown, of the wrong
 /// type or out of range, for another version, and for a graph that require() refuses.
 inline device_graph machine_from(const json_document& document) {
     json_object top(document.root());
@@ -56,8 +72,13 @@ inline device_graph machine_from(const json_document& document) {
         device_class c;
         c.name = m.get("name").text();
         for (int k = 0; k < work_kinds; ++k) {
-            c.gigaflops[k] =
-                m.get(std::string("gigaflops_") + to_text(static_cast<work_kind>(k))).integer(1, largest_rate);
+            c.gigaflops[k] = m.get(detail::rate_name(k, precision::fp32)).integer(1, largest_rate);
+            if (const json_value* rate = m.find(detail::rate_name(k, precision::tf32))) {
+                c.tf32_gigaflops[k] = rate->integer(1, largest_rate);
+            }
+            if (const json_value* rate = m.find(detail::rate_name(k, precision::bf16))) {
+                c.bf16_gigaflops[k] = rate->integer(1, largest_rate);
+            }
         }
         c.memory_megabytes = m.get("memory_megabytes_per_second").integer(1, largest_rate);
         c.memory_bytes = m.get("memory_bytes").integer(0, largest_memory);

@@ -209,14 +209,15 @@ private:
 };
 
 /// The machine of the additive cost model that is nearest from below: as many devices, each like the slowest, every two linked like the
-/// two that are furthest apart.
-inline machine uniform_machine(const cluster& n) {
+/// two that are furthest apart. Its one rate is that for matrix products in the precision of the network.
+inline machine uniform_machine(const cluster& n, precision math = precision::fp32) {
     machine m;
     m.devices = n.devices();
     for (int d = 0; d < n.devices(); ++d) {
         const device_class& c = n.class_of(d);
         const bool first = d == 0;
-        m.gigaflops = first ? c.gigaflops[1] : std::min(m.gigaflops, c.gigaflops[1]);
+        const index_t rate = c.rate(work_kind::matrix_product, math);
+        m.gigaflops = first ? rate : std::min(m.gigaflops, rate);
         m.memory_megabytes = first ? c.memory_megabytes : std::min(m.memory_megabytes, c.memory_megabytes);
         m.launch = first ? c.launch : std::max(m.launch, c.launch);
         m.capacity = first ? c.memory_bytes : std::min(m.capacity, c.memory_bytes);

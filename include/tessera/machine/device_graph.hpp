@@ -4,6 +4,7 @@
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
+#include "tessera/op/attributes.hpp"
 
 #include <string>
 #include <vector>
@@ -29,14 +30,26 @@ inline constexpr int most_cables = 4096;                    ///< of one link
 /// What a kind of device can do.
 struct device_class {
     std::string name;
-    index_t gigaflops[work_kinds] = {1, 1,
-                                     1}; ///< peak rate for each kind of work: 10^9 floating-point operations per second
-    index_t memory_megabytes = 1;        ///< peak memory bandwidth: 10^6 bytes per second
-    index_t memory_bytes = 0;            ///< capacity; 0 if not known
-    index_t launch = 0;                  ///< nanoseconds that starting a task costs
+    /// Peak rate for each kind of work in fp32: 10^9 floating-point operations per second.
+    index_t gigaflops[work_kinds] = {1, 1, 1};
+    index_t memory_megabytes = 1; ///< peak memory bandwidth: 10^6 bytes per second
+    index_t memory_bytes = 0;     ///< capacity; 0 if not known
+    index_t launch = 0;           ///< nanoseconds that starting a task costs
     /// True where the device itself moves the bytes of its copies and updates (threads of a host), so that they take their turn among
     /// its tasks; false where they run beside its computation (copy engines of a GPU).
     bool copies_in_turn = false;
+    /// The same rates for work of networks in other precisions; 0: as in fp32.
+    index_t tf32_gigaflops[work_kinds] = {0, 0, 0};
+    index_t bf16_gigaflops[work_kinds] = {0, 0, 0};
+
+    /// The peak rate for a kind of work in a precision.
+    constexpr index_t rate(work_kind kind, precision math = precision::fp32) const {
+        const int k = static_cast<int>(kind);
+        const index_t own = math == precision::tf32   ? tf32_gigaflops[k]
+                            : math == precision::bf16 ? bf16_gigaflops[k]
+                                                      : gigaflops[k];
+        return own > 0 ? own : gigaflops[k];
+    }
 
     friend bool operator==(const device_class&, const device_class&) = default;
 };
@@ -105,6 +118,10 @@ inline void check_class(const device_graph& g, const device_class& c) {
             refuse_machine(g, who + "computes at rate " + std::to_string(c.gigaflops[k]) + " (" +
                                   to_text(static_cast<work_kind>(k)) + "); give at least 1 GFLOP/s");
         }
+        if (c.tf32_gigaflops[k] < 0 || c.bf16_gigaflops[k] < 0) {
+            refuse_machine(g, who + "has a negative rate in tf32 or bf16 (" + to_text(static_cast<work_kind>(k)) +
+                                  "); give 0 where it is that of fp32");
+        }
     }
     if (c.memory_megabytes < 1) {
         refuse_machine(g, who + "has no memory bandwidth; give at least 1 MB/s");
@@ -113,8 +130,9 @@ inline void check_class(const device_graph& g, const device_class& c) {
         refuse_machine(g, who + "has a negative memory or launch time; give 0 for what is not known");
     }
     bool too_large = c.memory_megabytes > largest_rate || c.memory_bytes > largest_memory || c.launch > largest_latency;
-    for (const index_t rate : c.gigaflops) {
-        too_large = too_large || rate > largest_rate;
+    for (int k = 0; k < work_kinds; ++k) {
+        too_large = too_large || c.gigaflops[k] > largest_rate || c.tf32_gigaflops[k] > largest_rate ||
+                    c.bf16_gigaflops[k] > largest_rate;
     }
     if (too_large) {
         refuse_machine(g, who + "has a number beyond any device; rates are in GFLOP/s and MB/s, times in nanoseconds");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines of the papers and of today as device graphs. Peak figures are the vendors' (f32 without tensor cores unless said); what is an
+// Machines of the papers and of today as device graphs. Peak figures are the vendors': fp32 without tensor cores, TF32 and bf16 of products
+// and convolutions on dense tensor cores where a device has those (data sheets that print figures "with sparsity" print twice that); what is an
 // assumption of ours is said. Latencies are assumptions everywhere: 1 us per link that a GPU drives, 2 us per network card and cable. Every
 // class of devices has rates by kind of work, memory bandwidth and capacity of its own; what a kind of work reaches of them is
 // cost::roofline_efficiency's.
@@ -15,10 +16,21 @@ constexpr index_t gpu_latency = 1000;    ///< ns
 constexpr index_t fabric_latency = 2000; ///< ns
 constexpr index_t gpu_launch = 5000;     ///< ns
 
-inline device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, index_t memory_gigabytes) {
-    return {name, {gigaflops, gigaflops, gigaflops}, memory_megabytes, memory_gigabytes * 1'000'000'000, gpu_launch,
-            false};
+/// `tf32`, `bf16`: GFLOP/s of tensor cores, for convolutions and products of matrices; 0 where there are none for the type.
+inline device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, index_t memory_gigabytes,
+                        index_t tf32 = 0, index_t bf16 = 0) {
+    return {name,
+            {gigaflops, gigaflops, gigaflops},
+            memory_megabytes,
+            memory_gigabytes * 1'000'000'000,
+            gpu_launch,
+            false,
+            {tf32, tf32, 0},
+            {bf16, bf16, 0}};
 }
+
+/// NVIDIA A100 80GB data sheet, SXM: 19.5 TFLOP/s in FP32, 156 in TF32, 312 in bf16 (312 and 624 with sparsity), 2039 GB/s.
+inline device_class a100() { return gpu("A100-SXM-80GB", 19500, 2039000, 80, 156000, 312000); }
 
 inline std::string numbered(const char* what, int i) { return what + std::to_string(i); }
 inline std::string numbered(const char* what, int i, int j) {
@@ -121,8 +133,8 @@ inline device_graph k80_nodes(int nodes = 16) {
 }
 
 /// Nodes of 8 V100 SXM2 in the hybrid cube mesh of the DGX-1 (6 NVLinks of 25 GB/s per direction for each GPU; which pairs have two is recalled),
-/// 100 Gb/s InfiniBand. NVIDIA's figures (V100 and DGX-1 data sheets): 15.7 TFLOP/s, 900 GB/s, 32 GB. Assumption: one card per
-/// node (a DGX-1 has four) behind PCIe 3 at 12 GB/s.
+/// 100 Gb/s InfiniBand. NVIDIA's figures (V100 and DGX-1 data sheets): 15.7 TFLOP/s, 900 GB/s, 32 GB; its tensor cores take fp16 alone, so
+/// that TF32 and bf16 run at the rate of fp32. Assumption: one card per node (a DGX-1 has four) behind PCIe 3 at 12 GB/s.
 inline device_graph v100_nodes(int nodes = 1) {
     constexpr int pairs[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1}, {1, 5, 2}, {2, 3, 2},
                                 {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
@@ -147,24 +159,23 @@ inline device_graph v100_nodes(int nodes = 1) {
 }
 
 /// Nodes of 8 A100 SXM 80 GB: NVSwitch at 300 GB/s per direction, one 200 Gb/s card per GPU. NVIDIA's figures (A100 and DGX A100
-/// data sheets): 19.5 TFLOP/s, 2039 GB/s.
+/// data sheets): see detail::a100().
 inline device_graph a100_nodes(int nodes = 1) {
-    return detail::rails(detail::numbered("A100 nodes: ", nodes), detail::gpu("A100-SXM-80GB", 19500, 2039000, 80),
-                         nodes, 8, 300000, 25000, 16);
+    return detail::rails(detail::numbered("A100 nodes: ", nodes), detail::a100(), nodes, 8, 300000, 25000, 16);
 }
 
 /// Nodes of 8 H100 SXM: NVSwitch at 450 GB/s per direction, one 400 Gb/s card per GPU. NVIDIA's figures (H100 and
-/// DGX H100 data sheets): 67 TFLOP/s, 3350 GB/s, 80 GB. Assumption: leaves for 32 nodes, as in a SuperPOD's scalable unit, with half
+/// DGX H100 data sheets): 67 TFLOP/s, 3350 GB/s, 80 GB; with sparsity 989 TFLOP/s in TF32 and 1979 in bf16, so that half of that is dense. Assumption: leaves for 32 nodes, as in a SuperPOD's scalable unit, with half
 /// the bandwidth upwards.
 inline device_graph h100_nodes(int nodes = 1) {
-    return detail::rails(detail::numbered("H100 nodes: ", nodes), detail::gpu("H100-SXM", 67000, 3350000, 80), nodes, 8,
-                         450000, 50000, 32);
+    return detail::rails(detail::numbered("H100 nodes: ", nodes),
+                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500), nodes, 8, 450000, 50000, 32);
 }
 
-/// The same with H200 (H200 data sheet): 4800 GB/s, 141 GB. 2048 nodes make the 16,384 devices of a multi-rail fat tree.
+/// The same with H200 (H200 data sheet): 4800 GB/s, 141 GB, and the H100's rates. 2048 nodes make the 16,384 devices of a multi-rail fat tree.
 inline device_graph h200_nodes(int nodes = 1) {
-    return detail::rails(detail::numbered("H200 nodes: ", nodes), detail::gpu("H200-SXM", 67000, 4800000, 141), nodes,
-                         8, 450000, 50000, 32);
+    return detail::rails(detail::numbered("H200 nodes: ", nodes),
+                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500), nodes, 8, 450000, 50000, 32);
 }
 
 /// Unequal devices: one node of 4 P100 (PCIe at 12 GB/s, assumed) and one of 2 A100 (PCIe 4 at 24 GB/s, assumed), joined at 100 Gb/s.
@@ -172,7 +183,7 @@ inline device_graph heterogeneous() {
     device_graph g;
     g.name = "heterogeneous";
     g.add_class(detail::gpu("P100-SXM2", 10600, 732000, 16));
-    g.add_class(detail::gpu("A100-SXM-80GB", 19500, 2039000, 80));
+    g.add_class(detail::a100());
     const int fabric = g.add_switch("fabric");
     for (int n = 0; n < 2; ++n) {
         const int host = g.add_switch(detail::numbered("host ", n));

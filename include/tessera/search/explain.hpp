@@ -190,7 +190,7 @@ inline explanation explain(const cluster& on, const graph_view& g, const strateg
             }
         }
     }
-    const machine uniform = uniform_machine(on);
+    const machine uniform = uniform_machine(on, g.ops[op].attributes.math);
     detail::step_pricer price(on, g, s, options);
     e.step = price.now();
     for (alternative& a : e.alternatives) {

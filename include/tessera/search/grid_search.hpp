@@ -66,11 +66,11 @@ inline std::vector<configuration> eliminated_within(const graph_view& g, const m
 }
 
 /// What the devices of a stage are to the additive model.
-inline machine places_of(const cluster& on, int places) {
+inline machine places_of(const cluster& on, int places, precision math = precision::fp32) {
     const device_class& c = on.class_of(0);
     machine m;
     m.devices = places;
-    m.gigaflops = c.gigaflops[1];
+    m.gigaflops = c.rate(work_kind::matrix_product, math);
     m.memory_megabytes = c.memory_megabytes;
     m.launch = c.launch;
     m.capacity = c.memory_bytes;
@@ -194,8 +194,8 @@ private:
                 break;
             }
             const shortened_graph few = with_blocks(g_, r, blocks, samples);
-            const std::vector<configuration> found =
-                detail::eliminated_within(few.network.view(), detail::places_of(on_, tensor), tensor, price);
+            const std::vector<configuration> found = detail::eliminated_within(
+                few.network.view(), detail::places_of(on_, tensor, g_.ops[0].attributes.math), tensor, price);
             if (found.empty()) {
                 continue;
             }

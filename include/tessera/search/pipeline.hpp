@@ -24,7 +24,8 @@ inline std::vector<index_t> operator_times(const graph_view& g, const device_cla
             continue;
         }
         const index_t bytes = forward_bytes(d, ranges);
-        cost::work w{cost::kind_of_work(g.ops[op].attributes.kind), forward_flops(d, ranges), bytes};
+        const op_attributes& a = g.ops[op].attributes;
+        cost::work w{cost::kind_of_work(a.kind), forward_flops(d, ranges), bytes, a.math};
         const index_t forward = cost::roofline_time(w, on, reached);
         w.flops = backward_flops(d, ranges);
         w.bytes = 2 * bytes;

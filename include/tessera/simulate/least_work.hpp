@@ -49,7 +49,7 @@ public:
         if (kind == op_kind::flatten) { // it only renames
             return 0;
         }
-        cost::work w{cost::kind_of_work(kind), forward_flops(d, s.ranges), 0};
+        cost::work w{cost::kind_of_work(kind), forward_flops(d, s.ranges), 0, g_.ops[op].attributes.math};
         for (int o = 0; o < d.operands.size() && kind != op_kind::add; ++o) {
             const int nest = is_wanted(op, d.operands[o]) ? gradient_nest(d, o) : -1;
             if (nest >= 0 && !d.operands[o].additive && !region(d, o, s.ranges).empty()) {

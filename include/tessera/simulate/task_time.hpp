@@ -59,6 +59,7 @@ inline cost::work work_of(const graph_view& g, const description& d, const std::
     if (t.kind == task_kind::compute) {
         w.kind = cost::kind_of_work(g.ops[t.op].attributes.kind);
         w.flops = flops_of(d, t);
+        w.math = g.ops[t.op].attributes.math;
     }
     return w;
 }
@@ -66,6 +67,8 @@ inline cost::work work_of(const graph_view& g, const description& d, const std::
 inline cost::task_signature signature_of(const graph_view& g, const std::vector<tile>& tiles, const task& t) {
     cost::task_signature s;
     s.what = t.what;
+    s.activates = t.activates;
+    s.fused = t.fused;
     if (t.kind == task_kind::compute) {
         s.attributes = g.ops[t.op].attributes;
         s.first_nest = t.first_nest;
