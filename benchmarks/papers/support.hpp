@@ -4,7 +4,6 @@
 
 #include "benchmarks/support/timing.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/forest_descent.hpp"
 #include "tessera/search/mcmc.hpp"
 #include "tessera/search/optcnn.hpp"
 
@@ -72,16 +71,6 @@ inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::s
                     const ts::simulation::task_times& times = {}) {
     const step is = simulated(g, s, on, times);
     return {name, static_cast<ts::strategy&&>(s), is};
-}
-
-/// The cheapest strategy that forest descent finds under the additive model (nothing overlaps): elimination is too wide for unrolled networks.
-inline ts::strategy additive(const ts::graph_view& g, const ts::cluster& on) {
-    const search::optcnn_problem p = search::make_optcnn_problem(g, ts::uniform_machine(on));
-    search::forest_descent descent(p.costs);
-    for (int i = 0; i < 60; ++i) {
-        descent.sweep();
-    }
-    return p.strategy_of(descent.best());
 }
 
 /// FlexFlow's search from the strategies given, for so many seconds of one core. A better driver goes here.
