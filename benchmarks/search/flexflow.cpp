@@ -88,7 +88,7 @@ ts::graph network(int which, int devices, const settings& s) {
 int default_proposals(int which, int devices) {
     const int small[] = {8000, 3000, 3000, 2500, 3000, 2500};
     const int middle[] = {4000, 1000, 1000, 400, 600, 400};
-    const int large[] = {2000, 400, 400, 100, 400, 400};
+    const int large[] = {2000, 400, 400, 100, 200, 100};
     return (devices <= 4 ? small : devices <= 16 ? middle : large)[which];
 }
 
