@@ -42,7 +42,7 @@ public:
             const index_t parts[3] = {s == 0 ? 1 : 0, blocks_in(x, s), s == x.stages - 1 ? 1 : 0};
             for (int k = 0; k < 3; ++k) {
                 index_t backward = 0;
-                for (const index_t b : t.first.backward[k]) {
+                for (const index_t b : t.first.backward[at(k)]) {
                     backward += b;
                 }
                 sum += parts[k] * (t.first.forward[k] + backward + (x.recompute ? t.first.recompute[k] : 0));
@@ -85,7 +85,7 @@ private:
                     sum[0] += ends[k] * t.forward[k];
                     sum[1] += x.recompute ? ends[k] * t.recompute[k] : 0;
                     sum[1] += x.recompute && k == 1 && s < stages - 1 ? t.recompute_last - t.recompute[1] : 0;
-                    for (const index_t b : t.backward[k]) {
+                    for (const index_t b : t.backward[at(k)]) {
                         sum[2] += ends[k] * b;
                     }
                 }
@@ -149,8 +149,8 @@ private:
             simulation::activity a;
             a.device = s;
             // Updates and local copies share a device's memory; replicas share the updates.
-            const index_t beside = times.last.backward[part][at(place)] - times.next.backward[part][at(place)];
-            a.duration = std::max<index_t>(1, t.backward[part][at(place)] + beside / x.data);
+            const index_t beside = times.last.backward[at(part)][at(place)] - times.next.backward[at(part)][at(place)];
+            a.duration = std::max<index_t>(1, t.backward[at(part)][at(place)] + beside / x.data);
             items.push_back(a);
             previous = static_cast<int>(items.size()) - 1;
             for (const held& h : held_by(x, op)) {
