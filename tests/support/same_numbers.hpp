@@ -50,13 +50,14 @@ struct batch_data {
     }
 };
 
-/// What one device in double computes in some steps.
+/// What one device in double computes in some steps. (Its constructor is a template so that it can be compiled once; see instances.hpp.)
 struct oracle {
     std::vector<double> losses;
     std::vector<std::vector<std::vector<double>>> gradients; ///< by step and parameter
     std::vector<std::vector<double>> change;                 ///< of every parameter since the start
 
-    oracle(const ts::graph_view& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
+    template <class Graph>
+    oracle(const Graph& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
            int micro_batches = 1) {
         ts::reference::network n(g);
         n.micro_batches = micro_batches;

@@ -18,13 +18,14 @@ struct sweep_case {
     ts::optimizer how;
 };
 
-/// The networks, and what the options of training add.
-inline std::vector<sweep_case> sweep_cases() {
+/// The networks, and what the options of training add. (A template so that it can be compiled once; see instances.hpp.)
+template <class Case = sweep_case>
+std::vector<Case> sweep_cases() {
     namespace n = test_networks;
     const ts::optimizer plain(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F});
     const ts::optimizer clipped(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, 0.05F);
     const ts::optimizer adam(ts::adam{.learning_rate = 0.01F, .weight_decay = 0.01F});
-    std::vector<sweep_case> cases;
+    std::vector<Case> cases;
     cases.push_back({"LeNet-5", ts::describe<n::lenet5::network>(4), plain});
     cases.push_back({"residual net", ts::describe<n::residual_net::network>(4), plain});
     cases.push_back({"inception block", ts::describe<n::inception::network>(4), plain});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-entropy where rows of classes are divided between shards, and of images.
+// Cross-entropy of whole rows, of rows that are divided between shards, and of images.
 #pragma once
 
 #include "tessera/backend/host/channel_rows.hpp"
@@ -155,6 +155,44 @@ public:
 private:
     bound_call b_;
     shape s_;
+};
+
+/// Softmax cross-entropy of whole rows, forward and backward recomputing the little that they share.
+class loss_job : public job {
+public:
+    explicit loss_job(const bound_call& b) : b_(b) {
+        const description& d = *b.call.d;
+        logits_ = d.find_operand(operand_kind::input, 0);
+        labels_ = d.find_operand(operand_kind::input, 1);
+        out_ = d.output();
+        const shape x = region(d, logits_, b.call.ranges).extents();
+        classes_ = static_cast<std::ptrdiff_t>(x[x.rank - 1]);
+        rows_ = static_cast<std::ptrdiff_t>(x.volume()) / classes_;
+    }
+    static index_t scratch(const compute_call& c) {
+        const shape x = region(*c.d, 0, c.ranges).extents();
+        return is_forward(c.what) ? 0 : (x.volume() / x[x.rank - 1] + 15) / 16 * 64;
+    }
+    void run(const run_state&) override {
+        const compute_call& c = b_.call;
+        using detail::floats;
+        const bool forward = is_forward(c.what);
+        const float* x = floats(c.value[logits_].data);
+        const auto* labels = static_cast<const std::int32_t*>(c.value[labels_].data);
+        float* losses = forward ? floats(c.value[out_].data) : floats(b_.scratch);
+        float* dx = forward ? nullptr : floats(c.gradient[logits_].data);
+        const auto scale = static_cast<float>(c.loss_scale);
+        if (b_.how.value[logits_] == format::samples16) {
+            kernels::cross_entropy_blocked(x, labels, losses, dx, rows_, classes_, scale);
+        } else {
+            kernels::cross_entropy_rows(x, labels, losses, dx, rows_, classes_, scale);
+        }
+    }
+
+private:
+    bound_call b_;
+    int logits_ = -1, labels_ = -1, out_ = -1;
+    std::ptrdiff_t rows_ = 0, classes_ = 0;
 };
 
 } // namespace tessera::host

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/plan/lower.hpp"
+#include "tessera/plan/verify.hpp"
+
+namespace tessera {
+
+template plan lower<lower_options>(const graph_view&, const strategy_view&, int, const lower_options&);
+template verdict verify<plan>(const graph_view&, const plan&, index_t);
+
+} // namespace tessera
