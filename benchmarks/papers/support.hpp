@@ -4,11 +4,12 @@
 
 #include "benchmarks/support/timing.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/forest_descent.hpp"
 #include "tessera/search/mcmc.hpp"
 #include "tessera/search/optcnn.hpp"
 
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace papers {
 
@@ -74,16 +75,6 @@ inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::s
     return {name, static_cast<ts::strategy&&>(s), is};
 }
 
-/// The cheapest strategy that forest descent finds under the additive model (nothing overlaps): elimination is too wide for unrolled networks.
-inline ts::strategy additive(const ts::graph_view& g, const ts::cluster& on) {
-    const search::optcnn_problem p = search::make_optcnn_problem(g, ts::uniform_machine(on));
-    search::forest_descent descent(p.costs);
-    for (int i = 0; i < 60; ++i) {
-        descent.sweep();
-    }
-    return p.strategy_of(descent.best());
-}
-
 /// FlexFlow's search from the strategies given, for so many seconds of one core. A better driver goes here.
 inline row searched(const ts::graph_view& g, const ts::cluster& on, std::vector<row> starts, double seconds,
                     const ts::simulation::task_times& times = {}) {
@@ -112,8 +103,13 @@ inline row searched(const ts::graph_view& g, const ts::cluster& on, std::vector<
     for (const search::mcmc_chain& c : chains) {
         made += c.made();
     }
-    row r =
-        make_row(g, on, "from " + starts[best].name + ", " + std::to_string(made) + " proposals", chains[best].best());
+    row r = make_row(g, on, "from " + starts[best].name + ", " + std::to_string(made) + " proposals",
+                     chains[best].best(), times);
+    const double priced = static_cast<double>(chains[best].best_cost()) * 1e-6;
+    if (std::abs(r.is.ms - priced) > 1e-3) {
+        std::fprintf(stderr, "the search priced its strategy at %f ms, the whole plan takes %f\n", priced, r.is.ms);
+        std::exit(1);
+    }
     return r;
 }
 

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
             n.rate = static_cast<float>(std::atof(argv[6]));
         }
         const double begin = ts::seconds_now();
-        const zoo_result r = train_small(make_small(n), strategies, number, seen, make);
+        const zoo_result r = train_small(make_small(n), strategies, number, true, seen, make);
         const bool good = r.failure.empty() && r.repeats && r.last_loss < r.first_loss && r.loss <= allowed &&
                           r.gradient <= r.allowed_gradient() && r.change <= r.allowed_change();
         failures += good ? 0 : 1;

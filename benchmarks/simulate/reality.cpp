@@ -86,17 +86,6 @@ struct running {
     std::vector<double> rounds[3];
 };
 
-/// The mean of the lower half, as for tasks.
-double lower_half(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    const std::size_t half = (x.size() + 1) / 2;
-    double sum = 0;
-    for (std::size_t i = 0; i < half; ++i) {
-        sum += x[i];
-    }
-    return sum / static_cast<double>(half);
-}
-
 int run(const std::string& name, const std::string& file, const std::string& out, int first, int count,
         double seconds) {
     const ts::graph network = reality::network(name);
@@ -133,9 +122,9 @@ int run(const std::string& name, const std::string& file, const std::string& out
             std::vector<double> every;
             for (int k = 0; k < 3; ++k) {
                 every.insert(every.end(), r.rounds[k].begin(), r.rounds[k].end());
-                r.result.round[k] = lower_half(r.rounds[k]) * 1e3;
+                r.result.round[k] = ts::host::detail::median_of(r.rounds[k]) * 1e3;
             }
-            r.result.measured = lower_half(every) * 1e3;
+            r.result.measured = ts::host::detail::median_of(every) * 1e3;
             std::printf("%-22s %d  measured %9.4f ms (%.4f %.4f %.4f)  predicted %9.4f  %+6.1f %%\n",
                         r.result.strategy.c_str(), r.result.devices, r.result.measured, r.result.round[0],
                         r.result.round[1], r.result.round[2], r.result.of[reality::profiled],
@@ -225,7 +214,7 @@ int tasks(const std::string& name, const std::string& file, const std::string& w
                 lengths[i].push_back(static_cast<double>(m.tasks[i].end - m.tasks[i].start) * 1e-3);
             }
         }
-        const auto reuses = ts::host::reuse_on_host(p, g);
+        const auto reuses = simulation::reuse_of(p);
         std::printf("us: device, start and time measured, start and time predicted, pressed, task\n");
         double total[2]{};
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {

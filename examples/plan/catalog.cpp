@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks and machines that the planner knows by name.
+// The machines that the planner knows by name, and the usual batch of a network.
 #include "examples/plan/plan.hpp"
 
 #include <tessera/machine/presets.hpp>
 
 namespace planner {
 
-const std::vector<network>& networks() {
-    static const std::vector<network> all = [] {
-        std::vector<network> list;
-        for (const auto add : {add_image_networks, add_residual_networks, add_inception, add_recurrent_networks,
-                               add_gpts, add_transformers}) {
-            add(list);
-        }
-        return list;
-    }();
-    return all;
+ts::index_t usual_batch(const ts::graph_view& one_sample) {
+    ts::index_t parameters = 0;
+    for (int p = 0; p < one_sample.parameter_count; ++p) {
+        parameters += one_sample.parameters[p].extents.volume();
+    }
+    const bool images = one_sample.tensors[0].extents.rank == 4;
+    return parameters > 1'000'000'000 ? 1 : images ? 32 : 8;
 }
 
 const std::vector<machine_kind>& machine_kinds() {

@@ -6,9 +6,11 @@
 //
 // It ends with 2 for a command line that makes no sense and with 1 for anything else that goes wrong.
 #include "examples/plan/plan.hpp"
+#include "examples/zoo/zoo.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -47,24 +49,35 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_flag("--list", r.list, "name networks, machines and searches");
 }
 
-template <class List>
-void list(const char* title, const List& all) {
-    std::printf("%s\n", title);
-    for (const auto& one : all) {
-        std::printf("  %-16s %s\n", one.name.c_str(), one.about.c_str());
+void list(const std::string& name, const std::string& about) {
+    std::printf("  %-18s %s\n", name.c_str(), about.c_str());
+}
+
+void list_all() {
+    std::puts("networks");
+    for (const networks::zoo_entry& n : networks::zoo()) {
+        list(n.name, n.what);
+    }
+    std::puts("machines");
+    for (const planner::machine_kind& m : planner::machine_kinds()) {
+        list(m.name, m.about);
+    }
+    std::puts("searches and strategies");
+    for (const planner::search_kind& s : planner::search_kinds()) {
+        list(s.name, s.about);
     }
 }
 
 void run(const planner::request& r) {
-    const planner::network* network = nullptr;
-    for (const planner::network& n : planner::networks()) {
-        network = n.name == r.network ? &n : network;
-    }
-    if (network == nullptr) {
+    const std::vector<networks::zoo_entry> zoo = networks::zoo();
+    const auto network =
+        std::find_if(zoo.begin(), zoo.end(), [&](const networks::zoo_entry& n) { return n.name == r.network; });
+    if (network == zoo.end()) {
         throw ts::error("there is no network '" + r.network + "'; --list names them");
     }
     const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
-    const ts::graph graph = network->describe(r.batch > 0 ? r.batch : network->batch * on.devices());
+    const ts::graph graph =
+        network->describe(r.batch > 0 ? r.batch : planner::usual_batch(network->describe(1).view()) * on.devices());
     const planner::problem problem{on, graph.view(),
                                    r.optimizer == "adam"       ? ts::optimizer(ts::adam{})
                                    : r.optimizer == "momentum" ? ts::optimizer(ts::sgd{.momentum = 0.9F})
@@ -87,9 +100,7 @@ int main(int count, char** arguments) {
         add_options(app, r);
         app.parse(count, arguments);
         if (r.list) {
-            list("networks", planner::networks());
-            list("machines", planner::machine_kinds());
-            list("searches and strategies", planner::search_kinds());
+            list_all();
             return EXIT_SUCCESS;
         }
         run(r);

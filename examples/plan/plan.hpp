@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner's sources share. Networks are types, each compiled once and reached by its name.
+// What the planner's sources share.
 #pragma once
 
 #include <tessera/layout/strategy.hpp>
@@ -18,22 +18,8 @@ namespace planner {
 
 namespace ts = tessera;
 
-/// A network of the zoo.
-struct network {
-    std::string name;
-    std::string about;
-    ts::index_t batch = 32; ///< usual samples on a device
-    ts::graph (*describe)(ts::index_t batch) = nullptr;
-};
-
-/// Each source of networks adds its own.
-void add_image_networks(std::vector<network>& all);
-void add_residual_networks(std::vector<network>& all);
-void add_inception(std::vector<network>& all);
-void add_recurrent_networks(std::vector<network>& all);
-void add_gpts(std::vector<network>& all);
-void add_transformers(std::vector<network>& all);
-const std::vector<network>& networks();
+/// Samples on a device where a request says nothing: fewer for sequences, one where the parameters alone fill a device.
+ts::index_t usual_batch(const ts::graph_view& one_sample);
 
 /// The kinds of machines by name, and what they are.
 struct machine_kind {

@@ -55,7 +55,7 @@ std::span<const zoo_entry> zoo_shallow() {
         {"nmt", "two steps", ts::describe<nmt_parts<2, 64>::network>},
         {"dlrm", "three tables", ts::describe<dlrm_parts<13, 16, 1460, 583, 305>::network>},
         {"transformer", "1 + 1 layers", ts::describe<transformer_base<8, 1>>},
-        {"bert_large", "one layer", ts::describe<bert<1>>},
+        {"bert_large", "one layer", ts::describe<bert<1, 16>>},
         {"gpt2_124m", "two layers", ts::describe<gpt<2, 768, 12, 16>>},
         {"moe_8", "two layers", ts::describe<moe_parts<1, 64, 2, 8, 4, 128, 3, 2>::network>},
     };

@@ -89,10 +89,10 @@ struct logits : ts::linear<30522> {};
 
 /// BERT-large (24 layers), uncased (Devlin et al. 2019), 512 positions, with the head that it is pre-trained with: here a label at every position.
 /// Inputs: text, segments, truth.
-template <int Layers>
+template <int Layers, ts::index_t Length = 512>
 struct bert
-    : ts::dag<ts::input<bert_layers::text, ts::tokens<512>>, ts::input<bert_layers::segments, ts::tokens<512>>,
-              ts::input<bert_layers::truth, ts::tokens<512>>,
+    : ts::dag<ts::input<bert_layers::text, ts::tokens<Length>>, ts::input<bert_layers::segments, ts::tokens<Length>>,
+              ts::input<bert_layers::truth, ts::tokens<Length>>,
               ts::node<bert_layers::word_vectors, ts::shared<bert_layers::words>, bert_layers::text>,
               ts::node<bert_layers::segment_vectors, bert_layers::segment, bert_layers::segments>,
               ts::node<bert_layers::sum, ts::add, bert_layers::word_vectors, bert_layers::segment_vectors>,

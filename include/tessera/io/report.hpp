@@ -143,7 +143,9 @@ private:
         if (used_.empty()) {
             return out + "<p class=\"about\">Nothing moves.</p>\n";
         }
-        out += "<p class=\"about\">One direction of one cable in each line.</p>\n<div class=\"scroll\" "
+        out += "<p class=\"about\">One direction of one cable in each line. Updates of parameters count as the "
+               "collectives that carry them, so that the "
+               "sum may be less than what the plan's tasks read and write across devices.</p>\n<div class=\"scroll\" "
                "style=\"max-height:420px\"><table>"
                "<tr><th>link</th><th>bytes</th><th>in use</th><th></th></tr>\n";
         for (const std::size_t i : used_) {

@@ -32,7 +32,7 @@ inline std::string bytes_text(double bytes) {
     return plot_number(bytes, 3) + " " + units[unit];
 }
 
-/// Where every operator stands. Rows follow from what an operator reads; in its row it takes the free column nearest to that of its innermost input.
+/// Where every operator stands. An operator stands in the row before the first that reads it; in its row it takes the free column nearest to that of its innermost input.
 struct network_places {
     std::vector<int> row;
     std::vector<int> column; ///< from 0
@@ -44,13 +44,25 @@ struct network_places {
 
 inline network_places places_of(const graph_view& g, int page = 6) {
     network_places p;
+    p.row.assign(static_cast<std::size_t>(g.op_count), 0);
+    for (int op = g.op_count; op-- > 0;) { // rows from the end, so that what is read late does not stand far above
+        p.rows = std::max(p.rows, p.row[static_cast<std::size_t>(op)] + 1);
+        for (const int t : g.ops[op].inputs) {
+            if (const int producer = g.tensors[t].producer; producer >= 0) {
+                int& its = p.row[static_cast<std::size_t>(producer)];
+                its = std::max(its, p.row[static_cast<std::size_t>(op)] + 1);
+            }
+        }
+    }
+    for (int& row : p.row) {
+        row = p.rows - 1 - row;
+    }
     for (int op = 0; op < g.op_count; ++op) {
-        int row = 0;
+        const int row = p.row[static_cast<std::size_t>(op)];
         int wanted = INT_MAX;
         for (const int t : g.ops[op].inputs) {
             if (const int producer = g.tensors[t].producer; producer >= 0) {
                 const int its = p.column[static_cast<std::size_t>(producer)];
-                row = std::max(row, p.row[static_cast<std::size_t>(producer)] + 1);
                 wanted = std::abs(its) < std::abs(wanted) ? its : wanted;
             }
         }
@@ -60,9 +72,7 @@ inline network_places places_of(const graph_view& g, int page = 6) {
             column = wanted + (step % 2 == 1 ? (step + 1) / 2 : -step / 2);
         }
         p.taken.insert({row, column});
-        p.row.push_back(row);
         p.column.push_back(column);
-        p.rows = std::max(p.rows, row + 1);
     }
     int least = 0;
     for (const int c : p.column) {
@@ -190,8 +200,14 @@ private:
         return text;
     }
 
+    /// At most so many letters; a number at the end stays.
     static std::string shortened(const std::string& s, std::size_t most) {
-        return s.size() <= most ? s : s.substr(0, most - 1) + "\xe2\x80\xa6";
+        if (s.size() <= most) {
+            return s;
+        }
+        const std::size_t point = s.rfind('.');
+        const std::string end = point != std::string::npos && s.size() - point < most / 2 ? s.substr(point) : "";
+        return s.substr(0, most - 1 - end.size()) + "\xe2\x80\xa6" + end;
     }
 
     std::string node(int op) const {
@@ -219,7 +235,7 @@ private:
             "\" height=\"" + pixels(tall) + "\" rx=\"4\"/>\n";
         const bool told = name.compare(0, kind.size(), kind) == 0;
         if (small) {
-            out += plot_text(x + 5, y + 12, "start", shortened(name, 13), " class=\"name\"");
+            out += plot_text(x + 5, y + 12, "start", shortened(name, 11), " class=\"name\"");
         } else {
             out += plot_text(x + 7, y + 15, "start", shortened(name, 24), " class=\"name\"");
             out += told ? ""

@@ -21,7 +21,6 @@ struct reuse {
     access what;     ///< as accesses_of lists it
     index_t own = 0; ///< distinct bytes that the device touched since it touched this memory itself
     index_t all = 0; ///< distinct bytes that all devices touched since any of them touched it
-    index_t age = 0; ///< ns since any device touched it, as far as known
     holder held = holder::own;
     bool written = false; ///< it was last touched by a write
 };
@@ -113,11 +112,10 @@ private:
 
 } // namespace detail
 
-/// For every task of a bound plan, its waits set, what each of its accesses meets in the second of two runs, tasks taken in the plan's order.
-/// An access of several stretches that were last touched at different times counts as its largest one. `rough` gives about how long every
-/// task takes, in ns; without it memory has no age.
+/// For every task of a bound plan, its tiles in their places, what each of its accesses meets in the second of two runs, tasks taken in the plan's order.
+/// An access of several stretches that were last touched at different times counts as its largest one.
 template <class Plan>
-std::vector<std::vector<reuse>> reuse_of(const Plan& p, const std::vector<index_t>& rough = {}) {
+std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
     std::vector<std::vector<access>> accesses(p.tasks.size());
     std::size_t count = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
@@ -137,8 +135,7 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p, const std::vector<index_
     detail::touch_history all(where.size(), 2 * touches);
     std::vector<detail::touch_history> own(devices, detail::touch_history(where.size(), 2 * touches));
     struct last_use {
-        int user = -1;      // the device that touched it last ...
-        index_t when = 0;   // ... until then, in ns
+        int user = -1;      // the device that touched it last
         bool wrote = false; // by a write
         index_t write = -1; // when it was written, counted in touches, and by whom
         int writer = -1;
@@ -149,19 +146,10 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p, const std::vector<index_
         l.by.assign(devices, -1);
     }
     index_t now = 0;
-    std::vector<index_t> free(devices, 0);        // when every device has finished what is before
-    std::vector<index_t> ends(p.tasks.size(), 0); // of this run's tasks
     std::vector<std::vector<reuse>> result(p.tasks.size());
     for (const bool second : {false, true}) {
-        free.assign(devices, *std::max_element(free.begin(), free.end())); // runs do not overlap
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const auto d = static_cast<std::size_t>(p.tasks[i].device);
-            index_t start = free[d];
-            for (const wait_for& w : p.tasks[i].waits) {
-                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
-                start = std::max(start, ends[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
-            }
-            free[d] = ends[i] = start + (rough.empty() ? 0 : rough[i]);
             for (std::size_t k = 0; second && k < accesses[i].size(); ++k) {
                 reuse r;
                 r.what = accesses[i][k];
@@ -174,7 +162,6 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p, const std::vector<index_
                     const last_use& l = last[s];
                     r.all = all.since(s);
                     r.own = own[d].since(s) < 0 ? r.all : own[d].since(s);
-                    r.age = std::max<index_t>(0, start - l.when);
                     r.written = l.wrote;
                     const bool rewritten = l.writer >= 0 && l.writer != static_cast<int>(d) && l.by[d] < l.write;
                     const bool looked_at = r.what.write && l.user != static_cast<int>(d);
@@ -188,7 +175,6 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p, const std::vector<index_
                     own[d].touch(s, where.bytes(s));
                     last_use& l = last[s];
                     l.user = static_cast<int>(d);
-                    l.when = ends[i];
                     l.by[d] = now;
                     l.wrote = accesses[i][k].write;
                     if (l.wrote) {

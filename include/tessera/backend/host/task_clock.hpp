@@ -17,7 +17,7 @@ struct plan_times {
 };
 
 struct clock_options {
-    int rounds = 9;             ///< in which every kind of task is run once; the mean of the lower half counts
+    int rounds = 9;             ///< in which every kind of task is run once; the median counts
     index_t memory = 512 << 20; ///< bytes of operands that are held at the same time
 };
 
@@ -87,7 +87,7 @@ public:
 
     /// Measures every kind of task of a bound and finished plan that the profile does not have; returns how many.
     int learn(const Plan& p, const graph_view& g) {
-        const std::vector<std::vector<simulation::reuse>> reuses = reuse_on_host(p, g);
+        const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(p);
         std::vector<owned<experiment>> list;
         index_t bytes = 0;
         int learnt = 0;
@@ -117,7 +117,7 @@ public:
 
     /// What the profile knows of a plan's tasks.
     plan_times times(const Plan& p, const graph_view& g) const {
-        const std::vector<std::vector<simulation::reuse>> reuses = reuse_on_host(p, g);
+        const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(p);
         plan_times all;
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const std::string name = name_of(p, static_cast<int>(i), g, reuses[i]);
@@ -278,7 +278,7 @@ private:
         for (int round = -1; round < options_.rounds; ++round) {
             for (owned<experiment>& e : list) {
                 const double before = e->seconds[0].empty() ? 0 : e->seconds[0].back();
-                if (round > (before > 0.005 ? 2 : is_far(*e) ? 4 : options_.rounds)) {
+                if (round > (before > 0.02 ? 2 : is_far(*e) ? 4 : options_.rounds)) {
                     continue; // what is long, or takes long to prepare, meets fewer slow moments and fast ones
                 }
                 const double seconds = run_once(*e, false) - tick;
@@ -291,22 +291,16 @@ private:
             }
         }
         for (owned<experiment>& e : list) {
-            backend_.measured().add(e->name, lower_half(e->seconds[0]));
+            backend_.measured().add(e->name, median(e->seconds[0]));
             if (!e->seconds[1].empty()) {
-                backend_.measured().add(e->name + pressed_suffix, lower_half(e->seconds[1]));
+                backend_.measured().add(e->name + pressed_suffix, median(e->seconds[1]));
             }
         }
     }
 
-    /// The mean of the lower half: others on the machine only ever slow a task down.
-    static double lower_half(std::vector<double> x) {
+    static double median(std::vector<double> x) {
         std::sort(x.begin(), x.end());
-        const std::size_t half = (x.size() + 1) / 2;
-        double sum = 0;
-        for (std::size_t i = 0; i < half; ++i) {
-            sum += x[i];
-        }
-        return std::max(1e-9, sum / static_cast<double>(half));
+        return std::max(1e-9, x[x.size() / 2]);
     }
 
     static double clock_overhead() {

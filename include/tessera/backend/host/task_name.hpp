@@ -19,35 +19,28 @@ struct residence {
 
 /// Bytes touched since, from which on memory is no longer in the first-level cache, in the second-level cache, for sure in the shared
 /// third-level cache, and possibly in it: the levels 0 to 4. They say what is told apart, not what the caches hold: tasks are measured with
-/// just so much touched in between (see task_clock.hpp). With time others take the caches too, on a machine that is shared (where this was
-/// measured, 300 kB that nobody touched were gone from the second-level cache after 4 ms, not after 1): memory as old as `age[0]` ns is at
-/// least at level 3, as old as `age[1]` at level 4.
+/// just so much touched in between (see task_clock.hpp).
 struct cache_distances {
     index_t of[4] = {16 << 10, 640 << 10, 6 << 20, 24 << 20};
-    index_t age[2] = {1'000'000, 3'000'000};
-    index_t shared_age = 300'000; ///< ns after which copies of others no longer matter
 };
 
 /// `bytes` of the access and of all accesses of its task: what makes up little of them counts as near.
 inline residence residence_of(const simulation::reuse& r, index_t bytes, index_t all_bytes,
                               const cache_distances& far = {}) {
     using simulation::holder;
-    if (bytes < 1024 || bytes * 16 < all_bytes) {
+    if (bytes < 1024 || bytes * 32 < all_bytes) {
         return {1, holder::own};
     }
-    // Copies that others have read are soon evicted from where giving them up is slow; then the line is fetched from afar.
-    const bool stale = r.held == holder::shared && r.age >= far.shared_age;
-    const holder held = stale ? holder::own : r.held;
-    const index_t distance = held == holder::own ? r.own : r.all;
-    int level = distance < far.of[0] && bytes < far.of[0] ? 0 : distance < far.of[1] ? 1 : 2;
-    if (level == 2) {
-        level = r.all < far.of[2] ? 2 : r.all < far.of[3] ? 3 : 4;
+    if (r.held != holder::own && r.all < far.of[1]) {
+        return {1, holder::theirs};
     }
-    level = r.age >= far.age[1] ? 4 : (stale || r.age >= far.age[0]) && level < 3 ? 3 : level;
-    if (held != holder::own && level < 1) {
-        level = 1;
+    if (r.held == holder::own && r.own < far.of[0] && bytes < far.of[0]) {
+        return {0, holder::own};
     }
-    return {level, level == 4 ? holder::own : held};
+    if (r.held == holder::own && r.own < far.of[1]) {
+        return {1, holder::own};
+    }
+    return {r.all < far.of[2] ? 2 : r.all < far.of[3] ? 3 : 4, holder::own};
 }
 
 namespace detail {
@@ -118,40 +111,11 @@ inline std::string residence_name(const std::vector<residence>& where) {
     std::string name = " @";
     for (const residence& r : where) {
         name += static_cast<char>('0' + r.level);
-        name += r.held == simulation::holder::theirs ? "t" : r.held == simulation::holder::shared ? "s" : "";
+        name += r.held == simulation::holder::own ? "" : "t";
     }
     return name;
 }
 
-/// About how long a task takes, in ns: enough to tell what is fresh from what is old. (Not a prediction: the rates are round numbers.)
-template <class Plan>
-index_t rough_time(const Plan& p, const task& t, const graph_view& g, std::vector<access>& room) {
-    constexpr index_t flops_per_ns = 50;
-    constexpr index_t bytes_per_ns = 20;
-    accesses_of(p, t, room);
-    index_t bytes = 0;
-    for (const access& a : room) {
-        bytes += a.elements.size() * bytes_of(p.tiles[static_cast<std::size_t>(a.tile)].type);
-    }
-    index_t flops = 0;
-    if (t.kind == task_kind::compute && t.what != pass::update) {
-        const description d = g.describe(t.op);
-        flops = is_forward(t.what) ? forward_flops(d, t.ranges) : backward_flops(d, t.ranges) / 2;
-    }
-    return 500 + std::max(flops / flops_per_ns, bytes / bytes_per_ns);
-}
-
 } // namespace detail
-
-/// What every task of a bound plan meets, see simulate/reuse.hpp.
-template <class Plan>
-std::vector<std::vector<simulation::reuse>> reuse_on_host(const Plan& p, const graph_view& g) {
-    std::vector<index_t> rough;
-    std::vector<access> room;
-    for (const task& t : p.tasks) {
-        rough.push_back(detail::rough_time(p, t, g, room));
-    }
-    return simulation::reuse_of(p, rough);
-}
 
 } // namespace tessera::host

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine is, measured: what a run on its threads costs besides the tasks.
+// What this machine is, measured: what a run on its threads costs besides the tasks, and the rates that they reach.
 #pragma once
 
 #include "tessera/backend/host/task_clock.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/synthetic_batch.hpp"
+#include "tessera/machine/device_graph.hpp"
 #include "tessera/net/describe.hpp"
 #include "tessera/search/baselines.hpp"
+#include "tessera/simulate/task_time.hpp"
 
 namespace tessera::host {
 
