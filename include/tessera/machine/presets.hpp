@@ -16,17 +16,17 @@ constexpr index_t gpu_latency = 1000;    ///< ns
 constexpr index_t fabric_latency = 2000; ///< ns
 constexpr index_t gpu_launch = 5000;     ///< ns
 
-/// `tf32`, `bf16`: GFLOP/s of tensor cores, for convolutions and products of matrices; 0 where there are none for the type.
+/// `in_tf32`, `in_bf16`: GFLOP/s of tensor cores, for convolutions and products of matrices; 0 where there are none for the type.
 inline device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, index_t memory_gigabytes,
-                        index_t tf32 = 0, index_t bf16 = 0) {
+                        index_t in_tf32 = 0, index_t in_bf16 = 0) {
     return {name,
             {gigaflops, gigaflops, gigaflops},
             memory_megabytes,
             memory_gigabytes * 1'000'000'000,
             gpu_launch,
             false,
-            {tf32, tf32, 0},
-            {bf16, bf16, 0}};
+            {in_tf32, in_tf32, 0},
+            {in_bf16, in_bf16, 0}};
 }
 
 /// NVIDIA A100 80GB data sheet, SXM: 19.5 TFLOP/s in FP32, 156 in TF32, 312 in bf16 (312 and 624 with sparsity), 2039 GB/s.
