@@ -126,11 +126,10 @@ inline std::vector<named> strategies(const ts::graph_view& g) {
         ts::strategy s = ts::search::data_parallel(g, 2);
         for (std::uint64_t made = 0, tries = 0; made < 1 + seed && tries < 1000; ++tries) {
             const ts::search::proposal p = propose.next(s, pick);
-            if (p.op >= 0) {
-                s.ops[static_cast<std::size_t>(p.op)] = p.what;
-                s.place(p.op, p.devices);
-                ++made;
+            for (const ts::change& x : p) {
+                ts::apply(s, x);
             }
+            made += p.empty() ? 0 : 1;
         }
         if (legal(s, 2)) {
             add("neighbour " + std::to_string(seed), 2, s);

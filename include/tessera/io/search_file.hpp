@@ -45,7 +45,7 @@ public:
         if (s.schedule.stages > 0) {
             throw error("tessera: search file: a strategy that follows a pipeline schedule cannot be kept in it");
         }
-        for (const std::int64_t x : {s.micro_batches, s.period, static_cast<int>(s.statistics)}) {
+        for (const std::int64_t x : {s.micro_batches, s.period, static_cast<int>(s.statistics), s.parameters_on}) {
             number(x);
         }
         number(static_cast<std::int64_t>(s.ops.size()));
@@ -109,6 +109,7 @@ public:
         s.micro_batches = small("the number of micro-batches", 1);
         s.period = small("the period", 1);
         s.statistics = static_cast<statistics_over>(number<int>(0, 1, "the kind of statistics"));
+        s.parameters_on = small("the device that stores the parameters", -1);
         const int ops = small("the number of operators", 0);
         if (ops != operators) {
             refuse("a strategy has " + std::to_string(ops) + " operators and the network has " +
