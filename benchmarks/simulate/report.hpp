@@ -203,7 +203,7 @@ inline int table(const std::string& svg, const std::vector<std::string>& files) 
                     mean_error(of, additive), tasks / static_cast<double>(of.size()), median_of(execute),
                     median_of(look_up), median_of(simulate), median_of(steps), median_of(whole));
     }
-    std::ofstream(svg) << tessera::io::to_svg(chart);
+    std::ofstream(svg) << tessera::io::scatter_svg(chart);
     return passed ? 0 : 1;
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 using tessera::io::line_chart;
 using tessera::io::plot_series;
+using tessera::io::scatter_svg;
 using tessera::io::to_svg;
 
 std::size_t occurrences(const std::string& text, const std::string& part) {
@@ -158,7 +159,7 @@ TEST_CASE("a scatter plot has a mark for every point, and the legend one for eve
     tessera::io::scatter_chart chart{.title = "predicted < measured", .x_label = "x", .y_label = "y", .series = {}};
     chart.series.push_back({"circles", {1, 10, 100}, {1.1, 9, 120}});
     chart.series.push_back({"triangles", {2, 3}, {2, 3}});
-    const std::string svg = to_svg(chart);
+    const std::string svg = scatter_svg(chart);
     CHECK(well_formed(svg));
     CHECK(occurrences(svg, "<circle ") == 3 + 1);
     CHECK(occurrences(svg, "<polygon ") == 2 + 1);
@@ -167,11 +168,11 @@ TEST_CASE("a scatter plot has a mark for every point, and the legend one for eve
     for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity()}) {
         tessera::io::scatter_chart broken = chart;
         broken.series[1].y[0] = bad;
-        CHECK_THROWS_WITH_AS(to_svg(broken), doctest::Contains("'triangles'"), tessera::error);
+        CHECK_THROWS_WITH_AS(scatter_svg(broken), doctest::Contains("'triangles'"), tessera::error);
     }
     tessera::io::scatter_chart uneven = chart;
     uneven.series[0].x.pop_back();
-    CHECK_THROWS_WITH_AS(to_svg(uneven), doctest::Contains("2 x but 3 y"), tessera::error);
+    CHECK_THROWS_WITH_AS(scatter_svg(uneven), doctest::Contains("2 x but 3 y"), tessera::error);
     chart.series.clear();
-    CHECK_THROWS_WITH_AS(to_svg(chart), doctest::Contains("has no point"), tessera::error);
+    CHECK_THROWS_WITH_AS(scatter_svg(chart), doctest::Contains("has no point"), tessera::error);
 }

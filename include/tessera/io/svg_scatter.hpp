@@ -47,7 +47,7 @@ inline std::string mark(double x, double y, std::size_t number) {
 
 /// The chart as a self-contained SVG document. Throws tessera::error where a series has unequally many x and y, where a value is not
 /// positive and finite, or where there is no point at all.
-inline std::string to_svg(const scatter_chart& chart) {
+inline std::string scatter_svg(const scatter_chart& chart) {
     detail::plot_axis axis; // of decimal logarithms, for both directions
     for (const plot_series& series : chart.series) {
         if (series.x.size() != series.y.size())
