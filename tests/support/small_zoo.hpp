@@ -92,23 +92,23 @@ struct small_network {
     ts::index_t batch;
     float rate;
     bool smooth = false;
-    bool repetitive = false; ///< has only blocks that another one has: left to longer runs
+    bool repetitive = false; ///< has only kinds of blocks that others have, or many of them: left to longer runs
 };
 
 inline constexpr small_network small_networks[] = {
     {"lenet5", 2, 28, 4, 0.05F},
     {"alexnet", 32, 63, 4, 0.2F},
     {"vgg16", 32, 32, 4, 0.3F},
-    {"vgg19", 32, 32, 4, 0.3F},
+    {"vgg19", 32, 32, 4, 0.3F, false, true},
     {"resnet50", 16, 64, 4, 1e-4F, true},
     {"resnet101", 16, 64, 4, 1e-4F, true, true},
     {"resnet110_v2", 4, 16, 4, 1e-3F, true},
     {"resnet1001_v2", 4, 16, 4, 1e-3F, true, true},
     {"densenet121", 8, 64, 4, 1e-3F, true},
     {"inception_v3", 16, 107, 4, 2e-4F, true},
-    {"amoebanet_d_18_208", 4, 64, 4, 5e-5F, true},
+    {"amoebanet_d_18_208", 4, 64, 4, 5e-5F, true, true},
     {"unet", 16, 60, 2, 2.0F},
-    {"padded_unet", 16, 16, 3, 0.3F},
+    {"padded_unet", 16, 16, 3, 0.3F, false, true},
     {"rnntc", 16, 0, 4, 2.0F},
     {"rnnlm", 16, 0, 4, 1.0F},
     {"nmt", 16, 0, 4, 1.0F},

@@ -5,7 +5,7 @@
 
 #include "tessera/simulate/incremental.hpp"
 
-#include <memory>
+#include "tessera/base/owned.hpp"
 
 namespace tessera::simulation {
 
@@ -18,14 +18,14 @@ public:
                      const lower_options& o = {})
         : on_(on), g_(g), times_(times), options_(o) {
         if (operator_lowering::covers(o) && operator_lowering::covers(s)) {
-            delta_ = std::make_unique<incremental_simulation>(on, g, s, times, o);
+            delta_ = owned<incremental_simulation>(new incremental_simulation(on, g, s, times, o));
         } else {
             now_ = whole(s);
         }
     }
 
     /// False where every change is simulated as a whole.
-    bool is_incremental() const { return delta_ != nullptr; }
+    bool is_incremental() const { return static_cast<bool>(delta_); }
     index_t makespan() const { return delta_ ? delta_->makespan() : now_.what.makespan; }
     const strategy& current() const { return delta_ ? delta_->current() : now_.from; }
     std::size_t activities() const { return delta_ ? delta_->activities() : now_.what.tasks.size(); }
@@ -78,7 +78,7 @@ private:
     graph_view g_;
     task_times times_;
     lower_options options_;
-    std::unique_ptr<incremental_simulation> delta_;
+    owned<incremental_simulation> delta_;
     simulated now_;
     simulated next_;
     bool proposed_ = false;
