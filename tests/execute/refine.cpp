@@ -55,8 +55,9 @@ TEST_CASE("refine gives the strategy that measured fastest, never a slower one t
 
 TEST_CASE("what does not fit in memory is refused with the reason and the rest still runs") {
     const ts::host::devices devices(2);
-    const auto all = ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{},
-                                                             devices, ts::sgd{}, {}, {.turns = 1, .turn_seconds = 0.0});
+    const auto all =
+        ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices,
+                                                ts::sgd{}, {}, {.turns = 1, .turn_seconds = 0.0, .predict = false});
     ts::index_t least = all.tried[0].memory_bytes;
     ts::index_t most = least;
     for (const ts::tried_strategy& t : all.tried) {
@@ -68,7 +69,7 @@ TEST_CASE("what does not fit in memory is refused with the reason and the rest s
     tight.device_memory = least;
     const auto some =
         ts::refine<test_networks::mlp::network>(ts::strategy_of<test_networks::mlp::network, 2, 8>{}, devices,
-                                                ts::sgd{}, tight, {.turns = 1, .turn_seconds = 0.0});
+                                                ts::sgd{}, tight, {.turns = 1, .turn_seconds = 0.0, .predict = false});
     CHECK(some.tried.front().refused == "");
     CHECK(some.tried.front().memory_bytes == least);
     CHECK(some.tried.back().refused.find("bytes") != std::string::npos);
