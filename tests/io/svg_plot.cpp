@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/io/svg_plot.hpp"
-#include "tessera/io/svg_scatter.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,7 +14,6 @@ namespace {
 
 using tessera::io::line_chart;
 using tessera::io::plot_series;
-using tessera::io::scatter_svg;
 using tessera::io::to_svg;
 
 std::size_t occurrences(const std::string& text, const std::string& part) {
@@ -153,26 +151,4 @@ TEST_CASE("a chart that cannot be drawn is refused") {
     CHECK_THROWS_AS(static_cast<void>(to_svg({.series = {{"c", {0}, {0}}}, .width = 100})), tessera::error);
     CHECK_THROWS_AS(static_cast<void>(to_svg({.series = std::vector<plot_series>(100, {"c", {0}, {0}})})),
                     tessera::error);
-}
-
-TEST_CASE("a scatter plot has a mark for every point, and the legend one for every series") {
-    tessera::io::scatter_chart chart{.title = "predicted < measured", .x_label = "x", .y_label = "y", .series = {}};
-    chart.series.push_back({"circles", {1, 10, 100}, {1.1, 9, 120}});
-    chart.series.push_back({"triangles", {2, 3}, {2, 3}});
-    const std::string svg = scatter_svg(chart);
-    CHECK(well_formed(svg));
-    CHECK(occurrences(svg, "<circle ") == 3 + 1);
-    CHECK(occurrences(svg, "<polygon ") == 2 + 1);
-    CHECK(occurrences(svg, "class=\"series\"") == 2);
-    CHECK(svg.find("predicted &lt; measured") != std::string::npos);
-    for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity()}) {
-        tessera::io::scatter_chart broken = chart;
-        broken.series[1].y[0] = bad;
-        CHECK_THROWS_WITH_AS(scatter_svg(broken), doctest::Contains("'triangles'"), tessera::error);
-    }
-    tessera::io::scatter_chart uneven = chart;
-    uneven.series[0].x.pop_back();
-    CHECK_THROWS_WITH_AS(scatter_svg(uneven), doctest::Contains("2 x but 3 y"), tessera::error);
-    chart.series.clear();
-    CHECK_THROWS_WITH_AS(scatter_svg(chart), doctest::Contains("has no point"), tessera::error);
 }

@@ -110,7 +110,7 @@ TEST_CASE("reuse: distances and holders are those of a brute-force walk over eve
     const ts::graph network = ts::describe<test_networks::mlp::network>(4);
     int shared = 0;
     int theirs = 0;
-    for (std::uint64_t seed = 1; seed <= 1; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
         const ts::plan p = random_plan(network.view(), 2, seed);
         const auto found = sim::reuse_of(p);
         struct touch {
@@ -138,7 +138,8 @@ TEST_CASE("reuse: distances and holders are those of a brute-force walk over eve
             for (std::size_t i = 0; i < p.tasks.size(); ++i) {
                 const int d = p.tasks[i].device;
                 ts::accesses_of(p, p.tasks[i], own);
-                for (std::size_t k = 0; second && k < own.size(); ++k) {
+                for (std::size_t k = 0; second && i % 11 == seed && k < own.size();
+                     ++k) { // a sample: sets of words are slow
                     const sim::reuse& r = found[i][k];
                     // All words of an access agree unless it was touched in stretches; then some word must match.
                     bool matches = false;

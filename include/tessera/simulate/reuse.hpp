@@ -117,10 +117,8 @@ private:
 template <class Plan>
 std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
     std::vector<std::vector<access>> accesses(p.tasks.size());
-    std::size_t count = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         accesses_of(p, p.tasks[i], accesses[i]);
-        count += accesses[i].size();
     }
     const detail::address_segments where(p, accesses);
     std::vector<std::vector<std::pair<std::size_t, std::size_t>>> parts(p.tasks.size());
