@@ -287,8 +287,8 @@ inline std::string to_graphviz(const graph_view& g, const plan& p) {
         const std::string number = std::to_string(d);
         text += "  subgraph cluster_" + number + " {\n    label=\"device " + number + "\";\n";
         for (int i : p.order[d]) {
-            text += "    n" + std::to_string(i) + " [label=\"" +
-                    detail::key_of_task(g, p.tasks[static_cast<std::size_t>(i)]) + "\"];\n";
+            text.append("    n").append(std::to_string(i)).append(" [label=\"");
+            text.append(detail::key_of_task(g, p.tasks[static_cast<std::size_t>(i)])).append("\"];\n");
         }
         text += receives[d] != 0 ? "    p" + number + " [label=\"parameters\", shape=cylinder];\n" : "";
         text += "  }\n";

@@ -8,6 +8,8 @@
 #include "tessera/plan/isolate.hpp"
 #include "tessera/simulate/threads.hpp"
 
+#include <cmath>
+
 namespace tessera::host {
 
 /// A plan's tasks for the simulation on threads.
@@ -125,8 +127,8 @@ public:
             const double* pressed = backend_.measured().find(name + pressed_suffix);
             simulation::thread_time t;
             all.unknown += alone == nullptr ? 1 : 0;
-            t.alone = alone == nullptr ? 1 : std::max<index_t>(1, static_cast<index_t>(*alone * 1e9 + 0.5));
-            t.pressed = pressed == nullptr ? t.alone : static_cast<index_t>(*pressed * 1e9 + 0.5);
+            t.alone = alone == nullptr ? 1 : std::max<index_t>(1, static_cast<index_t>(std::llround(*alone * 1e9)));
+            t.pressed = pressed == nullptr ? t.alone : static_cast<index_t>(std::llround(*pressed * 1e9));
             all.tasks.push_back(t);
         }
         return all;

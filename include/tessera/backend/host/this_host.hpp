@@ -10,6 +10,8 @@
 #include "tessera/search/baselines.hpp"
 #include "tessera/simulate/task_time.hpp"
 
+#include <cmath>
+
 namespace tessera::host {
 
 namespace detail {
@@ -184,7 +186,7 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
         known.save();
     }
     const auto nanoseconds = [&](const std::string& name) {
-        return static_cast<index_t>(*known.find(name) * 1e9 + 0.5);
+        return static_cast<index_t>(std::llround(*known.find(name) * 1e9));
     };
     simulation::thread_costs c;
     c.step = nanoseconds("host step" + threads);
@@ -244,7 +246,7 @@ device_graph this_host(basic_backend<Plan>& b, const local_devices& team) {
     device_class d;
     d.name = "thread";
     for (int k = 0; k < work_kinds; ++k) {
-        d.gigaflops[k] = std::max<index_t>(1, static_cast<index_t>(best[k] + 0.5));
+        d.gigaflops[k] = std::max<index_t>(1, static_cast<index_t>(std::llround(best[k])));
     }
     d.memory_megabytes = std::max<index_t>(1, static_cast<index_t>(memory * 1000));
     d.launch = c.dispatch;
