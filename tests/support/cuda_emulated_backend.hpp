@@ -37,7 +37,7 @@ public:
         program& made = *programs_.back();
         made.list = ts::cuda::make_call_list(p, g, options_, algorithms_);
         made.where = &where;
-        made.runner = std::make_unique<interpreter>(p, made.list, where, options_.update);
+        made.runner = std::make_unique<interpreter>(made.list, where, options_.update);
     }
     void begin_run(const ts::addresses& where, const ts::run_state& state, int, int) {
         for (const auto& x : programs_) {

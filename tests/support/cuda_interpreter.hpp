@@ -343,8 +343,8 @@ struct vendor_loops {
 /// Runs a list. Streams advance in an order drawn from a seed, as far as their waits allow.
 class interpreter {
 public:
-    interpreter(const ts::plan& p, const ts::cuda::call_list& l, const ts::addresses& where, const ts::optimizer& how)
-        : p_(p), l_(l), where_(where), how_(how) {
+    interpreter(const ts::cuda::call_list& l, const ts::addresses& where, const ts::optimizer& how)
+        : l_(l), where_(where), how_(how) {
         for (std::size_t i = 0; i < l.calls.size();) {
             std::size_t end = i + 1;
             while (l.calls[i].group >= 0 && end < l.calls.size() && l.calls[end].group == l.calls[i].group) {
@@ -521,7 +521,6 @@ private:
         }
     }
 
-    const ts::plan& p_;
     const ts::cuda::call_list& l_;
     const ts::addresses& where_;
     ts::optimizer how_;
