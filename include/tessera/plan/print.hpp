@@ -285,7 +285,8 @@ inline std::string to_graphviz(const graph_view& g, const plan& p) {
     }
     for (std::size_t d = 0; d < p.order.size(); ++d) {
         const std::string number = std::to_string(d);
-        text += "  subgraph cluster_" + number + " {\n    label=\"device " + number + "\";\n";
+        text.append("  subgraph cluster_").append(number).append(" {\n    label=\"device ");
+        text.append(number).append("\";\n");
         for (int i : p.order[d]) {
             text.append("    n").append(std::to_string(i)).append(" [label=\"");
             text.append(detail::key_of_task(g, p.tasks[static_cast<std::size_t>(i)])).append("\"];\n");
