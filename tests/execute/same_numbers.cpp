@@ -17,7 +17,7 @@ constexpr double allowed = 1e-4;
 
 TEST_CASE("random strategies give the numbers of one device, twice the same bits") {
     coverage seen;
-    const int strategies = strategy_count(12);
+    const int strategies = strategy_count(8);
     for (const sweep_case& c : sweep_cases()) {
         double worst[3] = {};
         sweep(

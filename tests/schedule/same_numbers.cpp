@@ -16,7 +16,7 @@ using namespace test_support;
 
 TEST_CASE("random pipelines give the numbers of one device, twice the same bits") {
     coverage seen;
-    const int pipelines = strategy_count(12);
+    const int pipelines = strategy_count(8);
     std::vector<std::pair<std::string, int>> schedules;
     int uneven = 0;
     int recomputed = 0;
