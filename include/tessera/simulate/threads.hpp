@@ -25,10 +25,10 @@ struct thread_costs {
     index_t hand_over = 0; ///< until the other devices begin
     index_t dispatch = 0;  ///< between two tasks
     index_t notice = 0;    ///< until a device that waits sees that it may go on
-    index_t pressure =
-        500; ///< how much longer, in thousandths, streaming through memory takes beside another that does: what a task adds to
-        ///< the time of others is in proportion to how much it suffers itself, at most this (after the bubbles
-        ///< of Mars et al., MICRO 2011)
+    /// How much longer, in thousandths, streaming through memory takes beside another that does: what a task adds to the
+    /// time of others is in proportion to how much it suffers itself, at most this (after the bubbles of Mars et al.,
+    /// MICRO 2011).
+    index_t pressure = 500;
 };
 
 namespace detail {
