@@ -34,6 +34,9 @@ subject planned(ts::graph network, int devices, std::uint64_t seed) {
     o.update =
         seed % 3 == 2 ? ts::optimizer(ts::sgd{.momentum = 0.9F}, 1.0F) : ts::optimizer(ts::sgd{.momentum = 0.9F});
     s.p = ts::lower(s.network.view(), strategy.view(), devices, o);
+    if (seed % 2 == 1) {
+        test_support::random_lanes(s.p, seed);
+    }
     ts::finish(s.network.view(), s.p);
     return s;
 }
@@ -87,11 +90,11 @@ struct closure {
             }
         };
         if (t.position > 0) {
-            follow(p.order[at(t.device)][at(t.position - 1)]);
+            follow(p.order[at(p.list_of(t))][at(t.position - 1)]);
         }
         for (const ts::wait_for& w : t.waits) {
             for (int k = 0; k < w.count; ++k) {
-                follow(p.order[at(w.device)][at(k)]);
+                follow(p.order[at(w.list)][at(k)]);
             }
         }
         before[at(i)] = mine;
@@ -181,7 +184,7 @@ ts::plan without(const ts::plan& from, int gone) {
     ts::plan p = from;
     const ts::task removed = p.tasks[at(gone)];
     p.tasks.erase(p.tasks.begin() + gone);
-    std::vector<int>& own = p.order[at(removed.device)];
+    std::vector<int>& own = p.order[at(p.list_of(removed))];
     own.erase(own.begin() + removed.position);
     for (std::vector<int>& list : p.order) {
         for (int& i : list) {
@@ -190,7 +193,7 @@ ts::plan without(const ts::plan& from, int gone) {
     }
     for (ts::task& t : p.tasks) {
         for (ts::wait_for& w : t.waits) {
-            w.count -= w.device == removed.device && w.count > removed.position ? 1 : 0;
+            w.count -= w.list == p.list_of(removed) && w.count > removed.position ? 1 : 0;
         }
     }
     renumber(p);
@@ -250,7 +253,7 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
                 }
                 t.waits.erase(t.waits.begin() + pick(static_cast<int>(t.waits.size())));
             } else {
-                std::vector<int>& list = p.order[at(pick(s.devices))];
+                std::vector<int>& list = p.order[at(pick(p.lists()))];
                 if (list.size() < 2) {
                     continue;
                 }
@@ -400,7 +403,8 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
                 }
                 if (last >= 0 && s.p.tasks[at(list[at(last)])].writes != t.writes) {
                     ts::plan p = s.p;
-                    std::swap(p.order[at(t.device)][at(i)], p.order[at(t.device)][at(last)]);
+                    std::vector<int>& own = p.order[at(p.list_of(t))];
+                    std::swap(own[at(i)], own[at(last)]);
                     renumber(p);
                     CHECK(verdict_of(s, p) != "");
                     ++reordered;
@@ -412,7 +416,7 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
             const ts::task& t = s.p.tasks[at(i)];
             for (const ts::wait_for& w : t.waits) {
                 ts::plan p = s.p;
-                p.tasks[at(p.order[at(w.device)][0])].waits.push_back({t.device, t.position + 1});
+                p.tasks[at(p.order[at(w.list)][0])].waits.push_back({p.list_of(t), t.position + 1});
                 CHECK(says(verdict_of(s, p), "a deadlock"));
             }
         }

@@ -179,7 +179,7 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
             std::vector<ts::access> earlier;
             ts::accesses_of(p, p.tasks[i], mine);
             for (const ts::wait_for& w : p.tasks[i].waits) { // threads also wait where memory is used again
-                const int other = p.order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(w.count - 1)];
+                const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
                 REQUIRE((!host || t.tasks[static_cast<std::size_t>(other)].end <= t.tasks[i].start));
             }
             for (std::size_t j = 0; j < i; ++j) {

@@ -66,7 +66,7 @@ TEST_CASE("threads: where nothing presses, tasks start when their device and wha
             const auto d = static_cast<std::size_t>(p.tasks[i].device);
             index_t start = free[d] + costs.dispatch;
             for (const ts::wait_for& w : p.tasks[i].waits) {
-                const int other = p.order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(w.count - 1)];
+                const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
                 const index_t done = end[static_cast<std::size_t>(other)];
                 start = done > free[d] ? std::max(start, done + costs.notice) : start;
             }
