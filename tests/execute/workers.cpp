@@ -28,6 +28,7 @@ ts::plan chained(const ts::graph_view& g, int devices, bool overlap = false) {
     for (int op = 0; op < g.op_count; ++op) {
         ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
         c.degree[0] = devices;
+        c.uneven = true;
         std::vector<int> where;
         for (int i = 0; i < devices; ++i) {
             where.push_back((i + op) % devices);

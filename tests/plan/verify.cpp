@@ -286,6 +286,76 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
     MESSAGE(caught << " mutations of the order caught, " << harmless << " shown harmless");
 }
 
+TEST_CASE("a task that changes lanes is refused exactly where nothing else orders it") {
+    int harmless = 0;
+    int caught = 0;
+    for (const subject& s : subjects(2)) {
+        const std::vector<touch> all = touches(s.p);
+        for (std::size_t i = 0; i < s.p.tasks.size(); i += 3) {
+            ts::plan p = s.p;
+            ts::task& t = p.tasks[i];
+            if (p.lanes == 1 || t.kind == ts::task_kind::compute || t.slices > 1) {
+                continue;
+            }
+            const bool leaves = t.lane == ts::task_lane::compute;
+            t.lane = leaves ? ts::task_lane::communication : ts::task_lane::compute;
+            p.order.assign(at(p.lists()), {});
+            for (std::size_t k = 0; k < p.tasks.size(); ++k) {
+                p.order[at(p.list_of(p.tasks[k]))].push_back(static_cast<int>(k));
+            }
+            renumber(p);
+            bool counts = true; // whoever waits for more tasks than a list has left waits for ever
+            for (const ts::task& x : p.tasks) {
+                for (const ts::wait_for& w : x.waits) {
+                    counts = counts && at(w.count) <= p.order[at(w.list)].size();
+                }
+            }
+            const std::string text = verdict_of(s, p);
+            CAPTURE(text);
+            if (counts && keeps_order(p, all)) {
+                CHECK(text == "");
+                ++harmless;
+            } else {
+                CHECK((says(text, "a race") || says(text, "nothing has written") || says(text, "deadlock") ||
+                       says(text, "alive together") || says(text, "updated already")));
+                ++caught;
+            }
+        }
+    }
+    CHECK(caught > 50);
+    CHECK(harmless > 0);
+    MESSAGE(caught << " changes of lane caught, " << harmless << " shown harmless");
+}
+
+TEST_CASE("lanes that do not fit together are refused by name") {
+    namespace n = test_networks;
+    ts::graph g = ts::describe<n::mlp::network>(6);
+    const subject s = planned(static_cast<ts::graph&&>(g), 3, 1);
+    REQUIRE(s.p.lanes == 2);
+    REQUIRE(verdict_of(s, s.p) == "");
+    ts::plan p = s.p;
+    p.lanes = 1;
+    CHECK(says(verdict_of(s, p), "6 lists for 3 devices of 1 lanes"));
+    int computes = 0;
+    int members = 0;
+    for (std::size_t i = 0; i < s.p.tasks.size(); ++i) {
+        p = s.p;
+        ts::task& t = p.tasks[i];
+        t.lane = t.lane == ts::task_lane::compute ? ts::task_lane::communication : ts::task_lane::compute;
+        const bool shares = t.kind == ts::task_kind::update && t.slices > 1;
+        const bool computes_now = t.kind == ts::task_kind::compute;
+        CHECK(says(verdict_of(s, p), "names a task that is not its own"));
+        ts::set_waits(p);
+        CHECK(says(verdict_of(s, p), computes_now ? "a computation is on a communication lane"
+                                     : shares     ? "are on different lanes"
+                                                  : ""));
+        computes += computes_now ? 1 : 0;
+        members += shares ? 1 : 0;
+    }
+    CHECK(computes > 0);
+    CHECK(members > 0);
+}
+
 TEST_CASE("a dropped task is noticed") {
     int caught = 0;
     int dead = 0;
