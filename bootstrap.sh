@@ -26,6 +26,10 @@ benchmarks=(
   "search: FlexFlow's six benchmarks|\$build/benchmarks/search/flexflow quick"
   "dispatch: an empty task|\$build/benchmarks/dispatch/empty_task"
   "dispatch: a step against a bare loop, and its heap allocations|\$build/benchmarks/dispatch/step"
+  "communication beside computation|\$build/benchmarks/dispatch/overlap"
+  "pipelines: arenas predicted and written|\$build/benchmarks/schedules/memory"
+  "pipelines: steps predicted and measured|\$build/benchmarks/schedules/step_times"
+  "U-Net under every schedule|\$build/benchmarks/schedules/unet measured 128"
   "all-reduce against MPI|OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpiexec -n 2 --oversubscribe --bind-to none \$build/benchmarks/collective/allreduce"
   "training step against PyTorch|python3 benchmarks/peers/run.py --tessera \$build/benchmarks/peers/peer_tessera"
 )
