@@ -2,9 +2,8 @@
 // 300 random legal strategies (or as many as the first argument says) for each network on 1 to 8 host devices, three training
 // steps each, against one device in double: the largest relative differences. Formats and implementations are estimated in even
 // runs and random in odd ones; every plan is run twice and must give the same bits.
+#include "support/host_formats.hpp"
 #include "support/sweep.hpp"
-
-#include "tessera/backend/host/backend.hpp"
 
 #include <cstdio>
 
@@ -22,13 +21,8 @@ int main(int argc, char** argv) {
     for (const sweep_case& c : sweep_cases()) {
         double worst[3] = {};
         int failed = 0;
-        const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
-        const auto make = [&](const ts::optimizer& how) {
-            ts::host::backend_options options;
-            options.how = run / 2 % 2 == 0 ? ts::host::tuning::estimate : ts::host::tuning::random;
-            options.seed = static_cast<std::uint64_t>(run++ / 2);
-            return ts::host::backend(how, options);
-        };
+        const double allowed = allowed_rounding_of(c, allowed_rounding_with_adam);
+        const auto make = [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); };
         sweep(c, strategies, seen, make, [&](const sweep_case&, int number, int devices, const sweep_result& r) {
             worst[0] = std::max(worst[0], r.seen.loss);
             worst[1] = std::max(worst[1], r.seen.gradient);

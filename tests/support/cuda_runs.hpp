@@ -3,7 +3,7 @@
 #pragma once
 
 #include "support/cuda_lists.hpp"
-#include "support/pipeline_sweep.hpp"
+#include "support/sweep_check.hpp"
 
 #include "tessera/cuda.hpp"
 #include "tessera/net/precision.hpp"
@@ -12,6 +12,8 @@
 
 #include <vector>
 
+extern template class tessera::session<tessera::cuda::backend>; // in cuda_instances.cpp
+
 namespace cuda_runs {
 
 namespace ts = tessera;
@@ -19,60 +21,20 @@ using namespace test_support;
 
 /// Random strategies on 1 to 8 devices, placed on GPUs by `kinds` ways in turn.
 inline void same_numbers(int strategies, int kinds, bool graph = false) {
-    constexpr double allowed = 1e-4;
-    coverage seen;
-    int kind = 0;
-    for (const sweep_case& c : sweep_cases()) {
-        sweep(
-            c, strategies, seen,
-            [&](const ts::optimizer& how) {
-                return ts::cuda::backend(
-                    how, {.gpus = gpu_placement(8, kind++ / 2 % kinds), .measure = false, .graph = graph});
-            },
-            [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
-                CAPTURE(of.name);
-                CAPTURE(number);
-                CAPTURE(devices);
-                CAPTURE(r.seen.worst);
-                CHECK(r.failure == "");
-                CHECK(r.seen.loss <= allowed);
-                CHECK(r.seen.gradient <= allowed);
-                CHECK(r.seen.change <= allowed);
-                CHECK(r.seen.copies_equal);
-                CHECK(r.repeats);
-            });
-    }
+    hold_strategies(strategies, [&](const ts::optimizer& how, int run) {
+        return ts::cuda::backend(how, {.gpus = gpu_placement(8, run % kinds), .measure = false, .graph = graph});
+    });
 }
 
 /// Random pipelines on 1 to 4 devices, placed on GPUs by `kinds` ways in turn, every other one replayed from a graph where `graphs`.
 inline void pipelines(int count, int kinds, bool graphs) {
-    coverage seen;
-    int run = 0;
-    for (const sweep_case& c : sweep_cases()) {
-        const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
-        sweep_pipelines(
-            c, count, seen,
-            [&](const ts::optimizer& how) {
-                const int number = run++ / 2;
-                return ts::cuda::backend(
-                    how,
-                    {.gpus = gpu_placement(4, number % kinds), .measure = false, .graph = graphs && number % 2 == 1});
-            },
-            [&](const sweep_case& of, const pipeline_case& p, int devices, const sweep_result& r) {
-                CAPTURE(of.name);
-                CAPTURE(p.schedule);
-                CAPTURE(p.stages);
-                CAPTURE(p.how.micro_batches);
-                CAPTURE(devices);
-                CAPTURE(r.seen.worst);
-                CHECK(r.failure == "");
-                CHECK(r.seen.loss <= allowed);
-                CHECK(r.seen.gradient <= allowed);
-                CHECK(r.seen.change <= allowed);
-                CHECK(r.seen.copies_equal);
-                CHECK(r.repeats);
-            });
-    }
+    hold_pipelines(
+        count,
+        [&](const ts::optimizer& how, int run) {
+            return ts::cuda::backend(
+                how, {.gpus = gpu_placement(4, run % kinds), .measure = false, .graph = graphs && run % 2 == 1});
+        },
+        allowed_rounding_with_adam);
 }
 
 struct fc1 : ts::linear<16> {};
