@@ -15,7 +15,7 @@ using namespace test_support;
 
 TEST_CASE("random strategies give the numbers of one device, twice the same bits") {
     const coverage seen = hold_strategies(
-        strategy_count(8), [](const ts::optimizer& how, int /*run*/) { return ts::reference::backend(how); });
+        strategy_count(4), [](const ts::optimizer& how, int /*run*/) { return ts::reference::backend(how); });
     for (int role = 0; role < 5; ++role) {
         CAPTURE(std::string(ts::to_text(static_cast<ts::loop_role>(role))));
         CHECK(seen.roles[role] > 0);

@@ -2,10 +2,9 @@
 #include "tessera/simulate/threads.hpp"
 
 #include "support/networks.hpp"
+#include "support/planned.hpp"
 #include "support/random_strategy.hpp"
-#include "tessera/plan/finish.hpp"
 #include "tessera/plan/isolate.hpp"
-#include "tessera/plan/lower.hpp"
 #include "tessera/search/baselines.hpp"
 #include "tessera/simulate/reuse.hpp"
 
@@ -20,17 +19,10 @@ namespace ts = tessera;
 namespace sim = tessera::simulation;
 using ts::index_t;
 
-ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices) {
-    ts::lower_options o;
-    o.update = ts::sgd{.momentum = 0.9F};
-    ts::plan p = ts::lower(g, s.view(), devices, o);
-    ts::finish(g, p);
-    return p;
-}
-
 ts::plan random_plan(const ts::graph_view& g, int devices, std::uint64_t seed) {
     test_support::coverage seen;
-    return planned(g, test_support::random_strategy(g, devices, seed, seen), devices);
+    return test_support::planned(g, test_support::random_strategy(g, devices, seed, seen), devices,
+                                 {.update = ts::sgd{.momentum = 0.9F}});
 }
 
 /// Two devices of one task each, without waits.

@@ -94,15 +94,16 @@ sweep_result run_strategy(const sweep_case& c, const ts::strategy& s, int device
     return result;
 }
 
-/// Calls `report(case, number, devices, result)` for `strategies` random strategies of a network, on 1 to 8 devices in turn.
+/// Calls `report(case, number, devices, result)` for `strategies` random strategies of a network from number `first` on, on 1 to 8 devices in
+/// turn.
 template <class Make, class Report>
-void sweep(const sweep_case& c, int strategies, coverage& seen, Make make, Report report) {
+void sweep(const sweep_case& c, int strategies, coverage& seen, Make make, Report report, int first = 0) {
     constexpr int steps = 3;
     constexpr std::uint64_t seed = 11;
     const ts::graph_view g = c.network.view();
     const batch_data data(g, 7);
     const oracle expected(g, data, c.how, steps, seed);
-    for (int i = 0; i < strategies; ++i) {
+    for (int i = first; i < first + strategies; ++i) {
         const int devices = 1 + i % 8;
         ts::strategy s = random_strategy(g, devices, 1000 + static_cast<std::uint64_t>(i), seen);
         s.parameters_on = i % 4 == 3 ? i / 4 % devices : -1; // one device stores all, now and then

@@ -41,11 +41,15 @@ private:
     double change_ = 0;
 };
 
+/// Where the strategies of a network begin, so that few of each network are together on as many devices as many of one are.
+constexpr int first_of(int network) { return network * 5; }
+
 /// Holds every network under random strategies; `make(optimizer, run)` makes a backend, twice in a row for each run. Returns what was seen.
 template <class Make>
 coverage hold_strategies(int count, Make make, double allowed_with_adam = allowed_rounding) {
     coverage seen;
     int made = 0;
+    int network = 0;
     for (const sweep_case& c : sweep_cases()) {
         sweep_check check;
         sweep(
@@ -53,7 +57,8 @@ coverage hold_strategies(int count, Make make, double allowed_with_adam = allowe
             [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
                 CAPTURE(number);
                 check.hold(of, devices, r, allowed_rounding_of(of, allowed_with_adam));
-            });
+            },
+            first_of(network++));
         check.tell(c, count, "strategies");
     }
     return seen;
@@ -72,6 +77,7 @@ pipeline_coverage hold_pipelines(int count, Make make, double allowed_with_adam 
     pipeline_coverage result;
     coverage seen;
     int made = 0;
+    int network = 0;
     for (const sweep_case& c : sweep_cases()) {
         sweep_check check;
         sweep_pipelines(
@@ -85,7 +91,8 @@ pipeline_coverage hold_pipelines(int count, Make make, double allowed_with_adam 
                 ++result.schedules[p.schedule];
                 result.uneven += of.network.tensors[0].extents[0] % p.how.micro_batches != 0 ? 1 : 0;
                 result.recomputed += p.recomputed > 0 ? 1 : 0;
-            });
+            },
+            first_of(network++));
         check.tell(c, count, "pipelines");
     }
     return result;

@@ -17,7 +17,7 @@ using namespace test_support;
 } // namespace
 
 TEST_CASE("random strategies give the numbers of one device, on one GPU and on several") {
-    hold_strategies(strategy_count(3),
+    hold_strategies(strategy_count(2),
                     [](const ts::optimizer& how, int run) { return emulated_backend(how, gpu_placement(8, run % 3)); });
 }
 

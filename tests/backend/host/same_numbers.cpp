@@ -8,5 +8,5 @@
 
 TEST_CASE("random strategies in random formats give the numbers of one device, twice the same bits") {
     using namespace test_support;
-    hold_strategies(strategy_count(8), host_in_formats_of, allowed_rounding_with_adam);
+    hold_strategies(strategy_count(4), host_in_formats_of, allowed_rounding_with_adam);
 }
