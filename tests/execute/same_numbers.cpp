@@ -11,11 +11,24 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
+/// Puts the tasks of the plans of every other strategy on two lanes at random.
+struct scattering_backend : ts::reference::backend {
+    int run;
+
+    scattering_backend(const ts::optimizer& how, int number) : backend(how), run(number) {}
+    void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store* store) {
+        backend::bind(p, g, store);
+        if (run % 2 == 1) {
+            random_lanes(p, static_cast<std::uint64_t>(run));
+        }
+    }
+};
+
 } // namespace
 
 TEST_CASE("random strategies give the numbers of one device, twice the same bits") {
     const coverage seen = hold_strategies(
-        strategy_count(4), [](const ts::optimizer& how, int /*run*/) { return ts::reference::backend(how); });
+        strategy_count(4), [](const ts::optimizer& how, int run) { return scattering_backend(how, run); });
     for (int role = 0; role < 5; ++role) {
         CAPTURE(std::string(ts::to_text(static_cast<ts::loop_role>(role))));
         CHECK(seen.roles[role] > 0);
