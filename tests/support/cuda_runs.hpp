@@ -47,7 +47,7 @@ inline void trainer() {
     const ts::graph g = ts::describe<small>(8);
     ts::strategy s(g.view());
     s.ops[0].degree[1] = 2;
-    ts::trainer<small> trainer(devices, s, 8, ts::optimizer(ts::sgd{.learning_rate = 0.2F}));
+    ts::trainer<small, ts::cuda::backend> trainer(devices, s, 8, ts::optimizer(ts::sgd{.learning_rate = 0.2F}));
     const batch_data data(g.view(), 5);
     const double first = trainer.step(std::span<const ts::input_data>(data.inputs));
     double last = first;
@@ -67,7 +67,7 @@ inline void trainer() {
 inline void sharded() {
     struct conv : ts::conv2d<8, ts::window<3>, ts::padding<1>> {};
     const ts::cuda::devices devices(2);
-    ts::sharded<conv, ts::split<ts::height, 2>> op(devices, ts::make_shape(4, 3, 8, 8));
+    ts::sharded_on<ts::cuda::backend, conv, ts::split<ts::height, 2>> op(devices, ts::make_shape(4, 3, 8, 8));
     for (int i = 0; i < 3; ++i) {
         op.forward();
         op.backward();
@@ -82,7 +82,8 @@ inline void sharded() {
     CHECK(op.gradient(0) == once);
     // In bf16 the floats of the caller are rounded on the GPU. Halves of rows with their halos do not lie in a row: a convolution that hands
     // them on says whether they came as they should.
-    ts::sharded<conv, ts::split<ts::height, 2>> low(devices, ts::make_shape(4, 3, 8, 8), ts::precision::bf16);
+    ts::sharded_on<ts::cuda::backend, conv, ts::split<ts::height, 2>> low(devices, ts::make_shape(4, 3, 8, 8),
+                                                                          ts::precision::bf16);
     std::vector<float> weights(8 * 3 * 3 * 3, 0.0F);
     for (std::size_t k = 0; k < 3; ++k) {
         weights[(k * 3 + k) * 9 + 4] = 1; // output channel k is input channel k
