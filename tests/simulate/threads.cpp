@@ -19,10 +19,13 @@ namespace ts = tessera;
 namespace sim = tessera::simulation;
 using ts::index_t;
 
+ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices) {
+    return test_support::planned(g, s, devices, {.update = ts::sgd{.momentum = 0.9F}});
+}
+
 ts::plan random_plan(const ts::graph_view& g, int devices, std::uint64_t seed) {
     test_support::coverage seen;
-    return test_support::planned(g, test_support::random_strategy(g, devices, seed, seen), devices,
-                                 {.update = ts::sgd{.momentum = 0.9F}});
+    return planned(g, test_support::random_strategy(g, devices, seed, seen), devices);
 }
 
 /// Two devices of one task each, without waits.
