@@ -26,7 +26,8 @@ template <class Session, class Step>
 std::vector<ts::index_t> touched_bytes(const Session& s, Step&& step, ts::index_t beyond = 0) {
     const ts::plan& p = s.training_plan();
     std::vector<ts::index_t> top(p.arena_bytes.size(), 0);
-    for (const unsigned char pattern : {0xa5, 0x3c}) {
+    for (const int filled : {0xa5, 0x3c}) {
+        const auto pattern = static_cast<unsigned char>(filled);
         const auto at = [&](std::size_t d) {
             return reinterpret_cast<unsigned char*>(s.training_executor().memory().arena(static_cast<int>(d)));
         };
