@@ -27,6 +27,8 @@ struct carried {
 ///   lasts for the greatest latency, the busiest lane, and the passes over the device's own memory that local pieces and sums take.
 /// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others,
 ///   and all where the times say so, read and write remote tiles as copies do.
+/// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in every part: its updates take slices
+///   that are so much smaller, and their collectives, or their messages to and from servers, reach over all parts.
 /// - Copies and updates run beside the computation, one after the other on a lane of the device's own, or, where the device copies in turn,
 ///   among its tasks. In turn there are no collectives: every thread reads and writes its slice of the others' memory itself.
 class carrier {
@@ -36,6 +38,7 @@ public:
             descriptions_.push_back(g.describe(op));
         }
         busy_.resize(static_cast<std::size_t>(on.lanes()), 0);
+        in_part_ = on.devices() / times.parts;
     }
 
     /// Links' lanes come first, then one for each device.
@@ -48,8 +51,8 @@ public:
         all.reserve(tasks.size() + 8);
         for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
             const task& t = tasks[at(i)];
-            if (t.kind == task_kind::update && t.slices > 1 && t.slice == 0 && times_.collectives &&
-                !on_.class_of(t.device).copies_in_turn) {
+            if (t.kind == task_kind::update && (t.slices > 1 || times_.parts > 1) && t.slice == 0 &&
+                times_.collectives && !on_.class_of(t.device).copies_in_turn) {
                 add_group(tiles, tasks, i, all);
                 i += t.slices - 1;
                 continue;
@@ -62,6 +65,9 @@ public:
                 begin_messages();
                 const index_t local = t.kind == task_kind::copy ? copy_messages(tiles, t) : remote_tiles(tiles, t);
                 finish_messages(t.device, local, c.what);
+                if (t.kind == task_kind::update && times_.parts > 1) {
+                    add_mirrored(tiles, t, c.what);
+                }
             }
             all.push_back(static_cast<carried&&>(c));
         }
@@ -146,24 +152,61 @@ private:
     index_t remote_tiles(const std::vector<tile>& tiles, const task& t) {
         // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every contribution.
         const bool added = t.kind == task_kind::update && !on_.class_of(t.device).copies_in_turn;
+        const int parts = t.kind == task_kind::update ? times_.parts : 1;
         senders_.clear();
         for (int r : t.reads) {
             const tile& x = tiles[at(r)];
-            if (x.device == t.device || x.device < 0) {
+            if (x.device < 0 || (parts == 1 && x.device == t.device)) {
                 continue;
             }
             if (!added || std::find(senders_.begin(), senders_.end(), x.device) == senders_.end()) {
                 senders_.push_back(x.device);
-                message(x.device, t.device, tile_bytes(x, t));
+                from_all_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
             }
         }
         for (int w : t.writes) {
             const tile& x = tiles[at(w)];
-            if (x.device != t.device) {
-                message(t.device, x.device, tile_bytes(x, t));
+            for (int k = 0; k < parts; ++k) {
+                if (x.device + k * in_part_ != t.device) {
+                    message(t.device, x.device + k * in_part_, tile_bytes(x, t) / parts);
+                }
             }
         }
-        return time_of(tiles, t);
+        return time_of(tiles, t) / parts;
+    }
+    void from_all_parts(int from, int to, index_t bytes, int parts) {
+        for (int k = 0; k < parts; ++k) {
+            if (from + k * in_part_ != to) {
+                message(from + k * in_part_, to, bytes);
+            }
+        }
+    }
+    /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
+    void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
+        begin_messages();
+        for (std::size_t i = 0; i < senders_.size(); ++i) {
+            for (int k = 1; k < times_.parts; ++k) {
+                message(senders_[i], t.device + k * in_part_, tile_bytes(tiles[at(t.writes[0])], t) / times_.parts);
+            }
+        }
+        for (int w : t.writes) {
+            const tile& x = tiles[at(w)];
+            for (int k = 1; k < times_.parts; ++k) {
+                message(t.device + k * in_part_, x.device, tile_bytes(x, t) / times_.parts);
+            }
+        }
+        for (int lane : used_) {
+            const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
+            busy_[at(lane)] = 0;
+            const auto known =
+                std::find_if(a.lanes.begin(), a.lanes.end(), [&](const lane_use& u) { return u.lane == lane; });
+            if (known == a.lanes.end()) {
+                a.lanes.push_back({lane, busy});
+            } else {
+                known->busy += busy;
+            }
+        }
+        used_.clear();
     }
 
     // ---- groups of updates ---------------------------------------------------------------------------------------------
@@ -187,8 +230,17 @@ private:
         if (bucket.size() > 64) { // random placements: forget rather than grow without end
             bucket.clear();
         }
-        bucket.push_back({members, cost::all_reduce_halves(on_, members)});
+        bucket.push_back({members, cost::all_reduce_halves(on_, in_all_parts(members))});
         return bucket.back().costs;
+    }
+    std::vector<int> in_all_parts(const std::vector<int>& members) const {
+        std::vector<int> all;
+        for (int k = 0; k < times_.parts; ++k) {
+            for (int m : members) {
+                all.push_back(m + k * in_part_);
+            }
+        }
+        return all;
     }
 
     static void add_member(std::vector<int>& members, int device) {
@@ -215,7 +267,7 @@ private:
         const index_t bytes = cost_bytes(tiles[at(leader.writes[0])]);
         std::vector<int> readers;
         std::vector<int> writers;
-        bool sums = false;
+        bool sums = times_.parts > 1;
         for (int r : leader.reads) {
             add_member(readers, tiles[at(r)].device);
             sums = sums || tiles[at(r)].device != leader.device;
@@ -255,7 +307,7 @@ private:
             updates.push_back(static_cast<int>(all.size()));
             all.push_back(static_cast<carried&&>(c));
         }
-        if (writers.size() > 1) {
+        if (writers.size() > 1 || times_.parts > 1) {
             all.push_back(half(writers, bytes));
         } else { // several copies on one device
             carried local;
@@ -271,8 +323,8 @@ private:
 
     /// The summed gradient's slice, the parameter's, and the optimizer's state: the rest has come and goes by collectives.
     index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const {
-        index_t bytes = 3 * tile_bytes(tiles[at(t.writes[0])], t);
-        bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes : 0;
+        index_t bytes = 3 * tile_bytes(tiles[at(t.writes[0])], t) / times_.parts;
+        bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes / times_.parts : 0;
         return on_.class_of(t.device).launch + memory_time(t.device, bytes) + 1;
     }
 
@@ -284,6 +336,7 @@ private:
     std::vector<int> used_;
     std::vector<int> senders_;
     index_t latency_ = 0;
+    int in_part_ = 0; ///< devices of each of the machine's equal parts
     std::vector<std::vector<choice>> choices_ = std::vector<std::vector<choice>>(509);
 };
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searches of the six benchmarks: what is found, how far seeds spread, what ten times as long brings, and what each kind of change is worth.
+#pragma once
+
+#include "benchmarks/search/flexflow_settings.hpp"
+#include "benchmarks/search/patterns.hpp"
+#include "tessera/execute/coarse_search.hpp"
+#include "tessera/simulate/critical_path.hpp"
+
+namespace flexflow {
+
+/// Proposals of a chain: fewer where each takes longer.
+inline int default_proposals(int which, int devices) {
+    const int small[] = {2000, 500, 500, 300, 300, 300};
+    const int middle[] = {1000, 150, 150, 60, 80, 50};
+    const int large[] = {400, 40, 40, 15, 20, 12};
+    return (devices <= 4 ? small : devices <= 16 ? middle : large)[which];
+}
+
+/// What may change, and how long.
+struct variant {
+    std::uint64_t seed = 1;
+    int times = 1; ///< as many proposals
+    bool with_reduction = true;
+    bool operator_placement = true;
+    bool with_parts = true;
+};
+
+struct found {
+    search::mcmc_result result;
+    double seconds = 0; ///< starts and searches of parts included
+    std::int64_t made = 0;
+    ts::index_t start(const char* name) const {
+        for (const auto& c : result.chains) {
+            if (c.start == name) {
+                return c.start_cost;
+            }
+        }
+        return INT64_MAX;
+    }
+};
+
+/// A network on a machine with the starts that do not depend on the search.
+class problem {
+public:
+    problem(int which, int devices, const settings& s)
+        : which_(which), settings_(s), on_(machine(devices)), graph_(network(which, devices, s)) {
+        const double begin = seconds();
+        for (search::named_strategy& e : search::experts(graph_.view(), on_)) {
+            if (e.name != "single device" && e.name != "model parallel") {
+                starts_.push_back(std::move(e));
+            }
+        }
+        starts_.push_back({"OptCNN", optcnn(true)});
+        took_ = seconds() - begin;
+    }
+
+    const char* name() const { return benchmarks::flexflow_names[which_]; }
+    int devices() const { return on_.devices(); }
+    const ts::cluster& on() const { return on_; }
+    ts::graph_view g() const { return graph_.view(); }
+    const search::named_strategy& data_parallel() const { return starts_[0]; }
+
+    found run(const variant& v = {}) {
+        const double begin = seconds();
+        search::coarse_search_options o = options(v);
+        std::vector<search::named_strategy> starts = starts_;
+        if (!v.with_reduction) { // and no start that has them
+            starts.back() = {"OptCNN", optcnn(false)};
+        }
+        if (!v.operator_placement) { // all of these keep to devices 0, 1, 2, ...
+            std::erase_if(starts, [](const auto& s) { return s.name == "operators placed within nodes"; });
+        }
+        found f;
+        const auto count = [&f, last = std::int64_t{0}](const search::search_progress& p) mutable {
+            f.made += p.made > last ? p.made - last : p.made;
+            last = p.made;
+        };
+        if (v.with_parts) {
+            for (search::named_strategy& s : search::search_parts(on_, g(), o, count)) {
+                starts.push_back(std::move(s));
+            }
+        }
+        search::parallel_search whole(on_, g(), starts, o.search);
+        f.result = whole.run();
+        for (const auto& c : f.result.chains) {
+            f.made += c.made;
+        }
+        f.seconds = seconds() - begin + took_;
+        forget_slow(f);
+        return f;
+    }
+
+private:
+    search::coarse_search_options options(const variant& v) const {
+        search::coarse_search_options o;
+        search::parallel_search_options& whole = o.search;
+        whole.chain.budget =
+            v.times * (settings_.proposals > 0 ? settings_.proposals : default_proposals(which_, devices()));
+        whole.chain.patience = whole.chain.budget / 2;
+        whole.chain.temperature = settings_.temperature;
+        whole.chain.seed = v.seed;
+        whole.chain.proposals.offered.with_reduction = v.with_reduction;
+        whole.chain.proposals.operator_placement = v.operator_placement;
+        whole.threads = settings_.threads;
+        o.most_proposals = 2000 * v.times;
+        const bool coarse = devices() > 4;
+        whole.rounds = devices() > 16 ? 1 : coarse ? 2 : 4;
+        whole.random_starts = coarse ? 0 : 1;
+        whole.drop_slow_starts = coarse;
+        whole.most_chains = 2;
+        return o;
+    }
+    ts::strategy optcnn(bool with_reduction) const {
+        search::optcnn_options o;
+        o.offered.with_reduction = with_reduction;
+        return search::tied_optcnn(graph_.view(), ts::uniform_machine(on_), o).best;
+    }
+    /// Later searches of the same problem need not simulate starts again that were far behind.
+    void forget_slow(const found& f) {
+        for (std::size_t i = starts_.size() - 1; i > 0; --i) {
+            if (devices() > 4 && starts_[i].name != "OptCNN" &&
+                static_cast<double>(f.start(starts_[i].name.c_str())) > 1.05 * static_cast<double>(f.result.cost)) {
+                starts_.erase(starts_.begin() + static_cast<std::ptrdiff_t>(i));
+            }
+        }
+        took_ = 0;
+    }
+
+    int which_;
+    settings settings_;
+    ts::cluster on_;
+    ts::graph graph_;
+    std::vector<search::named_strategy> starts_;
+    double took_ = 0; ///< to make the starts, the first time
+};
+
+inline void print_gain(const char* name, const problem& p, const ts::strategy& s) {
+    const ts::plan plan = ts::lower(p.g(), s.view(), p.devices());
+    simulation::carrier how(p.on(), p.g(), {});
+    const simulation::timeline t = simulation::simulate(plan, how);
+    const simulation::critical_time c = simulation::critical_path(plan, how);
+    double busy = 0;
+    for (const ts::index_t b : t.device_busy) {
+        busy += in_ms(b) / p.devices();
+    }
+    std::printf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.2f |\n", name, in_ms(t.makespan),
+                in_ms(c.compute), in_ms(c.transfer), in_ms(c.synchronization), in_ms(c.waiting), busy,
+                in_ms(t.makespan) - busy, static_cast<double>(plan.moved_bytes) * 1e-9);
+}
+
+inline found search_one(problem& p) {
+    const found f = p.run();
+    std::string best;
+    ts::index_t others = INT64_MAX;
+    std::printf("\n### %s, %d P100\n\n| start | ms | chain's best ms |\n|---|---|---|\n", p.name(), p.devices());
+    for (const auto& c : f.result.chains) {
+        std::printf("| %s | %.3f | %s |\n", c.start.c_str(), in_ms(c.start_cost),
+                    c.made > 0 ? std::to_string(in_ms(c.cost)).c_str() : "-");
+        if (c.start.rfind("found", 0) != 0 && c.start.rfind("random", 0) != 0 && c.start_cost < others) {
+            others = c.start_cost;
+            best = c.start;
+        }
+    }
+    const double cost = in_ms(f.result.cost);
+    std::printf(
+        "\n| found ms | gain over data parallel | over the best start that is not searched for (%s) | proposals | "
+        "s |\n|---|---|---|---|---|\n| %.3f | %.3fx | %.3fx | %lld | %.1f |\n",
+        best.c_str(), cost, in_ms(f.start("data parallel")) / cost, in_ms(others) / cost,
+        static_cast<long long>(f.made), f.seconds);
+    std::printf(
+        "\n| ms | step | path: compute | transfer | synchronization | waiting | mean device: compute | idle | GB "
+        "moved |\n|---|---|---|---|---|---|---|---|---|\n");
+    print_gain("data parallel", p, p.data_parallel().value);
+    print_gain("found", p, f.result.best);
+    benchmarks::print_patterns(p.g(), f.result.best, p.devices());
+    std::fflush(stdout);
+    return f;
+}
+
+inline void seeds_one(problem& p, int count) {
+    double least = 1e300;
+    double most = 0;
+    double sum = 0;
+    double time = 0;
+    for (int seed = 1; seed <= count; ++seed) {
+        variant v;
+        v.seed = static_cast<std::uint64_t>(seed);
+        const found f = p.run(v);
+        const double cost = in_ms(f.result.cost);
+        least = std::min(least, cost);
+        most = std::max(most, cost);
+        sum += cost;
+        time += f.seconds;
+    }
+    std::printf("| %s | %d | %.3f | %.3f | %.3f | %.2f %% | %d | %.1f |\n", p.name(), p.devices(), least, sum / count,
+                most, 100 * (most / least - 1), count, time / count);
+    std::fflush(stdout);
+}
+
+inline void long_one(problem& p) {
+    const found once = p.run();
+    variant v;
+    v.times = 10;
+    const found ten = p.run(v);
+    std::printf("| %s | %d | %.3f | %.3f | %.2f %% | %.1f | %.1f |\n", p.name(), p.devices(), in_ms(once.result.cost),
+                in_ms(ten.result.cost), 100 * (in_ms(once.result.cost) / in_ms(ten.result.cost) - 1), once.seconds,
+                ten.seconds);
+    std::fflush(stdout);
+}
+
+inline void ablation_one(problem& p) {
+    const found all = p.run();
+    variant v;
+    v.with_reduction = false;
+    const found no_reduction = p.run(v);
+    v = {};
+    v.operator_placement = false;
+    const found no_placement = p.run(v);
+    v = {};
+    v.with_parts = false;
+    const found no_parts = p.run(v);
+    std::printf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f |\n", p.name(), p.devices(),
+                in_ms(all.start("data parallel")), in_ms(all.result.cost), in_ms(no_reduction.result.cost),
+                in_ms(no_placement.result.cost), in_ms(no_parts.result.cost));
+    std::fflush(stdout);
+}
+
+template <class Action>
+void each(const settings& s, const char* head, const Action& action) {
+    std::printf("%s", head);
+    for (const int which : s.networks) {
+        for (const int devices : s.devices) {
+            problem p(which, devices, s);
+            action(p);
+        }
+    }
+}
+
+inline void searches(const settings& s) {
+    std::printf(
+        "\n## Searches\n\nOn several nodes parts of the machine are searched first. The path is the critical one of "
+        "the simulated step, its parts add up to the step.\n");
+    each(s, "", search_one);
+}
+inline void seeds(const settings& s) {
+    each(s,
+         "\n## Spread over seeds\n\n| network | GPUs | least ms | mean | most | spread | seeds | s a search "
+         "|\n|---|---|---|---|---|---|---|---|\n",
+         [&](problem& p) { seeds_one(p, s.seeds); });
+}
+inline void longer(const settings& s) {
+    each(s,
+         "\n## Ten times as long\n\n| network | GPUs | found ms | ten times as long | worse by | s | s "
+         "|\n|---|---|---|---|---|---|---|\n",
+         long_one);
+}
+inline void ablation(const settings& s) {
+    each(s,
+         "\n## What the search may change\n\nms per step with as many proposals.\n\n| network | GPUs | data parallel | "
+         "everything | no reduction splits | no operator placement | parts of the machine not searched first "
+         "|\n|---|---|---|---|---|---|---|\n",
+         ablation_one);
+}
+
+} // namespace flexflow
