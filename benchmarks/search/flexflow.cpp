@@ -3,8 +3,8 @@
 // all simulated. Arguments: what to do, then names with values.
 //   speed    full and delta simulation of the same random proposals: every makespan, and every tenth timeline, compared
 //   search   what is found beside data parallelism, the experts and OptCNN; where the time goes; which patterns recur
-//   seeds    the spread over seeds;  long  a search ten times as long;  ablation  without reduction splits, without operator placement,
-//            without searching parts of the machine first
+//   seeds    also the spread over seeds;  long  also a search ten times as long;  ablation  also without reduction splits, without operator
+//            placement, without searching parts of the machine first;  quality  all of that
 //   exact    LeNet-5 and the RNNLM of 2 steps: every strategy of a space simulated, and MCMC in the same space
 //   widths   nodes that OptCNN's eliminations leave, and widths of variable elimination
 //   quick    a little of everything
@@ -24,9 +24,7 @@ void quick(flexflow::settings s) {
     s.seeds = 2;
     flexflow::speed_table(s);
     s.proposals = 200;
-    flexflow::searches(s);
-    flexflow::seeds(s);
-    flexflow::ablation(s);
+    flexflow::searches(s, {true, false, true});
 }
 
 } // namespace
@@ -36,14 +34,9 @@ int main(int count, char** arguments) {
     const flexflow::settings s = flexflow::read(count, arguments);
     if (what == "speed") {
         flexflow::speed_table(s);
-    } else if (what == "search") {
-        flexflow::searches(s);
-    } else if (what == "seeds") {
-        flexflow::seeds(s);
-    } else if (what == "long") {
-        flexflow::longer(s);
-    } else if (what == "ablation") {
-        flexflow::ablation(s);
+    } else if (what == "search" || what == "seeds" || what == "long" || what == "ablation" || what == "quality") {
+        const bool all = what == "quality";
+        flexflow::searches(s, {all || what == "seeds", all || what == "long", all || what == "ablation"});
     } else if (what == "exact") {
         flexflow::exact();
     } else if (what == "widths") {

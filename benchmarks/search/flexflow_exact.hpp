@@ -3,6 +3,7 @@
 #pragma once
 
 #include "benchmarks/search/flexflow_settings.hpp"
+#include "tessera/search/mcmc.hpp"
 #include "tessera/search/simulated_exhaustive.hpp"
 
 namespace flexflow {

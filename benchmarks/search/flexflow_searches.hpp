@@ -11,9 +11,9 @@ namespace flexflow {
 
 /// Proposals of a chain: fewer where each takes longer.
 inline int default_proposals(int which, int devices) {
-    const int small[] = {2000, 500, 500, 300, 300, 300};
-    const int middle[] = {1000, 150, 150, 60, 80, 50};
-    const int large[] = {400, 40, 40, 15, 20, 12};
+    const int small[] = {2000, 800, 800, 600, 600, 500};
+    const int middle[] = {500, 100, 100, 50, 60, 40};
+    const int large[] = {200, 10, 10, 5, 6, 4};
     return (devices <= 4 ? small : devices <= 16 ? middle : large)[which];
 }
 
@@ -97,17 +97,16 @@ private:
         search::parallel_search_options& whole = o.search;
         whole.chain.budget =
             v.times * (settings_.proposals > 0 ? settings_.proposals : default_proposals(which_, devices()));
-        whole.chain.patience = whole.chain.budget / 2;
+        whole.chain.patience = whole.chain.budget; // no early end, so that times can be compared
         whole.chain.temperature = settings_.temperature;
         whole.chain.seed = v.seed;
         whole.chain.proposals.offered.with_reduction = v.with_reduction;
         whole.chain.proposals.operator_placement = v.operator_placement;
         whole.threads = settings_.threads;
         o.most_proposals = 2000 * v.times;
-        const bool coarse = devices() > 4;
-        whole.rounds = devices() > 16 ? 1 : coarse ? 2 : 4;
-        whole.random_starts = coarse ? 0 : 1;
-        whole.drop_slow_starts = coarse;
+        whole.rounds = devices() > 16 ? 1 : devices() > 4 ? 2 : 4;
+        whole.random_starts = 0;
+        whole.drop_slow_starts = true;
         whole.most_chains = 2;
         return o;
     }
@@ -119,7 +118,7 @@ private:
     /// Later searches of the same problem need not simulate starts again that were far behind.
     void forget_slow(const found& f) {
         for (std::size_t i = starts_.size() - 1; i > 0; --i) {
-            if (devices() > 4 && starts_[i].name != "OptCNN" &&
+            if (starts_[i].name != "OptCNN" &&
                 static_cast<double>(f.start(starts_[i].name.c_str())) > 1.05 * static_cast<double>(f.result.cost)) {
                 starts_.erase(starts_.begin() + static_cast<std::ptrdiff_t>(i));
             }
@@ -178,89 +177,97 @@ inline found search_one(problem& p) {
     return f;
 }
 
-inline void seeds_one(problem& p, int count) {
-    double least = 1e300;
-    double most = 0;
-    double sum = 0;
-    double time = 0;
-    for (int seed = 1; seed <= count; ++seed) {
+/// Prints a row at once on stderr too: these searches take long.
+inline std::string row(const char* form, auto... values) {
+    char text[300];
+    std::snprintf(text, sizeof(text), form, values...);
+    std::fprintf(stderr, "%s", text);
+    return text;
+}
+
+inline std::string seeds_one(problem& p, const found& first, int count) {
+    double least = in_ms(first.result.cost);
+    double most = least;
+    double sum = least;
+    for (int seed = 2; seed <= count; ++seed) {
         variant v;
         v.seed = static_cast<std::uint64_t>(seed);
-        const found f = p.run(v);
-        const double cost = in_ms(f.result.cost);
+        const double cost = in_ms(p.run(v).result.cost);
         least = std::min(least, cost);
         most = std::max(most, cost);
         sum += cost;
-        time += f.seconds;
     }
-    std::printf("| %s | %d | %.3f | %.3f | %.3f | %.2f %% | %d | %.1f |\n", p.name(), p.devices(), least, sum / count,
-                most, 100 * (most / least - 1), count, time / count);
-    std::fflush(stdout);
+    return row("| %s | %d | %.3f | %.3f | %.3f | %.2f %% | %d |\n", p.name(), p.devices(), least, sum / count, most,
+               100 * (most / least - 1), count);
 }
 
-inline void long_one(problem& p) {
-    const found once = p.run();
+inline std::string long_one(problem& p, const found& once) {
     variant v;
     v.times = 10;
     const found ten = p.run(v);
-    std::printf("| %s | %d | %.3f | %.3f | %.2f %% | %.1f | %.1f |\n", p.name(), p.devices(), in_ms(once.result.cost),
-                in_ms(ten.result.cost), 100 * (in_ms(once.result.cost) / in_ms(ten.result.cost) - 1), once.seconds,
-                ten.seconds);
-    std::fflush(stdout);
+    return row("| %s | %d | %.3f | %.3f | %.2f %% | %.1f | %lld |\n", p.name(), p.devices(), in_ms(once.result.cost),
+               in_ms(ten.result.cost), 100 * (in_ms(once.result.cost) / in_ms(ten.result.cost) - 1), ten.seconds,
+               static_cast<long long>(ten.made));
 }
 
-inline void ablation_one(problem& p) {
-    const found all = p.run();
+inline std::string ablation_one(problem& p, const found& all) {
     variant v;
     v.with_reduction = false;
     const found no_reduction = p.run(v);
     v = {};
     v.operator_placement = false;
     const found no_placement = p.run(v);
-    v = {};
-    v.with_parts = false;
-    const found no_parts = p.run(v);
-    std::printf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f |\n", p.name(), p.devices(),
-                in_ms(all.start("data parallel")), in_ms(all.result.cost), in_ms(no_reduction.result.cost),
-                in_ms(no_placement.result.cost), in_ms(no_parts.result.cost));
-    std::fflush(stdout);
-}
-
-template <class Action>
-void each(const settings& s, const char* head, const Action& action) {
-    std::printf("%s", head);
-    for (const int which : s.networks) {
-        for (const int devices : s.devices) {
-            problem p(which, devices, s);
-            action(p);
-        }
+    double no_parts = in_ms(all.result.cost);
+    if (p.devices() > 4) {
+        v = {};
+        v.with_parts = false;
+        no_parts = in_ms(p.run(v).result.cost);
     }
+    return row("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f |\n", p.name(), p.devices(),
+               in_ms(all.start("data parallel")), in_ms(all.result.cost), in_ms(no_reduction.result.cost),
+               in_ms(no_placement.result.cost), no_parts);
 }
 
-inline void searches(const settings& s) {
+/// Which of the tables are made.
+struct tables {
+    bool seeds = false;
+    bool longer = false;
+    bool ablation = false;
+};
+
+inline void searches(const settings& s, const tables& wanted) {
     std::printf(
         "\n## Searches\n\nOn several nodes parts of the machine are searched first. The path is the critical one of "
         "the simulated step, its parts add up to the step.\n");
-    each(s, "", search_one);
-}
-inline void seeds(const settings& s) {
-    each(s,
-         "\n## Spread over seeds\n\n| network | GPUs | least ms | mean | most | spread | seeds | s a search "
-         "|\n|---|---|---|---|---|---|---|---|\n",
-         [&](problem& p) { seeds_one(p, s.seeds); });
-}
-inline void longer(const settings& s) {
-    each(s,
-         "\n## Ten times as long\n\n| network | GPUs | found ms | ten times as long | worse by | s | s "
-         "|\n|---|---|---|---|---|---|---|\n",
-         long_one);
-}
-inline void ablation(const settings& s) {
-    each(s,
-         "\n## What the search may change\n\nms per step with as many proposals.\n\n| network | GPUs | data parallel | "
-         "everything | no reduction splits | no operator placement | parts of the machine not searched first "
-         "|\n|---|---|---|---|---|---|---|\n",
-         ablation_one);
+    std::string seeds;
+    std::string longer;
+    std::string ablation;
+    for (const int devices : s.devices) {
+        for (const int which : s.networks) {
+            problem p(which, devices, s);
+            const found f = search_one(p);
+            longer += wanted.longer ? long_one(p, f) : "";
+            seeds += wanted.seeds ? seeds_one(p, f, s.seeds) : "";
+            ablation += wanted.ablation ? ablation_one(p, f) : "";
+        }
+    }
+    if (wanted.longer) {
+        std::printf(
+            "\n## Ten times as long\n\n| network | GPUs | found ms | ten times as long | worse by | s | proposals "
+            "|\n|---|---|---|---|---|---|---|\n%s",
+            longer.c_str());
+    }
+    if (wanted.seeds) {
+        std::printf("\n## Spread over seeds\n\n| network | GPUs | least ms | mean | most | spread | seeds "
+                    "|\n|---|---|---|---|---|---|---|\n%s",
+                    seeds.c_str());
+    }
+    if (wanted.ablation) {
+        std::printf("\n## What the search may change\n\nms per step with as many proposals.\n\n| network | GPUs | data "
+                    "parallel | everything | no reduction splits | no operator placement | parts of the machine not "
+                    "searched first |\n|---|---|---|---|---|---|---|\n%s",
+                    ablation.c_str());
+    }
 }
 
 } // namespace flexflow

@@ -10,9 +10,10 @@ namespace tessera::search {
 
 struct coarse_search_options {
     parallel_search_options search; ///< of the whole machine
-    /// Proposals of a chain on a part of n devices: its budget times devices / n, but at most so many.
+    /// Proposals of a chain on one of n parts: its budget times n * n / 2, since each costs so much less, but at most so many.
     std::int64_t most_proposals = 2000;
-    int rounds = 4;
+    int rounds = 4;          ///< on a part
+    int chains = 2;          ///< on a part
     bool with_optcnn = true; ///< OptCNN's model of one node is a start there
 };
 
@@ -57,12 +58,13 @@ inline std::vector<named_strategy> search_parts(const cluster& on, const graph_v
         o.chain.proposals.pinned.clear();
         o.pins = nullptr;
         o.chain.times.parts = copies;
-        o.chain.budget = std::min(options.most_proposals, o.chain.budget * copies);
-        o.chain.patience = std::min(o.chain.patience, o.chain.budget);
+        const std::int64_t more = std::int64_t{copies} * copies / 2;
+        o.chain.budget = std::min(options.most_proposals, o.chain.budget * more);
+        o.chain.patience = std::min(o.chain.budget, o.chain.patience * more);
         o.rounds = options.rounds;
-        o.random_starts = before == 0 ? 1 : 0;
-        o.drop_slow_starts = before > 0;
-        o.most_chains = 2;
+        o.random_starts = 0;
+        o.drop_slow_starts = true;
+        o.most_chains = options.chains;
         std::vector<named_strategy> starts{{"data parallel", data_parallel(part, devices)}};
         if (before == 0) {
             if (o.chain.proposals.operator_placement) {

@@ -43,8 +43,8 @@ public:
     index_t choices(int op) const { return static_cast<index_t>(choices_[at(kind_of(op))].size()); }
     const operator_groups& groups() const { return groups_; }
 
-    /// Half of the proposals change one operator or, in networks that have operators of one kind, all of a kind; a quarter takes over what
-    /// a neighbour has; an eighth changes a block; an eighth puts several blocks side by side.
+    /// An eighth of the proposals changes a whole block (three eighths in networks that have operators of one kind, unrolled ones), an eighth puts several
+    /// blocks side by side; a quarter takes over what a neighbour has; the rest changes one operator or, mostly, all of a kind.
     proposal next(const strategy& now, random_numbers& pick) const {
         if (options_.only_blocks) {
             const auto mine = static_cast<std::size_t>(pick(static_cast<int>(groups_.blocks.size())));
@@ -54,25 +54,24 @@ public:
             spread(first, groups_.blocks[mine], p);
             return is_legal(now, p) ? p : proposal{};
         }
-        const int how = pick(8);
-        const bool of_kind = options_.groups && several_ && pick(4) != 0;
-        const int op = of_kind ? any_of_kind(pick) : free_[at(pick(operators()))];
         proposal p;
-        shape_of_one one{op, {}, {}};
-        if (options_.groups && how == 0) {
-            choose(one, pick);
-            spread(one, groups_.blocks[at(groups_.block_of[at(op)])], p);
-        } else if (options_.groups && options_.operator_placement && how == 1 && side_by_side(p, pick)) {
+        const int how = pick(8);
+        if (options_.groups && how < (several_ ? 3 : 1)) {
+            change_block(p, pick);
+        } else if (options_.groups && options_.operator_placement && how == 3) {
+            side_by_side(p, pick);
         } else {
-            if (!options_.neighbours || how > 3 || !from_neighbour(now, one, pick)) {
+            const bool of_kind = options_.groups && several_ && pick(4) != 0;
+            shape_of_one one{of_kind ? any_of_kind(pick) : free_[at(pick(operators()))], {}, {}};
+            if (!options_.neighbours || (how != 4 && how != 5) || !from_neighbour(now, one, pick)) {
                 choose(one, pick);
             }
             if (of_kind) {
-                for (int other : groups_.kinds[at(kind_of(op))]) {
+                for (int other : groups_.kinds[at(kind_of(one.op))]) {
                     add(p, other, one.what, one.devices);
                 }
             } else {
-                add(p, op, one.what, one.devices);
+                add(p, one.op, one.what, one.devices);
             }
         }
         return is_legal(now, p) ? p : proposal{};
@@ -228,9 +227,18 @@ private:
         }
     }
 
+    /// Mostly as its first layer may be split, so that the rest follows that.
+    void change_block(proposal& p, random_numbers& pick) const {
+        const std::size_t block = at(pick(static_cast<int>(groups_.blocks.size())));
+        const std::vector<int>& all = groups_.blocks[block];
+        shape_of_one one{pick(4) == 0 ? all[at(pick(static_cast<int>(all.size())))] : representative(block), {}, {}};
+        choose(one, pick);
+        spread(one, all, p);
+    }
+
     /// Gives two, four or eight blocks that follow each other, all or those with layers alike, one configuration and equal parts of the devices: they then work at the same time
     /// on different steps or branches, each with larger shards. One by one such changes would have to pass what is worse.
-    bool side_by_side(proposal& p, random_numbers& pick) const {
+    void side_by_side(proposal& p, random_numbers& pick) const {
         const auto blocks = static_cast<int>(groups_.blocks.size());
         const int begin = pick(blocks);
         const int first = representative(at(begin));
@@ -249,7 +257,7 @@ private:
         const std::vector<configuration>& offered = choices_[at(kind_of(first))];
         const configuration& chosen = offered[at(pick(static_cast<int>(offered.size())))];
         if (parts < 2 || chosen.shards() * parts > devices_) {
-            return false;
+            return;
         }
         const bool strided = pick(2) == 0;
         for (int i = 0; i < parts; ++i) {
@@ -260,7 +268,6 @@ private:
             regular(one, strided ? i : i * (devices_ / parts), strided ? devices_ / one.what.shards() : 1);
             spread(one, groups_.blocks[at(groups_.block_of[at(one.op)])], p);
         }
-        return true;
     }
 
     /// Takes over the degrees that a neighbour has, and its devices where the numbers of shards agree.
