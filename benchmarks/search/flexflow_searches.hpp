@@ -103,7 +103,7 @@ private:
         whole.chain.proposals.offered.with_reduction = v.with_reduction;
         whole.chain.proposals.operator_placement = v.operator_placement;
         whole.threads = settings_.threads;
-        o.most_proposals = 2000 * v.times;
+        o.most_proposals *= v.times;
         whole.rounds = devices() > 16 ? 1 : devices() > 4 ? 2 : 4;
         whole.random_starts = 0;
         whole.drop_slow_starts = true;

@@ -82,6 +82,26 @@ TEST_CASE("parts: of what machines are made") {
     CHECK_FALSE(search::is_part(ts::cluster(ts::machines::p100_nodes(4, 3)), 2)); // a node of 3 is not made of 2
 }
 
+TEST_CASE("parts: a machine renumbered across its nodes, and strategies in the old numbers") {
+    const ts::cluster on(ts::machines::k80_nodes(4));
+    const std::vector<int> order = search::across_nodes(16, 4);
+    CHECK(std::vector<int>(order.begin(), order.begin() + 5) == std::vector<int>{0, 4, 8, 12, 1});
+    const ts::cluster across(search::renumbered(on.graph(), order));
+    for (int a = 0; a < 16; ++a) {
+        for (int b = 0; b < 16; ++b) {
+            const ts::route r = across.between(a, b);
+            const ts::route old = on.between(order[static_cast<std::size_t>(a)], order[static_cast<std::size_t>(b)]);
+            REQUIRE(r.latency == old.latency);
+            REQUIRE(r.lanes.size() == old.lanes.size());
+            REQUIRE((across.node_of(a) == across.node_of(b)) == (a % 4 == b % 4));
+        }
+    }
+    const ts::graph g = ts::describe<small_rnn>(64);
+    const ts::strategy s = search::operator_placement(g.view(), 4, 4);
+    CHECK(simulated(g.view(), s, across) == simulated(g.view(), search::in_old_numbers(s, g.view(), order), on));
+    CHECK(worst_price(g, across, 4, true) < 0.1); // four parts share each node's card
+}
+
 TEST_CASE("parts: a strategy of every part is what the whole machine does, priced alike") {
     const ts::cluster p100(ts::machines::p100_nodes(4));
     const ts::cluster k80(ts::machines::k80_nodes(4));
@@ -104,13 +124,16 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
     std::vector<search::named_strategy> found[2];
     for (const int i : {0, 1}) {
         found[i] = search::search_parts(on, g.view(), small_search(i == 0 ? 1 : 3));
-        REQUIRE(found[i].size() == 1);
+        REQUIRE(found[i].size() == 2);
     }
     CHECK(found[0][0].name == "found on 4 of 16");
-    CHECK(found[0][0].value.ops == found[1][0].value.ops);
-    CHECK(found[0][0].value.pool == found[1][0].value.pool);
+    CHECK(found[0][1].name == "found across 4 nodes");
+    for (const std::size_t k : {0U, 1U}) {
+        CHECK(found[0][k].value.ops == found[1][k].value.ops);
+        CHECK(found[0][k].value.pool == found[1][k].value.pool);
+    }
     std::vector<search::named_strategy> starts = search::experts(g.view(), on);
-    starts.push_back(found[0][0]);
+    starts.insert(starts.end(), found[0].begin(), found[0].end());
     search::parallel_search whole(on, g.view(), starts, small_search(2).search);
     const auto result = whole.run();
     CHECK(result.cost == simulated(g.view(), result.best, on));

@@ -10,93 +10,151 @@ namespace tessera::search {
 
 struct coarse_search_options {
     parallel_search_options search; ///< of the whole machine
-    /// Proposals of a chain on one of n parts: its budget times n * n / 2, since each costs so much less, but at most so many.
-    std::int64_t most_proposals = 2000;
-    int rounds = 4;          ///< on a part
-    int chains = 2;          ///< on a part
-    bool with_optcnn = true; ///< OptCNN's model of one node is a start there
+    /// Proposals of a chain on one of n parts: its budget times 10 n, since each costs so much less and most is found there, but at most so many.
+    std::int64_t most_proposals = 300;
+    int rounds = 4; ///< on a part
+    int chains = 2; ///< on a part
 };
 
-namespace detail {
+/// Searches parts of a machine one after the other. A part's strategy is priced with gradients that are summed over all parts (task_times::parts), so that a proposal
+/// costs what it would on a machine of the part's size.
+class part_search {
+public:
+    using reporter = std::function<void(const search_progress&)>;
 
-/// The uniform machine of a part's devices: its links alone.
-inline machine machine_of_part(const cluster& on, int devices) {
-    machine m = uniform_machine(on);
-    m.devices = devices;
-    m.link_megabytes = m.link_latency = 0;
-    for (int a = 0; a < devices; ++a) {
-        for (int b = 0; b < devices; ++b) {
-            if (a != b) {
-                const route r = on.between(a, b);
-                m.link_latency = std::max(m.link_latency, r.latency);
-                m.link_megabytes = m.link_megabytes > 0 ? std::min(m.link_megabytes, r.megabytes) : r.megabytes;
+    part_search(const cluster& on, const graph_view& g, const coarse_search_options& o)
+        : on_(on), g_(g), options_(o), per_node_(devices_of_node(on)) {}
+
+    /// The best that is found for every part, repeated over the whole machine.
+    std::vector<named_strategy> run(const reporter& report) {
+        const std::vector<int> parts = parts_to_search(on_, g_.tensors[0].extents[0]);
+        std::vector<named_strategy> found;
+        for (const int devices : parts) {
+            const std::string of = std::to_string(devices) + " of " + std::to_string(on_.devices());
+            const graph small = part_of_network(devices);
+            if (devices == per_node_) {
+                best_ = search(on_, small.view(), devices, first_starts(on_, small.view(), devices), report);
+                add("found on " + of, best_, devices, found);
+                across(report, found);
+            } else {
+                std::vector<named_strategy> starts{{"data parallel", data_parallel(small.view(), devices)}};
+                if (!best_.ops.empty()) {
+                    starts.push_back({"one node", repeated(best_, small.view(), before_, devices / before_)});
+                }
+                if (!across_.ops.empty()) {
+                    const int nodes = devices / per_node_;
+                    const strategy s = repeated(across_, small.view(), nodes, per_node_);
+                    starts.push_back(
+                        {"across nodes", in_old_numbers(s, small.view(), across_nodes(devices, per_node_))});
+                    across_ = nodes == 4 ? strategy{} : across_;
+                }
+                best_ = search(on_, small.view(), devices, starts, report);
+                add("found on " + of, best_, devices, found);
             }
+            before_ = best_.ops.empty() ? before_ : devices;
+        }
+        return found;
+    }
+
+private:
+    graph part_of_network(int devices) const {
+        return with_batch(g_, g_.tensors[0].extents[0] / (on_.devices() / devices));
+    }
+    void add(const std::string& name, const strategy& s, int devices, std::vector<named_strategy>& found) const {
+        if (!s.ops.empty()) {
+            found.push_back({name, repeated(s, g_, devices, on_.devices() / devices)});
         }
     }
-    return m;
-}
 
-} // namespace detail
+    /// One device of each of four nodes: whether layers should lie on different nodes.
+    void across(const reporter& report, std::vector<named_strategy>& found) {
+        constexpr int nodes = 4;
+        if (on_.devices() % (nodes * per_node_) != 0) {
+            return;
+        }
+        const std::vector<int> order = across_nodes(on_.devices(), per_node_);
+        const cluster across_them(renumbered(on_.graph(), order));
+        if (!is_part(across_them, nodes)) {
+            return;
+        }
+        const graph small = part_of_network(nodes);
+        across_ = search(across_them, small.view(), nodes, first_starts(across_them, small.view(), nodes), report);
+        if (!across_.ops.empty()) {
+            const strategy whole = repeated(across_, g_, nodes, on_.devices() / nodes);
+            found.push_back({"found across 4 nodes", in_old_numbers(whole, g_, order)});
+        }
+    }
 
-/// The best that is found for every part of parts_to_search(), repeated over the whole machine: starts of a search there. A part's strategy is priced with gradients that are
-/// summed over all parts (task_times::parts), so that a proposal costs what it would on a machine of the part's size. Depends on the options alone,
+    std::vector<named_strategy> first_starts(const cluster& on, const graph_view& part, int devices) const {
+        std::vector<named_strategy> starts{{"data parallel", data_parallel(part, devices)},
+                                           {"channels", mesh(part, 1, devices)}};
+        if (options_.search.chain.proposals.operator_placement) {
+            starts.push_back({"operators placed", operator_placement(part, 1, devices)});
+        }
+        optcnn_options o;
+        o.offered = options_.search.chain.proposals.offered;
+        starts.push_back({"OptCNN", tied_optcnn(part, machine_of(on, devices), o).best});
+        return starts;
+    }
+    /// The uniform machine of a part's devices: its links alone.
+    static machine machine_of(const cluster& on, int devices) {
+        machine m = uniform_machine(on);
+        m.devices = devices;
+        m.link_megabytes = m.link_latency = 0;
+        for (int a = 0; a < devices; ++a) {
+            for (int b = 0; b < devices; ++b) {
+                if (a != b) {
+                    const route r = on.between(a, b);
+                    m.link_latency = std::max(m.link_latency, r.latency);
+                    m.link_megabytes = m.link_megabytes > 0 ? std::min(m.link_megabytes, r.megabytes) : r.megabytes;
+                }
+            }
+        }
+        return m;
+    }
+
+    /// The best for a part; without operators if nothing fits in memory.
+    strategy search(const cluster& on, const graph_view& part, int devices, const std::vector<named_strategy>& starts,
+                    const reporter& report) const {
+        parallel_search_options o = options_.search;
+        o.chain.proposals.devices = devices;
+        o.chain.proposals.pinned.clear();
+        o.pins = nullptr;
+        o.chain.times.parts = on.devices() / devices;
+        const std::int64_t more = std::int64_t{10} * o.chain.times.parts;
+        o.chain.budget = std::min(options_.most_proposals, o.chain.budget * more);
+        o.chain.patience = std::min(o.chain.budget, o.chain.patience * more);
+        o.rounds = options_.rounds;
+        o.random_starts = 0;
+        o.drop_slow_starts = true;
+        o.most_chains = options_.chains;
+        parallel_search whole(on, part, starts, o);
+        while (!whole.finished()) {
+            whole.run_round(report);
+        }
+        const mcmc_state* best = nullptr;
+        for (const named_chain& c : whole.state().chains) {
+            best = best == nullptr || c.state.best_cost() < best->best_cost() ? &c.state : best;
+        }
+        return best->improvements.empty() ? strategy{} : best->improvements.back().value;
+    }
+
+    const cluster& on_;
+    graph_view g_;
+    coarse_search_options options_;
+    int per_node_;
+    int before_ = 0; ///< devices of the part that was searched last
+    strategy best_;  ///< of that
+    strategy across_;
+};
+
+/// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
 /// not on threads. Pins play no role here; the search of the whole machine puts them in. Empty for a machine without such parts. `report` as
 /// parallel_search's.
 inline std::vector<named_strategy> search_parts(const cluster& on, const graph_view& g,
                                                 const coarse_search_options& options,
-                                                const std::function<void(const search_progress&)>& report = {}) {
-    std::vector<named_strategy> found;
-    const index_t batch = g.tensors[0].extents[0];
-    std::vector<named_strategy> from_before;
-    int before = 0;
-    for (const int devices : parts_to_search(on, batch)) {
-        const int copies = on.devices() / devices;
-        const graph small = with_batch(g, batch / copies);
-        const graph_view part = small.view();
-        parallel_search_options o = options.search;
-        o.chain.proposals.devices = devices;
-        o.chain.proposals.pinned.clear();
-        o.pins = nullptr;
-        o.chain.times.parts = copies;
-        const std::int64_t more = std::int64_t{copies} * copies / 2;
-        o.chain.budget = std::min(options.most_proposals, o.chain.budget * more);
-        o.chain.patience = std::min(o.chain.budget, o.chain.patience * more);
-        o.rounds = options.rounds;
-        o.random_starts = 0;
-        o.drop_slow_starts = true;
-        o.most_chains = options.chains;
-        std::vector<named_strategy> starts{{"data parallel", data_parallel(part, devices)}};
-        if (before == 0) {
-            if (o.chain.proposals.operator_placement) {
-                starts.push_back({"operators placed", operator_placement(part, 1, devices)});
-            }
-            starts.push_back({"channels", mesh(part, 1, devices)});
-            if (options.with_optcnn) {
-                optcnn_options offered;
-                offered.offered = o.chain.proposals.offered;
-                starts.push_back({"OptCNN", tied_optcnn(part, detail::machine_of_part(on, devices), offered).best});
-            }
-        }
-        for (const named_strategy& s : from_before) {
-            starts.push_back({s.name, repeated(s.value, part, before, devices / before)});
-        }
-        parallel_search search(on, part, starts, o);
-        while (!search.finished()) {
-            search.run_round(report);
-        }
-        const mcmc_state* best = nullptr;
-        for (const named_chain& c : search.state().chains) {
-            best = best == nullptr || c.state.best_cost() < best->best_cost() ? &c.state : best;
-        }
-        if (best->improvements.empty()) { // nothing that fits in memory
-            continue;
-        }
-        const std::string name = "found on " + std::to_string(devices) + " of " + std::to_string(on.devices());
-        from_before.assign(1, {name, best->improvements.back().value});
-        before = devices;
-        found.push_back({name, repeated(best->improvements.back().value, g, devices, copies)});
-    }
-    return found;
+                                                const part_search::reporter& report = {}) {
+    return part_search(on, g, options).run(report);
 }
 
 } // namespace tessera::search

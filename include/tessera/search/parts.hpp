@@ -25,19 +25,77 @@ inline bool is_part(const cluster& on, int devices) {
     return true;
 }
 
+/// Devices of a node, if all nodes have as many and they follow each other; else 0.
+inline int devices_of_node(const cluster& on) {
+    int n = 1;
+    while (n < on.devices() && on.node_of(n) == on.node_of(0)) {
+        ++n;
+    }
+    return is_part(on, n) ? n : 0;
+}
+
 /// Numbers of devices of parts that are worth searching before the whole machine, each at most a quarter of the next: one node, then several.
 inline std::vector<int> parts_to_search(const cluster& on, index_t batch) {
-    int per_node = 0;
-    for (int d = 0; d < on.devices(); ++d) {
-        per_node += on.node_of(d) == on.node_of(0) ? 1 : 0;
-    }
     std::vector<int> parts;
-    for (int n = per_node; n > 1 && 4 * n <= on.devices(); n *= 4) {
+    for (int n = devices_of_node(on); n > 1 && 4 * n <= on.devices(); n *= 4) {
         if (is_part(on, n) && batch % (on.devices() / n) == 0) {
             parts.push_back(n);
         }
     }
     return parts;
+}
+
+/// Old numbers of devices in the order: the first of every node, then the second of every node, and so on.
+inline std::vector<int> across_nodes(int devices, int per_node) {
+    std::vector<int> order;
+    for (int i = 0; i < devices; ++i) {
+        const int nodes = devices / per_node;
+        order.push_back(i % nodes * per_node + i / nodes);
+    }
+    return order;
+}
+/// The same machine with its devices numbered in another order.
+inline device_graph renumbered(const device_graph& g, const std::vector<int>& order) {
+    std::vector<int> place; // component of every device
+    for (std::size_t i = 0; i < g.components.size(); ++i) {
+        if (g.components[i].device_class >= 0) {
+            place.push_back(static_cast<int>(i));
+        }
+    }
+    device_graph r = g;
+    std::vector<int> now(g.components.size());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        now[i] = static_cast<int>(i);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const int old = place[static_cast<std::size_t>(order[i])];
+        now[static_cast<std::size_t>(old)] = place[i];
+        r.components[static_cast<std::size_t>(place[i])] = g.components[static_cast<std::size_t>(old)];
+    }
+    for (component& c : r.components) {
+        c.inside = c.inside < 0 ? -1 : now[static_cast<std::size_t>(c.inside)];
+    }
+    for (link& l : r.links) {
+        l.from = now[static_cast<std::size_t>(l.from)];
+        l.to = now[static_cast<std::size_t>(l.to)];
+    }
+    return r;
+}
+/// A strategy for a machine renumbered so, in the old numbers.
+inline strategy in_old_numbers(const strategy& s, const graph_view& g, const std::vector<int>& order) {
+    strategy r(g);
+    r.micro_batches = s.micro_batches;
+    for (int op = 0; op < g.op_count; ++op) {
+        const configuration& c = s.ops[static_cast<std::size_t>(op)];
+        const description d = g.describe(op);
+        std::vector<int> where;
+        for (int i = 0; i < c.shards(); ++i) {
+            where.push_back(order[static_cast<std::size_t>(shard_at(c, s.pool.data(), d, i).device)]);
+        }
+        r.ops[static_cast<std::size_t>(op)] = c;
+        r.place(op, where);
+    }
+    return r;
 }
 
 /// What a whole machine does when each of `copies` parts of `devices` devices follows a strategy for a part, with a share of the samples each: operator by operator so

@@ -43,8 +43,8 @@ public:
     index_t choices(int op) const { return static_cast<index_t>(choices_[at(kind_of(op))].size()); }
     const operator_groups& groups() const { return groups_; }
 
-    /// An eighth of the proposals changes a whole block (three eighths in networks that have operators of one kind, unrolled ones), an eighth puts several
-    /// blocks side by side; a quarter takes over what a neighbour has; the rest changes one operator or, mostly, all of a kind.
+    /// An eighth of the proposals changes a whole block, an eighth puts several blocks side by side, twice as many each in networks that have operators of one kind (unrolled
+    /// ones); a quarter takes over what a neighbour has; the rest changes one operator or, mostly, all of a kind.
     proposal next(const strategy& now, random_numbers& pick) const {
         if (options_.only_blocks) {
             const auto mine = static_cast<std::size_t>(pick(static_cast<int>(groups_.blocks.size())));
@@ -56,9 +56,9 @@ public:
         }
         proposal p;
         const int how = pick(8);
-        if (options_.groups && how < (several_ ? 3 : 1)) {
+        if (options_.groups && how < (several_ ? 2 : 1)) {
             change_block(p, pick);
-        } else if (options_.groups && options_.operator_placement && how == 3) {
+        } else if (options_.groups && options_.operator_placement && (how == 3 || (several_ && how == 2))) {
             side_by_side(p, pick);
         } else {
             const bool of_kind = options_.groups && several_ && pick(4) != 0;
@@ -255,7 +255,13 @@ private:
             parts /= 2;
         }
         const std::vector<configuration>& offered = choices_[at(kind_of(first))];
-        const configuration& chosen = offered[at(pick(static_cast<int>(offered.size())))];
+        configuration chosen = offered[at(pick(static_cast<int>(offered.size())))];
+        const int samples = descriptions_[at(first)].find_loop(loop_name::sample);
+        if (pick(2) == 0 && samples >= 0) { // as often as not by samples over all that a block gets
+            for (const configuration& c : offered) {
+                chosen = c.degree[samples] * parts == devices_ ? c : chosen;
+            }
+        }
         if (parts < 2 || chosen.shards() * parts > devices_) {
             return;
         }

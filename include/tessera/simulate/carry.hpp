@@ -7,6 +7,8 @@
 #include "tessera/simulate/schedule.hpp"
 #include "tessera/simulate/task_time.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 /// An activity with the tiles that order it: it comes after what wrote the tiles it reads and, where it overwrites a parameter, after all
@@ -39,6 +41,7 @@ public:
         }
         busy_.resize(static_cast<std::size_t>(on.lanes()), 0);
         in_part_ = on.devices() / times.parts;
+        shared_.resize(times.parts > 1 ? at(in_part_ * in_part_) : 0);
     }
 
     /// Links' lanes come first, then one for each device.
@@ -112,6 +115,28 @@ private:
             busy_[at(lane)] += bytes * 1000 + 1; // + 1: also a lane that nothing measurable passes is used
         }
     }
+    /// The same where other parts send theirs at the same time, some over the same lanes.
+    void message_of_parts(int from, int to, index_t bytes) {
+        std::vector<std::pair<int, int>>& lanes = shared_[at(from * in_part_ + to)];
+        const route mine = on_.between(from, to);
+        if (lanes.empty()) {
+            for (int lane : mine.lanes) {
+                lanes.push_back({lane, 1});
+                for (int k = 1; k < times_.parts; ++k) {
+                    for (int other : on_.between(from + k * in_part_, to + k * in_part_).lanes) {
+                        lanes.back().second += other == lane ? 1 : 0;
+                    }
+                }
+            }
+        }
+        latency_ = std::max(latency_, mine.latency);
+        for (const auto& [lane, parts] : lanes) {
+            if (busy_[at(lane)] == 0) {
+                used_.push_back(lane);
+            }
+            busy_[at(lane)] += parts * bytes * 1000 + 1;
+        }
+    }
     /// The activity that the messages make, with `local` nanoseconds of the device's own work.
     void finish_messages(int device, index_t local, activity& a) {
         index_t wire = 0;
@@ -139,7 +164,8 @@ private:
             const index_t bytes = s.region.volume() * bytes_of(source.type);
             const bool remote = source.device >= 0 && source.device != t.device;
             if (remote) {
-                message(source.device, t.device, bytes);
+                times_.parts > 1 ? message_of_parts(source.device, t.device, bytes)
+                                 : message(source.device, t.device, bytes);
             }
             local += s.overwrite ? (remote ? 0 : 2 * bytes) : 3 * bytes;
         }
@@ -240,6 +266,7 @@ private:
                 all.push_back(m + k * in_part_);
             }
         }
+        std::stable_sort(all.begin(), all.end(), [this](int a, int b) { return on_.node_of(a) < on_.node_of(b); });
         return all;
     }
 
@@ -337,6 +364,8 @@ private:
     std::vector<int> senders_;
     index_t latency_ = 0;
     int in_part_ = 0; ///< devices of each of the machine's equal parts
+    std::vector<std::vector<std::pair<int, int>>>
+        shared_; ///< by two devices of a part: their lanes, and how many parts use each alike
     std::vector<std::vector<choice>> choices_ = std::vector<std::vector<choice>>(509);
 };
 
