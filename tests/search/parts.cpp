@@ -124,11 +124,12 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
     std::vector<search::named_strategy> found[2];
     for (const int i : {0, 1}) {
         found[i] = search::search_parts(on, g.view(), small_search(i == 0 ? 1 : 3));
-        REQUIRE(found[i].size() == 2);
+        REQUIRE(found[i].size() == 3);
     }
     CHECK(found[0][0].name == "found on 4 of 16");
     CHECK(found[0][1].name == "found across 4 nodes");
-    for (const std::size_t k : {0U, 1U}) {
+    CHECK(found[0][2].name == "found across 4 nodes, turned");
+    for (const std::size_t k : {0U, 1U, 2U}) {
         CHECK(found[0][k].value.ops == found[1][k].value.ops);
         CHECK(found[0][k].value.pool == found[1][k].value.pool);
     }

@@ -40,18 +40,23 @@ public:
                 std::vector<named_strategy> starts{{"data parallel", data_parallel(small.view(), devices)}};
                 if (!best_.ops.empty()) {
                     starts.push_back({"one node", repeated(best_, small.view(), before_, devices / before_)});
+                    add_turned(starts, small.view(), devices);
                 }
                 if (!across_.ops.empty()) {
-                    const int nodes = devices / per_node_;
+                    const int nodes = devices / per_node_; // four: the first part of several nodes
                     const strategy s = repeated(across_, small.view(), nodes, per_node_);
                     starts.push_back(
                         {"across nodes", in_old_numbers(s, small.view(), across_nodes(devices, per_node_))});
-                    across_ = nodes == 4 ? strategy{} : across_;
+                    across_ = strategy{};
+                    add_turned(starts, small.view(), devices);
                 }
                 best_ = search(on_, small.view(), devices, starts, report);
                 add("found on " + of, best_, devices, found);
             }
             before_ = best_.ops.empty() ? before_ : devices;
+        }
+        if (!found.empty()) {
+            add_turned(found, g_, on_.devices());
         }
         return found;
     }
@@ -63,6 +68,16 @@ private:
     void add(const std::string& name, const strategy& s, int devices, std::vector<named_strategy>& found) const {
         if (!s.ops.empty()) {
             found.push_back({name, repeated(s, g_, devices, on_.devices() / devices)});
+        }
+    }
+
+    /// The last strategy with its devices renumbered: what lay within nodes lies across them, and the other way round. No sequence of small changes leads there.
+    void add_turned(std::vector<named_strategy>& to, const graph_view& g, int devices) const {
+        const named_strategy last = to.back();
+        const int nodes = devices / per_node_;
+        to.push_back({last.name + ", turned", in_old_numbers(last.value, g, across_nodes(devices, per_node_))});
+        if (nodes != per_node_) {
+            to.push_back({last.name + ", turned back", in_old_numbers(last.value, g, across_nodes(devices, nodes))});
         }
     }
 
