@@ -85,6 +85,7 @@ inline device_graph renumbered(const device_graph& g, const std::vector<int>& or
 inline strategy in_old_numbers(const strategy& s, const graph_view& g, const std::vector<int>& order) {
     strategy r(g);
     r.micro_batches = s.micro_batches;
+    r.overlap = s.overlap;
     for (int op = 0; op < g.op_count; ++op) {
         const configuration& c = s.ops[static_cast<std::size_t>(op)];
         const description d = g.describe(op);
@@ -104,6 +105,7 @@ inline strategy in_old_numbers(const strategy& s, const graph_view& g, const std
 inline strategy repeated(const strategy& part, const graph_view& g, int devices, int copies) {
     strategy s(g);
     s.micro_batches = part.micro_batches;
+    s.overlap = part.overlap;
     for (int op = 0; op < g.op_count; ++op) {
         const configuration& from = part.ops[static_cast<std::size_t>(op)];
         const description d = g.describe(op);

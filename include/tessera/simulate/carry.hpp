@@ -32,7 +32,8 @@ struct carried {
 /// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in every part: its updates take slices
 ///   that are so much smaller, and their collectives, or their messages to and from servers, reach over all parts.
 /// - Copies and updates run beside the computation, one after the other on a lane of the device's own, or, where the device copies in turn,
-///   among its tasks. In turn there are no collectives: every thread reads and writes its slice of the others' memory itself.
+///   among its tasks, unless the plan has put them on its communication lane. In turn there are no collectives: every thread reads and
+///   writes its slice of the others' memory itself.
 class carrier {
 public:
     carrier(const cluster& on, const graph_view& g, const task_times& times) : on_(on), g_(g), times_(times) {
@@ -67,7 +68,7 @@ public:
             } else {
                 begin_messages();
                 const index_t local = t.kind == task_kind::copy ? copy_messages(tiles, t) : remote_tiles(tiles, t);
-                finish_messages(t.device, local, c.what);
+                finish_messages(t.device, local, c.what, t.lane != task_lane::compute);
                 if (t.kind == task_kind::update && times_.parts > 1) {
                     add_mirrored(tiles, t, c.what);
                 }
@@ -137,8 +138,8 @@ private:
             busy_[at(lane)] += parts * bytes * 1000 + 1;
         }
     }
-    /// The activity that the messages make, with `local` nanoseconds of the device's own work.
-    void finish_messages(int device, index_t local, activity& a) {
+    /// The activity that the messages make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs.
+    void finish_messages(int device, index_t local, activity& a, bool beside = false) {
         index_t wire = 0;
         for (int lane : used_) {
             const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
@@ -147,8 +148,10 @@ private:
             a.lanes.push_back({lane, busy});
         }
         const bool in_turn = on_.class_of(device).copies_in_turn;
-        if (in_turn) {
+        if (in_turn && !beside) {
             a.device = device;
+        } else if (in_turn) {
+            a.lanes.push_back({on_.lanes() + device, std::max<index_t>(1, latency_ + wire + local)});
         } else if (local > 0) {
             a.lanes.push_back({on_.lanes() + device, local});
         }
