@@ -109,8 +109,8 @@ TEST_CASE("parts: a strategy of every part is what the whole machine does, price
     const ts::graph mlp = ts::describe<networks::mlp>(64);
     CHECK(worst_price(rnn, p100, 4, true) < 0.03);
     CHECK(worst_price(mlp, k80, 4, true) < 0.03);
-    CHECK(worst_price(mlp, p100, 8, false) < 0.4); // servers: what the other parts send keeps lanes at other times
-    CHECK(worst_price(rnn, k80, 4, false) < 0.4);
+    CHECK(worst_price(mlp, p100, 8, false) < 0.6); // servers: what the other parts send keeps lanes at other times
+    CHECK(worst_price(rnn, k80, 4, false) < 0.6);
     // Data parallelism repeated is data parallelism.
     const ts::strategy data = search::data_parallel(rnn.view(), 16);
     const ts::graph quarter = ts::with_batch(rnn.view(), 16);
