@@ -22,7 +22,7 @@ benchmarks=(
   "300 random strategies and 100 pipelines a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
-  "search: full and delta simulation, and MCMC|\$build/benchmarks/search/mcmc"
+  "search: MCMC beside experts and OptCNN|\$build/benchmarks/search/mcmc"
   "search: FlexFlow's six benchmarks|\$build/benchmarks/search/flexflow quick"
   "dispatch: an empty task|\$build/benchmarks/dispatch/empty_task"
   "dispatch: a step against a bare loop, and its heap allocations|\$build/benchmarks/dispatch/step"
