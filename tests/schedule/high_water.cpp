@@ -45,7 +45,7 @@ index_t last_byte(const ts::plan& p, int device) {
 }
 
 void measure(const ts::graph_view& g, const ts::strategy& s, int devices) {
-    const ts::optimizer how = ts::sgd{.learning_rate = 0.01F, .momentum = 0.9F};
+    const ts::optimizer how = ts::sgd{.learning_rate = 0.02F, .momentum = 0.9F};
     backend b(how);
     ts::workers threads(devices);
     ts::session<backend> session(g, s, devices, how, {}, b, threads);
@@ -126,7 +126,7 @@ TEST_CASE("pipelines, recomputation and GEMS need as little of an arena as they 
 TEST_CASE("a network that fits no single device trains as a pipeline and as a split") {
     const ts::graph network = ts::describe<heavy>(32);
     const ts::graph_view g = network.view();
-    const ts::optimizer how = ts::sgd{.learning_rate = 0.01F, .momentum = 0.9F};
+    const ts::optimizer how = ts::sgd{.learning_rate = 0.02F, .momentum = 0.9F};
     backend b(how);
     ts::workers threads(2);
     const ts::session<backend> whole(g, ts::strategy(g), 1, how, {}, b, threads);
@@ -144,9 +144,9 @@ TEST_CASE("a network that fits no single device trains as a pipeline and as a sp
         auto capped = session(s, 2);
         const double first = capped.step(data.inputs);
         double last = first;
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < 60; ++i) {
             last = capped.step(data.inputs);
         }
-        CHECK(last < 0.97 * first);
+        CHECK(last < 0.9 * first);
     }
 }
