@@ -59,7 +59,7 @@ TEST_CASE("random pipelines give the numbers of one device, twice the same bits"
         all += (all.empty() ? "" : ", ") + name + " " + std::to_string(count);
     }
     MESSAGE(all << "; uneven micro-batches " << uneven << ", with recomputation " << recomputed);
-    CHECK(schedules.size() == 8);
+    CHECK(schedules.size() == 10);
     CHECK(uneven > 0);
     CHECK(recomputed > 0);
 }
