@@ -143,6 +143,7 @@ struct plan {
     run_kind kind = run_kind::training;
     int devices = 1;
     int micro_batches = 1;
+    bool joint_statistics = false; ///< batch norms take theirs over all micro-batches together
     int period = 1;
     double loss_scale = 1; ///< of all gradients until the optimizer takes them
     std::vector<tile> tiles;
