@@ -133,6 +133,7 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
     std::vector<index_t> first(at(stages), INT64_MAX);
     std::vector<index_t> last(at(stages), 0);
     std::vector<int> groups(at(stages), 0);
+    std::vector<index_t> soonest(at(stages), INT64_MAX);
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
         const int own = s.ops[at(x.op)].stage;
@@ -146,7 +147,7 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
         groups[at(own)] += x.slice == 0 ? 1 : 0;
         last[at(own)] = std::max(last[at(own)], t.tasks[i].end);
         first[at(own)] = std::min(first[at(own)], t.tasks[i].start);
-        // No sum waits for anything but the gradients that it adds: the links between replicas carry nothing else.
+        // The first sum of a stage begins when its gradients are there.
         index_t ready = 0;
         for (std::size_t k = 0; k < i; ++k) {
             for (const int w : p.tasks[k].writes) {
@@ -155,6 +156,7 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
             }
         }
         CHECK(t.tasks[i].start >= ready);
+        soonest[at(own)] = std::min(soonest[at(own)], t.tasks[i].start - ready);
     }
     for (int i = 0; i < stages; ++i) {
         CAPTURE(i);
@@ -165,6 +167,7 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
         CHECK(groups[at(i)] == parameters);     // of each parameter one
         CHECK(first[at(i)] <= backward[at(i)]); // of the last operator's, before the first ones have gone backward
         CHECK(last[at(i)] >= backward[at(i)]);
+        CHECK(soonest[at(i)] == 0);
         if (i > 0) { // done while the stage before still computes
             CHECK(last[at(i)] < backward[0]);
             CHECK(last[at(i)] < t.makespan);

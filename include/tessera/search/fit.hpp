@@ -52,7 +52,7 @@ public:
     fit_result run() {
         simulate_baselines();
         simulate_best(fit_candidates(g_, on_, least_limit_, o_, estimate_));
-        refine(o_.simulations + o_.refinements);
+        refine(static_cast<int>(rows_.size()) + o_.refinements);
         return conclude();
     }
 
