@@ -137,6 +137,7 @@ search::fit_options small_space() {
     o.parts = {1, 2};
     o.inside = {baseline::data_parallel, baseline::model_parallel};
     o.every_cut = 1000;
+    o.policies.clear();
     return o;
 }
 

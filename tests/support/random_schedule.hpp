@@ -204,13 +204,13 @@ inline bool is_implied(const ts::plan& p, int task, std::size_t wait) {
         }
         for (std::size_t w = 0; w < x.waits.size(); ++w) {
             if (x.waits[w].count > 0 && (t != task || w != wait)) {
-                join(p.order[place(x.waits[w].device)][place(x.waits[w].count) - 1]);
+                join(p.order[place(x.waits[w].list)][place(x.waits[w].count) - 1]);
             }
         }
         mine[list[place(t)]] = t == task ? mine[list[place(t)]] : x.position + 1;
     }
     const ts::wait_for& dropped = p.tasks[place(task)].waits[wait];
-    return clock[place(task) * lists + place(dropped.device)] >= dropped.count;
+    return clock[place(task) * lists + place(dropped.list)] >= dropped.count;
 }
 
 inline std::string text_of(const ts::plan& p, int task) {
@@ -304,7 +304,7 @@ inline std::string remove_a_task(ts::plan& p, random& pick) {
     }
     for (ts::task& t : p.tasks) {
         for (ts::wait_for& w : t.waits) {
-            w.count -= w.device == list && w.count > position ? 1 : 0;
+            w.count -= w.list == list && w.count > position ? 1 : 0;
         }
     }
     return text;
@@ -326,6 +326,7 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
                          schedule_findings& found) {
     random pick{ts::op::mix(seed ^ 0x5c4ed01eULL)};
     pipeline_case c = random_pipeline(g, devices, seed, seen);
+    c.how.overlap = pick(3) == 0;
     const bool any = pick(3) == 0;
     if (any) {
         c.how.follow(random_order(stages_after(g, c.how, c.stages), 1 + pick(4), c.how.micro_batches, pick));

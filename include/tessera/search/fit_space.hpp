@@ -16,6 +16,9 @@ struct fit_policy {
     void (*apply)(const graph_view& g, strategy& s) = nullptr;
 };
 
+/// Communication in a list of its own, beside computation.
+inline void overlap_communication(const graph_view&, strategy& s) { s.overlap = true; }
+
 /// One strategy of the space.
 struct fit_choice {
     schedule::settings order;     ///< one worker: no pipeline, micro-batches one after the other
@@ -53,8 +56,9 @@ struct fit_options {
     std::vector<baseline> inside = {baseline::data_parallel, baseline::model_parallel, baseline::one_weird_trick};
     std::vector<schedule::rematerialize> again = {schedule::rematerialize::none, schedule::rematerialize::all,
                                                   schedule::rematerialize::except_last};
-    std::vector<fit_policy> policies; ///< tried on data parallelism and around the best
-    bool fewer_devices = true;        ///< also strategies that leave half of the devices, or more, idle
+    std::vector<fit_policy> policies = {
+        {"overlapped", overlap_communication}}; ///< tried on data parallelism and around the best
+    bool fewer_devices = true;                  ///< also strategies that leave half of the devices, or more, idle
     int every_cut =
         64; ///< all cuts into stages are considered where they are no more than this; otherwise balanced ones
     int simulations = 48; ///< strategies that are lowered and simulated, at most ...
