@@ -96,7 +96,7 @@ private:
             t.parts *= l == batch_loop ? 1 : c.degree[l];
         }
         const op_attributes& a = g_.ops[op].attributes;
-        t.kept =
+        t.made =
             a.kind == op_kind::flatten ? 0 : region(d, d.output(), ranges).volume() * bytes_of(g_.output_of(op).type);
         t.kept = kept_[at(g_.ops[op].output)] != 0 ? t.made : 0;
         if (a.kind == op_kind::flatten) { // it only renames
