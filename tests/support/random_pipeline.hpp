@@ -89,6 +89,9 @@ inline pipeline_case random_pipeline(const ts::graph_view& g, int devices, std::
         c.schedule = "one after the other";
     } else {
         c.how.follow(random_schedule(c.stages, c.how.micro_batches, pick, c.schedule));
+        if (c.schedule == ts::schedule::to_text(ts::schedule::kind::gpipe) && pick(2) == 0) {
+            c.how.statistics = ts::statistics_over::mini_batch;
+        }
     }
     return c;
 }
