@@ -22,7 +22,7 @@ public:
         std::vector<schedule::operator_load> loads;
         const auto& times = times_(x.order.micro_batches, x.widths[0], x.inside[0]);
         for (int op = 0; op < g_.op_count; ++op) {
-            const operator_times& t = times[at(op)];
+            const operator_estimate& t = times[at(op)];
             loads.push_back({t.forward + t.input + t.weight, held(op, t, copies_of(x, 0)), t.kept});
         }
         return loads;
@@ -31,10 +31,10 @@ public:
     /// Time units of every stage's steps, with what it recomputes.
     std::vector<schedule::step_times> step_times_of(const fit_choice& x) {
         std::vector<schedule::step_times> steps(at(x.order.stages()), {0, 0, 0, 0, 0});
-        const std::vector<const operator_times*> of = tables_of(x);
+        const std::vector<const operator_estimate*> of = tables_of(x);
         for (int op = 0; op < g_.op_count; ++op) {
             const auto s = at(x.stage[at(op)]);
-            const operator_times& t = of[s][op];
+            const operator_estimate& t = of[s][op];
             const index_t again = x.order.again == schedule::rematerialize::none ? 0 : t.forward;
             steps[s].forward += t.forward;
             steps[s].backward += again + t.input + t.weight;
@@ -49,7 +49,7 @@ public:
         const pipeline_schedule order = schedule::make(x.order, steps[0]);
         const schedule::timetable table = schedule::timetable_of(order, steps, schedule::chain_of_stages(order.stages));
         const std::vector<int> home = homes_of(x);
-        const std::vector<const operator_times*> of = tables_of(x);
+        const std::vector<const operator_estimate*> of = tables_of(x);
         struct of_stage {
             index_t held = 0, kept = 0, entry = 0, parameters = 0;
             index_t working = 0; // an output and its gradient, of the operator that has the largest
@@ -58,7 +58,7 @@ public:
         for (int op = 0; op < g_.op_count; ++op) {
             const auto s = at(x.stage[at(op)]);
             const int width = x.widths[at(home[s])];
-            const operator_times& t = of[s][op];
+            const operator_estimate& t = of[s][op];
             stages[s].held += held(op, t, copies_of(x, home[s]));
             stages[s].parameters += times_.parameters(op) / t.parts;
             stages[s].kept += t.kept;
@@ -118,12 +118,12 @@ private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     /// The operators' times in every stage.
-    std::vector<const operator_times*> tables_of(const fit_choice& x) {
+    std::vector<const operator_estimate*> tables_of(const fit_choice& x) {
         const std::vector<int> home = homes_of(x);
         const auto table = [&](std::size_t s) {
             return times_(x.order.micro_batches, x.widths[at(home[s])], x.inside[s]).data();
         };
-        std::vector<const operator_times*> tables(home.size());
+        std::vector<const operator_estimate*> tables(home.size());
         for (const bool known : {false, true}) { // a new one may move the others
             for (std::size_t s = 0; s < home.size(); ++s) {
                 tables[s] = known || tables[s] == nullptr ? table(s) : tables[s];
@@ -135,7 +135,7 @@ private:
     /// Devices that have the same parameters.
     int copies_of(const fit_choice& x, int worker) const { return x.widths[at(worker)] * (x.order.mirrors() ? 2 : 1); }
     /// Parameters, their gradients and the optimizer's state, of which each copy keeps a part.
-    index_t held(int op, const operator_times& t, int copies) const {
+    index_t held(int op, const operator_estimate& t, int copies) const {
         const index_t bytes = times_.parameters(op) / t.parts;
         return 2 * bytes + bytes * o_.lowering.update.state_count() * t.parts / std::max(copies, t.parts);
     }

@@ -8,7 +8,7 @@
 namespace tessera::search {
 
 /// What an operator takes of one micro-batch on one of some devices.
-struct operator_times {
+struct operator_estimate {
     index_t forward = 0; ///< ns
     index_t input = 0;
     index_t weight = 0;
@@ -36,7 +36,7 @@ public:
     }
 
     /// Of every operator, on one of `width` devices.
-    const std::vector<operator_times>& operator()(int micro_batches, int width, baseline inside) {
+    const std::vector<operator_estimate>& operator()(int micro_batches, int width, baseline inside) {
         for (const auto& k : known_) {
             if (k.micro_batches == micro_batches && k.width == width && k.inside == inside) {
                 return k.times;
@@ -58,7 +58,7 @@ private:
     struct known_times {
         int micro_batches = 0, width = 0;
         baseline inside = baseline::data_parallel;
-        std::vector<operator_times> times;
+        std::vector<operator_estimate> times;
     };
 
     /// Which of an operator's tensors are read backward; flattening only renames.
@@ -82,12 +82,12 @@ private:
         }
     }
 
-    operator_times time_of(int op, int micro_batches, int width, baseline inside) const {
+    operator_estimate time_of(int op, int micro_batches, int width, baseline inside) const {
         const description& d = descriptions_[at(op)];
         const configuration c = baseline_configuration(g_, op, width, inside);
         const int batch_loop = d.find_loop(loop_name::sample);
         interval ranges[max_loops];
-        operator_times t;
+        operator_estimate t;
         int shards = 1;
         for (int l = 0; l < d.loops.size(); ++l) {
             const int cut = c.degree[l] * (l == batch_loop ? micro_batches : 1);
