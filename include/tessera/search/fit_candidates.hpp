@@ -17,6 +17,7 @@ public:
     std::vector<fit_candidate> all;
     std::vector<std::size_t> by_time;   ///< what seems to fit first, then the fastest first
     std::vector<std::size_t> by_memory; ///< what needs least first
+    int seems_to_fit = 0;               ///< so many of the first by time
 
     /// `limit`: bytes of the device that has least; 0: none.
     fit_candidates(const graph_view& g, const cluster& on, index_t limit, const fit_options& o, fit_estimator& estimate)
@@ -36,6 +37,9 @@ public:
         by_memory = by_time;
         // What seems not to fit comes last: its estimate may be wrong.
         order(by_time, [&](const fit_guess& x) { return std::pair{limit > 0 && x.bytes > limit, x.step}; });
+        for (const fit_candidate& c : all) {
+            seems_to_fit += limit == 0 || c.guess.bytes <= limit ? 1 : 0;
+        }
         order(by_memory, [&](const fit_guess& x) { return std::pair{x.bytes, x.step}; });
     }
 
