@@ -102,9 +102,10 @@ private:
 
     strategy made(const fit_choice& x) { return strategy_of(g_, x, o_, estimate_.step_times_of(x)[0]); }
 
-    /// What the result may not be worse than, where it fits: data and model parallelism, one weird trick, and one device.
+    /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and one device.
     void simulate_baselines() {
-        for (const baseline inside : {baseline::data_parallel, baseline::model_parallel, baseline::one_weird_trick}) {
+        simulate_plain(on_.devices(), baseline::data_parallel);
+        for (const baseline inside : o_.inside) {
             simulate_plain(on_.devices(), inside);
         }
         simulate_plain(1, baseline::data_parallel);
@@ -265,10 +266,10 @@ private:
 } // namespace detail
 
 /// The fastest strategy that fits in `memory` bytes on each device (0: in what the machine's devices have), of those that fit_options names; never
-/// worse than data parallelism, model parallelism or one weird trick over all devices, or than one device, where these fit. All choices are estimated; the best, by the estimate, are
-/// planned and simulated, and then their neighbours: step times and peaks in the result are those of simulate() and plan_memory(), and a
-/// result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for a network without
-/// operators or options that leave nothing to choose from.
+/// worse than data parallelism, than the other splits over all devices, or than one device, where these fit. All choices are estimated; the
+/// best by the estimate are planned and simulated, and then their neighbours: step times and peaks in the result are those of simulate() and
+/// plan_memory(), and a result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for
+/// a network without operators or options that leave nothing to choose from.
 inline fit_result fit(const graph_view& g, const cluster& on, index_t memory = 0, const fit_options& o = {}) {
     if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1) {
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
