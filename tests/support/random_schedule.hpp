@@ -3,10 +3,8 @@
 #pragma once
 
 #include "networks.hpp"
+#include "planned.hpp"
 #include "random_pipeline.hpp"
-
-#include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,6 +40,10 @@ inline std::string rule_of(const std::string& message) {
     std::string words = message.substr(0, message.find(" ["));
     const std::size_t refused = words.find("is refused: ");
     words = refused == std::string::npos ? words : words.substr(refused + 12);
+    const std::string before = "parameter of ";
+    if (const std::size_t name = words.find(before); name != std::string::npos) { // whose it is
+        words.erase(name + before.size() - 4, words.find(' ', name + before.size()) - (name + before.size() - 4));
+    }
     std::string rule;
     for (const char c : words) {
         const bool digit = c >= '0' && c <= '9';
@@ -337,9 +339,7 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
     const std::string how = damaged ? damage(c.how.schedule, pick) : "sound";
     ts::plan p;
     try {
-        ts::require(g, c.how.view(), devices);
-        p = ts::lower(g, c.how.view(), devices);
-        ts::finish(g, p); // verifies
+        p = planned(g, c.how, devices); // and verified
         found.verified.add(c.schedule);
     } catch (const ts::error& e) {
         found.refused.add(rule_of(e.what()));
