@@ -138,6 +138,23 @@ inline bool has_samples(const graph_view& g, int micro_batches, int width, basel
     return micro_batches * index_t{inside == baseline::data_parallel ? width : 1} <= batch;
 }
 
+/// True where another split, named earlier in the options, is the same for every operator of the network.
+inline bool is_said_already(const graph_view& g, int width, baseline inside, const fit_options& o) {
+    for (const baseline earlier : o.inside) {
+        if (earlier == inside) {
+            return false;
+        }
+        bool same = true;
+        for (int op = 0; op < g.op_count && same; ++op) {
+            same = baseline_configuration(g, op, width, earlier) == baseline_configuration(g, op, width, inside);
+        }
+        if (same) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Schedules, widths and splits, without stages: those that make() takes and that leave no device without samples.
 inline std::vector<fit_choice> fit_space(const graph_view& g, int devices, const fit_options& o) {
     std::vector<fit_choice> all;
@@ -151,11 +168,16 @@ inline std::vector<fit_choice> fit_space(const graph_view& g, int devices, const
                            {}});
         }
     };
+    std::vector<std::vector<baseline>> splits(static_cast<std::size_t>(devices) + 1); // that differ, by width
     const auto each_inside = [&](const schedule::settings& order, int width) {
-        for (const baseline inside : o.inside) {
-            if (width > 1 || inside == o.inside[0]) {
-                add(order, width, inside);
+        std::vector<baseline>& own = splits[static_cast<std::size_t>(width)];
+        if (own.empty()) {
+            for (const baseline inside : o.inside) {
+                is_said_already(g, width, inside, o) ? void() : own.push_back(inside);
             }
+        }
+        for (const baseline inside : own) {
+            add(order, width, inside);
         }
     };
     const auto each_again = [&](schedule::settings order, int width) {
