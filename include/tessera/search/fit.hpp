@@ -133,7 +133,7 @@ private:
     }
 
     /// The best of every kind of schedule, then the best; where half of them do not fit, those that need least.
-    void simulate_best(fit_candidates&& from) {
+    void simulate_best(const fit_candidates& from) {
         const int budget = o_.simulations;
         const int count = static_cast<int>(from.all.size());
         considered_ += count;
