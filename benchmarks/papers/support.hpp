@@ -3,13 +3,14 @@
 #pragma once
 
 #include "benchmarks/support/timing.hpp"
+#include "tessera/execute/coarse_search.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/mcmc.hpp"
 #include "tessera/search/optcnn.hpp"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace papers {
 
@@ -75,37 +76,46 @@ inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::s
     return {name, static_cast<ts::strategy&&>(s), is};
 }
 
-/// FlexFlow's search from the strategies given, for so many seconds of one core. A better driver goes here.
-inline row searched(const ts::graph_view& g, const ts::cluster& on, std::vector<row> starts, double seconds,
+/// FlexFlow's search from the strategies given, parts of the machine first, on one core with the proposals that about so many seconds allow: what is found depends on
+/// their number alone.
+inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::vector<row>& given, double seconds,
                     const ts::simulation::task_times& times = {}) {
-    std::sort(starts.begin(), starts.end(), [](const row& a, const row& b) { return a.is.ms < b.is.ms; });
-    starts.resize(starts.size() > 2 ? 2 : starts.size());
-    search::mcmc_options o;
-    o.budget = INT64_MAX;
-    o.patience = INT64_MAX;
-    o.times = times;
-    o.proposals.memory_limit = false; // the papers' searches knew none
-    std::vector<search::mcmc_chain> chains;
-    chains.reserve(starts.size());
-    for (const row& s : starts) {
-        ++o.seed;
-        chains.emplace_back(on, g, s.value, o);
-    }
+    search::coarse_search_options o;
+    // About 1.7 million operators times devices are simulated in a second; there are three or fewer sizes, and two chains of the greatest.
+    const double proposals = seconds * 1.7e6 / (static_cast<double>(g.op_count) * on.devices());
+    o.search.chain.budget = std::max(2, static_cast<int>(proposals / 6));
+    o.search.chain.patience = o.search.chain.budget;
+    o.search.chain.temperature = 0.002;
+    o.search.chain.times = times;
+    o.search.chain.proposals.memory_limit = false; // the papers' searches knew none
+    o.search.threads = 1;
+    o.search.rounds = 1;
+    o.search.random_starts = 0;
+    o.search.drop_slow_starts = true;
+    o.search.most_chains = 2;
     const auto begin = benchmarks::clock_type::now();
-    std::size_t best = 0;
-    while (benchmarks::milliseconds_since(begin) < seconds * 1000) {
-        for (std::size_t i = 0; i < chains.size(); ++i) {
-            chains[i].run(5);
-            best = chains[i].best_cost() < chains[best].best_cost() ? i : best;
-        }
+    std::vector<search::named_strategy> starts;
+    for (const row& r : given) {
+        starts.push_back({r.name, r.value});
     }
     std::int64_t made = 0;
-    for (const search::mcmc_chain& c : chains) {
-        made += c.made();
+    const auto count = [&made, last = std::int64_t{0}](const search::search_progress& p) mutable {
+        made += p.made > last ? p.made - last : p.made;
+        last = p.made;
+    };
+    for (search::named_strategy& s : search::search_parts(on, g, o, count)) {
+        starts.push_back(std::move(s));
     }
-    row r = make_row(g, on, "from " + starts[best].name + ", " + std::to_string(made) + " proposals",
-                     chains[best].best(), times);
-    const double priced = static_cast<double>(chains[best].best_cost()) * 1e-6;
+    search::parallel_search whole(on, g, starts, o.search);
+    const search::mcmc_result found = whole.run();
+    for (const auto& c : found.chains) {
+        made += c.made;
+    }
+    char how[100];
+    std::snprintf(how, sizeof(how), "%s, %lld proposals, %.0f s", found.chains[0].start.c_str(),
+                  static_cast<long long>(made), benchmarks::milliseconds_since(begin) * 1e-3);
+    row r = make_row(g, on, how, found.best, times);
+    const double priced = static_cast<double>(found.cost) * 1e-6;
     if (std::abs(r.is.ms - priced) > 1e-3) {
         std::fprintf(stderr, "the search priced its strategy at %f ms, the whole plan takes %f\n", priced, r.is.ms);
         std::exit(1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints, for each network and number of P100s, how fast proposals are priced by full and by delta simulation, and what MCMC finds beside data
-// parallelism, the best expert and OptCNN, all simulated. Arguments: seconds per measurement, seconds per search, the
-// least number of proposals that are compared, and the number of nodes if not all.
+// Prints, for each network and number of P100s, what MCMC finds beside data parallelism, the best expert and OptCNN, all simulated (how fast proposals
+// are priced by full and by delta simulation: flexflow speed). Arguments: seconds per search, and the number of nodes if not all.
 #include "tessera/search/mcmc.hpp"
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
@@ -69,48 +68,6 @@ ts::index_t simulated(const ts::graph_view& g, const ts::strategy& s, const ts::
     return simulation::simulate(g, ts::lower(g, s.view(), on.devices()), on).makespan;
 }
 
-/// What both ways of pricing take for the same proposals from data parallelism, half of those that are legal accepted.
-void speed(const char* name, const ts::graph_view& g, const ts::cluster& on, double limit, int least) {
-    const ts::strategy start = search::data_parallel(g, on.devices());
-    simulation::delta_simulation delta(on, g, start);
-    const search::proposer propose(on, g, {});
-    search::random_numbers pick{1};
-    int made = 0;
-    double delta_time = 0;
-    double full_time = 0;
-    double visited = 0;
-    double activities = 0;
-    bool equal = true;
-    const double begin = seconds();
-    while (seconds() - begin < limit || made < least) {
-        const search::proposal p = propose.next(delta.current(), pick);
-        if (p.empty()) {
-            continue;
-        }
-        double before = seconds();
-        const ts::index_t found = delta.propose(p);
-        delta_time += seconds() - before;
-        const ts::strategy& next = delta.current();
-        before = seconds();
-        equal = equal && found == simulated(g, next, on);
-        full_time += seconds() - before;
-        visited += static_cast<double>(delta.visited());
-        activities += static_cast<double>(delta.activities());
-        before = seconds();
-        if (pick(2) == 0) {
-            delta.accept();
-        } else {
-            delta.reject();
-        }
-        delta_time += seconds() - before;
-        ++made;
-    }
-    std::printf("%-22s %3d %9.0f %10.0f %10.0f %6.1f %8.2f  %d %s\n", name, on.devices(), activities / made,
-                made / full_time, made / delta_time, full_time / delta_time, visited / activities, made,
-                equal ? "equal" : "DIFFERENT");
-    std::fflush(stdout);
-}
-
 void find(const char* name, const ts::graph_view& g, const ts::cluster& on, double limit) {
     std::vector<search::named_strategy> starts = search::experts(g, on);
     double best_expert = 1e300;
@@ -172,21 +129,9 @@ void for_all(int only, const Action& action) {
 } // namespace
 
 int main(int count, char** arguments) {
-    const double measured = count > 1 ? std::atof(arguments[1]) : 1;
-    const double searched = count > 2 ? std::atof(arguments[2]) : 5;
-    const int least = count > 3 ? std::atoi(arguments[3]) : 5;
-    const int only = count > 4 ? std::atoi(arguments[4]) : 0;
-    std::printf(
-        "Proposals per second on one core, nodes of 4 P100, 32 samples per device; every makespan compared.\n\n");
-    std::printf("%-22s %3s %9s %10s %10s %6s %8s\n", "network", "GPU", "activities", "full /s", "delta /s", "ratio",
-                "visited");
-    for_all(only, [&](const char* name, const ts::graph& g, const ts::cluster& on) {
-        speed(name, g.view(), on, measured, least);
-    });
-    if (searched <= 0) {
-        return 0;
-    }
-    std::printf("\nSimulated ms per step; MCMC from every expert and OptCNN, %.0f s each, one core.\n\n", searched);
+    const double searched = count > 1 ? std::atof(arguments[1]) : 5;
+    const int only = count > 2 ? std::atoi(arguments[2]) : 0;
+    std::printf("Simulated ms per step; MCMC from every expert and OptCNN, %.0f s each, one core.\n\n", searched);
     std::printf("%-22s %3s %9s %9s %9s %9s %6s %6s %8s\n", "network", "GPU", "data", "expert", "OptCNN", "MCMC",
                 "/data", "/best", "proposals");
     for_all(only,

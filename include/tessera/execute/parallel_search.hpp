@@ -22,6 +22,9 @@ struct parallel_search_options {
         0.02; ///< a chain whose best is so much worse than the best of all goes on from that one after a round
     double seconds = 0;    ///< no round begins after so many; 0: no limit (with one, what is found depends on the time)
     int random_starts = 1; ///< chains that begin with a configuration at random for every block
+    /// Before the first round all starts are simulated, and chains whose start is far behind the best one begin from that instead.
+    bool drop_slow_starts = false;
+    int most_chains = 0; ///< then only the best so many starts make proposals; 0: all
     /// Configurations of pinned operators (see proposal_options::pinned), put into every start; null: each start's own.
     const strategy* pins = nullptr;
 };
@@ -51,7 +54,7 @@ public:
             has_data_parallel = has_data_parallel || s.name == "data parallel";
         }
         if (!has_data_parallel) {
-            starts.insert(starts.begin(), {"data parallel", data_parallel(g, on.devices())});
+            starts.insert(starts.begin(), {"data parallel", data_parallel(g, used(o))});
         }
         const proposer propose(on, g, o.chain.proposals);
         for (int i = 0; i < o.random_starts; ++i) {
@@ -83,35 +86,14 @@ public:
     const search_state& state() const { return state_; }
     bool finished() const { return state_.finished; }
 
-    /// Every chain makes its share of proposals. `report`, if given, is called from time to time, by one thread at a time.
+    /// Every chain makes its share of proposals, after the starts have been compared if they are to be. `report`, if given, is called from time to time, by one thread at a time.
     void run_round(const std::function<void(const search_progress&)>& report = {}) {
+        if (state_.round == 0 && options_.drop_slow_starts) {
+            compare_starts();
+        }
         const std::int64_t share = (options_.chain.budget + options_.rounds - 1) / options_.rounds;
-        std::atomic<std::size_t> next{0};
-        std::exception_ptr failed;
         std::mutex reporting;
-        const auto work = [&] {
-            for (std::size_t i = next++; i < state_.chains.size(); i = next++) {
-                try {
-                    advance(i, share, report, reporting);
-                } catch (...) {
-                    const std::lock_guard lock(reporting);
-                    failed = std::current_exception();
-                }
-            }
-        };
-        const unsigned cores = std::thread::hardware_concurrency();
-        const std::size_t wanted = options_.threads > 0 ? static_cast<std::size_t>(options_.threads) : cores;
-        std::vector<std::thread> others;
-        for (std::size_t t = 1; t < wanted && t < state_.chains.size(); ++t) {
-            others.emplace_back(work);
-        }
-        work();
-        for (std::thread& t : others) {
-            t.join();
-        }
-        if (failed) {
-            std::rethrow_exception(failed);
-        }
+        on_all_cores([&](std::size_t i) { advance(i, share, report, reporting); });
         ++state_.round;
         state_.finished =
             state_.round >= options_.rounds || all_stopped() || (options_.seconds > 0 && elapsed() > options_.seconds);
@@ -137,6 +119,71 @@ private:
     using clock = std::chrono::steady_clock;
     double elapsed() const { return std::chrono::duration<double>(clock::now() - begin_).count(); }
 
+    int used(const parallel_search_options& o) const {
+        return o.chain.proposals.devices > 0 ? o.chain.proposals.devices : on_.devices();
+    }
+
+    /// Calls an action with the number of every chain; rethrows what one of them throws.
+    template <class Action>
+    void on_all_cores(const Action& action) {
+        std::atomic<std::size_t> next{0};
+        std::exception_ptr failed;
+        std::mutex failing;
+        const auto work = [&] {
+            for (std::size_t i = next++; i < state_.chains.size(); i = next++) {
+                try {
+                    action(i);
+                } catch (...) {
+                    const std::lock_guard lock(failing);
+                    failed = std::current_exception();
+                }
+            }
+        };
+        const unsigned cores = std::thread::hardware_concurrency();
+        const std::size_t wanted = options_.threads > 0 ? static_cast<std::size_t>(options_.threads) : cores;
+        std::vector<std::thread> others;
+        for (std::size_t t = 1; t < wanted && t < state_.chains.size(); ++t) {
+            others.emplace_back(work);
+        }
+        work();
+        for (std::thread& t : others) {
+            t.join();
+        }
+        if (failed) {
+            std::rethrow_exception(failed);
+        }
+    }
+
+    bool takes_part(std::size_t chain) const {
+        return !options_.drop_slow_starts || options_.most_chains <= 0 ||
+               chain < static_cast<std::size_t>(options_.most_chains);
+    }
+    std::int64_t chains_that_search() const {
+        std::int64_t n = 0;
+        for (std::size_t i = 0; i < state_.chains.size(); ++i) {
+            n += takes_part(i) ? 1 : 0;
+        }
+        return n;
+    }
+
+    /// Sorts the chains by what their starts cost, and gives those that are far behind the best one's.
+    void compare_starts() {
+        const mcmc_options& o = options_.chain;
+        on_all_cores([&](std::size_t i) {
+            named_chain& c = state_.chains[i];
+            const plan p = lower(g_, c.state.current.view(), on_.devices(), o.lowering);
+            c.start_cost = simulation::simulate(g_, p, on_, o.times).makespan;
+            const memory_estimate needs(on_, g_, c.state.current, o.lowering.update.state_count());
+            if (!o.proposals.memory_limit || needs.excess() == 0) {
+                c.state.improvements.push_back({c.start_cost, c.state.current});
+            }
+        });
+        std::stable_sort(state_.chains.begin(), state_.chains.end(), [](const named_chain& a, const named_chain& b) {
+            return a.state.best_cost() < b.state.best_cost();
+        });
+        rejoin();
+    }
+
     void put_pins(strategy& s) const {
         const std::vector<char>& pinned = options_.chain.proposals.pinned;
         for (std::size_t op = 0; op < pinned.size() && options_.pins != nullptr; ++op) {
@@ -150,7 +197,7 @@ private:
                  std::mutex& reporting) {
         named_chain& mine = state_.chains[number];
         const bool first = mine.start_cost == 0;
-        if (!first && mine.state.stopped(options_.chain)) {
+        if (!takes_part(number) || (!first && mine.state.stopped(options_.chain))) {
             return;
         }
         mcmc_options o = options_.chain;
@@ -167,15 +214,15 @@ private:
                 const std::lock_guard lock(reporting);
                 made_ += chain.made() - before;
                 best_ = std::min(best_, chain.best_cost());
-                report({made_, options_.chain.budget * static_cast<std::int64_t>(state_.chains.size()), best_});
+                report({made_, options_.chain.budget * chains_that_search(), best_});
             }
         }
         mine.state = chain.state();
     }
 
     bool all_stopped() const {
-        for (const named_chain& c : state_.chains) {
-            if (!c.state.stopped(options_.chain)) {
+        for (std::size_t i = 0; i < state_.chains.size(); ++i) {
+            if (takes_part(i) && !state_.chains[i].state.stopped(options_.chain)) {
                 return false;
             }
         }

@@ -6,25 +6,13 @@
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/net/initialize.hpp"
+#include "tessera/net/with_batch.hpp"
 #include "tessera/plan/lower.hpp"
 
 #include <cmath>
 #include <span>
 
 namespace tessera {
-
-/// The same network for another number of samples. (A template so that it is compiled where it is used.)
-template <class Graph>
-graph with_batch(const Graph& g, index_t batch) {
-    graph copy;
-    copy.tensors.assign(g.tensors, g.tensors + g.tensor_count);
-    copy.parameters.assign(g.parameters, g.parameters + g.parameter_count);
-    copy.ops.assign(g.ops, g.ops + g.op_count);
-    for (tensor_node& t : copy.tensors) {
-        t.extents.extent[0] = batch;
-    }
-    return copy;
-}
 
 struct session_options {
     std::uint64_t seed = 1;

@@ -138,6 +138,8 @@ public:
         }
     }
     std::byte* operator[](int t) const { return where_[static_cast<std::size_t>(t)]; }
+    /// The plan's arena_bytes of a device: for those who look at what a run touches.
+    std::byte* arena(int device) const { return arenas_[static_cast<std::size_t>(device)].data(); }
 
 private:
     std::vector<buffer> arenas_;

@@ -2,50 +2,18 @@
 // What a local search may change in one step: the configuration and the placement of one operator, or of several that belong together.
 #pragma once
 
-#include "tessera/layout/change.hpp"
 #include "tessera/machine/cluster.hpp"
-#include "tessera/op/mask.hpp"
-#include "tessera/search/configurations.hpp"
 #include "tessera/search/groups.hpp"
+#include "tessera/search/proposal_options.hpp"
 
 namespace tessera::search {
-
-/// Numbers that depend on the seed alone, on every machine.
-struct random_numbers {
-    std::uint64_t state = 1;
-    /// In [0, n); 0 where n is less than 2.
-    int operator()(int n) {
-        state = op::mix(state);
-        return n < 2 ? 0 : static_cast<int>((state >> 33U) % static_cast<std::uint64_t>(n));
-    }
-    /// In [0, 1).
-    double number() {
-        state = op::mix(state);
-        return static_cast<double>(state >> 11U) * 0x1.0p-53;
-    }
-};
-
-/// Which proposals are made.
-struct proposal_options {
-    configuration_options offered;  ///< sample, attribute, parameter and reduction splits
-    bool operator_placement = true; ///< false: shards always lie on devices 0, 1, 2, ...
-    bool neighbours = true;         ///< now and then an operator takes over a neighbour's degrees and devices
-    bool groups = true;        ///< operators of one kind, and whole blocks, change together too, see group_operators()
-    bool only_blocks = false;  ///< nothing but whole blocks changes, all by their first layer: a space to enumerate
-    bool only_regular = false; ///< placements are aligned or strided, not at random
-    std::vector<char> pinned;  ///< operators that keep their configuration, by number; empty: none
-    bool memory_limit = true;  ///< only what fits in the devices' memory, as far as it is known
-};
-
-/// New configurations; none if nothing legal came up.
-using proposal = std::vector<change>;
 
 /// Makes random proposals that keep the rules.
 class proposer {
 public:
     proposer(const cluster& on, const graph_view& g, const proposal_options& o)
-        : on_(on), g_(g), options_(o), groups_(group_operators(g)), users_(at(g.op_count)),
-          is_free_(at(g.op_count), 0) {
+        : devices_(o.devices > 0 ? o.devices : on.devices()), g_(g), options_(o), groups_(group_operators(g)),
+          users_(at(g.op_count)), is_free_(at(g.op_count), 0) {
         if (!o.pinned.empty() && static_cast<int>(o.pinned.size()) != g.op_count) {
             throw error("tessera: " + std::to_string(o.pinned.size()) + " pins were given for " +
                         std::to_string(g.op_count) + " operators; give one for each, or none");
@@ -55,7 +23,7 @@ public:
             descriptions_.push_back(g.describe(op));
             std::vector<configuration>& mine = choices_[at(kind_of(op))];
             if (mine.empty()) {
-                mine = enumerate(descriptions_.back(), on.devices(), o.offered);
+                mine = enumerate(descriptions_.back(), devices_, o.offered);
             }
             if ((o.pinned.empty() || o.pinned[at(op)] == 0) && (mine.size() > 1 || o.operator_placement)) {
                 free_.push_back(op);
@@ -75,8 +43,8 @@ public:
     index_t choices(int op) const { return static_cast<index_t>(choices_[at(kind_of(op))].size()); }
     const operator_groups& groups() const { return groups_; }
 
-    /// Half of the proposals change one operator or, in networks that have operators of one kind, all of a kind; a quarter takes over what
-    /// a neighbour has; an eighth changes a block.
+    /// An eighth of the proposals changes a whole block, an eighth puts several blocks side by side, twice as many each in networks that have operators of one kind (unrolled
+    /// ones); a quarter takes over what a neighbour has; the rest changes one operator or, mostly, all of a kind.
     proposal next(const strategy& now, random_numbers& pick) const {
         if (options_.only_blocks) {
             const auto mine = static_cast<std::size_t>(pick(static_cast<int>(groups_.blocks.size())));
@@ -86,24 +54,24 @@ public:
             spread(first, groups_.blocks[mine], p);
             return is_legal(now, p) ? p : proposal{};
         }
-        const int how = pick(8);
-        const bool of_kind = options_.groups && several_ && pick(4) != 0;
-        const int op = of_kind ? any_of_kind(pick) : free_[at(pick(operators()))];
         proposal p;
-        shape_of_one one{op, {}, {}};
-        if (options_.groups && how == 0) {
-            choose(one, pick);
-            spread(one, groups_.blocks[at(groups_.block_of[at(op)])], p);
+        const int how = pick(8);
+        if (options_.groups && how < (several_ ? 2 : 1)) {
+            change_block(p, pick);
+        } else if (options_.groups && options_.operator_placement && (how == 3 || (several_ && how == 2))) {
+            side_by_side(p, pick);
         } else {
-            if (!options_.neighbours || how > 2 || !from_neighbour(now, one, pick)) {
+            const bool of_kind = options_.groups && several_ && pick(4) != 0;
+            shape_of_one one{of_kind ? any_of_kind(pick) : free_[at(pick(operators()))], {}, {}};
+            if (!options_.neighbours || (how != 4 && how != 5) || !from_neighbour(now, one, pick)) {
                 choose(one, pick);
             }
             if (of_kind) {
-                for (int other : groups_.kinds[at(kind_of(op))]) {
+                for (int other : groups_.kinds[at(kind_of(one.op))]) {
                     add(p, other, one.what, one.devices);
                 }
             } else {
-                add(p, op, one.what, one.devices);
+                add(p, one.op, one.what, one.devices);
             }
         }
         return is_legal(now, p) ? p : proposal{};
@@ -116,7 +84,7 @@ public:
         for (const configuration& c : choices_[at(kind_of(one.op))]) {
             one.what = c;
             const int shards = c.shards();
-            const int apart = on_.devices() / shards;
+            const int apart = devices_ / shards;
             for (int i = 0; i < 2 * apart && (i == 0 || options_.operator_placement); ++i) {
                 const bool strided = i >= apart;
                 regular(one, strided ? i - apart : i * shards, strided ? apart : 1);
@@ -179,12 +147,12 @@ private:
         place(one, pick);
     }
 
-    /// Half of all placements are aligned blocks, a quarter each strides over the machine and devices at random.
+    /// Half of all placements are aligned blocks, three eighths stride over the machine, the rest are devices at random.
     void place(shape_of_one& one, random_numbers& pick) const {
         const int shards = one.what.shards();
-        const int devices = on_.devices();
+        const int devices = devices_;
         one.devices.clear();
-        const int how = options_.operator_placement ? pick(4) : -1;
+        const int how = options_.operator_placement ? pick(8) : -1;
         if (how == 0 && !options_.only_regular) {
             std::vector<int> all(at(devices));
             for (int d = 0; d < devices; ++d) {
@@ -198,8 +166,9 @@ private:
             return;
         }
         const int apart = devices / shards;
-        const int start = how < 0 ? 0 : how == 1 ? pick(apart) : pick(apart) * shards;
-        regular(one, start, how == 1 ? apart : 1);
+        const bool strides = how >= 0 && how < 4;
+        const int start = how < 0 ? 0 : strides ? pick(apart) : pick(apart) * shards;
+        regular(one, start, strides ? apart : 1);
     }
     static void regular(shape_of_one& one, int start, int stride) {
         one.devices.clear();
@@ -258,6 +227,55 @@ private:
         }
     }
 
+    /// Mostly as its first layer may be split, so that the rest follows that.
+    void change_block(proposal& p, random_numbers& pick) const {
+        const std::size_t block = at(pick(static_cast<int>(groups_.blocks.size())));
+        const std::vector<int>& all = groups_.blocks[block];
+        shape_of_one one{pick(4) == 0 ? all[at(pick(static_cast<int>(all.size())))] : representative(block), {}, {}};
+        choose(one, pick);
+        spread(one, all, p);
+    }
+
+    /// Gives two, four or eight blocks that follow each other, all or those with layers alike, one configuration and equal parts of the devices: they then work at the same time
+    /// on different steps or branches, each with larger shards. One by one such changes would have to pass what is worse.
+    void side_by_side(proposal& p, random_numbers& pick) const {
+        const auto blocks = static_cast<int>(groups_.blocks.size());
+        const int begin = pick(blocks);
+        const int first = representative(at(begin));
+        const bool any = pick(2) == 0;
+        int parts = 2 << pick(3);
+        std::vector<int> layers;
+        for (int b = begin; b < blocks && static_cast<int>(layers.size()) < parts; ++b) {
+            const int layer = representative(at(b));
+            if (any || g_.ops[layer].attributes == g_.ops[first].attributes) {
+                layers.push_back(layer);
+            }
+        }
+        while (parts > static_cast<int>(layers.size()) || parts > devices_) {
+            parts /= 2;
+        }
+        const std::vector<configuration>& offered = choices_[at(kind_of(first))];
+        configuration chosen = offered[at(pick(static_cast<int>(offered.size())))];
+        const int samples = descriptions_[at(first)].find_loop(loop_name::sample);
+        if (pick(2) == 0 && samples >= 0) { // as often as not by samples over all that a block gets
+            for (const configuration& c : offered) {
+                chosen = c.degree[samples] * parts == devices_ ? c : chosen;
+            }
+        }
+        if (parts < 2 || chosen.shards() * parts > devices_) {
+            return;
+        }
+        const bool strided = pick(2) == 0;
+        for (int i = 0; i < parts; ++i) {
+            shape_of_one one{layers[at(i)], chosen, {}};
+            if (i > 0 && kind_of(one.op) != kind_of(first)) {
+                one.what = taken_over(chosen, descriptions_[at(first)], descriptions_[at(one.op)]);
+            }
+            regular(one, strided ? i : i * (devices_ / parts), strided ? devices_ / one.what.shards() : 1);
+            spread(one, groups_.blocks[at(groups_.block_of[at(one.op)])], p);
+        }
+    }
+
     /// Takes over the degrees that a neighbour has, and its devices where the numbers of shards agree.
     bool from_neighbour(const strategy& now, shape_of_one& one, random_numbers& pick) const {
         std::vector<int> others = users_[at(one.op)];
@@ -274,7 +292,7 @@ private:
         const description& its = descriptions_[at(other)];
         one.what = taken_over(from, its, descriptions_[at(one.op)]);
         if (!options_.operator_placement || one.what.shards() != from.shards()) {
-            if (one.what.shards() > on_.devices()) {
+            if (one.what.shards() > devices_) {
                 return false;
             }
             place(one, pick);
@@ -291,7 +309,7 @@ private:
         const strategy_view none{};
         for (const change& x : p) {
             const description& d = descriptions_[at(x.op)];
-            if (tessera::detail::check_degrees(x.what, none, d, x.op) || x.what.shards() > on_.devices()) {
+            if (tessera::detail::check_degrees(x.what, none, d, x.op) || x.what.shards() > devices_) {
                 return false;
             }
             for (int u : users_[at(x.op)]) { // whoever passes partial sums on relies on their number
@@ -304,7 +322,7 @@ private:
         return true;
     }
 
-    const cluster& on_;
+    int devices_;
     graph_view g_;
     proposal_options options_;
     operator_groups groups_;

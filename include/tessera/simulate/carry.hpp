@@ -7,6 +7,8 @@
 #include "tessera/simulate/schedule.hpp"
 #include "tessera/simulate/task_time.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 /// An activity with the tiles that order it: it comes after what wrote the tiles it reads and, where it overwrites a parameter, after all
@@ -27,6 +29,8 @@ struct carried {
 ///   lasts for the greatest latency, the busiest lane, and the passes over the device's own memory that local pieces and sums take.
 /// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others,
 ///   and all where the times say so, read and write remote tiles as copies do.
+/// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in every part: its updates take slices
+///   that are so much smaller, and their collectives, or their messages to and from servers, reach over all parts.
 /// - Copies and updates run beside the computation, one after the other on a lane of the device's own, or, where the device copies in turn,
 ///   among its tasks, unless the plan has put them on its communication lane. In turn there are no collectives: every thread reads and
 ///   writes its slice of the others' memory itself.
@@ -37,6 +41,8 @@ public:
             descriptions_.push_back(g.describe(op));
         }
         busy_.resize(static_cast<std::size_t>(on.lanes()), 0);
+        in_part_ = on.devices() / times.parts;
+        shared_.resize(times.parts > 1 ? at(in_part_ * in_part_) : 0);
     }
 
     /// Links' lanes come first, then one for each device.
@@ -49,8 +55,8 @@ public:
         all.reserve(tasks.size() + 8);
         for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
             const task& t = tasks[at(i)];
-            if (t.kind == task_kind::update && t.slices > 1 && t.slice == 0 && times_.collectives &&
-                !on_.class_of(t.device).copies_in_turn) {
+            if (t.kind == task_kind::update && (t.slices > 1 || times_.parts > 1) && t.slice == 0 &&
+                times_.collectives && !on_.class_of(t.device).copies_in_turn) {
                 add_group(tiles, tasks, i, all);
                 i += t.slices - 1;
                 continue;
@@ -63,6 +69,9 @@ public:
                 begin_messages();
                 const index_t local = t.kind == task_kind::copy ? copy_messages(tiles, t) : remote_tiles(tiles, t);
                 finish_messages(t.device, local, c.what, t.lane != task_lane::compute);
+                if (t.kind == task_kind::update && times_.parts > 1) {
+                    add_mirrored(tiles, t, c.what);
+                }
             }
             all.push_back(static_cast<carried&&>(c));
         }
@@ -107,6 +116,28 @@ private:
             busy_[at(lane)] += bytes * 1000 + 1; // + 1: also a lane that nothing measurable passes is used
         }
     }
+    /// The same where other parts send theirs at the same time, some over the same lanes.
+    void message_of_parts(int from, int to, index_t bytes) {
+        std::vector<std::pair<int, int>>& lanes = shared_[at(from * in_part_ + to)];
+        const route mine = on_.between(from, to);
+        if (lanes.empty()) {
+            for (int lane : mine.lanes) {
+                lanes.push_back({lane, 1});
+                for (int k = 1; k < times_.parts; ++k) {
+                    for (int other : on_.between(from + k * in_part_, to + k * in_part_).lanes) {
+                        lanes.back().second += other == lane ? 1 : 0;
+                    }
+                }
+            }
+        }
+        latency_ = std::max(latency_, mine.latency);
+        for (const auto& [lane, parts] : lanes) {
+            if (busy_[at(lane)] == 0) {
+                used_.push_back(lane);
+            }
+            busy_[at(lane)] += parts * bytes * 1000 + 1;
+        }
+    }
     /// The activity that the messages make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs.
     void finish_messages(int device, index_t local, activity& a, bool beside = false) {
         index_t wire = 0;
@@ -136,7 +167,8 @@ private:
             const index_t bytes = s.region.volume() * bytes_of(source.type);
             const bool remote = source.device >= 0 && source.device != t.device;
             if (remote) {
-                message(source.device, t.device, bytes);
+                times_.parts > 1 ? message_of_parts(source.device, t.device, bytes)
+                                 : message(source.device, t.device, bytes);
             }
             local += s.overwrite ? (remote ? 0 : 2 * bytes) : 3 * bytes;
         }
@@ -149,24 +181,61 @@ private:
     index_t remote_tiles(const std::vector<tile>& tiles, const task& t) {
         // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every contribution.
         const bool added = t.kind == task_kind::update && !on_.class_of(t.device).copies_in_turn;
+        const int parts = t.kind == task_kind::update ? times_.parts : 1;
         senders_.clear();
         for (int r : t.reads) {
             const tile& x = tiles[at(r)];
-            if (x.device == t.device || x.device < 0) {
+            if (x.device < 0 || (parts == 1 && x.device == t.device)) {
                 continue;
             }
             if (!added || std::find(senders_.begin(), senders_.end(), x.device) == senders_.end()) {
                 senders_.push_back(x.device);
-                message(x.device, t.device, tile_bytes(x, t));
+                from_all_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
             }
         }
         for (int w : t.writes) {
             const tile& x = tiles[at(w)];
-            if (x.device != t.device) {
-                message(t.device, x.device, tile_bytes(x, t));
+            for (int k = 0; k < parts; ++k) {
+                if (x.device + k * in_part_ != t.device) {
+                    message(t.device, x.device + k * in_part_, tile_bytes(x, t) / parts);
+                }
             }
         }
-        return time_of(tiles, t);
+        return time_of(tiles, t) / parts;
+    }
+    void from_all_parts(int from, int to, index_t bytes, int parts) {
+        for (int k = 0; k < parts; ++k) {
+            if (from + k * in_part_ != to) {
+                message(from + k * in_part_, to, bytes);
+            }
+        }
+    }
+    /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
+    void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
+        begin_messages();
+        for (std::size_t i = 0; i < senders_.size(); ++i) {
+            for (int k = 1; k < times_.parts; ++k) {
+                message(senders_[i], t.device + k * in_part_, tile_bytes(tiles[at(t.writes[0])], t) / times_.parts);
+            }
+        }
+        for (int w : t.writes) {
+            const tile& x = tiles[at(w)];
+            for (int k = 1; k < times_.parts; ++k) {
+                message(t.device + k * in_part_, x.device, tile_bytes(x, t) / times_.parts);
+            }
+        }
+        for (int lane : used_) {
+            const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
+            busy_[at(lane)] = 0;
+            const auto known =
+                std::find_if(a.lanes.begin(), a.lanes.end(), [&](const lane_use& u) { return u.lane == lane; });
+            if (known == a.lanes.end()) {
+                a.lanes.push_back({lane, busy});
+            } else {
+                known->busy += busy;
+            }
+        }
+        used_.clear();
     }
 
     // ---- groups of updates ---------------------------------------------------------------------------------------------
@@ -190,8 +259,18 @@ private:
         if (bucket.size() > 64) { // random placements: forget rather than grow without end
             bucket.clear();
         }
-        bucket.push_back({members, cost::all_reduce_halves(on_, members)});
+        bucket.push_back({members, cost::all_reduce_halves(on_, in_all_parts(members))});
         return bucket.back().costs;
+    }
+    std::vector<int> in_all_parts(const std::vector<int>& members) const {
+        std::vector<int> all;
+        for (int k = 0; k < times_.parts; ++k) {
+            for (int m : members) {
+                all.push_back(m + k * in_part_);
+            }
+        }
+        std::stable_sort(all.begin(), all.end(), [this](int a, int b) { return on_.node_of(a) < on_.node_of(b); });
+        return all;
     }
 
     static void add_member(std::vector<int>& members, int device) {
@@ -218,7 +297,7 @@ private:
         const index_t bytes = cost_bytes(tiles[at(leader.writes[0])]);
         std::vector<int> readers;
         std::vector<int> writers;
-        bool sums = false;
+        bool sums = times_.parts > 1;
         for (int r : leader.reads) {
             add_member(readers, tiles[at(r)].device);
             sums = sums || tiles[at(r)].device != leader.device;
@@ -258,7 +337,7 @@ private:
             updates.push_back(static_cast<int>(all.size()));
             all.push_back(static_cast<carried&&>(c));
         }
-        if (writers.size() > 1) {
+        if (writers.size() > 1 || times_.parts > 1) {
             all.push_back(half(writers, bytes));
         } else { // several copies on one device
             carried local;
@@ -274,8 +353,8 @@ private:
 
     /// The summed gradient's slice, the parameter's, and the optimizer's state: the rest has come and goes by collectives.
     index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const {
-        index_t bytes = 3 * tile_bytes(tiles[at(t.writes[0])], t);
-        bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes : 0;
+        index_t bytes = 3 * tile_bytes(tiles[at(t.writes[0])], t) / times_.parts;
+        bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes / times_.parts : 0;
         return on_.class_of(t.device).launch + memory_time(t.device, bytes) + 1;
     }
 
@@ -287,6 +366,9 @@ private:
     std::vector<int> used_;
     std::vector<int> senders_;
     index_t latency_ = 0;
+    int in_part_ = 0; ///< devices of each of the machine's equal parts
+    std::vector<std::vector<std::pair<int, int>>>
+        shared_; ///< by two devices of a part: their lanes, and how many parts use each alike
     std::vector<std::vector<choice>> choices_ = std::vector<std::vector<choice>>(509);
 };
 

@@ -91,6 +91,9 @@ struct task_times {
     /// False: who updates a slice of a parameter takes its gradients from every other device and hands it to every other one, as parameter servers do,
     /// instead of by the best collective. Threads of a host always do.
     bool collectives = true;
+    /// The tasks are those of one of so many equal parts of a machine, of its first devices; all parts do the same at the same time, each with samples of its
+    /// own. Gradients are summed over all parts, see search/parts.hpp.
+    int parts = 1;
 
     index_t operator()(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t,
                        const device_class& on) const {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// U-Net under data parallelism and pipelines: images per second and peak memory, measured on this host for images of 128 to 512 pixels, and
+// simulated for the paper's width up to 2048 pixels on a cluster of GPUs.
+//   unet measured [SIZE...]      two devices of this host; default 128 256 512
+//   unet simulated               four P100s of one node
+//   unet plot FILE.svg           images per second of pipelines of 1 to 16 P100s for several batch sizes, simulated
+// Measured: U-Net of width 8, four levels, batch 8 (at 512 pixels 4); peak: the fullest device's parameters, state and arena as the plan
+// predicts them, which a step writes to the last byte (see memory.cpp).
+#include "examples/zoo/unet.hpp"
+#include "benchmarks/schedules/support.hpp"
+#include "tessera/io/file.hpp"
+#include "tessera/io/svg_plot.hpp"
+#include "tessera/simulate/simulate.hpp"
+
+namespace {
+
+using namespace schedules;
+
+struct method {
+    std::string name;
+    ts::strategy how;
+};
+
+/// What the table compares, for so many devices; `m` micro-batches.
+std::vector<method> methods(const ts::graph_view& g, int devices, int m, const ts::device_class& on) {
+    std::vector<method> all;
+    all.push_back({"one device", ts::search::single_device(g)});
+    all.push_back({"data parallel", ts::search::data_parallel(g, devices)});
+    const test_support::scheduled pipelines[] = {
+        {"model parallel (fill-drain)", ts::schedule::gpipe(devices, 1), false},
+        {"GPipe, M = " + std::to_string(m), ts::schedule::gpipe(devices, m), false},
+        {"GPipe, M = " + std::to_string(m) + ", re-materialization", ts::schedule::gpipe(devices, m), true},
+        {"1F1B, M = " + std::to_string(m), ts::schedule::one_forward_one_backward(devices, m), false},
+        {"GEMS MAST (M = 2)", ts::schedule::gems(devices, 2), false},
+        {"GEMS MASTER, M = " + std::to_string(m), ts::schedule::gems(devices, m), false}};
+    for (const test_support::scheduled& x : pipelines) {
+        all.push_back({x.name, test_support::pipeline_of(g, x, on)});
+    }
+    return all;
+}
+
+template <index_t Size>
+void measure(index_t batch) {
+    constexpr int devices = 2;
+    const ts::graph network = ts::describe<networks::padded_unet<Size, 3, 2, 8, 4>>(batch);
+    const ts::graph_view g = network.view();
+    const ts::detail::synthetic_batch<ts::graph_view> data(g);
+    const ts::device_class on = ts::machines::this_host(2).classes[0];
+    for (const method& x : methods(g, devices, 4, on)) {
+        ts::host::backend b(ts::optimizer(ts::sgd{.momentum = 0.9F}));
+        ts::workers threads(devices);
+        ts::session<ts::host::backend> run(g, x.how, devices, b.update(), {}, b, threads);
+        run.set_learning_rate(0);
+        const double ms = step_milliseconds([&] { run.step(data.inputs); }, 1.5);
+        std::printf("| %lld | %lld | %s | %.1f | %.2f | %.1f |\n", static_cast<long long>(Size),
+                    static_cast<long long>(batch), x.name.c_str(), ms, static_cast<double>(batch) * 1000 / ms,
+                    megabytes(peak_of(run.training_plan())));
+        std::fflush(stdout);
+    }
+}
+
+/// Milliseconds of a simulated step, and the plan with its memory.
+double simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on, ts::plan& p) {
+    ts::lower_options o;
+    o.update = ts::sgd{.momentum = 0.9F};
+    p = ts::lower(g, s.view(), on.devices(), o);
+    ts::number_tasks(p);
+    ts::plan_memory(p);
+    return static_cast<double>(simulation::simulate(g, p, on).makespan) * 1e-6;
+}
+
+template <index_t Size>
+void simulate_size() {
+    const ts::cluster on(ts::machines::p100_nodes(1, 4));
+    const ts::device_class& gpu = on.class_of(0);
+    const index_t batch = 8;
+    const ts::graph network = ts::describe<networks::padded_unet<Size>>(batch);
+    const ts::graph_view g = network.view();
+    for (const method& x : methods(g, on.devices(), static_cast<int>(batch), gpu)) {
+        ts::plan p;
+        const double ms = simulated(g, x.how, on, p);
+        const index_t peak = peak_of(p);
+        std::printf("| %lld | %lld | %s | %.1f | %.2f | %.2f | %s |\n", static_cast<long long>(Size),
+                    static_cast<long long>(batch), x.name.c_str(), ms, static_cast<double>(batch) * 1000 / ms,
+                    megabytes(peak) * 1e-3, gpu.memory_bytes == 0 || peak <= gpu.memory_bytes ? "yes" : "no");
+        std::fflush(stdout);
+    }
+}
+
+int plot(const std::string& file) {
+    ts::io::line_chart chart;
+    chart.title = "U-Net 256 x 256, GPipe, one image a micro-batch: how the batch limits the pipeline";
+    chart.x_label = "stages (P100s)";
+    chart.y_label = "images per second, simulated";
+    const std::vector<int> lengths = {1, 2, 4, 6, 8, 12, 16};
+    for (const int batch : {32, 16, 8, 4, 2, 1}) {
+        const ts::graph network = ts::describe<networks::padded_unet<256>>(batch);
+        const ts::graph_view g = network.view();
+        ts::io::plot_series curve{"batch " + std::to_string(batch), {}, {}};
+        for (const int k : lengths) {
+            const ts::cluster on(ts::machines::p100_nodes((k + 3) / 4, k < 4 ? k : 4));
+            const test_support::scheduled x{"", ts::schedule::gpipe(k, batch), false};
+            ts::strategy s = test_support::pipeline_of(g, x, on.class_of(0));
+            ts::plan p;
+            const double ms = simulated(g, s, on, p);
+            curve.x.push_back(k);
+            curve.y.push_back(batch * 1000.0 / ms);
+        }
+        std::printf("batch %2d:", batch);
+        for (std::size_t i = 0; i < lengths.size(); ++i) {
+            std::printf("  K = %d %.1f/s", lengths[i], curve.y[i]);
+        }
+        std::printf("\n");
+        std::fflush(stdout);
+        chart.series.push_back(static_cast<ts::io::plot_series&&>(curve));
+    }
+    ts::io::write_file_atomically(file, ts::io::to_svg(chart));
+    return 0;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+    try {
+        const std::vector<std::string> a(arguments + 1, arguments + count);
+        if (!a.empty() && a[0] == "measured") {
+            std::printf("| pixels | batch | method | step, ms | images/s | peak of a device, MB |\n"
+                        "|---|---|---|---|---|---|\n");
+            const auto wanted = [&](const char* size) {
+                return a.size() == 1 || std::find(a.begin() + 1, a.end(), size) != a.end();
+            };
+            wanted("128") ? measure<128>(8) : void();
+            wanted("256") ? measure<256>(8) : void();
+            wanted("512") ? measure<512>(4) : void();
+            return 0;
+        }
+        if (a.size() == 1 && a[0] == "simulated") {
+            std::printf("| pixels | batch | method | step, ms | images/s | peak of a device, GB | fits 16 GB |\n"
+                        "|---|---|---|---|---|---|---|\n");
+            simulate_size<256>();
+            simulate_size<512>();
+            simulate_size<1024>();
+            simulate_size<2048>();
+            return 0;
+        }
+        if (a.size() == 2 && a[0] == "plot") {
+            return plot(a[1]);
+        }
+        std::fprintf(stderr, "unet measured [SIZE...] | simulated | plot FILE.svg\n");
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s\n", e.what());
+    }
+    return 1;
+}

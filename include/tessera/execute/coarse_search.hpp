@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Search from coarse to fine: first what one node would do if all nodes did the same, then several nodes, then the whole machine.
+#pragma once
+
+#include "tessera/execute/parallel_search.hpp"
+#include "tessera/search/parts.hpp"
+#include "tessera/search/tied.hpp"
+
+namespace tessera::search {
+
+struct coarse_search_options {
+    parallel_search_options search; ///< of the whole machine
+    /// Proposals of a chain on one of n parts: its budget times 10 n, since each costs so much less and most is found there, but at most so many.
+    std::int64_t most_proposals = 300;
+    int rounds = 4; ///< on a part
+    int chains = 2; ///< on a part
+};
+
+/// Searches parts of a machine one after the other. A part's strategy is priced with gradients that are summed over all parts (task_times::parts), so that a proposal
+/// costs what it would on a machine of the part's size.
+class part_search {
+public:
+    using reporter = std::function<void(const search_progress&)>;
+
+    part_search(const cluster& on, const graph_view& g, const coarse_search_options& o)
+        : on_(on), g_(g), options_(o), per_node_(devices_of_node(on)) {}
+
+    /// The best that is found for every part, repeated over the whole machine.
+    std::vector<named_strategy> run(const reporter& report) {
+        const std::vector<int> parts = parts_to_search(on_, g_.tensors[0].extents[0]);
+        std::vector<named_strategy> found;
+        for (const int devices : parts) {
+            const std::string of = std::to_string(devices) + " of " + std::to_string(on_.devices());
+            const graph small = part_of_network(devices);
+            if (devices == per_node_) {
+                best_ = search(on_, small.view(), devices, first_starts(on_, small.view(), devices), report);
+                add("found on " + of, best_, devices, found);
+                across(report, found);
+            } else {
+                std::vector<named_strategy> starts{{"data parallel", data_parallel(small.view(), devices)}};
+                if (!best_.ops.empty()) {
+                    starts.push_back({"one node", repeated(best_, small.view(), before_, devices / before_)});
+                    add_turned(starts, small.view(), devices);
+                }
+                if (!across_.ops.empty()) {
+                    const int nodes = devices / per_node_; // four: the first part of several nodes
+                    const strategy s = repeated(across_, small.view(), nodes, per_node_);
+                    starts.push_back(
+                        {"across nodes", in_old_numbers(s, small.view(), across_nodes(devices, per_node_))});
+                    across_ = strategy{};
+                    add_turned(starts, small.view(), devices);
+                }
+                best_ = search(on_, small.view(), devices, starts, report);
+                add("found on " + of, best_, devices, found);
+            }
+            before_ = best_.ops.empty() ? before_ : devices;
+        }
+        if (!found.empty()) {
+            add_turned(found, g_, on_.devices());
+        }
+        return found;
+    }
+
+private:
+    graph part_of_network(int devices) const {
+        return with_batch(g_, g_.tensors[0].extents[0] / (on_.devices() / devices));
+    }
+    void add(const std::string& name, const strategy& s, int devices, std::vector<named_strategy>& found) const {
+        if (!s.ops.empty()) {
+            found.push_back({name, repeated(s, g_, devices, on_.devices() / devices)});
+        }
+    }
+
+    /// The last strategy with its devices renumbered: what lay within nodes lies across them, and the other way round. No sequence of small changes leads there.
+    void add_turned(std::vector<named_strategy>& to, const graph_view& g, int devices) const {
+        const named_strategy last = to.back();
+        const int nodes = devices / per_node_;
+        to.push_back({last.name + ", turned", in_old_numbers(last.value, g, across_nodes(devices, per_node_))});
+        if (nodes != per_node_) {
+            to.push_back({last.name + ", turned back", in_old_numbers(last.value, g, across_nodes(devices, nodes))});
+        }
+    }
+
+    /// One device of each of four nodes: whether layers should lie on different nodes.
+    void across(const reporter& report, std::vector<named_strategy>& found) {
+        constexpr int nodes = 4;
+        if (on_.devices() % (nodes * per_node_) != 0) {
+            return;
+        }
+        const std::vector<int> order = across_nodes(on_.devices(), per_node_);
+        const cluster across_them(renumbered(on_.graph(), order));
+        if (!is_part(across_them, nodes)) {
+            return;
+        }
+        const graph small = part_of_network(nodes);
+        across_ = search(across_them, small.view(), nodes, first_starts(across_them, small.view(), nodes), report);
+        if (!across_.ops.empty()) {
+            const strategy whole = repeated(across_, g_, nodes, on_.devices() / nodes);
+            found.push_back({"found across 4 nodes", in_old_numbers(whole, g_, order)});
+        }
+    }
+
+    std::vector<named_strategy> first_starts(const cluster& on, const graph_view& part, int devices) const {
+        std::vector<named_strategy> starts{{"data parallel", data_parallel(part, devices)},
+                                           {"channels", mesh(part, 1, devices)}};
+        if (options_.search.chain.proposals.operator_placement) {
+            starts.push_back({"operators placed", operator_placement(part, 1, devices)});
+        }
+        optcnn_options o;
+        o.offered = options_.search.chain.proposals.offered;
+        starts.push_back({"OptCNN", tied_optcnn(part, machine_of(on, devices), o).best});
+        return starts;
+    }
+    /// The uniform machine of a part's devices: its links alone.
+    static machine machine_of(const cluster& on, int devices) {
+        machine m = uniform_machine(on);
+        m.devices = devices;
+        m.link_megabytes = m.link_latency = 0;
+        for (int a = 0; a < devices; ++a) {
+            for (int b = 0; b < devices; ++b) {
+                if (a != b) {
+                    const route r = on.between(a, b);
+                    m.link_latency = std::max(m.link_latency, r.latency);
+                    m.link_megabytes = m.link_megabytes > 0 ? std::min(m.link_megabytes, r.megabytes) : r.megabytes;
+                }
+            }
+        }
+        return m;
+    }
+
+    /// The best for a part; without operators if nothing fits in memory.
+    strategy search(const cluster& on, const graph_view& part, int devices, const std::vector<named_strategy>& starts,
+                    const reporter& report) const {
+        parallel_search_options o = options_.search;
+        o.chain.proposals.devices = devices;
+        o.chain.proposals.pinned.clear();
+        o.pins = nullptr;
+        o.chain.times.parts = on.devices() / devices;
+        const std::int64_t more = std::int64_t{10} * o.chain.times.parts;
+        o.chain.budget = std::min(options_.most_proposals, o.chain.budget * more);
+        o.chain.patience = std::min(o.chain.budget, o.chain.patience * more);
+        o.rounds = options_.rounds;
+        o.random_starts = 0;
+        o.drop_slow_starts = true;
+        o.most_chains = options_.chains;
+        parallel_search whole(on, part, starts, o);
+        while (!whole.finished()) {
+            whole.run_round(report);
+        }
+        const mcmc_state* best = nullptr;
+        for (const named_chain& c : whole.state().chains) {
+            best = best == nullptr || c.state.best_cost() < best->best_cost() ? &c.state : best;
+        }
+        return best->improvements.empty() ? strategy{} : best->improvements.back().value;
+    }
+
+    const cluster& on_;
+    graph_view g_;
+    coarse_search_options options_;
+    int per_node_;
+    int before_ = 0; ///< devices of the part that was searched last
+    strategy best_;  ///< of that
+    strategy across_;
+};
+
+/// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
+/// not on threads. Pins play no role here; the search of the whole machine puts them in. Empty for a machine without such parts. `report` as
+/// parallel_search's.
+inline std::vector<named_strategy> search_parts(const cluster& on, const graph_view& g,
+                                                const coarse_search_options& options,
+                                                const part_search::reporter& report = {}) {
+    return part_search(on, g, options).run(report);
+}
+
+} // namespace tessera::search

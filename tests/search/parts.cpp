@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/search/parts.hpp"
+
+#include "examples/networks.hpp"
+#include "examples/zoo/recurrent.hpp"
+#include "tessera/execute/coarse_search.hpp"
+#include "tessera/machine/presets.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+namespace search = tessera::search;
+using ts::index_t;
+
+using small_rnn = networks::rnnlm_parts<3, 64, 50>::network;
+
+index_t simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on) {
+    return ts::simulation::simulate(g, ts::lower(g, s.view(), on.devices()), on).makespan;
+}
+
+/// Random strategies for a part, priced there and, repeated, on the whole machine: how far the worst price is off, relative.
+double worst_price(const ts::graph& network, const ts::cluster& on, int devices, bool collectives) {
+    const ts::graph_view g = network.view();
+    const int copies = on.devices() / devices;
+    const ts::graph small = ts::with_batch(g, g.tensors[0].extents[0] / copies);
+    const ts::graph_view part = small.view();
+    search::proposal_options o;
+    o.devices = devices;
+    const search::proposer propose(on, part, o);
+    search::random_numbers pick{3};
+    ts::strategy now = search::data_parallel(part, devices);
+    ts::simulation::task_times times;
+    times.collectives = collectives;
+    ts::simulation::task_times in_parts = times;
+    in_parts.parts = copies;
+    double worst = 0;
+    for (int i = 0; i < 25; ++i) {
+        const ts::strategy whole = search::repeated(now, g, devices, copies);
+        REQUIRE_NOTHROW(ts::require(g, whole.view(), on.devices()));
+        const ts::plan plan_of_part = ts::lower(part, now.view(), on.devices());
+        for (const ts::task& t : plan_of_part.tasks) {
+            REQUIRE(t.device < devices);
+        }
+        const auto priced = static_cast<double>(ts::simulation::simulate(part, plan_of_part, on, in_parts).makespan);
+        const auto real = static_cast<double>(
+            ts::simulation::simulate(g, ts::lower(g, whole.view(), on.devices()), on, times).makespan);
+        worst = std::max(worst, std::abs(priced / real - 1));
+        for (const ts::change& x : propose.next(now, pick)) {
+            ts::apply(now, x);
+        }
+        now = ts::compacted(now);
+    }
+    return worst;
+}
+
+search::coarse_search_options small_search(int threads) {
+    search::coarse_search_options o;
+    o.search.chain.budget = 20;
+    o.search.chain.patience = 20;
+    o.search.threads = threads;
+    o.search.drop_slow_starts = true;
+    o.search.most_chains = 2;
+    o.search.rounds = 2;
+    o.rounds = 2;
+    return o;
+}
+
+} // namespace
+
+TEST_CASE("parts: of what machines are made") {
+    CHECK(search::parts_to_search(ts::cluster(ts::machines::p100_nodes(16)), 64) == std::vector<int>{4, 16});
+    CHECK(search::parts_to_search(ts::cluster(ts::machines::k80_nodes(4)), 64) == std::vector<int>{4});
+    CHECK(search::parts_to_search(ts::cluster(ts::machines::k80_nodes(4)), 6).empty()); // not the same samples for all
+    CHECK(search::parts_to_search(ts::cluster(ts::machines::p100_nodes(1)), 64).empty());
+    CHECK(search::parts_to_search(ts::cluster(ts::machines::heterogeneous()), 64).empty());
+    const ts::cluster on(ts::machines::p100_nodes(4));
+    CHECK(search::is_part(on, 8));
+    CHECK(search::is_part(on, 2));
+    CHECK_FALSE(search::is_part(on, 3));
+    CHECK_FALSE(search::is_part(ts::cluster(ts::machines::p100_nodes(4, 3)), 2)); // a node of 3 is not made of 2
+}
+
+TEST_CASE("parts: a machine renumbered across its nodes, and strategies in the old numbers") {
+    const ts::cluster on(ts::machines::k80_nodes(4));
+    const std::vector<int> order = search::across_nodes(16, 4);
+    CHECK(std::vector<int>(order.begin(), order.begin() + 5) == std::vector<int>{0, 4, 8, 12, 1});
+    const ts::cluster across(search::renumbered(on.graph(), order));
+    for (int a = 0; a < 16; ++a) {
+        for (int b = 0; b < 16; ++b) {
+            const ts::route r = across.between(a, b);
+            const ts::route old = on.between(order[static_cast<std::size_t>(a)], order[static_cast<std::size_t>(b)]);
+            REQUIRE(r.latency == old.latency);
+            REQUIRE(r.lanes.size() == old.lanes.size());
+            REQUIRE((across.node_of(a) == across.node_of(b)) == (a % 4 == b % 4));
+        }
+    }
+    const ts::graph g = ts::describe<small_rnn>(64);
+    const ts::strategy s = search::operator_placement(g.view(), 4, 4);
+    CHECK(simulated(g.view(), s, across) == simulated(g.view(), search::in_old_numbers(s, g.view(), order), on));
+    CHECK(worst_price(g, across, 4, true) < 0.1); // four parts share each node's card
+}
+
+TEST_CASE("parts: a strategy of every part is what the whole machine does, priced alike") {
+    const ts::cluster p100(ts::machines::p100_nodes(4));
+    const ts::cluster k80(ts::machines::k80_nodes(4));
+    const ts::graph rnn = ts::describe<small_rnn>(64);
+    const ts::graph mlp = ts::describe<networks::mlp>(64);
+    CHECK(worst_price(rnn, p100, 4, true) < 0.03);
+    CHECK(worst_price(mlp, k80, 4, true) < 0.03);
+    CHECK(worst_price(mlp, p100, 8, false) < 0.6); // servers: what the other parts send keeps lanes at other times
+    CHECK(worst_price(rnn, k80, 4, false) < 0.6);
+    // Data parallelism repeated is data parallelism.
+    const ts::strategy data = search::data_parallel(rnn.view(), 16);
+    const ts::graph quarter = ts::with_batch(rnn.view(), 16);
+    const ts::strategy again = search::repeated(search::data_parallel(quarter.view(), 4), rnn.view(), 4, 4);
+    CHECK(simulated(rnn.view(), again, p100) == simulated(rnn.view(), data, p100));
+}
+
+TEST_CASE("coarse search: the same on one thread and on three; no slower than any start, simulated as a whole") {
+    const ts::graph g = ts::describe<small_rnn>(64);
+    const ts::cluster on(ts::machines::p100_nodes(4));
+    std::vector<search::named_strategy> found[2];
+    for (const int i : {0, 1}) {
+        found[i] = search::search_parts(on, g.view(), small_search(i == 0 ? 1 : 3));
+        REQUIRE(found[i].size() == 3);
+    }
+    CHECK(found[0][0].name == "found on 4 of 16");
+    CHECK(found[0][1].name == "found across 4 nodes");
+    CHECK(found[0][2].name == "found across 4 nodes, turned");
+    for (const std::size_t k : {0U, 1U, 2U}) {
+        CHECK(found[0][k].value.ops == found[1][k].value.ops);
+        CHECK(found[0][k].value.pool == found[1][k].value.pool);
+    }
+    std::vector<search::named_strategy> starts = search::experts(g.view(), on);
+    starts.insert(starts.end(), found[0].begin(), found[0].end());
+    search::parallel_search whole(on, g.view(), starts, small_search(2).search);
+    const auto result = whole.run();
+    CHECK(result.cost == simulated(g.view(), result.best, on));
+    std::size_t with_proposals = 0;
+    for (const auto& c : result.chains) {
+        CHECK(result.cost <= c.start_cost);
+        with_proposals += c.made > 0 ? 1 : 0;
+    }
+    CHECK(with_proposals == 2);
+    CHECK(result.chains.size() == starts.size() + 1); // and a random start
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of every device's arena a step really writes, found without the planner's tiles: arenas are filled with a pattern, a step
+// runs, and what has changed is looked for from the end.
+#pragma once
+
+#include "tessera/execute/executor.hpp"
+#include "tessera/schedule/chimera.hpp"
+#include "tessera/schedule/gems.hpp"
+#include "tessera/schedule/gpipe.hpp"
+#include "tessera/schedule/interleaved.hpp"
+#include "tessera/schedule/one_forward_one_backward.hpp"
+#include "tessera/schedule/zero_bubble.hpp"
+#include "tessera/search/pipeline.hpp"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace test_support {
+
+namespace ts = tessera;
+
+/// Bytes of every device's arena, and `beyond` it, up to the last one that a step writes. Two patterns, so that no value that is written equals
+/// both.
+template <class Session, class Step>
+std::vector<ts::index_t> touched_bytes(const Session& s, Step&& step, ts::index_t beyond = 0) {
+    const ts::plan& p = s.training_plan();
+    std::vector<ts::index_t> top(p.arena_bytes.size(), 0);
+    for (const int filled : {0xa5, 0x3c}) {
+        const auto pattern = static_cast<unsigned char>(filled);
+        const auto at = [&](std::size_t d) {
+            return reinterpret_cast<unsigned char*>(s.training_executor().memory().arena(static_cast<int>(d)));
+        };
+        for (std::size_t d = 0; d < top.size(); ++d) {
+            std::memset(at(d), pattern, static_cast<std::size_t>(p.arena_bytes[d] + beyond));
+        }
+        step();
+        for (std::size_t d = 0; d < top.size(); ++d) {
+            ts::index_t last = p.arena_bytes[d] + beyond;
+            while (last > top[d] && at(d)[last - 1] == pattern) {
+                --last;
+            }
+            top[d] = last;
+        }
+    }
+    return top;
+}
+
+/// A schedule by its name; `recompute`: every operator whose results the schedule does not keep computes them once more.
+struct scheduled {
+    std::string name;
+    ts::pipeline_schedule order;
+    bool recompute = false;
+};
+
+/// Every schedule for so many devices and micro-batches.
+inline std::vector<scheduled> all_schedules(int devices, int micro_batches) {
+    namespace schedule = ts::schedule;
+    std::vector<scheduled> all;
+    all.push_back({"fill-drain", schedule::gpipe(devices, 1), false});
+    all.push_back({"GPipe", schedule::gpipe(devices, micro_batches), false});
+    all.push_back({"GPipe, re-materialization", schedule::gpipe(devices, micro_batches), true});
+    all.push_back({"1F1B", schedule::one_forward_one_backward(devices, micro_batches), false});
+    all.push_back({"interleaved", schedule::interleaved(devices, 2, micro_batches), false});
+    all.push_back({"ZB-H1", schedule::zero_bubble_h1(devices, micro_batches), false});
+    all.push_back({"Chimera", schedule::chimera(devices, micro_batches), false});
+    all.push_back({"GEMS MAST", schedule::gems(devices, 2), false});
+    all.push_back({"GEMS MASTER", schedule::gems(devices, micro_batches), false});
+    return all;
+}
+
+/// The pipeline of a network that follows a schedule, its stages balanced for a host's processors.
+inline ts::strategy pipeline_of(const ts::graph_view& g, const scheduled& x, const ts::device_class& on) {
+    const std::vector<int> stage = ts::schedule::balance_stages(ts::search::operator_times(g, on), x.order.stages);
+    ts::strategy s = ts::search::pipeline(g, stage, x.order);
+    for (ts::configuration& c : s.ops) {
+        c.recompute = x.recompute;
+    }
+    return s;
+}
+
+} // namespace test_support
