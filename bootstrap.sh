@@ -20,6 +20,8 @@ benchmarks=(
   "template instantiations|python3 benchmarks/compile_time/instantiations.py"
   "kernels: our own against oneDNN|OMP_NUM_THREADS=1 \$build/benchmarks/kernels/conv_n16"
   "300 random strategies and 100 pipelines a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
+  "every schedule against one device in double|\$build/benchmarks/same_numbers/schedules"
+  "10,000 random schedules, verified or refused, and their plans damaged|\$build/benchmarks/schedules/random_schedules"
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
   "search: MCMC beside experts and OptCNN|\$build/benchmarks/search/mcmc"

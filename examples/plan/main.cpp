@@ -3,6 +3,7 @@
 //
 //   plan --network vgg16 --machine p100 --nodes 4 --search mcmc --report vgg16.html --strategy vgg16.json --trace vgg16.trace.json
 //   plan --network vgg16 --machine p100 --nodes 4 --from vgg16.json --explain fc6 --compare data
+//   plan --network vgg16 --machine p100 --memory 2GB --search fit
 //
 // It ends with 2 for a command line that makes no sense and with 1 for anything else that goes wrong.
 #include "examples/plan/plan.hpp"
@@ -34,6 +35,9 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--from", r.from, "strategy file instead of a search")->excludes(search);
     app.add_option("--proposals", r.proposals, "of each chain of mcmc")
         ->check(CLI::Range(1, 100000000))
+        ->capture_default_str();
+    app.add_option("--simulations", r.simulations, "of fit, before it refines what it found")
+        ->check(CLI::Range(1, 100000))
         ->capture_default_str();
     app.add_option("--seed", r.seed, "of mcmc")->capture_default_str();
     app.add_option("--stages", r.stages, "of a pipeline; the devices, if not said")->check(CLI::Range(1, 16384));

@@ -42,6 +42,7 @@ struct request {
     ts::index_t memory = -1;
     std::string search = "mcmc";
     int proposals = 2000;
+    int simulations = 48;
     unsigned seed = 1;
     int stages = 0;
     int micro_batches = 1;
@@ -71,6 +72,9 @@ const std::vector<search_kind>& search_kinds();
 
 /// Runs a search, with its progress on a terminal. Throws tessera::error for names that do not exist and for what does not fit.
 ts::strategy find_strategy(const problem& p, const std::string& name, const request& r);
+
+/// The fastest strategy that fits; prints what else was simulated. Throws tessera::error, with what is lacking, where nothing fits.
+ts::strategy fitted(const problem& p, const request& r);
 
 /// Plans and simulates a strategy.
 ts::io::shown_run run_of(const problem& p, const ts::strategy& s);

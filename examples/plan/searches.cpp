@@ -84,6 +84,7 @@ ts::strategy piped(const problem& p, const std::string& name, const request& r) 
 const std::vector<search_kind>& search_kinds() {
     static const std::vector<search_kind> all = {
         {"mcmc", "FlexFlow's Markov chains from experts' strategies, priced by simulation"},
+        {"fit", "the fastest that fits: schedule, micro-batches, stages, what is inside them, re-materialization"},
         {"optcnn", "OptCNN's eliminations under the additive model"},
         {"elimination", "the same exactly by variable elimination, for networks that OptCNN's rules leave large"},
         {"data", "data parallel"},
@@ -108,6 +109,9 @@ ts::strategy find_strategy(const problem& p, const std::string& name, const requ
     }
     per_node = devices % per_node == 0 ? per_node : 1;
     ts::strategy s;
+    if (name == "fit") {
+        return fitted(p, r);
+    }
     if (name == "mcmc") {
         s = searched(p, r);
     } else if (name == "optcnn") {

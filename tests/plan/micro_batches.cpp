@@ -190,9 +190,33 @@ TEST_CASE("micro-batches, stages and schedules that do not fit are refused with 
     b.micro_batches = 2;
     CHECK(lowered(normalized.view(), b) == "accepted");
     b.statistics = ts::statistics_over::mini_batch;
-    CHECK(lowered(normalized.view(), b) ==
-          "tessera: norm0 takes its statistics over the mini-batch, so that no micro-batch may leave it before all are "
-          "there; take them over the micro-batch, or use one micro-batch");
+    const auto refusal = [](const std::string& why) {
+        return "tessera: norm0 takes its statistics over the mini-batch, so that no micro-batch may leave it before "
+               "all "
+               "are there, and " +
+               why + "; use GPipe's schedule, take statistics over the micro-batch, or use one micro-batch";
+    };
+    CHECK(lowered(normalized.view(), b) == refusal("micro-batches go backward one after the other"));
+    const auto with = [&](schedule::kind which) {
+        schedule::settings x;
+        x.which = which;
+        x.workers = 2;
+        x.micro_batches = 2;
+        std::vector<int> stage;
+        for (int op = 0; op < normalized.view().op_count; ++op) {
+            stage.push_back(op * x.stages() / normalized.view().op_count);
+        }
+        ts::strategy s2 = ts::search::pipeline(normalized.view(), stage, schedule::make(x));
+        s2.statistics = ts::statistics_over::mini_batch;
+        return lowered(normalized.view(), s2);
+    };
+    CHECK(with(schedule::kind::gpipe) == "accepted");
+    CHECK(with(schedule::kind::fill_drain) == refusal("the schedule does not finish all micro-batches forward first"));
+    CHECK(with(schedule::kind::one_forward_one_backward) ==
+          refusal("the schedule does not finish all micro-batches forward first"));
+    CHECK(with(schedule::kind::zero_bubble_v) == refusal("the schedule splits backward"));
+    CHECK(with(schedule::kind::chimera) ==
+          refusal("the schedule has a mirrored replica, whose statistics are its own"));
     b.micro_batches = 1;
     CHECK(lowered(normalized.view(), b) == "accepted");
 }

@@ -22,7 +22,7 @@ TEST_CASE("random pipelines give the numbers of one device, twice the same bits"
         all.append(all.empty() ? "" : ", ").append(name).append(" ").append(std::to_string(count));
     }
     MESSAGE(all << "; uneven micro-batches " << seen.uneven << ", with recomputation " << seen.recomputed);
-    CHECK(seen.schedules.size() == 8);
+    CHECK(seen.schedules.size() >= 8);
     CHECK(seen.uneven > 0);
     CHECK(seen.recomputed > 0);
 }

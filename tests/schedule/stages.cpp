@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 namespace {
 
 namespace ts = tessera;
@@ -37,7 +39,102 @@ index_t best_of_all(const std::vector<index_t>& times, int stages) {
     return best;
 }
 
+using ts::schedule::operator_load;
+using ts::schedule::stage_room;
+
+/// The best of all cuts that fit: its slowest stage (-1: none fits), and the memory with which a cut would.
+std::pair<index_t, index_t> best_in_memory(const std::vector<operator_load>& loads,
+                                           const std::vector<stage_room>& rooms) {
+    std::pair<index_t, index_t> best{-1, -1};
+    const std::size_t n = loads.size();
+    for (unsigned cuts = 0; cuts < (1U << (n - 1)); ++cuts) {
+        std::vector<std::size_t> begin{0};
+        for (std::size_t i = 1; i < n; ++i) {
+            if (((cuts >> (i - 1)) & 1U) != 0) {
+                begin.push_back(i);
+            }
+        }
+        if (begin.size() != rooms.size()) {
+            continue;
+        }
+        index_t slowest = 0;
+        index_t most = 0;
+        bool fits = true;
+        for (std::size_t s = 0; s < rooms.size(); ++s) {
+            operator_load sum;
+            for (std::size_t i = begin[s]; i < (s + 1 < begin.size() ? begin[s + 1] : n); ++i) {
+                sum = {sum.time + loads[i].time, sum.held_bytes + loads[i].held_bytes,
+                       sum.kept_bytes + loads[i].kept_bytes};
+            }
+            const stage_room& r = rooms[s];
+            const index_t bytes = sum.held_bytes / r.held_parts + sum.kept_bytes / r.devices * r.in_flight;
+            slowest = std::max(slowest, sum.time / r.devices);
+            most = std::max(most, bytes);
+            fits = fits && (r.bytes == 0 || bytes <= r.bytes);
+        }
+        best.first = fits && (best.first < 0 || slowest < best.first) ? slowest : best.first;
+        best.second = best.second < 0 || most < best.second ? most : best.second;
+    }
+    return best;
+}
+
+/// What a cut needs and how long its slowest stage takes.
+std::pair<index_t, index_t> of_cut(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms,
+                                   const std::vector<int>& stage) {
+    std::vector<operator_load> sum(rooms.size());
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+        operator_load& s = sum[static_cast<std::size_t>(stage[i])];
+        s = {s.time + loads[i].time, s.held_bytes + loads[i].held_bytes, s.kept_bytes + loads[i].kept_bytes};
+    }
+    std::pair<index_t, index_t> worst{0, 0};
+    for (std::size_t s = 0; s < rooms.size(); ++s) {
+        const stage_room& r = rooms[s];
+        worst.first = std::max(worst.first, sum[s].time / r.devices);
+        const index_t bytes = sum[s].held_bytes / r.held_parts + sum[s].kept_bytes / r.devices * r.in_flight;
+        worst.second = std::max(worst.second, bytes);
+        CHECK((r.bytes == 0 || bytes <= r.bytes));
+    }
+    return worst;
+}
+
 } // namespace
+
+TEST_CASE("stages balanced within their devices' memory are the best of all cuts that fit, or none does") {
+    test_support::random pick{6};
+    int fitted = 0;
+    int tight = 0;
+    for (int i = 0; i < 400; ++i) {
+        std::vector<operator_load> loads;
+        const int n = 1 + pick(9);
+        for (int k = 0; k < n; ++k) {
+            loads.push_back({pick(100), pick(3) == 0 ? 0 : pick(50), pick(20)});
+        }
+        const int stages = 1 + pick(std::min(n, 4));
+        std::vector<stage_room> rooms;
+        for (int s = 0; s < stages; ++s) { // 1F1B keeps fewer micro-batches in later stages
+            const int devices = 1 + pick(2);
+            rooms.push_back({pick(6) == 0 ? 0 : 20 + pick(300), stages - s, devices, pick(2) == 0 ? devices : 1});
+        }
+        const ts::schedule::balanced_stages found = ts::schedule::balance_stages(loads, rooms);
+        const auto [slowest, least] = best_in_memory(loads, rooms);
+        CHECK(found.stage.empty() == (slowest < 0));
+        CHECK(found.least_bytes == least);
+        if (slowest >= 0) {
+            CHECK(found.slowest == slowest);
+            CHECK(of_cut(loads, rooms, found.stage).first == slowest);
+            ++fitted;
+            std::vector<stage_room> unlimited = rooms;
+            for (stage_room& r : unlimited) {
+                r.bytes = 0;
+            }
+            tight += ts::schedule::balance_stages(loads, unlimited).slowest < slowest ? 1 : 0;
+            CHECK(of_cut(loads, unlimited, found.leanest).second == least);
+        }
+    }
+    CHECK(fitted > 200);
+    CHECK(fitted < 400);
+    CHECK(tight > 20); // where memory alone decides on the cut
+}
 
 TEST_CASE("balanced stages are as fast as the best of all cuts, and none is empty") {
     test_support::random pick{5};
@@ -65,5 +162,5 @@ TEST_CASE("stages that cannot be are refused") {
     };
     CHECK(message({1, 2}, 3) == "tessera: 2 operators make no 3 stages; every stage needs one");
     CHECK(message({1, 2}, 0) == "tessera: 2 operators make no 0 stages; every stage needs one");
-    CHECK(message({1, -2}, 1) == "tessera: operator 1 takes -2; a time is at least 0");
+    CHECK(message({1, -2}, 1) == "tessera: operator 1 takes -2 and 0 + 0 bytes; times and bytes are at least 0");
 }

@@ -2,12 +2,7 @@
 // The schedules' closed forms, exactly: idle time, time and micro-batches in flight for a grid of stages and micro-batches.
 #include "tessera/schedule/timetable.hpp"
 
-#include "tessera/schedule/chimera.hpp"
-#include "tessera/schedule/gems.hpp"
-#include "tessera/schedule/gpipe.hpp"
-#include "tessera/schedule/interleaved.hpp"
-#include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/schedule/zero_bubble.hpp"
+#include "tessera/schedule/kinds.hpp"
 
 #include "support/refusal.hpp"
 
@@ -131,18 +126,107 @@ TEST_CASE("Chimera: both of its ratios, and from D/2+1 to D in flight") {
     }
 }
 
-TEST_CASE("GEMS: K Tf + M K Tb + (M-1) Tf, one micro-batch in flight") {
+TEST_CASE(
+    "ZB-V: no idle time between a worker's first and last step, 2K chunks in flight, from 2K-1 micro-batches on") {
     for (int k = 1; k <= 8; ++k) {
-        for (int m = 1; m <= 16; ++m) {
-            for (const step_times& times : {several[0], several[1]}) {
-                const timetable t = schedule::timetable_of(schedule::gems(k, m), times);
-                CHECK(t.makespan == k * times.forward + m * k * times.backward + (m - 1) * times.forward);
+        for (int m = 1; m <= 4 * k; ++m) {
+            CAPTURE(k);
+            CAPTURE(m);
+            const timetable t = schedule::timetable_of(schedule::zero_bubble_v(k, m), step_times{1, 2, 1, 1, 1});
+            std::vector<index_t> first(static_cast<std::size_t>(k), -1);
+            std::vector<index_t> last(static_cast<std::size_t>(k), 0);
+            for (const timetable::entry& e : t.steps) {
+                index_t& begin = first[static_cast<std::size_t>(e.worker)];
+                begin = begin < 0 ? e.start : begin;
+                last[static_cast<std::size_t>(e.worker)] = e.end;
+            }
+            for (int w = 0; w < k; ++w) {
+                const auto at = static_cast<std::size_t>(w);
+                CHECK(t.busy[at] == 6 * m);
+                CHECK(t.in_flight[at] <= 2 * k); // chunks of half a stage: what 1F1B's first stage keeps
+                if (m >= 2 * k - 1) {
+                    CHECK(first[at] == w);
+                    CHECK(last[at] - first[at] == t.busy[at]);
+                    CHECK(t.in_flight[at] == 2 * k);
+                }
+            }
+            CHECK((m < 2 * k - 1 || t.makespan == 6 * m + k - 1));
+        }
+    }
+}
+
+TEST_CASE("plain model parallelism: M K (Tf + Tb), one micro-batch in flight") {
+    for (int k = 1; k <= 8; ++k) {
+        for (int m = 1; m <= 8; ++m) {
+            for (const step_times& times : several) {
+                const timetable t = schedule::timetable_of(schedule::fill_drain(k, m), times);
+                CHECK(t.makespan == m * k * (times.forward + times.backward));
+                check_idle(t, m * (k - 1) * (times.forward + times.backward));
                 for (int n : t.in_flight) {
                     CHECK(n == 1);
                 }
             }
         }
     }
+}
+
+TEST_CASE("GEMS: K Tf + R K Tb + (R-1) Tf, one mini-batch in flight; with P parts (K+P-1)(Tf + R Tb) + (R-1) P Tf") {
+    for (int k = 1; k <= 8; ++k) {
+        for (int r = 1; r <= 16; ++r) {
+            for (int parts = 1; parts <= 4; ++parts) {
+                for (const step_times& times : several) { // of one part
+                    const timetable t = schedule::timetable_of(schedule::gems(k, r, parts), times);
+                    CHECK(t.makespan ==
+                          (k + parts - 1) * (times.forward + r * times.backward) + (r - 1) * parts * times.forward);
+                    CHECK((parts > 1 ||
+                           t.makespan == k * times.forward + r * k * times.backward + (r - 1) * times.forward));
+                    for (int n : t.in_flight) {
+                        CHECK(n == parts);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("every kind by its name is a schedule of its stages, or is refused where it says so") {
+    int made = 0;
+    int refused = 0;
+    for (int kind = 0; kind < schedule::kinds; ++kind) {
+        for (int k = 1; k <= 5; ++k) {
+            for (int m = 1; m <= 8; ++m) {
+                schedule::settings x;
+                x.which = static_cast<schedule::kind>(kind);
+                x.workers = k;
+                x.micro_batches = m;
+                x.parts = 1 + m / 2 % 2;
+                CAPTURE(schedule::to_text(x));
+                if (!schedule::is_possible(x)) {
+                    CHECK_THROWS_AS((void)schedule::make(x), ts::error);
+                    ++refused;
+                    continue;
+                }
+                const ts::pipeline_schedule s = schedule::make(x);
+                const timetable t = schedule::timetable_of(s);
+                CHECK(s.stages == x.stages());
+                CHECK(s.micro_batches == m);
+                CHECK(static_cast<int>(s.workers.size()) == k);
+                const std::vector<int> home = schedule::workers_of_stages(s);
+                for (const timetable::entry& e : t.steps) {
+                    const int worker = home[static_cast<std::size_t>(e.what.stage)];
+                    CHECK(e.worker == (s.is_mirrored(e.what.micro_batch) ? k - 1 - worker : worker));
+                    CHECK(s.keeps_results(e.what.micro_batch));
+                }
+                ++made;
+            }
+        }
+    }
+    CHECK(made == 255);
+    CHECK(refused == 65);
+    schedule::settings gems{schedule::kind::gems, 4, 8, 2, 2, schedule::rematerialize::except_last};
+    CHECK(schedule::to_text(gems) ==
+          "GEMS, 4 workers, 8 micro-batches in mini-batches of 2, all but the last recomputed");
+    CHECK((!schedule::make(gems).keeps_results(6) && schedule::make(gems).keeps_results(7)));
 }
 
 TEST_CASE("what is no schedule is refused with the step and the reason") {
@@ -180,6 +264,8 @@ TEST_CASE("what is no schedule is refused with the step and the reason") {
           "workers");
     CHECK(test_support::message_of([] { (void)schedule::chimera(3, 4); }) ==
           "tessera: Chimera needs an even number of stages and of micro-batches, not 3 and 4");
+    CHECK(test_support::message_of([] { (void)schedule::gems(2, 0); }) ==
+          "tessera: GEMS of 0 mini-batches of 1 parts; each must be at least 1");
     CHECK(test_support::message_of([] { (void)schedule::gpipe(2, 0); }) ==
           "tessera: a pipeline of 2 workers, 2 stages and 0 micro-batches; each must be at least 1");
 }

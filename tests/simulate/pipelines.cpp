@@ -4,16 +4,12 @@
 
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
-#include "tessera/schedule/chimera.hpp"
-#include "tessera/schedule/gems.hpp"
-#include "tessera/schedule/gpipe.hpp"
-#include "tessera/schedule/interleaved.hpp"
-#include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/schedule/zero_bubble.hpp"
+#include "tessera/schedule/kinds.hpp"
 #include "tessera/search/pipeline.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
@@ -74,7 +70,111 @@ double simulated(const ts::pipeline_schedule& order, double forward, double inpu
     return std::round(static_cast<double>(t.makespan) / unit);
 }
 
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Devices that sum a parameter's gradients, in order.
+std::vector<int> members_of(const ts::plan& p, const ts::task& update) {
+    std::vector<int> devices;
+    for (const int w : update.writes) {
+        devices.push_back(p.tiles[at(w)].device);
+    }
+    std::sort(devices.begin(), devices.end());
+    return devices;
+}
+
 } // namespace
+
+TEST_CASE("GEMS sums the gradients of a stage on the two devices that have it, and on no others") {
+    for (const int k : {2, 4}) {
+        for (const int parts : {1, 2}) {
+            const ts::graph network = ts::describe<tower>(8);
+            const ts::graph_view g = network.view();
+            std::vector<int> stage;
+            for (int op = 0; op < g.op_count; ++op) {
+                stage.push_back(op * k / g.op_count);
+            }
+            const ts::strategy s = ts::search::pipeline(g, stage, schedule::gems(k, 2, parts));
+            ts::plan p = ts::lower(g, s.view(), k);
+            ts::finish(g, p);
+            int updates = 0;
+            for (const ts::task& t : p.tasks) {
+                if (t.kind == ts::task_kind::update) {
+                    const int own = stage[at(t.op)];
+                    CHECK(members_of(p, t) == std::vector<int>{std::min(own, k - 1 - own), std::max(own, k - 1 - own)});
+                    CHECK(t.reads.size() == 2);
+                    ++updates;
+                }
+            }
+            CHECK(updates == 2 * g.parameter_count);
+        }
+    }
+}
+
+TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, from the moment it has gone backward") {
+    constexpr int stages = 4;
+    constexpr int replicas = 2;
+    const ts::graph network = ts::describe<tower>(64);
+    const ts::graph_view g = network.view();
+    ts::device_graph machine;
+    machine.add_class({"d", {100, 100, 100}, 1000, 0, 100, false});
+    for (int d = 0; d < stages * replicas; ++d) {
+        machine.add_device(0, "d" + std::to_string(d));
+        for (int e = 0; e < d; ++e) {
+            machine.add_link(e, d, 1000, 1000);
+        }
+    }
+    const ts::cluster on(machine);
+    const ts::strategy s = ts::search::hypar_flow(g, on.class_of(0), stages, replicas, 4);
+    ts::plan p = ts::lower(g, s.view(), stages * replicas);
+    ts::finish(g, p);
+    const sim::timeline t = sim::simulate(g, p, on);
+    // When each device has gone backward for the last time, and when sums of its stage begin and end.
+    std::vector<index_t> backward(at(stages), 0);
+    std::vector<index_t> first(at(stages), INT64_MAX);
+    std::vector<index_t> last(at(stages), 0);
+    std::vector<int> groups(at(stages), 0);
+    std::vector<index_t> soonest(at(stages), INT64_MAX);
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        const ts::task& x = p.tasks[i];
+        const int own = s.ops[at(x.op)].stage;
+        if (x.kind == ts::task_kind::compute && x.what != ts::pass::forward) {
+            backward[at(own)] = std::max(backward[at(own)], t.tasks[i].end);
+        }
+        if (x.kind != ts::task_kind::update) {
+            continue;
+        }
+        CHECK(members_of(p, x) == std::vector<int>{own * replicas, own * replicas + 1});
+        groups[at(own)] += x.slice == 0 ? 1 : 0;
+        last[at(own)] = std::max(last[at(own)], t.tasks[i].end);
+        first[at(own)] = std::min(first[at(own)], t.tasks[i].start);
+        // The first sum of a stage begins when its gradients are there.
+        index_t ready = 0;
+        for (std::size_t k = 0; k < i; ++k) {
+            for (const int w : p.tasks[k].writes) {
+                const bool adds = std::find(x.reads.begin(), x.reads.end(), w) != x.reads.end();
+                ready = adds ? std::max(ready, t.tasks[k].end) : ready;
+            }
+        }
+        CHECK(t.tasks[i].start >= ready);
+        soonest[at(own)] = std::min(soonest[at(own)], t.tasks[i].start - ready);
+    }
+    for (int i = 0; i < stages; ++i) {
+        CAPTURE(i);
+        int parameters = 0;
+        for (int op = 0; op < g.op_count; ++op) {
+            parameters += s.ops[at(op)].stage == i ? g.ops[op].parameters.size() : 0;
+        }
+        CHECK(groups[at(i)] == parameters);     // of each parameter one
+        CHECK(first[at(i)] <= backward[at(i)]); // of the last operator's, before the first ones have gone backward
+        CHECK(last[at(i)] >= backward[at(i)]);
+        CHECK(soonest[at(i)] == 0);
+        if (i > 0) { // done while the stage before still computes
+            CHECK(last[at(i)] < backward[0]);
+            CHECK(last[at(i)] < t.makespan);
+        }
+    }
+    CHECK_THROWS_AS((void)ts::search::hypar_flow(g, on.class_of(0), 11, 1, 4), ts::error);
+}
 
 TEST_CASE("plans of GPipe, 1F1B, interleaved 1F1B and ZB-H1 take what their closed forms say") {
     for (const int k : {1, 2, 4, 8}) {
@@ -107,5 +207,21 @@ TEST_CASE("plans of Chimera and GEMS, whose parameters lie on two devices, take 
         for (const int m : {1, 2, 3, 8}) {
             CHECK(simulated(schedule::gems(k, m), 1, 1, 1) == (k + m * k * 2 + m - 1) * each);
         }
+        for (const int parts : {2, 3}) {
+            CHECK(simulated(schedule::gems(k, 4, parts), 1, 1, 1) ==
+                  ((k + parts - 1) * (1 + 4 * 2) + 3 * parts) * each);
+        }
+    }
+}
+
+TEST_CASE("plans of ZB-V and of plain model parallelism take what their closed forms say") {
+    for (const int k : {1, 2, 4}) {
+        CAPTURE(k);
+        for (const int m : {2 * k - 1, 2 * k, 3 * k}) {
+            CAPTURE(m);
+            // Six units of half a stage for every micro-batch, after as many as the worker is behind the first; nobody idles then.
+            CHECK(2 * simulated(schedule::zero_bubble_v(k, m), 1, 1, 1) == (6 * m + k - 1) * layers / k);
+        }
+        CHECK(simulated(schedule::fill_drain(k, 3), 1, 1, 2) == 3 * layers * 4);
     }
 }

@@ -4,12 +4,7 @@
 
 #include "random_strategy.hpp"
 
-#include "tessera/schedule/chimera.hpp"
-#include "tessera/schedule/gems.hpp"
-#include "tessera/schedule/gpipe.hpp"
-#include "tessera/schedule/interleaved.hpp"
-#include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/schedule/zero_bubble.hpp"
+#include "tessera/schedule/kinds.hpp"
 
 #include <string>
 #include <vector>
@@ -59,36 +54,22 @@ inline int random_stages(const ts::graph_view& g, ts::strategy& s, int most, ran
 /// A schedule that takes this many stages and micro-batches, by its name.
 inline ts::pipeline_schedule random_schedule(int stages, int micro_batches, random& pick, std::string& name) {
     namespace schedule = ts::schedule;
-    switch (pick(7)) {
-    case 0:
-        name = "GPipe";
-        return schedule::gpipe(stages, micro_batches, schedule::rematerialize::all);
-    case 1:
-        name = "GPipe, last one kept";
-        return schedule::gpipe(stages, micro_batches);
-    case 2:
-        name = "ZB-H1";
-        return schedule::zero_bubble_h1(stages, micro_batches);
-    case 3:
-        name = "GEMS";
-        return schedule::gems(stages, micro_batches);
-    case 4:
-        if (stages % 2 == 0 && micro_batches % 2 == 0) {
-            name = "Chimera";
-            return schedule::chimera(stages, micro_batches);
-        }
-        break;
-    case 5:
-        if (stages % 2 == 0 && micro_batches % (stages / 2) == 0) {
-            name = "interleaved 1F1B";
-            return schedule::interleaved(stages / 2, 2, micro_batches);
-        }
-        break;
-    default:
-        break;
+    schedule::settings x;
+    x.which = static_cast<schedule::kind>(pick(schedule::kinds));
+    const bool two_each = x.which == schedule::kind::interleaved || x.which == schedule::kind::zero_bubble_v;
+    x.workers = two_each ? stages / 2 : stages;
+    x.micro_batches = micro_batches;
+    x.parts = 1 + pick(2);
+    x.again = static_cast<schedule::rematerialize>(pick(3));
+    if (!schedule::is_possible(x) || x.stages() != stages) {
+        x.which = schedule::kind::one_forward_one_backward;
+        x.workers = stages;
     }
-    name = "1F1B";
-    return schedule::one_forward_one_backward(stages, micro_batches);
+    name = schedule::to_text(x.which);
+    if (x.which == schedule::kind::gems && x.parts > 1) {
+        name += " with parts";
+    }
+    return schedule::make(x);
 }
 
 /// A random legal strategy, cut into up to four stages and micro-batches as even as they come, with a random schedule or none.
@@ -108,6 +89,9 @@ inline pipeline_case random_pipeline(const ts::graph_view& g, int devices, std::
         c.schedule = "one after the other";
     } else {
         c.how.follow(random_schedule(c.stages, c.how.micro_batches, pick, c.schedule));
+        if (c.schedule == ts::schedule::to_text(ts::schedule::kind::gpipe) && pick(2) == 0) {
+            c.how.statistics = ts::statistics_over::mini_batch;
+        }
     }
     return c;
 }

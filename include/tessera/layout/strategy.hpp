@@ -14,7 +14,10 @@ namespace tessera {
 /// whole mini-batch's in both cases, once for every step (GPipe's rule: Huang et al., arXiv 1811.06965, section 3.2).
 enum class statistics_over : std::uint8_t {
     micro_batch, ///< one device that runs the same micro-batches is the comparison
-    mini_batch,  ///< all micro-batches would have to meet in every batch norm: refused where there is more than one
+    /// All micro-batches meet in every batch norm, forward and backward, and the numbers are those of one device without micro-batches. A stage
+    /// with a batch norm takes one operator after the other, each for all micro-batches, so that the next stage waits for all of them. Only
+    /// for schedules whose workers finish everything forward before they go backward (GPipe); others are refused.
+    mini_batch,
 };
 
 /// A strategy whose numbers somebody else owns: one configuration for every operator.

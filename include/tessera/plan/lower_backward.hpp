@@ -18,15 +18,18 @@ bool lowering<Options>::splits_backward(int op) const {
 }
 
 template <class Options>
-void lowering<Options>::backward(int op, backward_part part) {
-    const description& d = desc(op);
+bool lowering<Options>::has_gradient(int op) const {
     const int out = g_.ops[op].output;
-    const bool has_gradient = needs_gradient_[at(out)] != 0 && (!gradients_[at(out)].pieces.empty() || g_.is_loss(op));
-    if (part == backward_part::weight && (!has_gradient || !splits_backward(op))) {
+    return needs_gradient_[at(out)] != 0 && (!gradients_[at(out)].pieces.empty() || g_.is_loss(op));
+}
+
+template <class Options>
+void lowering<Options>::backward(int op, backward_part part) {
+    if (part == backward_part::weight && (!has_gradient(op) || !splits_backward(op))) {
         finish_parameters(op); // there is nothing that has waited
         return;
     }
-    if (!has_gradient) {
+    if (!has_gradient(op)) {
         part == backward_part::all ? finish_parameters(op) : void();
         return;
     }
@@ -34,24 +37,40 @@ void lowering<Options>::backward(int op, backward_part part) {
         part == backward_part::weight ? void() : pass_gradient(op);
         return;
     }
-    const bool splits = part != backward_part::all && splits_backward(op);
-    for (int k = d.nests.size() - 1; k >= 0; --k) {
-        std::uint32_t wanted = 0;
-        for (int o = 0; o < d.operands.size(); ++o) {
-            wanted |= gradient_nest(d, o) == k && is_wanted(op, o) ? bit(o) : 0;
-        }
-        const std::uint32_t weights = wanted & gradients_of(d, k, false);
-        const std::uint32_t inputs = wanted & gradients_of(d, k, true);
-        if (weights != 0 && !(splits && part == backward_part::input)) {
-            backward_nest(op, k, weights, pass::backward_weight);
-        }
-        if (inputs != 0 && part != backward_part::weight) {
-            backward_nest(op, k, inputs, g_.ops[op].parameters.empty() ? pass::backward : pass::backward_input);
-        }
+    for (int k = desc(op).nests.size() - 1; k >= 0; --k) {
+        backward_nests(op, k, part);
     }
     if (part != backward_part::input) {
         finish_parameters(op);
     }
+}
+
+/// What of the gradients comes from nest `k`.
+template <class Options>
+void lowering<Options>::backward_nests(int op, int k, backward_part part) {
+    const description& d = desc(op);
+    const bool splits = part != backward_part::all && splits_backward(op);
+    std::uint32_t wanted = 0;
+    for (int o = 0; o < d.operands.size(); ++o) {
+        wanted |= gradient_nest(d, o) == k && is_wanted(op, o) ? bit(o) : 0;
+    }
+    const std::uint32_t weights = wanted & gradients_of(d, k, false);
+    const std::uint32_t inputs = wanted & gradients_of(d, k, true);
+    if (weights != 0 && !(splits && part == backward_part::input)) {
+        backward_nest(op, k, weights, pass::backward_weight);
+    }
+    if (inputs != 0 && part != backward_part::weight) {
+        backward_nest(op, k, inputs, g_.ops[op].parameters.empty() ? pass::backward : pass::backward_input);
+    }
+}
+
+/// All micro-batches leave their part of the statistics' gradient before the first one's input has its own.
+template <class Options>
+void lowering<Options>::backward_jointly(int op) {
+    for (int k = desc(op).nests.size() - 1; k >= 0; --k) {
+        for_each_together([&] { has_gradient(op) ? backward_nests(op, k, backward_part::all) : void(); });
+    }
+    for_each_together([&] { finish_parameters(op); });
 }
 
 template <class Options>
@@ -105,7 +124,9 @@ void lowering<Options>::pass_gradient(int op) {
 template <class Options>
 void lowering<Options>::contribute(located& to, int op, int o, const shard& s, const box& region, int t) {
     const index_t side = tile_at(t).kind == tile_kind::parameter_gradient && is_mirrored() ? 32768 : 0;
-    const index_t key = (index_t{op} * max_operands + o) * 65536 + side + s.box_index;
+    const bool joint = tile_at(t).micro_batch < 0; // every micro-batch has a part of its own
+    const index_t key =
+        ((joint ? index_t{micro_batch_} << 32U : 0) + index_t{op} * max_operands + o) * 65536 + side + s.box_index;
     int part = -1;
     for (std::size_t i = 0; i < to.pieces.size(); ++i) {
         if (contribution_keys_[at(to.pieces[i].tile)] == key) {

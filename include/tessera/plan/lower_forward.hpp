@@ -28,8 +28,8 @@ void lowering<Options>::forward(int op, bool again) {
         return;
     }
     const int nests = desc(op).nests.size();
-    if (evaluation && normalizes) {
-        forward_nests(op, nests - 1, nests - 1, pass::evaluate);
+    if (normalizes && (evaluation || is_joint(op))) { // with statistics that are there
+        forward_nests(op, nests - 1, nests - 1, what);
     } else if (fuses(op)) {
         forward_nests(op, 0, nests - 1, what);
     } else {
@@ -37,10 +37,18 @@ void lowering<Options>::forward(int op, bool again) {
             forward_nests(op, k, k, what);
         }
     }
-    const bool counts = normalizes && !evaluation && !again;
+    const bool counts = normalizes && !evaluation && !again && !is_joint(op);
     if (counts && (p_.micro_batches == 1 || --forwards_left_[at(op)] == 0)) {
         update_running(op);
     }
+}
+
+/// All micro-batches leave their part of the statistics before the first one is normalized.
+template <class Options>
+void lowering<Options>::forward_jointly(int op) {
+    for_each_together([&] { forward_nests(op, 0, desc(op).nests.size() - 2, pass::forward); });
+    for_each_together([&] { forward(op); });
+    update_running(op);
 }
 
 template <class Options>
@@ -112,10 +120,12 @@ int lowering<Options>::output_tile(int op, int o, const shard& s) {
     for (int k = 0; k < desc(op).nests.size(); ++k) {
         nest_number = desc(op).nests[k].write == o ? k : nest_number;
     }
-    const int part = part_of_nest(s, config(op), desc(op), nest_number);
     const bool is_output = x.kind == operand_kind::output;
+    const int parts = parts_of_nest(config(op), desc(op), nest_number);
+    const bool joint = is_joint(op) && !is_output;
+    const int part = part_of_nest(s, config(op), desc(op), nest_number) + (joint ? micro_batch_ * parts : 0);
     located& where = is_output ? values_[at(g_.ops[op].output)] : intermediate(op, o).values;
-    where.parts = parts_of_nest(config(op), desc(op), nest_number);
+    where.parts = joint ? parts * p_.micro_batches : parts;
     where.reduce = desc(op).nests[nest_number].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
     const int t = is_output ? add_tile(tile_kind::activation, g_.ops[op].output, region, s.device, x.type)
                             : add_tile(tile_kind::intermediate, op * max_operands + o, region, s.device, x.type);
@@ -177,7 +187,7 @@ void lowering<Options>::update_running(int op) {
 /// The tile with a shard's statistics over all micro-batches.
 template <class Options>
 int lowering<Options>::whole_statistics(int op, int o, int number, const shard& s) {
-    if (p_.micro_batches == 1) {
+    if (p_.micro_batches == 1 || is_joint(op)) {
         return read_tile(op, o, s, pass::update);
     }
     std::vector<int> from;

@@ -17,14 +17,11 @@ void lowering<Options>::arrange() {
         throw error("tessera: a gradient handed in from outside goes with one micro-batch, not with " +
                     std::to_string(count));
     }
-    for (int op = 0; op < g_.op_count && count > 1 && s_.statistics == statistics_over::mini_batch; ++op) {
-        if (g_.ops[op].attributes.kind == op_kind::batch_norm && o_.kind == run_kind::training) {
-            throw error("tessera: " + std::string(g_.ops[op].name) +
-                        " takes its statistics over the mini-batch, so that no micro-batch may leave it before all are "
-                        "there; take them over the micro-batch, or use one micro-batch");
-        }
-    }
     p_.micro_batches = count;
+    for (int op = 0; op < g_.op_count && count > 1 && s_.statistics == statistics_over::mini_batch; ++op) {
+        const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
+        p_.joint_statistics = p_.joint_statistics || (normalizes && o_.kind == run_kind::training);
+    }
     check_stages();
     for (int op = 0; op < g_.op_count; ++op) {
         const auto stage = static_cast<std::size_t>(config(op).stage);
@@ -53,6 +50,9 @@ void lowering<Options>::arrange() {
             }
         }
     }
+    if (p_.joint_statistics) {
+        arrange_jointly(all);
+    }
     const index_t batch = g_.tensors[0].extents[0];
     sweeps_ = 0;
     for (int m = 0; m < count; ++m) {
@@ -64,6 +64,57 @@ void lowering<Options>::arrange() {
             steps_.push_back(x);
         }
     }
+}
+
+/// Where batch norms take their statistics over all micro-batches: every stage forward for all of them, stage by stage, then every stage backward.
+/// Refused where a worker would do it otherwise.
+template <class Options>
+void lowering<Options>::arrange_jointly(std::vector<step>& all) {
+    if (s_.schedule == nullptr) {
+        refuse_joint_statistics("micro-batches go backward one after the other");
+    }
+    for (const std::vector<step>& list : s_.schedule->workers) {
+        const step* last = nullptr;
+        for (const step& x : list) {
+            if (s_.schedule->is_mirrored(x.micro_batch)) {
+                refuse_joint_statistics("the schedule has a mirrored replica, whose statistics are its own");
+            }
+            if (x.what == step_kind::backward_input || x.what == step_kind::backward_weight) {
+                refuse_joint_statistics("the schedule splits backward");
+            }
+            const bool forward = x.what == step_kind::forward;
+            if (last != nullptr && forward && (last->what != step_kind::forward || last->stage > x.stage)) {
+                refuse_joint_statistics("the schedule does not finish all micro-batches forward first");
+            }
+            if (last != nullptr && !forward && last->what != step_kind::forward && last->stage < x.stage) {
+                refuse_joint_statistics("the schedule does not take one stage after the other backward");
+            }
+            last = &x;
+        }
+    }
+    std::vector<step> joint;
+    const int stages = static_cast<int>(stages_.size());
+    for (int k = 0; k < 2 * stages; ++k) {
+        const int stage = k < stages ? k : 2 * stages - 1 - k;
+        for (const step& x : all) {
+            if (x.stage == stage && (x.what == step_kind::forward) == (k < stages)) {
+                joint.push_back(x);
+            }
+        }
+    }
+    all.swap(joint);
+}
+
+template <class Options>
+void lowering<Options>::refuse_joint_statistics(const char* why) const {
+    int op = 0;
+    while (g_.ops[op].attributes.kind != op_kind::batch_norm) {
+        ++op;
+    }
+    throw error("tessera: " + std::string(g_.ops[op].name) +
+                " takes its statistics over the mini-batch, so that no micro-batch may leave it before all are there, "
+                "and " +
+                why + "; use GPipe's schedule, take statistics over the micro-batch, or use one micro-batch");
 }
 
 /// Stages are numbered from 0 without gaps, and none reads what a later one makes.
@@ -188,10 +239,48 @@ void lowering<Options>::exchange(micro_batch_state& with) {
     with.samples = own;
 }
 
+/// Does some work for every micro-batch that has come to its stage.
+template <class Options>
+template <class Work>
+void lowering<Options>::for_each_together(const Work& work) {
+    for (const int m : together_) {
+        select(m);
+        work();
+    }
+}
+
+/// A step of a stage that has a batch norm over all micro-batches waits for theirs; then one operator after the other takes them all.
+template <class Options>
+void lowering<Options>::perform_jointly(const step& x) {
+    together_.push_back(x.micro_batch);
+    if (static_cast<int>(together_.size()) < sweeps_) {
+        return;
+    }
+    const std::vector<int>& ops = stages_[at(x.stage)];
+    for (std::size_t i = 0; i < ops.size() && x.what == step_kind::forward; ++i) {
+        is_joint(ops[i]) ? forward_jointly(ops[i]) : for_each_together([&] { forward(ops[i]); });
+    }
+    if (x.what == step_kind::backward) {
+        for_each_together([&] { recompute(x.stage); });
+    }
+    for (std::size_t i = ops.size(); i-- > 0 && x.what == step_kind::backward;) {
+        is_joint(ops[i]) ? backward_jointly(ops[i]) : for_each_together([&] { backward(ops[i]); });
+    }
+    together_.clear();
+}
+
 template <class Options>
 void lowering<Options>::perform(const step& x) {
     select(x.micro_batch);
     const std::vector<int>& ops = stages_[at(x.stage)];
+    bool joint = false;
+    for (int op : ops) {
+        joint = joint || is_joint(op);
+    }
+    if (joint && x.what != step_kind::recompute) {
+        perform_jointly(x);
+        return;
+    }
     if (x.what == step_kind::forward) {
         for (int op : ops) {
             forward(op);
@@ -228,7 +317,7 @@ void lowering<Options>::recompute(int stage) {
         again[at(op)] = says && !g_.is_loss(op) && is_read_backward(op, again) ? 1 : 0;
     }
     for (int op : ops) {
-        if (again[at(op)] != 0) {
+        if (again[at(op)] != 0) { // statistics over all micro-batches stay
             forget(op);
             forward(op, true);
         }

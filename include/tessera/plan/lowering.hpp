@@ -63,6 +63,10 @@ protected: // simulation::operator_lowering lowers one operator anew
         t.type = type;
         t.elements = region.volume();
         t.micro_batch = is_persistent(kind) || kind == tile_kind::input ? 0 : micro_batch_;
+        if ((kind == tile_kind::intermediate || kind == tile_kind::intermediate_gradient) &&
+            is_joint(tensor / max_operands)) {
+            t.micro_batch = -1;
+        }
         p_.tiles.push_back(t);
         return static_cast<int>(p_.tiles.size()) - 1;
     }
@@ -264,14 +268,17 @@ protected: // simulation::operator_lowering lowers one operator anew
     }
 
     intermediate_state& intermediate(int op, int which) {
-        for (auto& [key, state] : intermediates_) {
+        auto& all = is_joint(op) ? joint_intermediates_ : intermediates_;
+        for (auto& [key, state] : all) {
             if (key == op * max_operands + which) {
                 return state;
             }
         }
-        intermediates_.push_back({op * max_operands + which, {}});
-        return intermediates_.back().second;
+        all.push_back({op * max_operands + which, {}});
+        return all.back().second;
     }
+    /// True for an operator whose intermediates are sums over all micro-batches: each of these leaves a part of its own.
+    bool is_joint(int op) const { return p_.joint_statistics && g_.ops[op].attributes.kind == op_kind::batch_norm; }
 
     task& add_compute(int op, pass what, int number, const shard& s, int first, int last) {
         task& t = add_task(task_kind::compute, op, what, number, s.device);
@@ -295,6 +302,8 @@ protected: // simulation::operator_lowering lowers one operator anew
     // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
 
     void arrange();
+    void arrange_jointly(std::vector<step>& all);
+    [[noreturn]] void refuse_joint_statistics(const char* why) const;
     void check_stages() const;
     std::vector<std::vector<int>> stages_after() const;
     void prepare_micro_batches();
@@ -303,6 +312,9 @@ protected: // simulation::operator_lowering lowers one operator anew
     void select(int micro_batch);
     void exchange(micro_batch_state& with);
     void perform(const step& x);
+    void perform_jointly(const step& x);
+    template <class Work>
+    void for_each_together(const Work& work);
     void recompute(int stage);
     bool is_read_backward(int op, const std::vector<char>& again) const;
     void forget(int op);
@@ -312,6 +324,7 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     bool fuses(int op) const;
     void forward(int op, bool again = false);
+    void forward_jointly(int op);
     void forward_nests(int op, int first, int last, pass what);
     int read_tile(int op, int o, const shard& s, pass what);
     int output_tile(int op, int o, const shard& s);
@@ -322,6 +335,9 @@ protected: // simulation::operator_lowering lowers one operator anew
     // ---- backward: lower_backward.hpp -------------------------------------------------------------------------------
 
     void backward(int op, backward_part part = backward_part::all);
+    bool has_gradient(int op) const;
+    void backward_nests(int op, int k, backward_part part);
+    void backward_jointly(int op);
     bool splits_backward(int op) const;
     bool is_wanted(int op, int o) const;
     int output_gradient(int op, const shard& s, pass what);
@@ -407,6 +423,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<description> descriptions_;
     std::vector<std::vector<shard>> shards_;
     std::vector<std::pair<int, intermediate_state>> intermediates_;
+    std::vector<std::pair<int, intermediate_state>> joint_intermediates_; ///< of no micro-batch, but of all
     std::vector<index_t> contribution_keys_;
     std::vector<int> uses_left_;
     std::vector<int> norms_;
@@ -422,6 +439,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<std::vector<accumulator>> accumulators_;
     std::vector<std::pair<int, int>> sums_; ///< contributions that wait to be added: to which tile, which tile
     std::vector<int> forwards_left_;        ///< by operator
+    std::vector<int> together_;             ///< micro-batches that wait for the others of their stage
 };
 
 } // namespace tessera::detail

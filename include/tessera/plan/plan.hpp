@@ -155,6 +155,7 @@ struct plan {
     int devices = 1;
     int lanes = 1; ///< lists of every device: 1, or 2 where communication runs beside computation
     int micro_batches = 1;
+    bool joint_statistics = false; ///< batch norms take theirs over all micro-batches together
     int period = 1;
     double loss_scale = 1; ///< of all gradients until the optimizer takes them
     std::vector<tile> tiles;

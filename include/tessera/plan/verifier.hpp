@@ -85,6 +85,7 @@ private:
     bool before(int a, int b) const;
     bool races();
     bool is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
+    bool is_complete(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
     bool arena();
     bool all_before(std::size_t a, std::size_t b) const;
 

@@ -71,7 +71,7 @@ bool verifier<Plan>::before(int a, int b) const {
     return clock_[at(b) * p_.order.size() + at(p_.list_of(first))] > first.position && a != b;
 }
 
-/// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is written.
+/// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is written, and as a whole.
 template <class Plan>
 bool verifier<Plan>::races() {
     std::vector<std::vector<std::pair<int, access>>> all(p_.tiles.size());
@@ -92,8 +92,14 @@ bool verifier<Plan>::races() {
                     return refuse(&p_.tasks[at(ti)], "a race: another task touches the same tile and neither is first");
                 }
             }
-            if (!ai.write && x.device >= 0 && !is_persistent(x.kind) && !is_written_before(all[t], i)) {
+            if (ai.write || x.device < 0 || is_persistent(x.kind)) {
+                continue;
+            }
+            if (!is_written_before(all[t], i)) {
                 return refuse(&p_.tasks[at(ti)], "a task reads a tile that nothing has written yet");
+            }
+            if (!is_complete(all[t], i)) {
+                return refuse(&p_.tasks[at(ti)], "a task reads a tile to which something is added later");
             }
         }
     }
@@ -119,6 +125,22 @@ bool verifier<Plan>::is_written_before(const std::vector<std::pair<int, access>>
         }
     }
     return covered >= all[reader].second.elements.size();
+}
+
+/// What one task reads no later one writes, unless the reader adds to it itself.
+template <class Plan>
+bool verifier<Plan>::is_complete(const std::vector<std::pair<int, access>>& all, std::size_t reader) const {
+    const auto& [task, read] = all[reader];
+    bool later = false;
+    for (const auto& [other, a] : all) {
+        if (a.write && !intersect(a.elements, read.elements).empty()) {
+            if (other == task) {
+                return true;
+            }
+            later = later || before(task, other);
+        }
+    }
+    return !later;
 }
 
 /// Tiles that share memory are never alive together, and everything that touches the earlier one comes first.

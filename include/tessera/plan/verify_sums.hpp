@@ -187,6 +187,9 @@ bool verifier<Plan>::statistics_add_up(const std::vector<int>& writer) {
             continue;
         }
         const int sum = t.reads.empty() ? -1 : writer[at(t.reads[0])];
+        if (p_.joint_statistics && sum < 0 && !t.reads.empty() && p_.tiles[at(t.reads[0])].micro_batch < 0) {
+            continue; // a copy adds them up: see parts()
+        }
         std::vector<char> seen(at(p_.micro_batches), 0);
         int count = 0;
         for (int r : sum >= 0 ? p_.tasks[at(sum)].reads : std::vector<int>{}) {

@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two replicas in opposite directions, one micro-batch at a time: Jain et al., "GEMS" (SC 2020), MAST for two micro-batches, MASTER for more.
+// Two replicas in opposite directions, one mini-batch at a time: Jain et al., "GEMS" (SC 2020), MAST for two mini-batches, MASTER for more.
 #pragma once
 
 #include "tessera/schedule/pipeline.hpp"
 
 namespace tessera::schedule {
 
-/// Micro-batches take turns between the replica whose stage i lies on worker i and the mirrored one: the second goes forward down the workers
-/// that the first frees while it goes backward. One micro-batch's activations at a time, parameters twice. Takes
-/// K Tf + M K Tb + (M-1) Tf for M micro-batches.
-inline pipeline_schedule gems(int stages, int micro_batches) {
-    pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
-    for (int m = 0; m < micro_batches; ++m) {
-        s.mirrored.push_back(static_cast<char>(m % 2));
+/// R mini-batches take turns between the replica whose stage i lies on worker i and the mirrored one: the second goes forward down the workers
+/// that the first frees while it goes backward. Each may itself be a pipeline of `parts` micro-batches in GPipe's order. One mini-batch's
+/// activations at a time, parameters twice. Takes K Tf + R K Tb + (R-1) Tf for one part; for P parts and Tb >= Tf, both of one part,
+/// (K+P-1) (Tf + R Tb) + (R-1) P Tf. Micro-batch r * parts + j is part j of mini-batch r.
+inline pipeline_schedule gems(int stages, int mini_batches, int parts = 1) {
+    if (mini_batches < 1 || parts < 1) {
+        throw error("tessera: GEMS of " + std::to_string(mini_batches) + " mini-batches of " + std::to_string(parts) +
+                    " parts; each must be at least 1");
+    }
+    pipeline_schedule s = empty_schedule(stages, stages, mini_batches * parts);
+    for (int m = 0; m < s.micro_batches; ++m) {
+        s.mirrored.push_back(static_cast<char>(m / parts % 2));
     }
     for (int w = 0; w < stages; ++w) {
-        for (int m = 0; m < micro_batches; ++m) {
-            const int stage = s.is_mirrored(m) ? stages - 1 - w : w;
-            s.workers[static_cast<std::size_t>(w)].push_back({stage, m, step_kind::forward});
-            s.workers[static_cast<std::size_t>(w)].push_back({stage, m, step_kind::backward});
+        std::vector<step>& list = s.workers[static_cast<std::size_t>(w)];
+        for (int first = 0; first < s.micro_batches; first += parts) {
+            const int stage = s.is_mirrored(first) ? stages - 1 - w : w;
+            for (int j = 0; j < parts; ++j) {
+                list.push_back({stage, first + j, step_kind::forward});
+            }
+            for (int j = parts; j-- > 0;) {
+                list.push_back({stage, first + j, step_kind::backward});
+            }
         }
     }
     return s;

@@ -30,14 +30,9 @@ inline pipeline_schedule interleaved(int workers, int chunks, int micro_batches)
         // With one chunk this is 1F1B; with more, backward starts when the last chunk has had its turn.
         const int ahead =
             std::min(chunks > 1 ? (workers - 1 - w) * 2 + (chunks - 1) * workers : workers - 1 - w, total);
-        for (int k = 0; k < total + ahead; ++k) {
-            if (k < total) {
-                list.push_back(make(w, k, false));
-            }
-            if (k >= ahead) {
-                list.push_back(make(w, k - ahead, true));
-            }
-        }
+        take_turns(
+            total, ahead, [&](int k) { list.push_back(make(w, k, false)); },
+            [&](int k) { list.push_back(make(w, k, true)); });
     }
     return s;
 }

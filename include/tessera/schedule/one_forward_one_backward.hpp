@@ -14,15 +14,14 @@ inline pipeline_schedule one_forward_one_backward(int stages, int micro_batches)
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
         std::vector<step>& list = s.workers[static_cast<std::size_t>(i)];
-        const int ahead = std::min(stages - 1 - i, micro_batches);
-        for (int m = 0; m < micro_batches + ahead; ++m) {
-            if (m < micro_batches) {
+        take_turns(
+            micro_batches, std::min(stages - 1 - i, micro_batches),
+            [&](int m) {
                 list.push_back({i, m, step_kind::forward});
-            }
-            if (m >= ahead) {
-                list.push_back({i, m - ahead, step_kind::backward});
-            }
-        }
+            },
+            [&](int m) {
+                list.push_back({i, m, step_kind::backward});
+            });
     }
     return s;
 }

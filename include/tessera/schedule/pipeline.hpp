@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the schedules' files share: an empty schedule of a checked size.
+// What the schedules' files share: an empty schedule of a checked size, taking turns, re-materialization, and which worker has which stage.
 #pragma once
 
 #include "tessera/base/error.hpp"
@@ -20,6 +20,52 @@ inline pipeline_schedule empty_schedule(int workers, int stages, int micro_batch
     s.micro_batches = micro_batches;
     s.workers.resize(static_cast<std::size_t>(workers));
     return s;
+}
+
+/// `ahead` times forward, then forward and backward in turn, then the rest backward: forward(k) and backward(k) are called for k from 0 to
+/// count - 1 in this order. What 1F1B, its interleaved form and ZB-H1 have in common.
+template <class Forward, class Backward>
+void take_turns(int count, int ahead, const Forward& forward, const Backward& backward) {
+    for (int k = 0; k < count + ahead; ++k) {
+        if (k < count) {
+            forward(k);
+        }
+        if (k >= ahead) {
+            backward(k - ahead);
+        }
+    }
+}
+
+/// Which micro-batches recompute what their operators say they recompute (torchgpipe's names for GPipe's checkpoints).
+enum class rematerialize : std::uint8_t {
+    none,
+    all,
+    except_last, ///< the last micro-batch goes backward at once: it would gain nothing
+};
+
+constexpr const char* to_text(rematerialize which) {
+    constexpr const char* names[] = {"none", "all", "except last"};
+    return names[static_cast<int>(which)];
+}
+
+/// Says for every micro-batch whether it keeps its results although operators recompute.
+inline void keep_results(pipeline_schedule& s, rematerialize which) {
+    s.keeps.assign(static_cast<std::size_t>(s.micro_batches), which == rematerialize::none ? 1 : 0);
+    if (which == rematerialize::except_last) {
+        s.keeps.back() = 1;
+    }
+}
+
+/// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without steps.
+inline std::vector<int> workers_of_stages(const pipeline_schedule& s) {
+    std::vector<int> result(static_cast<std::size_t>(s.stages), -1);
+    const int workers = static_cast<int>(s.workers.size());
+    for (int w = 0; w < workers; ++w) {
+        for (const step& x : s.workers[static_cast<std::size_t>(w)]) {
+            result[static_cast<std::size_t>(x.stage)] = s.is_mirrored(x.micro_batch) ? workers - 1 - w : w;
+        }
+    }
+    return result;
 }
 
 } // namespace tessera::schedule

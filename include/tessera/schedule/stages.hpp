@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of a pipeline balanced by time: cuts of the list of operators, exact by dynamic programming.
+// Stages of a pipeline balanced by time, within the memory of their devices: cuts of the list of operators, exact by dynamic programming.
 #pragma once
 
 #include "tessera/base/box.hpp"
@@ -11,45 +11,55 @@
 
 namespace tessera::schedule {
 
-/// The stage of every operator where the operators, in their order, are cut into `stages` pieces, none empty, so that the slowest piece is as fast
-/// as can be; of several such cuts the one whose squared times add up to the least. A network's operators are listed so that none reads what
-/// comes later: every such cut is a pipeline, whatever skips over it, and for a chain there are no others. Throws tessera::error where there are
-/// fewer operators than stages, or a time is negative. O(stages * operators^2).
-inline std::vector<int> balance_stages(const std::vector<index_t>& times, int stages) {
-    const std::size_t n = times.size();
-    if (stages < 1 || static_cast<std::size_t>(stages) > n) {
-        throw error("tessera: " + std::to_string(n) + " operators make no " + std::to_string(stages) +
-                    " stages; every stage needs one");
-    }
-    std::vector<index_t> until(n + 1, 0);
-    for (std::size_t i = 0; i < n; ++i) {
-        if (times[i] < 0) {
-            throw error("tessera: operator " + std::to_string(i) + " takes " + std::to_string(times[i]) +
-                        "; a time is at least 0");
-        }
-        until[i + 1] = until[i] + times[i];
-    }
-    struct cost {
-        index_t worst = 0;
+/// What an operator adds to its stage.
+struct operator_load {
+    index_t time = 0;       ///< of all micro-batches, forward and backward, in any unit
+    index_t held_bytes = 0; ///< whatever the micro-batch: parameters, their gradients and the optimizer's state
+    index_t kept_bytes = 0; ///< what one micro-batch leaves to backward
+};
+
+/// What a stage has.
+struct stage_room {
+    index_t bytes = 0;  ///< memory of each of its devices; 0: no limit
+    int in_flight = 1;  ///< micro-batches whose results it keeps at a time
+    int devices = 1;    ///< that share its work and what its micro-batches leave
+    int held_parts = 1; ///< parts into which its parameters are divided: 1 where each of its devices has them all
+};
+
+struct balanced_stages {
+    std::vector<int> stage;   ///< of every operator; empty where no cut fits
+    index_t slowest = 0;      ///< time of the slowest stage
+    index_t least_bytes = 0;  ///< the memory of each device with which a cut fits, if all had as much
+    std::vector<int> leanest; ///< a cut that needs no more than that
+};
+
+namespace detail {
+
+/// Where pieces [cut[s], cut[s + 1]) of a list of `n` are the stages: the worst cost(s, begin, end) is as small as can be, and among such cuts
+/// the sum of squares too, of those whose parts are the best of their kind. A negative cost is no possible stage; then the result may be empty.
+template <class Cost>
+std::vector<int> best_cut(std::size_t n, std::size_t stages, const Cost& cost) {
+    struct sum {
+        index_t worst = -1; ///< -1: impossible
         double squares = 0;
-        bool less_than(const cost& o) const { return worst != o.worst ? worst < o.worst : squares < o.squares; }
+        bool less_than(const sum& o) const {
+            return o.worst < 0 || (worst != o.worst ? worst < o.worst : squares < o.squares);
+        }
     };
-    // The worst time is exact; among cuts of one worst time the squares are those of cuts whose parts are the best of their kind.
-    const auto k = static_cast<std::size_t>(stages);
-    std::vector<cost> best(n + 1);
-    std::vector<std::vector<std::size_t>> from(k, std::vector<std::size_t>(n + 1, 0));
-    for (std::size_t i = 1; i <= n; ++i) {
-        const auto t = static_cast<double>(until[i]);
-        best[i] = {until[i], t * t};
-    }
-    for (std::size_t s = 1; s < k; ++s) {
-        std::vector<cost> next(n + 1);
-        for (std::size_t i = s + 1; i <= n; ++i) {
+    std::vector<sum> best(n + 1);
+    std::vector<std::vector<std::size_t>> from(stages, std::vector<std::size_t>(n + 1, 0));
+    best[0].worst = 0;
+    for (std::size_t s = 0; s < stages; ++s) {
+        std::vector<sum> next(n + 1);
+        for (std::size_t i = s + 1; i + (stages - 1 - s) <= n; ++i) {
             for (std::size_t j = s; j < i; ++j) {
-                const index_t last = until[i] - until[j];
+                const index_t last = best[j].worst < 0 ? -1 : cost(s, j, i);
+                if (last < 0 || (s == 0 && j > 0)) {
+                    continue;
+                }
                 const auto t = static_cast<double>(last);
-                const cost c{std::max(best[j].worst, last), best[j].squares + t * t};
-                if (j == s || c.less_than(next[i])) {
+                const sum c{std::max(best[j].worst, last), best[j].squares + t * t};
+                if (c.less_than(next[i])) {
                     next[i] = c;
                     from[s][i] = j;
                 }
@@ -57,15 +67,90 @@ inline std::vector<int> balance_stages(const std::vector<index_t>& times, int st
         }
         best.swap(next);
     }
+    if (best[n].worst < 0) {
+        return {};
+    }
     std::vector<int> stage(n, 0);
     std::size_t end = n;
-    for (std::size_t s = k; s-- > 0;) {
-        const std::size_t begin = s > 0 ? from[s][end] : 0;
+    for (std::size_t s = stages; s-- > 0;) {
+        const std::size_t begin = from[s][end];
         std::fill(stage.begin() + static_cast<std::ptrdiff_t>(begin), stage.begin() + static_cast<std::ptrdiff_t>(end),
                   static_cast<int>(s));
         end = begin;
     }
     return stage;
+}
+
+/// Sums of the loads before every operator, checked.
+inline std::vector<operator_load> sums_of(const std::vector<operator_load>& loads, std::size_t stages) {
+    if (stages < 1 || stages > loads.size()) {
+        throw error("tessera: " + std::to_string(loads.size()) + " operators make no " +
+                    std::to_string(static_cast<int>(stages)) + " stages; every stage needs one");
+    }
+    std::vector<operator_load> until(loads.size() + 1);
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+        const operator_load& x = loads[i];
+        if (x.time < 0 || x.held_bytes < 0 || x.kept_bytes < 0) {
+            throw error("tessera: operator " + std::to_string(i) + " takes " + std::to_string(x.time) + " and " +
+                        std::to_string(x.held_bytes) + " + " + std::to_string(x.kept_bytes) +
+                        " bytes; times and bytes are at least 0");
+        }
+        until[i + 1] = {until[i].time + x.time, until[i].held_bytes + x.held_bytes, until[i].kept_bytes + x.kept_bytes};
+    }
+    return until;
+}
+
+} // namespace detail
+
+/// The stage of every operator where the operators, in their order, are cut into as many pieces as there are rooms, none empty, so that every
+/// piece fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the
+/// least. A network's operators are listed so that none reads what comes later: every such cut is a pipeline, whatever skips over it, and for
+/// a chain there are no others. Throws tessera::error where there are fewer operators than stages, or a number is negative.
+/// O(stages * operators^2).
+inline balanced_stages balance_stages(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms) {
+    const std::vector<operator_load> until = detail::sums_of(loads, rooms.size());
+    const auto time = [&](std::size_t s, std::size_t begin, std::size_t end) {
+        return (until[end].time - until[begin].time) / rooms[s].devices;
+    };
+    const auto bytes = [&](std::size_t s, std::size_t begin, std::size_t end) {
+        const stage_room& r = rooms[s];
+        return (until[end].held_bytes - until[begin].held_bytes) / r.held_parts +
+               (until[end].kept_bytes - until[begin].kept_bytes) / r.devices * r.in_flight;
+    };
+    balanced_stages result;
+    const auto fitting = [&](std::size_t s, std::size_t begin, std::size_t end) {
+        const index_t limit = rooms[s].bytes;
+        return limit > 0 && bytes(s, begin, end) > limit ? -1 : time(s, begin, end);
+    };
+    result.stage = detail::best_cut(loads.size(), rooms.size(), fitting);
+    result.leanest = detail::best_cut(loads.size(), rooms.size(), bytes);
+    const auto worst = [&](const std::vector<int>& stage, const auto& cost) {
+        index_t most = 0;
+        for (std::size_t begin = 0; begin < stage.size();) {
+            std::size_t end = begin;
+            while (end < stage.size() && stage[end] == stage[begin]) {
+                ++end;
+            }
+            most = std::max(most, cost(static_cast<std::size_t>(stage[begin]), begin, end));
+            begin = end;
+        }
+        return most;
+    };
+    result.slowest = worst(result.stage, time);
+    result.least_bytes = worst(result.leanest, bytes);
+    return result;
+}
+
+/// The same by time alone, for stages of one device each.
+inline std::vector<int> balance_stages(const std::vector<index_t>& times, int stages) {
+    std::vector<operator_load> loads;
+    for (const index_t t : times) {
+        loads.push_back({t, 0, 0});
+    }
+    const std::vector<operator_load> until = detail::sums_of(loads, static_cast<std::size_t>(stages < 0 ? 0 : stages));
+    return detail::best_cut(
+        times.size(), static_cast<std::size_t>(stages),
+        [&](std::size_t, std::size_t begin, std::size_t end) { return until[end].time - until[begin].time; });
 }
 
 } // namespace tessera::schedule

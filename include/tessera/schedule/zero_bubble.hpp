@@ -15,19 +15,17 @@ inline pipeline_schedule zero_bubble_h1(int stages, int micro_batches) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
         std::vector<step>& list = s.workers[static_cast<std::size_t>(i)];
-        const int ahead = std::min(stages - 1 - i, micro_batches);
-        for (int m = 0; m < micro_batches + ahead; ++m) {
-            if (m < micro_batches) {
+        take_turns(
+            micro_batches, std::min(stages - 1 - i, micro_batches),
+            [&](int m) {
                 list.push_back({i, m, step_kind::forward});
-            }
-            if (m >= ahead) {
-                const int done = m - ahead;
-                list.push_back({i, done, step_kind::backward_input});
-                if (done >= i) {
-                    list.push_back({i, done - i, step_kind::backward_weight});
+            },
+            [&](int m) {
+                list.push_back({i, m, step_kind::backward_input});
+                if (m >= i) {
+                    list.push_back({i, m - i, step_kind::backward_weight});
                 }
-            }
-        }
+            });
         for (int m = std::max(0, micro_batches - i); m < micro_batches; ++m) {
             list.push_back({i, m, step_kind::backward_weight});
         }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies that are pipelines: stages balanced by predicted time, each data parallel over devices of its own.
+// Strategies that are pipelines: stages balanced by predicted time, each split over devices of its own.
 #pragma once
 
 #include "tessera/cost/roofline.hpp"
 #include "tessera/machine/device_graph.hpp"
+#include "tessera/schedule/gpipe.hpp"
 #include "tessera/schedule/stages.hpp"
 #include "tessera/search/baselines.hpp"
 
@@ -34,26 +35,71 @@ inline std::vector<index_t> operator_times(const graph_view& g, const device_cla
     return times;
 }
 
-/// A pipeline: `stage` for every operator (see schedule::balance_stages), stage i data parallel over `width` devices from workers' device
-/// (i modulo the schedule's workers) * width on. Throws tessera::error where there is not a stage for every operator.
+/// How the stages of a pipeline are divided over devices, and what they recompute.
+struct pipeline_options {
+    int width = 1;                     ///< devices of every worker ...
+    std::vector<int> widths = {};      ///< ... or of each
+    std::vector<baseline> inside = {}; ///< how each stage is split over them; empty: data parallel
+    /// Where it is not `none`, all operators recompute, for these micro-batches; otherwise none does, and the schedule is as it was.
+    schedule::rematerialize again = schedule::rematerialize::none;
+};
+
+/// A pipeline: `stage` for every operator (see schedule::balance_stages); the workers of the schedule have the devices from 0 on, one after the
+/// other. Throws tessera::error where there is not a stage for every operator, or not a width for every worker.
 inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, const pipeline_schedule& order,
-                         int width = 1) {
+                         const pipeline_options& how) {
     if (static_cast<int>(stage.size()) != g.op_count) {
         throw error("tessera: there are stages for " + std::to_string(stage.size()) +
                     " operators and the network has " + std::to_string(g.op_count));
     }
+    const std::vector<int> home = schedule::workers_of_stages(order);
+    const std::size_t workers = order.workers.size();
+    if ((!how.widths.empty() && how.widths.size() != workers) ||
+        (!how.inside.empty() && how.inside.size() != home.size())) {
+        throw error("tessera: the pipeline has " + std::to_string(workers) + " workers and " +
+                    std::to_string(home.size()) + " stages, and there are widths for " +
+                    std::to_string(how.widths.size()) + " and splits for " + std::to_string(how.inside.size()));
+    }
+    std::vector<int> first(1, 0);
+    for (std::size_t w = 0; w < workers; ++w) {
+        first.push_back(first.back() + (how.widths.empty() ? how.width : how.widths[w]));
+    }
     strategy s(g);
-    const int workers = static_cast<int>(order.workers.size());
     for (int op = 0; op < g.op_count; ++op) {
         configuration& c = s.ops[static_cast<std::size_t>(op)];
-        const int own = stage[static_cast<std::size_t>(op)];
-        c = baseline_configuration(g, op, width, baseline::data_parallel);
+        const auto own = static_cast<std::size_t>(stage[static_cast<std::size_t>(op)]);
+        if (own >= home.size() || home[own] < 0) {
+            throw error("tessera: operator " + std::to_string(op) + " is in stage " +
+                        std::to_string(stage[static_cast<std::size_t>(op)]) + ", which the schedule of " +
+                        std::to_string(home.size()) + " stages has not");
+        }
+        const auto worker = static_cast<std::size_t>(home[own]);
+        c = baseline_configuration(g, op, first[worker + 1] - first[worker],
+                                   how.inside.empty() ? baseline::data_parallel : how.inside[own]);
         c.uneven = true; // micro-batches may be
-        c.stage = own;
-        c.start = (workers > 0 ? own % workers : own) * width;
+        c.stage = static_cast<int>(own);
+        c.start = first[worker];
+        c.recompute = how.again != schedule::rematerialize::none;
     }
     s.follow(order);
+    if (how.again != schedule::rematerialize::none) {
+        schedule::keep_results(s.schedule, how.again);
+    }
     return s;
+}
+
+/// The same with as many devices for every worker, data parallel in each stage.
+inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, const pipeline_schedule& order,
+                         int width = 1) {
+    return pipeline(g, stage, order, pipeline_options{.width = width});
+}
+
+/// HyPar-Flow's hybrid of pipeline and data parallelism: the network in `stages` of equal time, each by `replicas` devices that share every
+/// micro-batch, all micro-batches forward and then backward. Each stage has an all-reduce among its replicas alone, which begins when the last
+/// micro-batch has gone backward through it, while earlier stages still compute. Awan et al., "HyPar-Flow" (ISC 2020, arXiv 1911.05146).
+inline strategy hypar_flow(const graph_view& g, const device_class& on, int stages, int replicas, int micro_batches) {
+    return pipeline(g, schedule::balance_stages(operator_times(g, on), stages), schedule::gpipe(stages, micro_batches),
+                    replicas);
 }
 
 } // namespace tessera::search

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fastest strategy that fits, with what else was simulated.
+#include "examples/plan/plan.hpp"
+
+#include <tessera/io/report_network.hpp>
+#include <tessera/search/fit.hpp>
+
+#include <cstdio>
+
+namespace planner {
+
+ts::strategy fitted(const problem& p, const request& r) {
+    ts::search::fit_options how;
+    how.lowering.update = p.update;
+    how.simulations = r.simulations;
+    if (r.micro_batches > 1) {
+        how.micro_batches = {r.micro_batches};
+    }
+    if (r.recompute) {
+        how.again = {ts::schedule::rematerialize::all, ts::schedule::rematerialize::except_last};
+    }
+    const ts::search::fit_result found = ts::search::fit(p.network, p.on, 0, how);
+    std::printf("of %lld strategies %d were simulated; with %s on each device one fits\n",
+                static_cast<long long>(found.considered), found.simulated,
+                ts::io::detail::bytes_text(static_cast<double>(found.smallest_memory)).c_str());
+    int shown = 0;
+    for (const ts::search::fit_row& row : found.rows) {
+        if (row.refused.empty() && shown++ < 10) {
+            std::printf("%12.3f ms %9s%s  %s\n", static_cast<double>(row.step) * 1e-6,
+                        ts::io::detail::bytes_text(static_cast<double>(row.most_bytes)).c_str(), row.fits ? "  " : " !",
+                        ts::search::to_text(p.network, row.how).c_str());
+        }
+    }
+    if (!found.fits) {
+        throw ts::error(found.reason);
+    }
+    return found.best;
+}
+
+} // namespace planner

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain model parallelism: the pipeline is filled by one micro-batch and drained before the next one enters.
+#pragma once
+
+#include "tessera/schedule/pipeline.hpp"
+
+namespace tessera::schedule {
+
+/// One micro-batch at a time through all stages, forward and backward. M K (Tf + Tb) for M micro-batches through K stages, of which each works
+/// 1/K of the time; one micro-batch in flight.
+inline pipeline_schedule fill_drain(int stages, int micro_batches = 1) {
+    pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
+    for (int i = 0; i < stages; ++i) {
+        for (int m = 0; m < micro_batches; ++m) {
+            s.workers[static_cast<std::size_t>(i)].push_back({i, m, step_kind::forward});
+            s.workers[static_cast<std::size_t>(i)].push_back({i, m, step_kind::backward});
+        }
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zero bubble with two stages on each worker, in the shape of a V: Qi et al., "Pipeline parallelism with controllable memory"
+// (arXiv 2405.15362): ZB-V.
+#pragma once
+
+#include "tessera/schedule/pipeline.hpp"
+
+namespace tessera::schedule {
+
+namespace detail {
+
+/// The list of one worker while it grows: its two stages, and how far each has come with every kind of step.
+class v_worker {
+public:
+    v_worker(std::vector<step>& list, int down, int up, int micro_batches)
+        : list_(list), stage_{down, up}, micro_batches_(micro_batches) {}
+
+    /// The next micro-batch of a chunk; those that do not exist are counted alone.
+    void forward(int chunk) { put(chunk, step_kind::forward, forward_[chunk]); }
+    void input(int chunk) { put(chunk, step_kind::backward_input, input_[chunk]); }
+    void weight(int chunk) { put(chunk, step_kind::backward_weight, weight_[chunk]); }
+    void backward(int chunk) {
+        input(chunk);
+        weight(chunk);
+    }
+    int forwards(int chunk) const { return forward_[chunk]; }
+    bool owes_weights(int chunk) const { return weight_[chunk] < input_[chunk]; }
+
+private:
+    void put(int chunk, step_kind what, int& next) {
+        if (next < micro_batches_) {
+            list_.push_back({stage_[chunk], next, what});
+        }
+        ++next;
+    }
+
+    std::vector<step>& list_;
+    int stage_[2];
+    int micro_batches_;
+    int forward_[2]{};
+    int input_[2]{};
+    int weight_[2]{};
+};
+
+} // namespace detail
+
+/// Worker w of p has the stages w (chunk 0, on the way down) and 2p - 1 - w (chunk 1, on the way up), so that the last worker turns micro-batches
+/// round and the first one has both ends. Worker w fills with 2 (p - w) - 1 micro-batches of chunk 0 and then w pairs of chunk 1 and chunk
+/// 0; then p - w times chunk 1 forward and backward; then, in turn, chunk 0 and chunk 1 each forward and backward; the gradients of weights that
+/// are left fill the drain. Where forward, backward_input and backward_weight take equally long and there are at least 2p - 1 micro-batches,
+/// no worker idles between its first and its last step. At most 2p chunks, which is p micro-batches' worth, in flight everywhere.
+inline pipeline_schedule zero_bubble_v(int workers, int micro_batches) {
+    pipeline_schedule s = empty_schedule(workers, 2 * workers, micro_batches);
+    const int count = micro_batches > 2 * workers - 1 ? micro_batches : 2 * workers - 1;
+    for (int w = 0; w < workers; ++w) {
+        detail::v_worker list(s.workers[static_cast<std::size_t>(w)], w, 2 * workers - 1 - w, micro_batches);
+        for (int k = 0; k < 2 * (workers - w) - 1; ++k) {
+            list.forward(0);
+        }
+        for (int k = 0; k < w; ++k) {
+            list.forward(1);
+            list.forward(0);
+        }
+        for (int k = 0; k < workers - w; ++k) {
+            list.forward(1);
+            list.backward(1);
+        }
+        while (list.forwards(1) < list.forwards(0) || list.forwards(0) < count) {
+            if (list.forwards(0) < count) {
+                list.forward(0);
+            }
+            list.backward(0);
+            list.forward(1);
+            list.backward(1);
+        }
+        for (int k = 0; k < w; ++k) {
+            list.input(0);
+            list.input(1);
+        }
+        for (int k = 0; k < workers - w; ++k) {
+            list.backward(0);
+        }
+        for (const int chunk : {1, 0}) {
+            while (list.owes_weights(chunk)) {
+                list.weight(chunk);
+            }
+        }
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

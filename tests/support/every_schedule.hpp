@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law 6 over schedules: LeNet-5, the residual net, the U-Net and the Transformer under every schedule on 1 to 4 devices, against one device in
+// double that runs the same micro-batches.
+#pragma once
+
+#include "sweep.hpp"
+
+#include "tessera/schedule/kinds.hpp"
+#include "tessera/search/pipeline.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test_support {
+
+/// A schedule as the table has it; interleaved ones take as many micro-batches as workers.
+struct named_schedule {
+    std::string name;
+    ts::schedule::settings how;
+    bool joint = false; ///< batch norms take their statistics over the mini-batch
+};
+
+inline std::vector<named_schedule> every_schedule() {
+    using ts::schedule::kind;
+    using ts::schedule::rematerialize;
+    const auto of = [](kind k, int micro_batches, rematerialize again = rematerialize::none, int parts = 1) {
+        return ts::schedule::settings{k, 1, micro_batches, 2, parts, again};
+    };
+    return {
+        {"model parallel", of(kind::fill_drain, 1)},
+        {"fill-drain", of(kind::fill_drain, 4)},
+        {"GPipe", of(kind::gpipe, 4)},
+        {"GPipe, all recomputed", of(kind::gpipe, 4, rematerialize::all)},
+        {"GPipe, except last", of(kind::gpipe, 4, rematerialize::except_last)},
+        {"GPipe, mini-batch norms", of(kind::gpipe, 4), true},
+        {"GPipe, the same, again", of(kind::gpipe, 3, rematerialize::all), true},
+        {"1F1B", of(kind::one_forward_one_backward, 4)},
+        {"1F1B, all recomputed", of(kind::one_forward_one_backward, 3, rematerialize::all)},
+        {"interleaved 1F1B", of(kind::interleaved, 0)},
+        {"ZB-H1", of(kind::zero_bubble_h1, 4)},
+        {"ZB-V", of(kind::zero_bubble_v, 3)},
+        {"Chimera", of(kind::chimera, 4)},
+        {"GEMS MAST", of(kind::gems, 2)},
+        {"GEMS MASTER", of(kind::gems, 4)},
+        {"GEMS MASTER, 2 parts", of(kind::gems, 4, rematerialize::none, 2)},
+    };
+}
+
+/// The table's entry on some devices: stages of equally many operators, two workers on one device where there is no other, and with four
+/// devices now and then two for each worker, by samples or channels.
+struct scheduled_strategy {
+    ts::strategy how;
+    int micro_batches = 1; ///< of the one device with which it is compared
+};
+inline scheduled_strategy on_devices(const ts::graph_view& g, const named_schedule& s, int devices, int number) {
+    ts::schedule::settings x = s.how;
+    const bool pairs = devices == 4 && number % 3 != 0;
+    x.workers = devices == 1 || pairs || (devices == 3 && x.which == ts::schedule::kind::chimera) ? 2 : devices;
+    x.micro_batches = x.which == ts::schedule::kind::interleaved ? x.workers : x.micro_batches;
+    std::vector<int> stage;
+    for (int op = 0; op < g.op_count; ++op) {
+        stage.push_back(op * x.stages() / g.op_count);
+    }
+    ts::search::pipeline_options how;
+    how.width = pairs ? 2 : 1;
+    how.again = x.again;
+    how.inside.assign(static_cast<std::size_t>(x.stages()),
+                      number % 3 == 1 ? ts::search::baseline::data_parallel : ts::search::baseline::model_parallel);
+    scheduled_strategy result{ts::search::pipeline(g, stage, ts::schedule::make(x), how),
+                              s.joint ? 1 : x.micro_batches};
+    result.how.statistics = s.joint ? ts::statistics_over::mini_batch : ts::statistics_over::micro_batch;
+    for (ts::configuration& c : result.how.ops) { // to the machine's ends, so that mirrored workers meet
+        c.start = pairs ? c.start : c.start * (devices - 1) / (x.workers - 1);
+    }
+    return result;
+}
+
+/// Calls `report(network, schedule, devices, result)` for every `stride`-th combination, from `first` on, in all or of one network.
+template <class Make, class Report>
+void sweep_schedules(int first, int stride, Make make, Report report) {
+    constexpr int steps = 3;
+    constexpr std::uint64_t seed = 11;
+    int number = 0;
+    for (const sweep_case& c : sweep_cases()) {
+        if (c.name != "LeNet-5" && c.name != "residual net" && c.name != "U-Net" && c.name != "Transformer block") {
+            continue;
+        }
+        const ts::graph_view g = c.network.view();
+        const batch_data data(g, 7);
+        std::vector<std::pair<int, oracle>> known;
+        for (const named_schedule& s : every_schedule()) {
+            for (int devices = 1; devices <= 4; ++devices, ++number) {
+                if (number % stride != first) {
+                    continue;
+                }
+                const scheduled_strategy x = on_devices(g, s, devices, number);
+                const oracle* expected = nullptr;
+                for (const auto& [count, o] : known) {
+                    expected = count == x.micro_batches ? &o : expected;
+                }
+                if (expected == nullptr) {
+                    known.emplace_back(x.micro_batches, oracle(g, data, c.how, steps, seed, x.micro_batches));
+                    expected = &known.back().second;
+                }
+                report(c, s, devices, run_strategy(c, x.how, devices, data, *expected, seed, make));
+            }
+        }
+    }
+}
+
+} // namespace test_support
