@@ -4,6 +4,7 @@
 
 #include "tessera/layout/configuration.hpp"
 #include "tessera/layout/pipeline_schedule.hpp"
+#include "tessera/layout/synchronization.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <vector>
@@ -27,6 +28,7 @@ struct strategy_view {
     const pipeline_schedule* schedule = nullptr; ///< null: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
     int parameters_on = -1;
+    const synchronization* sync = nullptr; ///< null: every gradient by itself, sliced, as soon as it is ready
 };
 
 /// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
@@ -40,12 +42,18 @@ struct strategy {
     /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters and inputs are copied from
     /// it to where shards need them, and gradients are summed on it. -1: they are stored wherever shards need them.
     int parameters_on = -1;
+    synchronization sync; ///< of gradients and parameters
 
     strategy_view view() const {
-        return {ops.data(),    static_cast<int>(ops.size()),
-                pool.data(),   static_cast<index_t>(pool.size()),
-                micro_batches, schedule.stages > 0 ? &schedule : nullptr,
-                statistics,    parameters_on};
+        return {ops.data(),
+                static_cast<int>(ops.size()),
+                pool.data(),
+                static_cast<index_t>(pool.size()),
+                micro_batches,
+                schedule.stages > 0 ? &schedule : nullptr,
+                statistics,
+                parameters_on,
+                sync.is_usual() ? nullptr : &sync};
     }
 
     strategy() = default;
@@ -56,6 +64,9 @@ struct strategy {
           statistics(v.statistics), parameters_on(v.parameters_on) {
         if (v.schedule != nullptr) {
             schedule = *v.schedule;
+        }
+        if (v.sync != nullptr) {
+            sync = *v.sync;
         }
     }
     /// Follows a schedule, with its number of micro-batches.

@@ -26,6 +26,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.type == element::bf16) {
             add(static_cast<index_t>(t.type));
         }
+        if (t.slices > 1) {
+            add(t.slice * 4096 + t.slices);
+        }
         for (int d = 0; d < t.region.rank; ++d) {
             add(t.region.dim[d].begin);
             add(t.region.dim[d].end);
@@ -43,6 +46,9 @@ std::uint64_t hash_of(const Plan& p) {
             add(1);
         }
         add(t.slice * 4096 + t.slices);
+        if (t.message >= 0 || t.how != exchange::sliced) {
+            add(t.message * 8 + static_cast<index_t>(t.how));
+        }
         for (int r : t.reads) {
             add(r);
         }

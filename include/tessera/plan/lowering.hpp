@@ -32,10 +32,13 @@ public:
         for (const step& x : steps_) {
             perform(x);
         }
-        for (int p = 0; p < g_.parameter_count && clips(); ++p) {
+        if (has_messages()) {
+            finish_messages();
+        }
+        for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
             reduce_parameter(p);
         }
-        for (int p = 0; p < g_.parameter_count && clips(); ++p) {
+        for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
             update_clipped(p);
         }
         collect_results();
@@ -47,6 +50,10 @@ protected: // simulation::operator_lowering lowers one operator anew
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     bool clips() const { return o_.kind == run_kind::training && o_.update.clip_norm > 0; }
+    bool has_messages() const {
+        return o_.kind == run_kind::training && s_.sync != nullptr && !s_.sync->messages.empty();
+    }
+    bool updates_wait() const { return clips() || s_.sync->update_at == sync_time::after_backward; }
     const configuration& config(int op) const { return s_.ops[op]; }
     const description& desc(int op) const { return descriptions_[at(op)]; }
     tile& tile_at(int t) { return p_.tiles[at(t)]; }
@@ -79,6 +86,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     }
 
     void prepare() {
+        check_messages();
         for (int t = 0; t < g_.tensor_count; ++t) {
             const tensor_node& n = g_.tensors[t];
             if (n.producer < 0) {
@@ -342,6 +350,24 @@ protected: // simulation::operator_lowering lowers one operator anew
     int gathered_parameter_gradient(int parameter, const box& region, int device, int op);
     void reduce_parameter(int parameter);
     void update_clipped(int parameter);
+    std::vector<int> summed_by_device(int parameter, const std::vector<piece>& copies);
+
+    // ---- messages: lower_synchronization.hpp ------------------------------------------------------------------------
+
+    void check_messages() const;
+    void send_messages();
+    void finish_messages();
+    bool is_sliceable(int parameter) const;
+    void send(const message& m);
+    int add_reduce(const sent_piece& x, int number, int device, int slice, int slices, const std::vector<int>& from,
+                   const std::vector<int>& to, bool squares);
+    int add_slice_tile(int parameter, const box& region, int device, int slice, int slices);
+    void send_sliced(const sent_piece& x);
+    void send_all_reduce(const sent_piece& x);
+    int sum_tile(int parameter, const piece& copy);
+    void send_ring(const sent_piece& x);
+    void send_to_server(const sent_piece& x);
+    void update_from(const reduced_slice& r, int number);
 
     // ---- results -----------------------------------------------------------------------------------------------------
 
@@ -406,6 +432,12 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<int> uses_left_;
     std::vector<int> norms_;
     std::vector<reduced_slice> reduced_;
+    std::vector<reduced_slice> arrived_;         ///< of the message at hand: sums whose updates come after it
+    std::vector<std::pair<int, int>> sum_tiles_; ///< of a copy's tile
+    std::vector<std::pair<std::vector<int>, int>> local_sums_; ///< of contributions
+    sending_state sending_;
+    std::size_t next_message_ = 0;
+    int exchanges_ = 0; ///< messages among several members so far
 
     std::vector<step> steps_; ///< what is done, in this order
     int sweeps_ = 1;          ///< micro-batches with samples

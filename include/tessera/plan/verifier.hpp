@@ -23,8 +23,8 @@ public:
     verifier(const graph_view& g, const Plan& p) : g_(g), p_(p) {}
 
     verdict run(index_t device_memory) {
-        const bool sound = structure() && parts() && sums() && deadlock() && races() && arena() && coverage() &&
-                           updates() && collectives() && fits(device_memory);
+        const bool sound = structure() && parts() && gradients() && sums() && deadlock() && races() && arena() &&
+                           coverage() && updates() && collectives() && fits(device_memory);
         return {sound ? std::string() : text_};
     }
 
@@ -77,6 +77,19 @@ private:
     bool statistics_add_up(const std::vector<int>& writer);
     int micro_batches_of(int op) const;
 
+    // ---- gradients add up: verify_gradients.hpp ---------------------------------------------------------------------
+
+    /// Contributions that the elements of a tile are the sum of.
+    struct held_sum {
+        interval elements;
+        std::vector<int> parts;
+    };
+    static constexpr int all_parts = -1;
+    bool gradients();
+    bool slices_fit(const task& t);
+    void hold(const task& t, int which, const std::vector<int>& sum);
+    bool parts_of(const task& t, std::vector<int>& sum);
+
     // ---- nothing happens too early: verify_order.hpp ----------------------------------------------------------------
 
     bool deadlock();
@@ -100,6 +113,7 @@ private:
     const graph_view g_;
     const Plan& p_;
     std::string text_;
+    std::vector<std::vector<held_sum>> held_; ///< by tile
     std::vector<int> clock_;
     std::vector<std::vector<std::pair<int, access>>> history_;
 };

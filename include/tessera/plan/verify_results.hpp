@@ -119,34 +119,44 @@ bool verifier<Plan>::updates() {
     return true;
 }
 
-/// The members of an update that writes slices to all copies are complete, and every device meets such groups in the same order.
+/// The members of a collective (tasks of one message, or, of a parameter by itself, updates that write to the same copies) are complete, and every
+/// device meets collectives in the same order.
 template <class Plan>
 bool verifier<Plan>::collectives() {
-    std::vector<std::vector<int>> groups;
-    std::vector<std::pair<std::vector<int>, int>> seen; // writes, members
-    for (const task& t : p_.tasks) {
-        if (t.kind != task_kind::update || t.slices == 1) {
-            continue;
-        }
+    const auto is_member = [](const task& t) {
+        return t.message >= 0 ||
+               (t.kind == task_kind::update && t.slices > 1 && t.how == exchange::sliced && t.writes.size() > 1);
+    };
+    std::vector<std::pair<const task*, int>> seen; // the first member of each, and how many there are of its writes
+    const auto number_of = [&](const task& t) {
         std::size_t k = 0;
-        while (k < seen.size() && seen[k].first != t.writes) {
+        while (k < seen.size() && (t.message >= 0 ? seen[k].first->message != t.message || seen[k].first->kind != t.kind
+                                                  : seen[k].first->writes != t.writes)) {
             ++k;
         }
+        return k;
+    };
+    for (const task& t : p_.tasks) {
+        if (!is_member(t)) {
+            continue;
+        }
+        const std::size_t k = number_of(t);
         if (k == seen.size()) {
-            seen.push_back({t.writes, 0});
+            seen.push_back({&t, 0});
         }
         ++seen[k].second;
-        if (static_cast<int>(t.writes.size()) != t.slices) {
+        if (t.message < 0 && static_cast<int>(t.writes.size()) != t.slices) {
             return refuse(&t, "a member of a collective writes to fewer copies than there are members");
         }
         for (int w : t.writes) {
-            if (p_.tiles[at(w)].elements != p_.tiles[at(t.writes[0])].elements) {
+            if (p_.tiles[at(w)].kind != tile_kind::scalar &&
+                p_.tiles[at(w)].elements != p_.tiles[at(t.writes[0])].elements) {
                 return refuse(&t, "the members of a collective have different sizes");
             }
         }
     }
-    for (const auto& [tiles, members] : seen) {
-        if (members != static_cast<int>(tiles.size())) {
+    for (const auto& [first, members] : seen) {
+        if (first->message < 0 && members != static_cast<int>(first->writes.size())) {
             return refuse(nullptr, "a collective lacks members");
         }
     }
@@ -154,13 +164,10 @@ bool verifier<Plan>::collectives() {
         std::size_t last = 0;
         for (int i : list) {
             const task& t = p_.tasks[at(i)];
-            if (t.kind != task_kind::update || t.slices == 1) {
+            if (!is_member(t)) {
                 continue;
             }
-            std::size_t k = 0;
-            while (seen[k].first != t.writes) {
-                ++k;
-            }
+            const std::size_t k = number_of(t);
             if (k < last) {
                 return refuse(&t, "two devices issue their collectives in different orders");
             }

@@ -41,7 +41,8 @@ bool verifier<Plan>::structure() {
             }
         }
         for (int k : t.writes) {
-            const bool pushes = t.kind == task_kind::update && t.slices > 1;
+            const bool shares = t.kind == task_kind::update || (t.kind == task_kind::reduce && t.message >= 0);
+            const bool pushes = shares && (t.slices > 1 || t.how == exchange::server);
             if (p_.tiles[at(k)].device != t.device && !pushes) {
                 return refuse(&t, "a task writes to another device's memory");
             }
@@ -125,22 +126,6 @@ bool verifier<Plan>::parts() {
                 pieces_of(t.segments.empty() ? target : p_.tiles[at(t.segments[0].source)]);
             if (!adds_all(t, target, all)) {
                 return refuse(&t, "a copy does not add every part of its tensor exactly once");
-            }
-        } else if (t.parameter >= 0 && !t.reads.empty() && p_.tiles[at(t.reads[0])].part >= 0) {
-            index_t expected = 0;
-            for (const tile* x : pieces_of(p_.tiles[at(t.reads[0])])) {
-                expected += intersect(x->region, p_.tiles[at(t.writes[0])].region).empty() ? 0 : 1;
-            }
-            std::vector<int> seen;
-            for (int r : t.reads) {
-                if (p_.tiles[at(r)].kind != tile_kind::scalar) {
-                    seen.push_back(p_.tiles[at(r)].part);
-                }
-            }
-            std::sort(seen.begin(), seen.end());
-            if (static_cast<index_t>(seen.size()) != expected ||
-                std::adjacent_find(seen.begin(), seen.end()) != seen.end()) {
-                return refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
             }
         }
     }

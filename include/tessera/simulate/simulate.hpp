@@ -22,6 +22,9 @@ public:
             if (writer[base] >= 0) {
                 after.push_back(writer[base]);
             }
+            if (base < others.size()) {
+                after.insert(after.end(), others[base].begin(), others[base].end());
+            }
             if (is_persistent(tiles[base].kind)) {
                 readers[base].push_back(number);
             }
@@ -34,6 +37,10 @@ public:
             }
         }
         for (int w : c.writes) {
+            if (c.in_part && writer[root(w)] >= 0) {
+                others.resize(writer.size());
+                others[root(w)].push_back(writer[root(w)]);
+            }
             writer[root(w)] = number;
         }
         std::sort(after.begin(), after.end());
@@ -41,6 +48,7 @@ public:
     }
 
     std::vector<int> writer;
+    std::vector<std::vector<int>> others; ///< earlier writers of other parts of a tile
     std::vector<std::vector<int>> readers;
 };
 

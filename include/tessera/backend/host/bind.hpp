@@ -36,6 +36,10 @@ private:
         tile& x = tile_at(t);
         x.bytes = table_.bytes(x.format, x.region.extents(), x.type);
         x.elements = x.bytes / bytes_of(x.type);
+        if (x.slices > 1) {
+            x.elements = even_part(x.elements, x.slices, x.slice).size();
+            x.bytes = x.elements * bytes_of(x.type);
+        }
     }
 
     // ---- rewriting ---------------------------------------------------------------------------------------------------
@@ -232,7 +236,8 @@ private:
     void rewrite_sum(task& t) {
         const int to = t.writes[0];
         if (t.reads[0] != to) {
-            tile_at(to).format = format::plain;
+            tile_at(to).format =
+                tile_at(to).kind == tile_kind::parameter_gradient ? parameter_format(tile_at(to)) : format::plain;
             set_size(to);
         }
         const int f = tile_at(to).format;
@@ -243,20 +248,23 @@ private:
 
     void rewrite_update(task& t) {
         const int first = t.writes[0];
-        if (t.kind == task_kind::reduce) {
-            tile_at(first).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
-            set_size(first);
+        for (int w : t.kind == task_kind::reduce ? t.writes : std::vector<int>{}) {
+            if (tile_at(w).kind != tile_kind::scalar) {
+                tile_at(w).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
+                set_size(w);
+            }
         }
         const int f = tile_at(first).format;
         for (int& r : t.reads) {
-            if (tile_at(r).kind != tile_kind::scalar) {
+            if (tile_at(r).kind != tile_kind::scalar &&
+                tile_at(r).slices == 1) { // slices have been made in that format
                 r = as(r, f);
             }
         }
         if (t.state >= 0) {
             tile& s = tile_at(t.state);
             const index_t states = s.bytes / 4 / (s.elements > 0 ? s.elements : 1);
-            s.elements = even_part(tile_at(first).elements, t.slices, t.slice).size();
+            s.elements = slice_of(tile_at(first), t).size();
             s.bytes = s.elements * 4 * (states > 0 ? states : 1);
         }
     }

@@ -91,17 +91,20 @@ public:
     update_job(const Plan& p, const task& t, const addresses& where, const optimizer& how)
         : how_(how), reduces_(t.kind == task_kind::reduce) {
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
-        slice_ = even_part(target.elements, t.slices, t.slice);
+        slice_ = target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice) : slice_of(target, t);
         region_ = target.region;
         counted_ = t.counted_elsewhere;
         for (int r : t.reads) {
-            if (p.tiles[static_cast<std::size_t>(r)].kind != tile_kind::scalar) {
-                gradients_.push_back(reinterpret_cast<const float*>(where[r]) + slice_.begin);
+            const tile& x = p.tiles[static_cast<std::size_t>(r)];
+            if (x.kind != tile_kind::scalar) {
+                gradients_.push_back(reinterpret_cast<const float*>(where[r]) + slice_of(x, t).begin);
             }
         }
         for (int w : t.writes) {
-            if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
-                targets_.push_back(reinterpret_cast<float*>(where[w]) + slice_.begin);
+            const tile& x = p.tiles[static_cast<std::size_t>(w)];
+            if (x.kind != tile_kind::scalar) {
+                targets_.push_back(reinterpret_cast<float*>(where[w]) + slice_of(x, t).begin);
+                elements_ = slice_of(x, t).size();
             }
         }
         for (int n : t.norms) {
@@ -111,11 +114,13 @@ public:
     }
 
     void run(const run_state& run) override {
-        const auto n = static_cast<std::ptrdiff_t>(slice_.size());
+        const auto n = static_cast<std::ptrdiff_t>(elements_);
         const int sources = static_cast<int>(gradients_.size());
         if (reduces_) {
-            kernels::sum_arrays(gradients_.data(), sources, targets_.data(), 1, n);
-            *norms_[0] = counted_.empty() ? kernels::sum_of_squares(targets_[0], n) : squares_not_counted();
+            kernels::sum_arrays(gradients_.data(), sources, targets_.data(), static_cast<int>(targets_.size()), n);
+            for (double* norm : norms_) {
+                *norm = counted_.empty() ? kernels::sum_of_squares(targets_[0], n) : squares_not_counted();
+            }
             return;
         }
         double squares = 0;
@@ -171,7 +176,8 @@ private:
 
     optimizer how_;
     bool reduces_;
-    interval slice_;
+    interval slice_; ///< of the region's elements
+    index_t elements_ = 0;
     box region_;
     std::vector<box> counted_;
     std::vector<const float*> gradients_;

@@ -72,7 +72,7 @@ private:
         std::vector<float*> weights;
         std::vector<double*> norms;
         float* state = nullptr;
-        interval slice;
+        index_t first = 0; ///< of the slice's elements in the region
         std::vector<float> sum;
         bool reduce_only = false;
         box region;
@@ -181,13 +181,15 @@ private:
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         j.how = optimizer_;
         j.region = target.region;
-        j.slice = even_part(target.elements, t.slices, t.slice);
-        j.sum.resize(static_cast<std::size_t>(j.slice.size()));
+        j.first =
+            target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice).begin : slice_of(target, t).begin;
+        j.sum.resize(static_cast<std::size_t>(slice_of(target, t).size()));
         j.reduce_only = t.kind == task_kind::reduce;
         j.counted = t.counted_elsewhere;
         for (int r : t.reads) {
             if (p.tiles[static_cast<std::size_t>(r)].kind != tile_kind::scalar) {
-                j.gradients.push_back(reinterpret_cast<const float*>(where[r]));
+                j.gradients.push_back(reinterpret_cast<const float*>(where[r]) +
+                                      slice_of(p.tiles[static_cast<std::size_t>(r)], t).begin);
             }
         }
         for (int n : t.norms) {
@@ -195,7 +197,8 @@ private:
         }
         for (int w : t.writes) {
             if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
-                j.weights.push_back(reinterpret_cast<float*>(where[w]));
+                j.weights.push_back(reinterpret_cast<float*>(where[w]) +
+                                    slice_of(p.tiles[static_cast<std::size_t>(w)], t).begin);
             }
         }
         j.state = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
@@ -221,23 +224,26 @@ private:
     }
 
     static void step(update_job& u, const run_state& run) {
-        const auto first = static_cast<std::size_t>(u.slice.begin);
         for (std::size_t i = 0; i < u.sum.size(); ++i) {
-            float total = u.gradients[0][first + i];
+            float total = u.gradients[0][i];
             for (std::size_t k = 1; k < u.gradients.size(); ++k) {
-                total += u.gradients[k][first + i];
+                total += u.gradients[k][i];
             }
             u.sum[i] = total;
         }
         if (u.reduce_only) {
             double squares = 0;
             for (std::size_t i = 0; i < u.sum.size(); ++i) {
-                u.weights[0][first + i] = u.sum[i];
-                squares += is_counted(u, u.slice.begin + static_cast<index_t>(i))
+                for (float* to : u.weights) {
+                    to[i] = u.sum[i];
+                }
+                squares += is_counted(u, u.first + static_cast<index_t>(i))
                                ? 0
                                : static_cast<double>(u.sum[i]) * static_cast<double>(u.sum[i]);
             }
-            *u.norms[0] = squares;
+            for (double* norm : u.norms) {
+                *norm = squares;
+            }
             return;
         }
         double squares = 0;
@@ -246,12 +252,12 @@ private:
         }
         const double factor = clip_factor(u.how, std::sqrt(squares));
         const std::size_t n = u.sum.size();
-        const std::span<float> weights(u.weights[0] + first, n);
+        const std::span<float> weights(u.weights[0], n);
         const std::span<float> velocity(u.state, u.state == nullptr ? 0 : n);
         const std::span<float> second(u.state == nullptr ? nullptr : u.state + n, u.how.state_count() > 1 ? n : 0);
         update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), velocity, second);
         for (std::size_t k = 1; k < u.weights.size(); ++k) {
-            std::memcpy(u.weights[k] + first, weights.data(), n * sizeof(float));
+            std::memcpy(u.weights[k], weights.data(), n * sizeof(float));
         }
     }
 
