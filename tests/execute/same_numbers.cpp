@@ -13,15 +13,29 @@ using namespace test_support;
 
 constexpr double allowed = 1e-4;
 
+/// Puts the tasks of every other plan on two lanes at random.
+struct scattering_backend : ts::reference::backend {
+    std::uint64_t* plans;
+
+    scattering_backend(const ts::optimizer& how, std::uint64_t& count) : backend(how), plans(&count) {}
+    void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store* store) {
+        backend::bind(p, g, store);
+        if (++*plans / 2 % 2 == 1) { // both runs of a strategy alike
+            random_lanes(p, *plans / 2);
+        }
+    }
+};
+
 } // namespace
 
 TEST_CASE("random strategies give the numbers of one device, twice the same bits") {
     coverage seen;
     const int strategies = strategy_count(8);
+    std::uint64_t plans = 1;
     for (const sweep_case& c : sweep_cases()) {
         double worst[3] = {};
         sweep(
-            c, strategies, seen, [](const ts::optimizer& how) { return ts::reference::backend(how); },
+            c, strategies, seen, [&](const ts::optimizer& how) { return scattering_backend(how, plans); },
             [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
                 CAPTURE(of.name);
                 CAPTURE(number);

@@ -21,7 +21,8 @@ void sweep_pipelines(const sweep_case& c, int pipelines, coverage& seen, Make ma
     std::vector<std::pair<int, oracle>> known;
     for (int i = 0; i < pipelines; ++i) {
         const int devices = 1 + i % 4;
-        const pipeline_case p = random_pipeline(g, devices, 3000 + static_cast<std::uint64_t>(i), seen);
+        pipeline_case p = random_pipeline(g, devices, 3000 + static_cast<std::uint64_t>(i), seen);
+        p.how.overlap = i % 3 == 1;
         const oracle* expected = nullptr;
         for (const auto& [count, o] : known) {
             expected = count == p.how.micro_batches ? &o : expected;

@@ -97,6 +97,7 @@ void sweep(const sweep_case& c, int strategies, coverage& seen, Make make, Repor
         const int devices = 1 + i % 8;
         ts::strategy s = random_strategy(g, devices, 1000 + static_cast<std::uint64_t>(i), seen);
         s.parameters_on = i % 4 == 3 ? i / 4 % devices : -1; // one device stores all, now and then
+        s.overlap = i % 3 == 1;
         report(c, i, devices, run_strategy(c, s, devices, data, expected, seed, make));
     }
 }

@@ -28,7 +28,9 @@ struct strategy_view {
     const pipeline_schedule* schedule = nullptr; ///< null: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
     int parameters_on = -1;
+    bool overlap = false;
     const synchronization* sync = nullptr; ///< null: every gradient by itself, sliced, as soon as it is ready
+    int period = 1;
 };
 
 /// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
@@ -42,6 +44,9 @@ struct strategy {
     /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters and inputs are copied from
     /// it to where shards need them, and gradients are summed on it. -1: they are stored wherever shards need them.
     int parameters_on = -1;
+    /// What moves between devices (copies, sums of gradients, updates that reach other devices) is done by a communication lane of every device, beside
+    /// its computation.
+    bool overlap = false;
     synchronization sync; ///< of gradients and parameters
 
     strategy_view view() const {
@@ -53,7 +58,9 @@ struct strategy {
                 schedule.stages > 0 ? &schedule : nullptr,
                 statistics,
                 parameters_on,
-                sync.is_usual() ? nullptr : &sync};
+                overlap,
+                sync.is_usual() ? nullptr : &sync,
+                period};
     }
 
     strategy() = default;
@@ -61,7 +68,8 @@ struct strategy {
     explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
     explicit strategy(const strategy_view& v)
         : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
-          statistics(v.statistics), parameters_on(v.parameters_on) {
+          statistics(v.statistics), parameters_on(v.parameters_on), overlap(v.overlap) {
+        period = v.period;
         if (v.schedule != nullptr) {
             schedule = *v.schedule;
         }

@@ -119,8 +119,8 @@ bool verifier<Plan>::updates() {
     return true;
 }
 
-/// The members of a collective (tasks of one message, or, of a parameter by itself, updates that write to the same copies) are complete, and every
-/// device meets collectives in the same order.
+/// The members of a collective (tasks of one message, or, of a parameter by itself, updates that write to the same copies) are complete and
+/// on one lane, and every list has collectives in the same order.
 template <class Plan>
 bool verifier<Plan>::collectives() {
     const auto is_member = [](const task& t) {
@@ -143,6 +143,9 @@ bool verifier<Plan>::collectives() {
         const std::size_t k = number_of(t);
         if (k == seen.size()) {
             seen.push_back({&t, 0});
+        }
+        if (seen[k].first->lane != t.lane) {
+            return refuse(&t, "the members of a collective are on different lanes");
         }
         ++seen[k].second;
         if (t.message < 0 && static_cast<int>(t.writes.size()) != t.slices) {

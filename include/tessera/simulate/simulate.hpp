@@ -63,13 +63,15 @@ struct activity_graph {
 };
 
 /// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again
-/// included; everywhere else the order follows from the tiles.
+/// included; everywhere else the order follows from the tiles. A communication lane takes its tasks one after the other, in the plan's
+/// order.
 inline activity_graph activities_of(const plan& p, carrier& how) {
     activity_graph g;
     std::vector<carried> all = how.carry(p.tiles, p.tasks);
     tile_users users;
     users.resize(p.tiles.size());
     std::vector<int> last_of_task(p.tasks.size(), -1);
+    std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication lane
     const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
     for (std::size_t i = 0; i < all.size(); ++i) {
         carried& c = all[i];
@@ -78,13 +80,22 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
         after = c.beside;
         const task& t = p.tasks[static_cast<std::size_t>(c.task)];
         for (const wait_for& w : t.waits) {
-            if (how.machine().class_of(t.device).copies_in_turn && how.machine().class_of(w.device).copies_in_turn) {
-                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
+            if (how.machine().class_of(t.device).copies_in_turn &&
+                how.machine().class_of(p.device_of_list(w.list)).copies_in_turn) {
+                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.list)];
                 after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
             }
         }
         for (int k = c.task; k < c.task + c.count; ++k) {
+            const task& part = p.tasks[static_cast<std::size_t>(k)];
             last_of_task[static_cast<std::size_t>(k)] = number;
+            if (part.lane != task_lane::compute) {
+                int& last = last_of_device[static_cast<std::size_t>(part.device)];
+                if (last >= 0 && last != number) {
+                    after.push_back(last);
+                }
+                last = number;
+            }
         }
         users.add(c, number, p.tiles, root, after);
         g.items.push_back(static_cast<activity&&>(c.what));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/dense_calls.hpp"
+#include "tessera/backend/cuda/merge.hpp"
 
 namespace tessera::cuda::detail {
 

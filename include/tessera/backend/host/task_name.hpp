@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/host/catalog.hpp"
+#include "tessera/execute/copy_box.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/plan/call.hpp"
 #include "tessera/simulate/reuse.hpp"
