@@ -29,6 +29,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.slices > 1) {
             add(t.slice * 4096 + t.slices);
         }
+        if (t.step != 0) {
+            add(t.step);
+        }
         for (int d = 0; d < t.region.rank; ++d) {
             add(t.region.dim[d].begin);
             add(t.region.dim[d].end);
@@ -44,6 +47,9 @@ std::uint64_t hash_of(const Plan& p) {
         add(t.implementation);
         if (t.fused) {
             add(1);
+        }
+        if (t.step != 0) {
+            add(t.step);
         }
         if (t.lane != task_lane::compute) {
             add(static_cast<index_t>(t.lane) + 1);

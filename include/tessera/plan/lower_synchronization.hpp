@@ -193,6 +193,7 @@ int lowering<Options>::add_slice_tile(int parameter, const box& region, int devi
 template <class Options>
 void lowering<Options>::send_sliced(const sent_piece& x) {
     const int members = static_cast<int>(x.copies.size());
+    const bool in_slices = tile_at(x.copies[0].tile).slices > 1;
     for (int i = 0; i < members; ++i) {
         const int device = x.copies[at(i)].device;
         reduced_slice r{x.what.parameter,
@@ -204,6 +205,9 @@ void lowering<Options>::send_sliced(const sent_piece& x) {
                         sending_.message,
                         sending_.how,
                         x.sources};
+        if (in_slices) {
+            r.copies = {x.copies[at(i)]};
+        }
         if (updates_wait()) {
             r.source = add_slice_tile(r.parameter, x.copies[0].region, device, r.slice, r.slices);
             add_reduce(x, i, device, r.slice, r.slices, x.sources, {r.source}, true);
@@ -337,10 +341,6 @@ template <class Options>
 void lowering<Options>::update_from(const reduced_slice& r, int number) {
     const box region = r.copies[0].region;
     const int state = state_tile(r.parameter, region, r.device, r.slice, r.slices);
-    if (state >= 0) { // several of them may lie on one device
-        tile_at(state).slice = r.slice;
-        tile_at(state).slices = r.slices;
-    }
     task& t = add_task(task_kind::update, user_of(r.parameter), pass::update, number, r.device);
     t.parameter = r.parameter;
     t.slice = r.slice;

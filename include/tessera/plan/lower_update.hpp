@@ -120,9 +120,21 @@ int lowering<Options>::state_tile(int parameter, const box& region, int device, 
     if (o_.update.state_count() == 0) {
         return -1;
     }
+    for (const int k : step_ > 0 ? states_ : std::vector<int>{}) {
+        const tile& x = tile_at(k);
+        if (x.tensor == parameter && x.device == device && x.slice == slice && x.slices == slices &&
+            x.region == region) {
+            return k;
+        }
+    }
     const int t = add_tile(tile_kind::optimizer_state, parameter, region, device, element::f32);
     tile_at(t).elements = even_part(region.volume(), slices, slice).size();
     tile_at(t).bytes = tile_at(t).elements * bytes_of(element::f32) * o_.update.state_count();
+    if (has_messages() || p_.period > 1) { // several of them may lie on one device
+        tile_at(t).slice = slice;
+        tile_at(t).slices = slices;
+    }
+    p_.period > 1 ? states_.push_back(t) : void();
     return t;
 }
 

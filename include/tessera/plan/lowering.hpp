@@ -30,19 +30,23 @@ public:
         if (o_.output_gradient >= 0) {
             gradients_[at(g_.ops[g_.op_count - 1].output)] = values_[at(o_.output_gradient)];
         }
-        for (const step& x : steps_) {
-            perform(x);
+        for (step_ = 0; step_ < p_.period; ++step_) {
+            begin_step();
+            for (const step& x : steps_) {
+                perform(x);
+            }
+            if (has_messages()) {
+                finish_messages();
+            }
+            for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
+                reduce_parameter(p);
+            }
+            for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
+                update_clipped(p);
+            }
+            collect_results();
         }
-        if (has_messages()) {
-            finish_messages();
-        }
-        for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
-            reduce_parameter(p);
-        }
-        for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
-            update_clipped(p);
-        }
-        collect_results();
+        number();
         return static_cast<plan&&>(p_);
     }
 
@@ -54,6 +58,8 @@ protected: // simulation::operator_lowering lowers one operator anew
     bool has_messages() const {
         return o_.kind == run_kind::training && s_.sync != nullptr && !s_.sync->messages.empty();
     }
+    /// Those of the last step can be read after the run.
+    bool keeps_gradients() const { return o_.keep_gradients && step_ + 1 == p_.period; }
     bool updates_wait() const { return clips() || s_.sync->update_at == sync_time::after_backward; }
     const configuration& config(int op) const { return s_.ops[op]; }
     const description& desc(int op) const { return descriptions_[at(op)]; }
@@ -70,6 +76,7 @@ protected: // simulation::operator_lowering lowers one operator anew
         t.type = type;
         t.elements = region.volume();
         t.micro_batch = is_persistent(kind) || kind == tile_kind::input ? 0 : micro_batch_;
+        t.step = is_persistent(kind) || kind == tile_kind::input ? 0 : step_;
         p_.tiles.push_back(t);
         return static_cast<int>(p_.tiles.size()) - 1;
     }
@@ -81,6 +88,7 @@ protected: // simulation::operator_lowering lowers one operator anew
         t.what = what;
         t.shard_number = shard_number;
         t.micro_batch = micro_batch_;
+        t.step = step_;
         t.device = device;
         p_.tasks.push_back(t);
         return p_.tasks.back();
@@ -102,6 +110,7 @@ protected: // simulation::operator_lowering lowers one operator anew
                 needs_gradient_[at(t)] = wanted ? 1 : 0;
             }
         }
+        inputs_ = values_;
         uses_left_.assign(count(g_.parameter_count), 0);
         for (int op = 0; op < g_.op_count; ++op) {
             descriptions_[at(op)] = g_.describe(op);
@@ -122,6 +131,8 @@ protected: // simulation::operator_lowering lowers one operator anew
             place_parameters(op, shards_[at(op)]);
         }
         prepare_micro_batches();
+        shard_parameters();
+        uses_ = uses_left_;
     }
 
     void place_parameters(int op, const std::vector<shard>& shards) {
@@ -172,6 +183,9 @@ protected: // simulation::operator_lowering lowers one operator anew
     /// What a shard reads a parameter from: where it is stored, or a copy of it for this run.
     int parameter_value(int op, int which, const shard& s, pass what) {
         const int stored = parameter_tile(op, which, s);
+        if (tile_at(stored).slices > 1) {
+            return whole_parameter(op, which, stored, what);
+        }
         if (tile_at(stored).device == s.device) {
             return stored;
         }
@@ -303,6 +317,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
 
     void arrange();
+    void begin_step();
     void check_stages() const;
     std::vector<std::vector<int>> stages_after() const;
     void prepare_micro_batches();
@@ -370,12 +385,17 @@ protected: // simulation::operator_lowering lowers one operator anew
     void send_to_server(const sent_piece& x);
     void update_from(const reduced_slice& r, int number);
 
+    // ---- parameters in slices: lower_sharded.hpp --------------------------------------------------------------------
+
+    void shard_parameters();
+    int whole_parameter(int op, int which, int stored, pass what);
+
     // ---- results -----------------------------------------------------------------------------------------------------
 
     void keep(int tensor, const located& where) {
         for (const piece& p : where.pieces) {
             if (p.device >= 0) {
-                p_.results.push_back({tensor, p.part, p.tile});
+                p_.results.push_back({tensor, p.part, p.tile, step_});
                 p_.tiles[at(p_.root(p.tile))].keep = true;
                 p_.tiles[at(p.tile)].keep = true;
             }
@@ -399,13 +419,16 @@ protected: // simulation::operator_lowering lowers one operator anew
                 keep(t, gradients_[at(t)]);
             }
         }
-        if (o_.keep_gradients) {
+        if (keeps_gradients()) {
             for (int p = 0; p < g_.parameter_count; ++p) {
                 for (const piece& c : parameter_gradients_[at(p)].pieces) {
-                    p_.gradients.push_back({p, c.part, c.tile});
+                    p_.gradients.push_back({p, c.part, c.tile, step_});
                 }
             }
         }
+    }
+    /// Puts every task into its list.
+    void number() {
         if (s_.overlap) {
             use_communication_lanes(p_);
         }
@@ -422,6 +445,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     strategy_view s_;
     Options o_;
     plan p_;
+    std::vector<located> inputs_; ///< values before anything is computed
     std::vector<located> values_;
     std::vector<std::vector<gathered_tile>> gathered_values_;
     std::vector<located> gradients_;
@@ -434,12 +458,15 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<std::vector<shard>> shards_;
     std::vector<std::pair<int, intermediate_state>> intermediates_;
     std::vector<index_t> contribution_keys_;
+    std::vector<int> uses_;
     std::vector<int> uses_left_;
+    std::vector<int> states_; ///< tiles of the optimizer's states
     std::vector<int> norms_;
     std::vector<reduced_slice> reduced_;
     std::vector<reduced_slice> arrived_;         ///< of the message at hand: sums whose updates come after it
     std::vector<std::pair<int, int>> sum_tiles_; ///< of a copy's tile
     std::vector<std::pair<std::vector<int>, int>> local_sums_; ///< of contributions
+    std::vector<whole_copy> whole_copies_;
     sending_state sending_;
     std::size_t next_message_ = 0;
     int exchanges_ = 0; ///< messages among several members so far
@@ -447,6 +474,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<step> steps_; ///< what is done, in this order
     int sweeps_ = 1;          ///< micro-batches with samples
     std::vector<std::vector<int>> stages_;
+    int step_ = 0;        ///< of the plan's period
     int micro_batch_ = 0; ///< at hand
     interval samples_;
     std::vector<char> recomputed_;

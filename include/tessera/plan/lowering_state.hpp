@@ -65,6 +65,14 @@ struct reduced_slice {
     std::vector<int> from; ///< tiles that hold it or add up to it; empty: `source` does
 };
 
+/// A parameter's shard whole, gathered for one micro-batch's forward or backward.
+struct whole_copy {
+    int stored = -1; ///< the slice on the same device
+    int micro_batch = 0;
+    bool forward = true;
+    int tile = -1;
+};
+
 /// A piece of a message for the copies of one region.
 struct sent_piece {
     gradient_slice what;

@@ -46,6 +46,7 @@ struct tile {
     int origin =
         -1; ///< set by binding: the tile whose elements it repeats, region by region, on its way to another device
     int micro_batch = 0;  ///< whose values it holds
+    int step = 0;         ///< of a plan of several, whose values it holds
     index_t elements = 0; ///< optimizer_state: numbers in it; otherwise the region's volume, or that of the slice
     int slice = 0; ///< which of `slices` equal slices of the region's elements it holds, in the order of its format
     int slices = 1;
@@ -63,10 +64,11 @@ enum class task_kind : std::uint8_t {
     reduce,  ///< sums a slice of a parameter's gradient contributions, and their squares where gradients are clipped
     update,  ///< optimizer step on a slice of a parameter, written to every copy of it
     sum, ///< writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
+    gather, ///< joins the slices of a parameter, in their order, to a whole tile
 };
 
 constexpr const char* to_text(task_kind k) {
-    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum"};
+    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum", "gather"};
     return names[static_cast<int>(k)];
 }
 
@@ -156,6 +158,7 @@ struct result_piece {
     int tensor = -1;
     int part = 0;
     int tile = -1;
+    int step = 0;
 };
 
 enum class run_kind : std::uint8_t { training, evaluation };

@@ -138,6 +138,7 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
 inline std::string key_of_task(const graph_view& g, const task& t) {
     std::string text = name_of(g, t.op) + " " + to_text(t.what) + " " + std::to_string(t.shard_number) + "." +
                        std::to_string(t.micro_batch);
+    text += t.step > 0 ? " of step " + std::to_string(t.step) : "";
     if (t.kind != task_kind::compute && !(t.kind == task_kind::update && t.what == pass::update)) {
         text = std::string(to_text(t.kind)) + " for " + text;
     }
@@ -229,7 +230,8 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
 /// region, memory format if not plain), the tiles it reads and the tasks of other lists that it waits for.
 inline std::string to_text(const graph_view& g, const plan& p) {
     std::string text = std::string("plan ") + detail::hexadecimal(p.hash) + ": " +
-                       (p.kind == run_kind::training ? "training" : "evaluation") + ", " + std::to_string(p.devices) +
+                       (p.kind == run_kind::training ? "training" : "evaluation") + ", " +
+                       (p.period > 1 ? std::to_string(p.period) + " steps, " : "") + std::to_string(p.devices) +
                        " devices, " + std::to_string(p.tasks.size()) + " tasks, " + std::to_string(p.moved_bytes) +
                        " bytes move\n";
     for (std::size_t d = 0; d < p.order.size(); ++d) {

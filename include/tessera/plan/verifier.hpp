@@ -42,10 +42,11 @@ private:
         return false;
     }
 
-    /// Intermediates of two micro-batches are two tensors: they need not differ in their regions.
+    /// Intermediates of two micro-batches are two tensors: they need not differ in their regions. So is what belongs to two steps.
     static index_t tensor_key(const tile& x) {
         const bool own = x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient;
-        return (static_cast<index_t>(x.kind) + (own ? 16 * x.micro_batch : 0)) * (index_t{1} << 32) + x.tensor;
+        const index_t which = static_cast<index_t>(x.kind) + (own ? 16 * x.micro_batch : 0) + (index_t{x.step} << 20);
+        return which * (index_t{1} << 32) + x.tensor;
     }
 
     /// A tile, or the one that it repeats.
@@ -58,6 +59,7 @@ private:
 
     bool structure();
     bool copy_is_complete(const task& t);
+    bool gather_is_complete(const task& t);
     bool parts();
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
 
@@ -75,7 +77,7 @@ private:
     bool shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last);
     bool copies_agree(const std::vector<contribution>& all);
     bool statistics_add_up(const std::vector<int>& writer);
-    int micro_batches_of(int op) const;
+    int micro_batches_of(int op, int step) const;
 
     // ---- gradients add up: verify_gradients.hpp ---------------------------------------------------------------------
 
@@ -104,7 +106,7 @@ private:
     // ---- what is wanted is made: verify_results.hpp -----------------------------------------------------------------
 
     bool coverage();
-    bool made_once(int op, bool again);
+    bool made_once(int op, int step, bool again);
     static std::uint32_t written_by(const description& d, const task& t);
     bool updates();
     bool collectives();

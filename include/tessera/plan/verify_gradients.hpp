@@ -51,7 +51,7 @@ bool verifier<Plan>::gradients() {
         for (auto it = std::lower_bound(parts.begin(), parts.end(), std::pair<index_t, int>{target->tensor, 0});
              it != parts.end() && it->first == target->tensor; ++it) {
             const tile& x = p_.tiles[at(it->second)];
-            if (!intersect(x.region, target->region).empty()) {
+            if (x.step == t.step && !intersect(x.region, target->region).empty()) {
                 expected.push_back(x.part);
             }
         }

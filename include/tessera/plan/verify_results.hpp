@@ -10,8 +10,10 @@ namespace tessera::detail {
 template <class Plan>
 bool verifier<Plan>::coverage() {
     for (int op = 0; op < g_.op_count; ++op) {
-        if (!made_once(op, false) || !made_once(op, true)) {
-            return false;
+        for (int step = 0; step < p_.period; ++step) {
+            if (!made_once(op, step, false) || !made_once(op, step, true)) {
+                return false;
+            }
         }
     }
     return true;
@@ -19,7 +21,7 @@ bool verifier<Plan>::coverage() {
 
 /// `again`: of the micro-batches that are recomputed.
 template <class Plan>
-bool verifier<Plan>::made_once(int op, bool again) {
+bool verifier<Plan>::made_once(int op, int step, bool again) {
     const description d = g_.describe(op);
     const int out = d.output();
     index_t volume = d.operands[out].extents.volume();
@@ -27,7 +29,8 @@ bool verifier<Plan>::made_once(int op, bool again) {
     std::vector<char> present(at(p_.micro_batches), 0);
     for (const task& t : p_.tasks) {
         const bool forward = again ? t.what == pass::recompute : t.what == pass::forward || t.what == pass::evaluate;
-        if (t.kind == task_kind::compute && t.op == op && forward && t.value[out] >= 0 && has(written_by(d, t), out)) {
+        if (t.kind == task_kind::compute && t.op == op && t.step == step && forward && t.value[out] >= 0 &&
+            has(written_by(d, t), out)) {
             made.push_back({&t, region(d, out, t.ranges)});
             if (t.micro_batch < 0 || t.micro_batch >= p_.micro_batches) {
                 return refuse(&t, "there is no such micro-batch");
@@ -81,8 +84,8 @@ std::uint32_t verifier<Plan>::written_by(const description& d, const task& t) {
     return mask;
 }
 
-/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once,
-/// after all that read it.
+/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once in every step,
+/// after all that read it in that step and before all that read it in the next.
 template <class Plan>
 bool verifier<Plan>::updates() {
     if (p_.kind != run_kind::training) {
@@ -102,16 +105,31 @@ bool verifier<Plan>::updates() {
         if (x.kind != tile_kind::parameter) {
             continue;
         }
-        index_t written = 0;
+        std::vector<index_t> written(at(p_.period), 0);
         for (const auto& [writer, a] : history_[i]) {
-            written += a.write ? a.elements.size() : 0;
+            const task& w = p_.tasks[at(writer)];
+            if (!a.write) {
+                continue;
+            }
+            if (w.step < 0 || w.step >= p_.period) {
+                return refuse(&w, "there is no such step");
+            }
+            written[at(w.step)] += a.elements.size();
             for (const auto& [reader, b] : history_[i]) {
-                if (a.write && !b.write && !intersect(a.elements, b.elements).empty() && before(writer, reader)) {
-                    return refuse(&p_.tasks[at(reader)], "a task reads a parameter that is updated already");
+                const task& r = p_.tasks[at(reader)];
+                if (b.write || intersect(a.elements, b.elements).empty()) {
+                    continue;
+                }
+                if (r.step <= w.step && before(writer, reader)) {
+                    return refuse(&r, "a task reads a parameter that is updated already");
+                }
+                if (r.step > w.step && before(reader, writer)) {
+                    return refuse(&r, "a task reads a parameter before the step before its own has updated it");
                 }
             }
         }
-        if (written != (moves[at(x.tensor)] != 0 ? x.elements : 0)) {
+        const index_t wanted = moves[at(x.tensor)] != 0 ? x.elements : 0;
+        if (written != std::vector<index_t>(at(p_.period), wanted)) {
             return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
                                        " on device " + std::to_string(x.device) + " is not updated exactly once");
         }

@@ -60,7 +60,8 @@ bool verifier<Plan>::structure() {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
-        if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t))) {
+        if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t)) ||
+            (t.kind == task_kind::gather && !gather_is_complete(t))) {
             return false;
         }
     }
@@ -92,6 +93,23 @@ bool verifier<Plan>::copy_is_complete(const task& t) {
         return refuse(&t, "a copy leaves elements of its target unwritten");
     }
     return true;
+}
+
+/// A gathering reads all slices of its target's region of its parameter, in order.
+template <class Plan>
+bool verifier<Plan>::gather_is_complete(const task& t) {
+    const int n = static_cast<int>(t.reads.size());
+    index_t total = 0;
+    for (int i = 0; i < n; ++i) {
+        const tile& x = p_.tiles[at(t.reads[at(i)])];
+        if (x.kind != tile_kind::parameter || x.tensor != t.parameter || x.slices != n || x.slice != i ||
+            t.writes.size() != 1 || !(x.region == p_.tiles[at(t.writes[0])].region)) {
+            return refuse(&t, "a gathering lacks a slice of its parameter, or has one twice or in the wrong place");
+        }
+        total += x.elements;
+    }
+    return (n > 0 && total == p_.tiles[at(t.writes[0])].elements) ||
+           refuse(&t, "a gathering leaves elements of its target unwritten");
 }
 
 /// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each

@@ -19,6 +19,7 @@ struct carried {
     std::vector<int> writes;     ///< tiles that others wait for
     std::vector<int> overwrites; ///< persistent tiles
     std::vector<int> beside;     ///< activities of the same call that come before it
+    bool in_order = false;       ///< it comes after what it must not overtake already
     bool in_part = false;        ///< others write other elements of the same tiles: what reads them waits for all
 };
 
@@ -290,8 +291,8 @@ private:
     // ---- messages: see carry_exchange.hpp --------------------------------------------------------------------------------
 
     bool is_exchange(const task& t) const {
-        const bool sums = t.kind == task_kind::update || t.kind == task_kind::reduce;
-        return sums && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
+        const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather;
+        return known && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
                !on_.class_of(t.device).copies_in_turn;
     }
     int add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,

@@ -7,7 +7,7 @@
 
 namespace tessera::simulation {
 
-/// The tasks of a message: a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
+/// The tasks of a message: an all-gather if they gather slices of a parameter; else a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
 /// Messages follow each other on the devices that they share, in the plan's order. Returns the last task.
 inline int carrier::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                                 std::vector<carried>& all) {
@@ -23,9 +23,10 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     std::vector<int> members;
     carried scatter;
     carried gather;
+    const bool gathers = leader.kind == task_kind::gather; // all-gather of one parameter's slices
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
-        bytes += tile_bytes(tiles[at(t.writes[0])], t);
+        bytes = (gathers ? 0 : bytes) + tile_bytes(tiles[at(t.writes[0])], t);
         const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
         for (int r : t.reads) {
             const bool travels = tiles[at(r)].kind != tile_kind::scalar;
@@ -48,6 +49,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
         c.what = static_cast<activity&&>(timed.what);
         c.task = first;
         c.count = count;
+        c.in_order = true;
         for (const int m : members) {
             follow(last_of_[at(m)].collective, c, number);
         }
@@ -56,6 +58,13 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
         all.push_back(static_cast<carried&&>(c));
         return static_cast<int>(number);
     };
+    if (gathers) {
+        gather.reads = static_cast<std::vector<int>&&>(scatter.reads);
+        if (members.size() > 1) {
+            put(gather);
+            return last;
+        }
+    }
     const int before = sums ? put(scatter) : -1;
     std::vector<int> own;
     for (int i = first; i <= last; ++i) {
@@ -65,6 +74,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
         }
         carried c;
         c.task = i;
+        c.in_order = true;
         begin_messages();
         if (before >= 0) {
             c.beside.push_back(before);
@@ -101,6 +111,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
     const task& t = tasks[at(number)];
     carried own;
     own.task = number;
+    own.in_order = true;
     index_t sources = 0;
     for (int r : t.reads) {
         const tile& x = tiles[at(r)];
@@ -111,6 +122,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         }
         carried push;
         push.task = number;
+        push.in_order = true;
         push.reads = {r};
         begin_messages();
         message(x.device, t.device, tile_bytes(x, t));
@@ -140,6 +152,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         }
         carried pull;
         pull.task = number;
+        pull.in_order = true;
         pull.overwrites = {w};
         pull.beside = {static_cast<int>(updated)};
         begin_messages();

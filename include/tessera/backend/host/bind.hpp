@@ -17,7 +17,7 @@ public:
         for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
             tile& x = p_.tiles[i];
             for (const decisions::stored& s : d.parameters) {
-                if (x.kind == tile_kind::parameter && s.tensor == x.tensor && s.region == x.region) {
+                if (x.kind == tile_kind::parameter && x.slices == 1 && s.tensor == x.tensor && s.region == x.region) {
                     x.format = s.format;
                 }
             }
@@ -65,6 +65,7 @@ private:
             case task_kind::sum:
                 rewrite_sum(t);
                 break;
+            case task_kind::gather: // slices are plain
             case task_kind::reorder:
                 break;
             }

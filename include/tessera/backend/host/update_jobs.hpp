@@ -7,7 +7,7 @@
 #include "tessera/backend/host/kernels/reduce.hpp"
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/execute/copy_box.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/tile_sum.hpp"
 #include "tessera/op/optimizer.hpp"
 
@@ -195,6 +195,17 @@ public:
 
 private:
     tile_sum sum_;
+};
+
+/// A parameter's slices, joined.
+template <class Plan>
+class gather_job : public job {
+public:
+    gather_job(const Plan& p, const task& t, const addresses& where) : join_(p, t, where) {}
+    void run(const run_state&) override { join_.run(); }
+
+private:
+    slice_join join_;
 };
 
 class running_job : public job {

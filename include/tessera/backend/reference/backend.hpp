@@ -6,6 +6,7 @@
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/store.hpp"
 #include "tessera/execute/tile_sum.hpp"
 #include "tessera/plan/call.hpp"
@@ -41,6 +42,11 @@ public:
             tile_sum& j = keep(sums_);
             j = tile_sum(p, t, where);
             return {[](void* job, const run_state&) { static_cast<tile_sum*>(job)->run(); }, &j};
+        }
+        case task_kind::gather: {
+            slice_join& j = keep(joins_);
+            j = slice_join(p, t, where);
+            return {[](void* job, const run_state&) { static_cast<slice_join*>(job)->run(); }, &j};
         }
         case task_kind::reorder:
             break;
@@ -267,6 +273,7 @@ private:
     std::deque<copy_job> copies_;
     std::deque<update_job> updates_;
     std::deque<tile_sum> sums_;
+    std::deque<slice_join> joins_;
 };
 
 } // namespace tessera::reference
