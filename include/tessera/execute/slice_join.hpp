@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of a parameter joined to a whole tile.
+// Slices of a parameter joined to a whole tile, and the average of a slice of its copies.
 #pragma once
 
 #include "tessera/execute/store.hpp"
@@ -34,6 +34,37 @@ private:
     };
     std::byte* to_ = nullptr;
     std::vector<slice> from_;
+};
+
+/// What runs an average of a plan: float sums in the order of the copies.
+class copy_average {
+public:
+    copy_average() = default;
+    template <class Plan>
+    copy_average(const Plan& p, const task& t, const addresses& where) {
+        for (const int w : t.writes) {
+            const interval part = slice_of(p.tiles[static_cast<std::size_t>(w)], t);
+            copies_.push_back(reinterpret_cast<float*>(where[w]) + part.begin);
+            elements_ = part.size();
+        }
+    }
+
+    void run() const {
+        const auto count = static_cast<float>(copies_.size());
+        for (index_t i = 0; i < elements_; ++i) {
+            float total = copies_[0][i];
+            for (std::size_t k = 1; k < copies_.size(); ++k) {
+                total += copies_[k][i];
+            }
+            for (float* copy : copies_) {
+                copy[i] = total / count;
+            }
+        }
+    }
+
+private:
+    std::vector<float*> copies_;
+    index_t elements_ = 0;
 };
 
 } // namespace tessera

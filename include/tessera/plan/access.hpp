@@ -32,7 +32,7 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
             out.push_back({root, elements, write});
         }
     };
-    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce;
+    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::average;
     for (int r : t.reads) {
         add(r, false, sliced);
     }

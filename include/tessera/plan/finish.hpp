@@ -51,6 +51,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.step != 0) {
             add(t.step);
         }
+        if (t.scale != 1) {
+            add(static_cast<index_t>(t.scale));
+        }
         if (t.lane != task_lane::compute) {
             add(static_cast<index_t>(t.lane) + 1);
         }

@@ -15,7 +15,7 @@ void lowering<Options>::finish_parameters(int op) {
             s_.sync->sum_at == sync_time::ready ? send_messages() : void();
         } else if (ready && o_.update.clip_norm <= 0) {
             for (const std::vector<piece>& copies : groups(p)) {
-                update_group(p, copies);
+                averages() ? update_copies(p, copies) : update_group(p, copies);
             }
         }
     }

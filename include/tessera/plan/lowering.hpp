@@ -44,6 +44,7 @@ public:
             for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
                 update_clipped(p);
             }
+            average_copies();
             collect_results();
         }
         number();
@@ -58,6 +59,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     bool has_messages() const {
         return o_.kind == run_kind::training && s_.sync != nullptr && !s_.sync->messages.empty();
     }
+    bool averages() const { return o_.kind == run_kind::training && s_.sync != nullptr && s_.sync->average_every > 0; }
     /// Those of the last step can be read after the run.
     bool keeps_gradients() const { return o_.keep_gradients && step_ + 1 == p_.period; }
     bool updates_wait() const { return clips() || s_.sync->update_at == sync_time::after_backward; }
@@ -96,6 +98,7 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     void prepare() {
         check_messages();
+        check_averages();
         for (int t = 0; t < g_.tensor_count; ++t) {
             const tensor_node& n = g_.tensors[t];
             if (n.producer < 0) {
@@ -385,6 +388,12 @@ protected: // simulation::operator_lowering lowers one operator anew
     void send_to_server(const sent_piece& x);
     void update_from(const reduced_slice& r, int number);
 
+    // ---- averages of parameters: lower_average.hpp ------------------------------------------------------------------
+
+    void check_averages() const;
+    void update_copies(int parameter, const std::vector<piece>& copies);
+    void average_copies();
+
     // ---- parameters in slices: lower_sharded.hpp --------------------------------------------------------------------
 
     void shard_parameters();
@@ -467,6 +476,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<std::pair<int, int>> sum_tiles_; ///< of a copy's tile
     std::vector<std::pair<std::vector<int>, int>> local_sums_; ///< of contributions
     std::vector<whole_copy> whole_copies_;
+    std::vector<std::pair<int, std::vector<piece>>> averaged_; ///< parameters whose copies differ in this step
     sending_state sending_;
     std::size_t next_message_ = 0;
     int exchanges_ = 0; ///< messages among several members so far

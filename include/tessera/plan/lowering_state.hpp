@@ -62,7 +62,7 @@ struct reduced_slice {
     int device = 0;
     int message = -1; ///< with this and what follows: see task
     exchange how = exchange::sliced;
-    std::vector<int> from; ///< tiles that hold it or add up to it; empty: `source` does
+    std::vector<int> from{}; ///< tiles that hold it or add up to it; empty: `source` does
 };
 
 /// A parameter's shard whole, gathered for one micro-batch's forward or backward.

@@ -64,11 +64,12 @@ enum class task_kind : std::uint8_t {
     reduce,  ///< sums a slice of a parameter's gradient contributions, and their squares where gradients are clipped
     update,  ///< optimizer step on a slice of a parameter, written to every copy of it
     sum, ///< writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
-    gather, ///< joins the slices of a parameter, in their order, to a whole tile
+    gather,  ///< joins the slices of a parameter, in their order, to a whole tile
+    average, ///< writes the average of a slice of all copies of a parameter to each of them
 };
 
 constexpr const char* to_text(task_kind k) {
-    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum", "gather"};
+    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum", "gather", "average"};
     return names[static_cast<int>(k)];
 }
 
@@ -128,6 +129,7 @@ struct task {
     int state = -1;                     ///< tile of the optimizer's state, or -1
     std::vector<int> norms;             ///< scalar tiles: reduce writes the one, update reads them all to clip
     std::vector<box> counted_elsewhere; ///< parts of the region whose squares another task counts
+    double scale = 1;                   ///< of the gradients of an update by those of its own device alone: its copies
     exchange how = exchange::sliced;    ///< that it is part of
     int message =
         -1; ///< tasks of one number follow each other and make one collective; -1: none, or a parameter's by itself

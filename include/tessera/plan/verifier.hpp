@@ -60,6 +60,7 @@ private:
     bool structure();
     bool copy_is_complete(const task& t);
     bool gather_is_complete(const task& t);
+    bool average_is_complete(const task& t);
     bool parts();
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
 

@@ -25,6 +25,27 @@ bool verifier<Plan>::gradients() {
         }
     }
     std::sort(parts.begin(), parts.end());
+    const auto expected = [&](int parameter, int step, const box& region) {
+        std::vector<int> all;
+        for (auto it = std::lower_bound(parts.begin(), parts.end(), std::pair<index_t, int>{parameter, 0});
+             it != parts.end() && it->first == parameter; ++it) {
+            const tile& x = p_.tiles[at(it->second)];
+            if (x.step == step && !intersect(x.region, region).empty()) {
+                all.push_back(x.part);
+            }
+        }
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        return all;
+    };
+    struct own_updates {
+        int parameter = 0;
+        int step = 0;
+        box region;
+        std::vector<int> parts;
+        const task* first = nullptr;
+    };
+    std::vector<own_updates> own;
     for (const task& t : p_.tasks) {
         const bool of_parameter = (t.kind == task_kind::update || t.kind == task_kind::reduce) && t.parameter >= 0;
         const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
@@ -47,18 +68,25 @@ bool verifier<Plan>::gradients() {
         if (sum == std::vector<int>{all_parts}) {
             continue;
         }
-        std::vector<int> expected;
-        for (auto it = std::lower_bound(parts.begin(), parts.end(), std::pair<index_t, int>{target->tensor, 0});
-             it != parts.end() && it->first == target->tensor; ++it) {
-            const tile& x = p_.tiles[at(it->second)];
-            if (x.step == t.step && !intersect(x.region, target->region).empty()) {
-                expected.push_back(x.part);
+        if (t.scale != 1) { // by its own device's alone: all copies together use each once
+            bool known = false;
+            for (own_updates& o : own) {
+                if (o.parameter == t.parameter && o.step == t.step && o.region == target->region) {
+                    o.parts.insert(o.parts.end(), sum.begin(), sum.end());
+                    known = true;
+                }
             }
-        }
-        std::sort(expected.begin(), expected.end());
-        expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
-        if (sum != expected) {
+            if (!known) {
+                own.push_back({t.parameter, t.step, target->region, sum, &t});
+            }
+        } else if (sum != expected(t.parameter, t.step, target->region)) {
             return refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
+        }
+    }
+    for (own_updates& o : own) {
+        std::sort(o.parts.begin(), o.parts.end());
+        if (o.parts != expected(o.parameter, o.step, o.region)) {
+            return refuse(o.first, "the updates of a parameter's copies do not use every contribution exactly once");
         }
     }
     return true;

@@ -106,6 +106,8 @@ bool verifier<Plan>::updates() {
             continue;
         }
         std::vector<index_t> written(at(p_.period), 0);
+        std::vector<index_t> averaged(at(p_.period), 0);
+        bool differs = false; // from the other copies
         for (const auto& [writer, a] : history_[i]) {
             const task& w = p_.tasks[at(writer)];
             if (!a.write) {
@@ -114,10 +116,17 @@ bool verifier<Plan>::updates() {
             if (w.step < 0 || w.step >= p_.period) {
                 return refuse(&w, "there is no such step");
             }
-            written[at(w.step)] += a.elements.size();
+            (w.kind == task_kind::average ? averaged : written)[at(w.step)] += a.elements.size();
+            differs = differs || w.scale != 1;
             for (const auto& [reader, b] : history_[i]) {
                 const task& r = p_.tasks[at(reader)];
                 if (b.write || intersect(a.elements, b.elements).empty()) {
+                    continue;
+                }
+                if (r.kind == task_kind::average && w.kind != task_kind::average && r.step == w.step) {
+                    if (before(reader, writer)) {
+                        return refuse(&r, "copies of a parameter are averaged before all are updated");
+                    }
                     continue;
                 }
                 if (r.step <= w.step && before(writer, reader)) {
@@ -127,6 +136,11 @@ bool verifier<Plan>::updates() {
                     return refuse(&r, "a task reads a parameter before the step before its own has updated it");
                 }
             }
+        }
+        if (differs && averaged.back() != x.elements) {
+            return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
+                                       " on device " + std::to_string(x.device) +
+                                       " is updated by itself and never averaged with the others");
         }
         const index_t wanted = moves[at(x.tensor)] != 0 ? x.elements : 0;
         if (written != std::vector<index_t>(at(p_.period), wanted)) {

@@ -49,7 +49,8 @@ bool verifier<Plan>::structure() {
             }
         }
         for (int k : t.writes) {
-            const bool shares = t.kind == task_kind::update || (t.kind == task_kind::reduce && t.message >= 0);
+            const bool shares = t.kind == task_kind::update || t.kind == task_kind::average ||
+                                (t.kind == task_kind::reduce && t.message >= 0);
             const bool pushes = shares && (t.slices > 1 || t.how == exchange::server);
             if (p_.tiles[at(k)].device != t.device && !pushes) {
                 return refuse(&t, "a task writes to another device's memory");
@@ -61,7 +62,8 @@ bool verifier<Plan>::structure() {
             }
         }
         if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t)) ||
-            (t.kind == task_kind::gather && !gather_is_complete(t))) {
+            (t.kind == task_kind::gather && !gather_is_complete(t)) ||
+            (t.kind == task_kind::average && !average_is_complete(t))) {
             return false;
         }
     }
@@ -110,6 +112,22 @@ bool verifier<Plan>::gather_is_complete(const task& t) {
     }
     return (n > 0 && total == p_.tiles[at(t.writes[0])].elements) ||
            refuse(&t, "a gathering leaves elements of its target unwritten");
+}
+
+/// An average reads and writes all copies of one region of its parameter.
+template <class Plan>
+bool verifier<Plan>::average_is_complete(const task& t) {
+    std::vector<int> copies;
+    for (std::size_t i = 0; i < p_.tiles.size() && !t.reads.empty(); ++i) {
+        const tile& x = p_.tiles[i];
+        if (x.kind == tile_kind::parameter && x.tensor == t.parameter && x.region == p_.tiles[at(t.reads[0])].region) {
+            copies.push_back(static_cast<int>(i));
+        }
+    }
+    std::vector<int> reads = t.reads;
+    std::sort(reads.begin(), reads.end());
+    return (!copies.empty() && reads == copies && t.writes == t.reads) ||
+           refuse(&t, "an average does not read and write every copy of its parameter once");
 }
 
 /// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each

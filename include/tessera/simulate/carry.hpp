@@ -291,7 +291,8 @@ private:
     // ---- messages: see carry_exchange.hpp --------------------------------------------------------------------------------
 
     bool is_exchange(const task& t) const {
-        const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather;
+        const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
+                           t.kind == task_kind::average;
         return known && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
                !on_.class_of(t.device).copies_in_turn;
     }

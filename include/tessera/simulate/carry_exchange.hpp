@@ -69,7 +69,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     std::vector<int> own;
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
-        if (t.kind == task_kind::reduce && sums && shares) {
+        if (t.kind != task_kind::update && sums && shares) {
             continue; // sums on its way
         }
         carried c;

@@ -54,7 +54,7 @@ public:
     }
 
     std::vector<int> writer;
-    std::vector<std::vector<int>> updaters; ///< of persistent tiles; only for plans of several steps
+    std::vector<std::vector<int>> updaters; ///< of persistent tiles; only where something reads them after updates
     std::vector<std::vector<int>> others;   ///< earlier writers of other parts of a tile
     std::vector<std::vector<int>> readers;
 };
@@ -77,7 +77,11 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
     std::vector<carried> all = how.carry(p.tiles, p.tasks);
     tile_users users;
     users.resize(p.tiles.size());
-    if (p.period > 1) {
+    bool rereads = p.period > 1;
+    for (const task& t : p.tasks) {
+        rereads = rereads || t.kind == task_kind::average;
+    }
+    if (rereads) {
         users.updaters.resize(p.tiles.size());
     }
     std::vector<int> last_of_task(p.tasks.size(), -1);

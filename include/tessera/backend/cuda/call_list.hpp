@@ -168,6 +168,10 @@ inline void compose_task(composer& to, int i, const graph_view& g, const exchang
         return compose_sum(to);
     case task_kind::gather:
         return compose_gather(to, where);
+    case task_kind::average:
+        throw error(
+            "tessera: the CUDA backend does not average parameters; sum gradients instead (another synchronization "
+            "policy)");
     case task_kind::reorder:
         break;
     }

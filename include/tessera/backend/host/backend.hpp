@@ -60,6 +60,9 @@ public:
         case task_kind::sum:
             made = owned<job>(new detail::sum_job<Plan>(p, t, where));
             break;
+        case task_kind::average:
+            made = owned<job>(new detail::average_job<Plan>(p, t, where));
+            break;
         case task_kind::gather:
             made = owned<job>(new detail::gather_job<Plan>(p, t, where));
             break;

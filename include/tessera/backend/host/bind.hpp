@@ -65,7 +65,8 @@ private:
             case task_kind::sum:
                 rewrite_sum(t);
                 break;
-            case task_kind::gather: // slices are plain
+            case task_kind::average: // copies are alike
+            case task_kind::gather:  // slices are plain
             case task_kind::reorder:
                 break;
             }

@@ -97,6 +97,7 @@ std::string work_name(const Plan& p, const task& t, const graph_view& g, const d
                (t.reads[0] == t.writes[0] ? " onto" : "");
     case task_kind::gather:
         return "gather " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size());
+    case task_kind::average:
     case task_kind::reduce:
     case task_kind::update:
         break;

@@ -89,7 +89,7 @@ template <class Plan>
 class update_job : public job {
 public:
     update_job(const Plan& p, const task& t, const addresses& where, const optimizer& how)
-        : how_(how), reduces_(t.kind == task_kind::reduce) {
+        : how_(how), reduces_(t.kind == task_kind::reduce), scale_(t.scale) {
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         slice_ = target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice) : slice_of(target, t);
         region_ = target.region;
@@ -127,7 +127,7 @@ public:
         for (const double* x : norms_) {
             squares += *x;
         }
-        const auto factor = static_cast<float>(clip_factor(how_, std::sqrt(squares)));
+        const auto factor = static_cast<float>(scale_ * clip_factor(how_, std::sqrt(squares)));
         const int copies = static_cast<int>(targets_.size());
         if (how_.which == optimizer::kind::adam) {
             kernels::adam_rule rule;
@@ -176,6 +176,7 @@ private:
 
     optimizer how_;
     bool reduces_;
+    double scale_;
     interval slice_; ///< of the region's elements
     index_t elements_ = 0;
     box region_;
@@ -195,6 +196,17 @@ public:
 
 private:
     tile_sum sum_;
+};
+
+/// The average of all copies of a parameter's slice.
+template <class Plan>
+class average_job : public job {
+public:
+    average_job(const Plan& p, const task& t, const addresses& where) : average_(p, t, where) {}
+    void run(const run_state&) override { average_.run(); }
+
+private:
+    copy_average average_;
 };
 
 /// A parameter's slices, joined.

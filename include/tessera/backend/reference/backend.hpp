@@ -43,6 +43,11 @@ public:
             j = tile_sum(p, t, where);
             return {[](void* job, const run_state&) { static_cast<tile_sum*>(job)->run(); }, &j};
         }
+        case task_kind::average: {
+            copy_average& j = keep(averages_);
+            j = copy_average(p, t, where);
+            return {[](void* job, const run_state&) { static_cast<copy_average*>(job)->run(); }, &j};
+        }
         case task_kind::gather: {
             slice_join& j = keep(joins_);
             j = slice_join(p, t, where);
@@ -81,6 +86,7 @@ private:
         index_t first = 0; ///< of the slice's elements in the region
         std::vector<float> sum;
         bool reduce_only = false;
+        double scale = 1;
         box region;
         std::vector<box> counted;
     };
@@ -190,6 +196,7 @@ private:
         j.first =
             target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice).begin : slice_of(target, t).begin;
         j.sum.resize(static_cast<std::size_t>(slice_of(target, t).size()));
+        j.scale = t.scale;
         j.reduce_only = t.kind == task_kind::reduce;
         j.counted = t.counted_elsewhere;
         for (int r : t.reads) {
@@ -256,7 +263,7 @@ private:
         for (const double* n : u.norms) {
             squares += *n;
         }
-        const double factor = clip_factor(u.how, std::sqrt(squares));
+        const double factor = u.scale * clip_factor(u.how, std::sqrt(squares));
         const std::size_t n = u.sum.size();
         const std::span<float> weights(u.weights[0], n);
         const std::span<float> velocity(u.state, u.state == nullptr ? 0 : n);
@@ -274,6 +281,7 @@ private:
     std::deque<update_job> updates_;
     std::deque<tile_sum> sums_;
     std::deque<slice_join> joins_;
+    std::deque<copy_average> averages_;
 };
 
 } // namespace tessera::reference
