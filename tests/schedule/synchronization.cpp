@@ -4,6 +4,8 @@
 #include "support/pipeline_sweep.hpp"
 #include "support/policies.hpp"
 
+#include "tessera/schedule/parameter_average.hpp"
+
 #include "tessera/backend/reference/backend.hpp"
 
 #include <doctest/doctest.h>
@@ -55,6 +57,7 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
                 const auto policies = small_policies(g, devices);
                 const auto& [name, value] = policies[policy];
                 s.sync = value;
+                s.overlap = number % 2 == 1;
                 const oracle* expected = nullptr;
                 for (const auto& [count, o] : known) {
                     expected = count == s.micro_batches ? &o : expected;
@@ -82,4 +85,57 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
         }
     }
     MESSAGE(runs << " combinations of policy, network, splits and pipeline");
+}
+
+TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged parameters") {
+    ts::sgd plain{.learning_rate = 0.1F, .weight_decay = 0.01F};
+    const ts::optimizer how(plain);
+    const ts::graph network = ts::describe<test_networks::lenet5::network>(4);
+    const ts::graph_view g = network.view();
+    const batch_data data(g, 7);
+    const batch_data other(g, 8);
+    const std::vector<std::vector<ts::input_data>> batches{data.inputs, other.inputs, data.inputs};
+    const int devices = 3;
+    ts::workers threads(devices);
+    const auto trained = [&](const ts::synchronization& sync, int period, bool overlap) {
+        ts::strategy s = data_parallel(g, devices);
+        s.sync = sync;
+        s.period = period;
+        s.overlap = overlap;
+        ts::reference::backend backend(how);
+        ts::session<ts::reference::backend> session(g, s, devices, how, {}, backend, threads);
+        std::vector<double> all = session.steps(batches);
+        for (int p = 0; p < g.parameter_count; ++p) {
+            const std::vector<float> values = session.parameter(p);
+            all.insert(all.end(), values.begin(), values.end());
+            const auto copies = session.parameter_copies(p);
+            for (const auto& c : copies) {
+                CHECK(c.second == copies[0].second);
+            }
+        }
+        return all;
+    };
+    const std::vector<double> usual = trained({}, 1, false);
+    CHECK(trained({}, 3, true) == usual);
+    const auto difference = [&usual](const std::vector<double>& found) {
+        double worst = 0;
+        for (std::size_t i = 0; i < usual.size(); ++i) {
+            worst = std::max(worst, std::abs(found[i] - usual[i]));
+        }
+        return worst;
+    };
+    for (const auto& [name, sync] : small_policies(g, devices)) {
+        CAPTURE(name);
+        const std::vector<double> one = trained(sync, 1, false);
+        CHECK(difference(one) < 1e-5);
+        CHECK(trained(sync, 3, false) == one);
+        CHECK(trained(sync, 2, true) == one); // two steps, then one; communication beside computation
+    }
+    const std::vector<double> averaged = trained(ts::schedule::parameter_average(1), 1, false);
+    CHECK(difference(averaged) < 1e-5);
+    CHECK(trained(ts::schedule::parameter_average(1), 3, true) == averaged);
+    // Averaged less often it is an asynchronous variant: something else, if not by much.
+    const std::vector<double> seldom = trained(ts::schedule::parameter_average(3), 3, false);
+    CHECK(difference(seldom) > 1e-7);
+    CHECK(difference(seldom) < 0.1);
 }

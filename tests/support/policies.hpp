@@ -34,7 +34,8 @@ inline std::vector<std::pair<std::string, ts::synchronization>> small_policies(c
             {"ByteScheduler", s::byte_scheduler(all, partitions)},
             {"ByteScheduler on all-reduces", s::byte_scheduler(all, reduced)},
             {"ZeRO 1", s::zero(all, 1, 400)},
-            {"ZeRO 2", s::zero(all, 2)}};
+            {"ZeRO 2", s::zero(all, 2)},
+            {"ZeRO 3", s::zero(all, 3)}};
 }
 
 } // namespace test_support
