@@ -20,6 +20,7 @@ benchmarks=(
   "template instantiations|python3 benchmarks/compile_time/instantiations.py"
   "kernels: our own against oneDNN|OMP_NUM_THREADS=1 \$build/benchmarks/kernels/conv_n16"
   "300 random strategies a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
+  "every synchronization policy with random splits and schedules against one device in double|\$build/benchmarks/same_numbers/policies"
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
   "search: full and delta simulation, and MCMC|\$build/benchmarks/search/mcmc"

@@ -5,6 +5,7 @@
 
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
+#include "tessera/plan/print.hpp"
 #include "tessera/schedule/parameter_average.hpp"
 #include "tessera/simulate/simulate.hpp"
 

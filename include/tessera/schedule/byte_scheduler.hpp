@@ -13,7 +13,7 @@ struct credit_rule {
     int servers = 1;               ///< round robin; all-reduces have none
     index_t partition = 1'000'000; ///< at most
     index_t credit = 4'000'000;    ///< that may be on their way at a time; as much as a partition: one at a time, as P3
-    worker_speed speed;            ///< that the order of messages is made for
+    worker_speed speed{};          ///< that the order of messages is made for
 };
 
 /// Gradients are cut into partitions; of what is ready those of the first layers go first, as long as there is credit, which returns when a partition

@@ -10,7 +10,7 @@ namespace tessera::schedule {
 struct p3_rule {
     int servers = 1;
     index_t slice = 50'000; ///< parameters, at most
-    worker_speed speed;     ///< that the order of messages is made for
+    worker_speed speed{};   ///< that the order of messages is made for
 };
 
 /// Slices of gradients go round robin to servers on the workers, which sum, update and send back each slice by itself. Of what is ready the slices
