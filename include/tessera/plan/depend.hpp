@@ -4,6 +4,8 @@
 
 #include "tessera/plan/access.hpp"
 
+#include <algorithm>
+
 namespace tessera {
 
 namespace detail {
@@ -70,6 +72,37 @@ private:
     std::vector<int> last_;
 };
 
+/// For every tile the others that have some of its arena memory, at other times, in the order of their numbers.
+template <class Plan>
+std::vector<std::vector<int>> sharing(const Plan& p) {
+    std::vector<std::vector<int>> of_device(static_cast<std::size_t>(p.devices));
+    std::vector<std::vector<int>> neighbours(p.tiles.size());
+    const auto at = [&p](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
+        const tile& t = at(i);
+        if (t.alias < 0 && t.device >= 0 && t.offset >= 0 && !is_persistent(t.kind)) {
+            of_device[static_cast<std::size_t>(t.device)].push_back(i);
+        }
+    }
+    for (std::vector<int>& list : of_device) {
+        std::sort(list.begin(), list.end(),
+                  [&](int a, int b) { return at(a).offset != at(b).offset ? at(a).offset < at(b).offset : a < b; });
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const tile& x = at(list[i]);
+            for (std::size_t j = i + 1; j < list.size() && at(list[j]).offset < x.offset + x.bytes; ++j) {
+                if (x.offset < at(list[j]).offset + at(list[j]).bytes) {
+                    neighbours[static_cast<std::size_t>(list[i])].push_back(list[j]);
+                    neighbours[static_cast<std::size_t>(list[j])].push_back(list[i]);
+                }
+            }
+        }
+        for (int i : list) {
+            std::sort(neighbours[static_cast<std::size_t>(i)].begin(), neighbours[static_cast<std::size_t>(i)].end());
+        }
+    }
+    return neighbours;
+}
+
 } // namespace detail
 
 /// Puts every task in its list, in the plan's order.
@@ -93,17 +126,7 @@ void set_waits(Plan& p) {
     detail::clocks<Plan> clock(p);
     const std::size_t n = p.tiles.size();
     std::vector<std::vector<std::pair<int, access>>> history(n);
-    std::vector<std::vector<int>> neighbours(n);
-    for (std::size_t a = 0; a < n; ++a) {
-        const tile& x = p.tiles[a];
-        for (std::size_t b = 0; b < n && x.offset >= 0 && x.alias < 0 && !is_persistent(x.kind); ++b) {
-            const tile& y = p.tiles[b];
-            if (a != b && y.alias < 0 && y.device == x.device && y.offset >= 0 && !is_persistent(y.kind) &&
-                x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes) {
-                neighbours[a].push_back(static_cast<int>(b));
-            }
-        }
-    }
+    const std::vector<std::vector<int>> neighbours = detail::sharing(p);
     std::vector<access> own;
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
         clock.start(i);

@@ -20,6 +20,12 @@ struct lifetime {
     int last = -1;
 };
 
+/// A tile with its place in the arena.
+struct placed_tile {
+    interval taken;
+    lifetime live;
+};
+
 template <class Plan>
 std::vector<lifetime> lifetimes(const Plan& p) {
     std::vector<lifetime> live(p.tiles.size());
@@ -74,30 +80,25 @@ void plan_memory(Plan& p) {
             const index_t y = p.tiles[static_cast<std::size_t>(b)].bytes;
             return x != y ? x > y : a < b;
         });
-        std::vector<int> placed;
+        std::vector<detail::placed_tile> placed; // by offset
         for (int i : tiles) {
             const detail::lifetime& mine = live[static_cast<std::size_t>(i)];
-            std::vector<interval> taken;
-            for (int j : placed) {
-                const detail::lifetime& other = live[static_cast<std::size_t>(j)];
-                if (mine.first <= other.last && other.first <= mine.last) {
-                    const tile& o = p.tiles[static_cast<std::size_t>(j)];
-                    taken.push_back({o.offset, o.offset + detail::align(o.bytes)});
-                }
-            }
-            std::sort(taken.begin(), taken.end(),
-                      [](const interval& a, const interval& b) { return a.begin < b.begin; });
             tile& t = p.tiles[static_cast<std::size_t>(i)];
+            const index_t size = detail::align(t.bytes);
             index_t where = 0;
-            for (const interval& k : taken) {
-                if (where + detail::align(t.bytes) <= k.begin) {
+            for (const detail::placed_tile& o : placed) {
+                if (mine.first > o.live.last || o.live.first > mine.last) {
+                    continue;
+                }
+                if (where + size <= o.taken.begin) {
                     break;
                 }
-                where = where > k.end ? where : k.end;
+                where = where > o.taken.end ? where : o.taken.end;
             }
             t.offset = where;
-            p.arena_bytes[d] = std::max(p.arena_bytes[d], where + detail::align(t.bytes));
-            placed.push_back(i);
+            p.arena_bytes[d] = std::max(p.arena_bytes[d], where + size);
+            const auto behind = [](index_t offset, const detail::placed_tile& o) { return offset < o.taken.begin; };
+            placed.insert(std::upper_bound(placed.begin(), placed.end(), where, behind), {{where, where + size}, mine});
         }
     }
     for (tile& t : p.tiles) {

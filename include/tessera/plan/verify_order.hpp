@@ -124,24 +124,37 @@ bool verifier<Plan>::is_written_before(const std::vector<std::pair<int, access>>
 /// Tiles that share memory are never alive together, and everything that touches the earlier one comes first.
 template <class Plan>
 bool verifier<Plan>::arena() {
+    std::vector<int> tiles; // by device and arena, then by place
     for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
-        const tile& x = p_.tiles[a];
-        if (x.alias >= 0 || x.offset < 0 || history_[a].empty()) {
-            continue;
+        if (p_.tiles[a].alias < 0 && p_.tiles[a].offset >= 0 && !history_[a].empty()) {
+            tiles.push_back(static_cast<int>(a));
         }
-        for (std::size_t b = 0; b < a; ++b) {
-            const tile& y = p_.tiles[b];
-            if (y.alias >= 0 || y.offset < 0 || history_[b].empty() || x.device != y.device ||
-                is_persistent(x.kind) != is_persistent(y.kind) || x.offset >= y.offset + y.bytes ||
-                y.offset >= x.offset + x.bytes) {
-                continue;
-            }
-            if (is_persistent(x.kind) || (!all_before(a, b) && !all_before(b, a))) {
-                return refuse(&p_.tasks[at(history_[a][0].first)], "two tiles that share memory are alive together");
+    }
+    const auto arena_of = [this](int t) {
+        return 2 * p_.tiles[at(t)].device + (is_persistent(p_.tiles[at(t)].kind) ? 1 : 0);
+    };
+    std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
+        const index_t x = p_.tiles[at(a)].offset;
+        const index_t y = p_.tiles[at(b)].offset;
+        return arena_of(a) != arena_of(b) ? arena_of(a) < arena_of(b) : x != y ? x < y : a < b;
+    });
+    int refused = -1; // the first tile that shares memory with an earlier one while both are alive
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+        const tile& x = p_.tiles[at(tiles[i])];
+        for (std::size_t j = i + 1; j < tiles.size() && arena_of(tiles[j]) == arena_of(tiles[i]) &&
+                                    p_.tiles[at(tiles[j])].offset < x.offset + x.bytes;
+             ++j) {
+            const tile& y = p_.tiles[at(tiles[j])];
+            const int later = std::max(tiles[i], tiles[j]);
+            if (x.offset < y.offset + y.bytes && (refused < 0 || later < refused) &&
+                (is_persistent(x.kind) || (!all_before(at(tiles[i]), at(tiles[j])) && //
+                                           !all_before(at(tiles[j]), at(tiles[i]))))) {
+                refused = later;
             }
         }
     }
-    return true;
+    return refused < 0 ||
+           refuse(&p_.tasks[at(history_[at(refused)][0].first)], "two tiles that share memory are alive together");
 }
 
 template <class Plan>

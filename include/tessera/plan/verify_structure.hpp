@@ -178,21 +178,23 @@ bool verifier<Plan>::parts() {
 
 template <class Plan>
 bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const {
+    for (std::size_t i = 0; i < t.segments.size(); ++i) {
+        const tile& source = origin_of(t.segments[i].source);
+        for (std::size_t j = 0; j < i; ++j) {
+            const tile& other = origin_of(t.segments[j].source);
+            if (other.part == source.part && !intersect(t.segments[j].region, t.segments[i].region).empty()) {
+                return false;
+            }
+        }
+    }
     for (const tile* x : pieces) {
         index_t missing = 0;
         if (target.part < 0 || x->part == target.part) {
             missing = intersect(x->region, target.region).volume();
         }
-        for (std::size_t i = 0; i < t.segments.size(); ++i) {
-            const copy_segment& s = t.segments[i];
+        for (const copy_segment& s : t.segments) {
             const tile& source = origin_of(s.source);
             missing -= source.part == x->part && source.region == x->region ? s.region.volume() : 0;
-            for (std::size_t j = 0; j < i; ++j) {
-                const tile& other = origin_of(t.segments[j].source);
-                if (other.part == source.part && !intersect(t.segments[j].region, s.region).empty()) {
-                    return false;
-                }
-            }
         }
         if (missing != 0) {
             return false;
