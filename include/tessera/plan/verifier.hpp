@@ -110,6 +110,7 @@ private:
     bool made_once(int op, int step, bool again);
     static std::uint32_t written_by(const description& d, const task& t);
     bool updates();
+    static bool covers_once(std::vector<interval>& all, index_t n);
     bool collectives();
     bool fits(index_t device_memory);
 

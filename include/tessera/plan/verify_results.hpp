@@ -4,6 +4,8 @@
 
 #include "tessera/plan/verifier.hpp"
 
+#include <algorithm>
+
 namespace tessera::detail {
 
 /// Every element of every operator's output is produced exactly once for every part and replica, and at most as often again for backward.
@@ -84,6 +86,20 @@ std::uint32_t verifier<Plan>::written_by(const description& d, const task& t) {
     return mask;
 }
 
+/// True if intervals are the elements [0, n), each once; sorts them.
+template <class Plan>
+bool verifier<Plan>::covers_once(std::vector<interval>& all, index_t n) {
+    std::sort(all.begin(), all.end(), [](const interval& a, const interval& b) { return a.begin < b.begin; });
+    index_t end = 0;
+    for (const interval& i : all) {
+        if (i.begin != end) {
+            return false;
+        }
+        end = i.end;
+    }
+    return end == n;
+}
+
 /// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once in every step,
 /// after all that read it in that step and before all that read it in the next.
 template <class Plan>
@@ -105,8 +121,8 @@ bool verifier<Plan>::updates() {
         if (x.kind != tile_kind::parameter) {
             continue;
         }
-        std::vector<index_t> written(at(p_.period), 0);
-        std::vector<index_t> averaged(at(p_.period), 0);
+        std::vector<std::vector<interval>> written(at(p_.period));
+        std::vector<std::vector<interval>> averaged(at(p_.period));
         bool differs = false; // from the other copies
         for (const auto& [writer, a] : history_[i]) {
             const task& w = p_.tasks[at(writer)];
@@ -116,7 +132,7 @@ bool verifier<Plan>::updates() {
             if (w.step < 0 || w.step >= p_.period) {
                 return refuse(&w, "there is no such step");
             }
-            (w.kind == task_kind::average ? averaged : written)[at(w.step)] += a.elements.size();
+            (w.kind == task_kind::average ? averaged : written)[at(w.step)].push_back(a.elements);
             differs = differs || w.scale != 1;
             for (const auto& [reader, b] : history_[i]) {
                 const task& r = p_.tasks[at(reader)];
@@ -137,13 +153,16 @@ bool verifier<Plan>::updates() {
                 }
             }
         }
-        if (differs && averaged.back() != x.elements) {
+        if (differs && !covers_once(averaged.back(), x.elements)) {
             return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
                                        " on device " + std::to_string(x.device) +
                                        " is updated by itself and never averaged with the others");
         }
-        const index_t wanted = moves[at(x.tensor)] != 0 ? x.elements : 0;
-        if (written != std::vector<index_t>(at(p_.period), wanted)) {
+        bool good = true;
+        for (std::vector<interval>& w : written) {
+            good = good && (moves[at(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
+        }
+        if (!good) {
             return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
                                        " on device " + std::to_string(x.device) + " is not updated exactly once");
         }
