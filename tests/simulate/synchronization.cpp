@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synchronization policies against closed forms and hand-made lists: what each rank sends and keeps, who travels with whom, and in which order; and
 // plans whose synchronization has been tampered with.
+#include "support/networks.hpp"
 #include "support/policies.hpp"
 
 #include "tessera/plan/finish.hpp"
@@ -123,6 +124,26 @@ TEST_CASE("every policy's ranks send 2(n-1)/n bytes for each byte of gradients, 
         for (const index_t b : sent(p)) {
             CHECK(b == 2 * (n - 1) * 4 * psi / n);
         }
+    }
+}
+
+TEST_CASE("a parameter that is used many times crosses between devices once") {
+    const ts::graph g = ts::describe<test_networks::recurrent::network>(4);
+    index_t elements = 0;
+    for (const ts::parameter_node& p : g.parameters) {
+        elements += p.extents.volume();
+    }
+    for (const int n : {2, 4}) {
+        CAPTURE(n);
+        const ts::plan usual = planned(g.view(), data_parallel(g.view(), n, {}), n);
+        CHECK(usual.moved_bytes == 2 * (n - 1) * 4 * elements);
+        const ts::synchronization sync = ts::schedule::p3(ts::schedule::gradients_of(g.view()), {n, 20});
+        CHECK(planned(g.view(), data_parallel(g.view(), n, sync), n).moved_bytes == usual.moved_bytes);
+    }
+    const ts::plan alone = planned(g.view(), ts::strategy(g.view()), 1);
+    CHECK(alone.moved_bytes == 0);
+    for (const ts::task& t : alone.tasks) {
+        CHECK(t.kind != ts::task_kind::sum);
     }
 }
 
