@@ -129,10 +129,12 @@ void lowering<Options>::send(const message& m) {
         }
     }
     for (const std::vector<sent_piece>& set : by_members) {
-        const bool together = set[0].copies.size() > 1 && (m.how == exchange::sliced || m.how == exchange::all_reduce);
-        sending_ = {m.how, together ? exchanges_++ : -1, m.server};
+        const bool alone = set[0].copies.size() == 1; // nothing to exchange but with devices without a copy
+        const exchange how = alone ? exchange::sliced : m.how;
+        const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
+        sending_ = {how, together ? exchanges_++ : -1, m.server};
         for (const sent_piece& x : set) {
-            switch (m.how) {
+            switch (how) {
             case exchange::sliced:
                 send_sliced(x);
                 break;
@@ -208,7 +210,9 @@ void lowering<Options>::send_sliced(const sent_piece& x) {
         if (in_slices) {
             r.copies = {x.copies[at(i)]};
         }
-        if (updates_wait()) {
+        if (members == 1 && !clips() && updates_wait()) {
+            reduced_.push_back(r);
+        } else if (updates_wait()) {
             r.source = add_slice_tile(r.parameter, x.copies[0].region, device, r.slice, r.slices);
             add_reduce(x, i, device, r.slice, r.slices, x.sources, {r.source}, true);
             r.from = {r.source};

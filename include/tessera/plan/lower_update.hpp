@@ -130,10 +130,8 @@ int lowering<Options>::state_tile(int parameter, const box& region, int device, 
     const int t = add_tile(tile_kind::optimizer_state, parameter, region, device, element::f32);
     tile_at(t).elements = even_part(region.volume(), slices, slice).size();
     tile_at(t).bytes = tile_at(t).elements * bytes_of(element::f32) * o_.update.state_count();
-    if (has_messages() || p_.period > 1) { // several of them may lie on one device
-        tile_at(t).slice = slice;
-        tile_at(t).slices = slices;
-    }
+    tile_at(t).slice = slice; // several of them may lie on one device
+    tile_at(t).slices = slices;
     p_.period > 1 ? states_.push_back(t) : void();
     return t;
 }

@@ -129,7 +129,9 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     case tile_kind::scratch:
         break;
     }
-    text += t.slices > 1 ? " slice " + std::to_string(t.slice) + "/" + std::to_string(t.slices) + " of" : "";
+    text += t.slices > 1 && t.kind != tile_kind::optimizer_state
+                ? " slice " + std::to_string(t.slice) + "/" + std::to_string(t.slices) + " of"
+                : "";
     text += " " + text_of(t.region) + (t.type == element::bf16 ? " bf16" : "");
     return text + (t.format != 0 ? " format " + std::to_string(t.format) : "");
 }
