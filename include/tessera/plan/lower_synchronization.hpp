@@ -130,7 +130,7 @@ void lowering<Options>::send(const message& m) {
     }
     for (const std::vector<sent_piece>& set : by_members) {
         const bool alone = set[0].copies.size() == 1; // nothing to exchange but with devices without a copy
-        const exchange how = alone ? exchange::sliced : m.how;
+        const tessera::exchange how = alone ? exchange::sliced : m.how;
         const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
         sending_ = {how, together ? exchanges_++ : -1, m.server};
         for (const sent_piece& x : set) {
