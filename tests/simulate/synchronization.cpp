@@ -3,6 +3,7 @@
 // plans whose synchronization has been tampered with.
 #include "support/networks.hpp"
 #include "support/policies.hpp"
+#include "support/random_pipeline.hpp"
 
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
@@ -11,6 +12,9 @@
 #include "tessera/simulate/simulate.hpp"
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 namespace {
 
@@ -357,6 +361,34 @@ TEST_CASE("tampered plans of every policy are refused") {
     }
     CHECK(caught > 500);
     MESSAGE(caught << " tampered plans caught");
+}
+
+TEST_CASE("random pipelines with random policies, periods and lanes are sound") {
+    namespace n = test_networks;
+    const std::vector<ts::graph> networks{ts::describe<n::mlp::network>(6), ts::describe<n::unet::network>(4),
+                                          ts::describe<n::recurrent::network>(4)};
+    const char* said = std::getenv("TESSERA_STRATEGIES");
+    const int count = said != nullptr ? std::max(1, std::atoi(said)) : 24;
+    test_support::coverage seen;
+    index_t tasks = 0;
+    for (int i = 0; i < count; ++i) {
+        const ts::graph_view g = networks[at(i) % networks.size()].view();
+        const int devices = 1 + i % 5;
+        test_support::pipeline_case c =
+            test_support::random_pipeline(g, devices, 500 + static_cast<std::uint64_t>(i), seen);
+        const auto policies = small_policies(g, devices);
+        c.how.sync = policies[at(i / 2) % policies.size()].second;
+        c.how.period = 1 + i % 3;
+        c.how.overlap = i % 2 == 0;
+        CAPTURE(i);
+        CAPTURE(policies[at(i / 2) % policies.size()].first);
+        CAPTURE(c.schedule);
+        const ts::optimizer how(ts::sgd{.momentum = 0.9F}, i % 4 == 3 ? 1.0F : 0.0F);
+        ts::plan p;
+        CHECK_NOTHROW(p = planned(g, c.how, devices, how)); // finish() verifies
+        tasks += static_cast<index_t>(p.tasks.size());
+    }
+    MESSAGE(count << " plans of " << tasks << " tasks");
 }
 
 TEST_CASE("what cannot hold is refused by name") {
