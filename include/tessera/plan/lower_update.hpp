@@ -26,14 +26,17 @@ void lowering<Options>::finish_parameters(int op) {
 template <class Options>
 std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::vector<piece>& copies) {
     const std::vector<int> all = equal_contributions(parameter, copies[0].region);
+    std::vector<char> here(at(p_.devices), 0);
     bool crosses = false;
+    bool several = false; // on one device
     for (const int t : all) {
         crosses = crosses || tile_at(t).device != copies[0].device;
+        several = here[at(tile_at(t).device)]++ != 0 || several;
     }
     for (const piece& c : copies) {
         crosses = crosses || c.device != copies[0].device;
     }
-    if (!crosses) {
+    if (!crosses || !several) {
         return all;
     }
     std::vector<std::vector<int>> devices;
