@@ -97,13 +97,12 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
     const std::vector<std::vector<ts::input_data>> batches{data.inputs, other.inputs, data.inputs};
     const int devices = 3;
     ts::workers threads(devices);
-    const auto trained = [&](const ts::synchronization& sync, int period, bool overlap) {
+    const auto trained_by = [&](auto backend, const ts::synchronization& sync, int period, bool overlap) {
         ts::strategy s = data_parallel(g, devices);
         s.sync = sync;
         s.period = period;
         s.overlap = overlap;
-        ts::reference::backend backend(how);
-        ts::session<ts::reference::backend> session(g, s, devices, how, {}, backend, threads);
+        ts::session<decltype(backend)> session(g, s, devices, how, {}, backend, threads);
         std::vector<double> all = session.steps(batches);
         for (int p = 0; p < g.parameter_count; ++p) {
             const std::vector<float> values = session.parameter(p);
@@ -114,6 +113,9 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
             }
         }
         return all;
+    };
+    const auto trained = [&](const ts::synchronization& sync, int period, bool overlap) {
+        return trained_by(ts::reference::backend(how), sync, period, overlap);
     };
     const std::vector<double> usual = trained({}, 1, false);
     CHECK(trained({}, 3, true) == usual);
@@ -131,6 +133,14 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
         CHECK(trained(sync, 3, false) == one);
         CHECK(trained(sync, 2, true) == one); // two steps, then one; communication beside computation
     }
+#ifdef TESSERA_TEST_HOST
+    for (const auto& [name, sync] : {small_policies(g, devices)[5], small_policies(g, devices)[10]}) {
+        CAPTURE(name);
+        const std::vector<double> one = trained_by(ts::host::backend(how), sync, 1, false);
+        CHECK(difference(one) < 1e-4);
+        CHECK(trained_by(ts::host::backend(how), sync, 3, true) == one);
+    }
+#endif
     const std::vector<double> averaged = trained(ts::schedule::parameter_average(1), 1, false);
     CHECK(difference(averaged) < 1e-5);
     CHECK(trained(ts::schedule::parameter_average(1), 3, true) == averaged);

@@ -49,6 +49,7 @@ private:
         p_.tasks.clear();
         for (std::size_t i = 0; i < old.size(); ++i) {
             task t = static_cast<task&&>(old[i]);
+            step_ = t.step;
             device_ = t.device;
             lane_ = t.lane;
             switch (t.kind) {
@@ -98,7 +99,7 @@ private:
     }
 
     struct converted {
-        int from = 0, format = 0, to = 0;
+        int from = 0, format = 0, to = 0, step = 0;
     };
 
     /// The tile that holds the same elements in format `f`, which a reorder task before the one at hand makes if need be.
@@ -108,7 +109,7 @@ private:
             return t;
         }
         for (const converted& c : converted_) {
-            if (c.from == t && c.format == f) {
+            if (c.from == t && c.format == f && c.step == step_) { // a parameter changes from step to step
                 return c.to;
             }
         }
@@ -124,7 +125,7 @@ private:
                 made = reorder(made, f);
             }
         }
-        converted_.push_back({t, f, made});
+        converted_.push_back({t, f, made, step_});
         return made;
     }
 
@@ -148,6 +149,7 @@ private:
         task r;
         r.kind = task_kind::reorder;
         r.device = tile_at(t).device;
+        r.step = step_;
         r.lane = r.device == device_ ? lane_ : task_lane::compute;
         r.op = -1;
         r.reads = {t};
@@ -292,6 +294,7 @@ private:
     Plan& p_;
     const format_table& table_;
     std::vector<converted> converted_;
+    int step_ = 0; ///< of the task at hand
     std::vector<left_behind> workspaces_;
     int device_ = 0; ///< of the task at hand, with its lane
     task_lane lane_ = task_lane::compute;
