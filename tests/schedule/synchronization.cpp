@@ -55,7 +55,8 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
                     schedule = p.schedule;
                 }
                 const auto policies = small_policies(g, devices);
-                const auto& [name, value] = policies[policy];
+                const std::string& name = policies[policy].first;
+                const ts::synchronization& value = policies[policy].second;
                 s.sync = value;
                 s.overlap = number % 2 == 1;
                 const oracle* expected = nullptr;
@@ -126,7 +127,9 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
         }
         return worst;
     };
-    for (const auto& [name, sync] : small_policies(g, devices)) {
+    for (const auto& policy : small_policies(g, devices)) {
+        const std::string& name = policy.first;
+        const ts::synchronization& sync = policy.second;
         CAPTURE(name);
         const std::vector<double> one = trained(sync, 1, false);
         CHECK(difference(one) < 1e-5);
@@ -134,7 +137,9 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
         CHECK(trained(sync, 2, true) == one); // two steps, then one; communication beside computation
     }
 #ifdef TESSERA_TEST_HOST
-    for (const auto& [name, sync] : {small_policies(g, devices)[5], small_policies(g, devices)[10]}) {
+    for (const auto& policy : {small_policies(g, devices)[5], small_policies(g, devices)[10]}) {
+        const std::string& name = policy.first;
+        const ts::synchronization& sync = policy.second;
         CAPTURE(name);
         const std::vector<double> one = trained_by(ts::host::backend(how), sync, 1, false);
         CHECK(difference(one) < 1e-4);

@@ -105,7 +105,9 @@ TEST_CASE("every policy's ranks send 2(n-1)/n bytes for each byte of gradients, 
     const ts::graph g = ts::describe<three_layers>(12);
     for (const int n : {2, 3, 4}) {
         const std::vector<ts::schedule::ready_gradient> all = ts::schedule::gradients_of(g.view());
-        for (const auto& [name, sync] : small_policies(g.view(), n)) {
+        for (const auto& policy : small_policies(g.view(), n)) {
+            const std::string& name = policy.first;
+            const ts::synchronization& sync = policy.second;
             CAPTURE(name);
             CAPTURE(n);
             const ts::plan p = planned(g.view(), data_parallel(g.view(), n, sync), n);
@@ -313,7 +315,9 @@ TEST_CASE("simulated: a bucket is one collective, a server's incast takes its by
     CHECK(makespan(one) > 3 * 4 * psi * 1000);
     CHECK(makespan(one) <= 2 * 3 * 4 * psi * 1000);
     // Steps without a barrier overlap: two steps take less than twice as long as one, with P3's slices more than without.
-    for (const auto& [name, sync] : small_policies(g.view(), n)) {
+    for (const auto& policy : small_policies(g.view(), n)) {
+        const std::string& name = policy.first;
+        const ts::synchronization& sync = policy.second;
         CAPTURE(name);
         CHECK(makespan(sync, 2) > makespan(sync));
         CHECK(makespan(sync, 2) <= 2 * makespan(sync) + 1000);
@@ -326,7 +330,9 @@ TEST_CASE("tampered plans of every policy are refused") {
     int caught = 0;
     auto policies = small_policies(g.view(), n);
     policies.emplace_back("average", ts::schedule::parameter_average(2));
-    for (const auto& [name, sync] : policies) {
+    for (const auto& policy : policies) {
+        const std::string& name = policy.first;
+        const ts::synchronization& sync = policy.second;
         ts::strategy s = data_parallel(g.view(), n, sync);
         s.period = 2;
         const ts::plan good = planned(g.view(), s, n, ts::sgd{});

@@ -29,7 +29,9 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
         for (ts::configuration& x : s.ops) {
             x.degree[0] = devices;
         }
-        for (const auto& [name, sync] : small_policies(g, devices)) {
+        for (const auto& policy : small_policies(g, devices)) {
+            const std::string& name = policy.first;
+            const ts::synchronization& sync = policy.second;
             s.sync = sync;
             const auto make = [&](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, kind % 3)); };
             ++kind;
