@@ -228,7 +228,7 @@ TEST_CASE("buckets of ResNet-50's gradients: PyTorch's sizes give five") {
     };
     conv(3, 64, 7);
     index_t in = 64;
-    for (const auto& [width, count] : {std::pair{64, 3}, {128, 4}, {256, 6}, {512, 3}}) {
+    for (const auto& [width, count] : std::vector<std::pair<int, int>>{{64, 3}, {128, 4}, {256, 6}, {512, 3}}) {
         for (int b = 0; b < count; ++b) {
             conv(in, width, 1);
             conv(width, width, 3);
