@@ -4,6 +4,7 @@
 
 #include "tessera/plan/lower_average.hpp"
 #include "tessera/plan/lower_backward.hpp"
+#include "tessera/plan/lower_exchange.hpp"
 #include "tessera/plan/lower_forward.hpp"
 #include "tessera/plan/lower_sharded.hpp"
 #include "tessera/plan/lower_steps.hpp"

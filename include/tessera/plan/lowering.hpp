@@ -378,6 +378,9 @@ protected: // simulation::operator_lowering lowers one operator anew
     void finish_messages();
     bool is_sliceable(int parameter) const;
     void send(const message& m);
+
+    // ---- one message among its members: lower_exchange.hpp ----------------------------------------------------------
+
     int add_reduce(const sent_piece& x, int number, int device, int slice, int slices, const std::vector<int>& from,
                    const std::vector<int>& to, bool squares);
     int add_slice_tile(int parameter, const box& region, int device, int slice, int slices);
