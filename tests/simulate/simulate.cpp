@@ -6,6 +6,7 @@
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
 #include "tessera/search/baselines.hpp"
+#include "tests/support/planned.hpp"
 #include "tests/support/random_strategy.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::planned;
 namespace sim = tessera::simulation;
 using ts::index_t;
 
@@ -33,12 +35,6 @@ ts::cluster pair_of(bool in_turn) {
     g.add_device(0, "b");
     g.add_link(0, 1, 500, 30);
     return ts::cluster(g);
-}
-
-ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices) {
-    ts::plan p = ts::lower(g, s.view(), devices);
-    ts::finish(g, p);
-    return p;
 }
 
 index_t own_time(const ts::graph_view& g, const ts::plan& p, const ts::task& t, const ts::cluster& on) {

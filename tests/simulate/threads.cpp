@@ -2,10 +2,9 @@
 #include "tessera/simulate/threads.hpp"
 
 #include "support/networks.hpp"
+#include "support/planned.hpp"
 #include "support/random_strategy.hpp"
-#include "tessera/plan/finish.hpp"
 #include "tessera/plan/isolate.hpp"
-#include "tessera/plan/lower.hpp"
 #include "tessera/search/baselines.hpp"
 #include "tessera/simulate/reuse.hpp"
 
@@ -21,11 +20,7 @@ namespace sim = tessera::simulation;
 using ts::index_t;
 
 ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices) {
-    ts::lower_options o;
-    o.update = ts::sgd{.momentum = 0.9F};
-    ts::plan p = ts::lower(g, s.view(), devices, o);
-    ts::finish(g, p);
-    return p;
+    return test_support::planned(g, s, devices, {.update = ts::sgd{.momentum = 0.9F}});
 }
 
 ts::plan random_plan(const ts::graph_view& g, int devices, std::uint64_t seed) {

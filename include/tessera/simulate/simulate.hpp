@@ -131,25 +131,36 @@ inline void add_span(std::vector<task_span>& spans, int first, int count, index_
 
 } // namespace detail
 
-/// Simulates one run of a plan. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
+/// The activities of a plan, and when each runs.
+struct activity_run {
+    activity_graph what;
+    schedule when;
+};
+
+/// Runs a plan's activities once. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
 /// other.
-inline timeline simulate(const plan& p, carrier& how) {
+inline activity_run run_activities(const plan& p, carrier& how) {
     const cluster& on = how.machine();
     if (p.devices > on.devices()) {
         throw error("tessera: the plan is for " + std::to_string(p.devices) + " devices, but the machine '" +
                     on.graph().name + "' has " + std::to_string(on.devices()));
     }
-    const activity_graph g = activities_of(p, how);
-    std::vector<int> order(g.items.size());
+    activity_run r{activities_of(p, how), {}};
+    std::vector<int> order(r.what.items.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i);
     }
-    schedule s;
-    scheduler(on.devices(), how.lanes()).run(g.items, order, s);
+    scheduler(on.devices(), how.lanes()).run(r.what.items, order, r.when);
+    return r;
+}
+
+/// Simulates one run of a plan. Throws what run_activities() throws.
+inline timeline simulate(const plan& p, carrier& how) {
+    const auto& [g, s] = run_activities(p, how);
     timeline t;
     t.makespan = s.makespan;
     t.tasks.resize(p.tasks.size());
-    t.device_busy.assign(static_cast<std::size_t>(on.devices()), 0);
+    t.device_busy.assign(static_cast<std::size_t>(how.machine().devices()), 0);
     t.lane_busy.assign(static_cast<std::size_t>(how.lanes()), 0);
     for (std::size_t i = 0; i < g.items.size(); ++i) {
         const activity& a = g.items[i];
