@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every synchronization policy, alone and composed with splits and pipelines, computes what one device computes. TESSERA_STRATEGIES=20 runs as many
 // strategies for every network and policy.
-#include "support/pipeline_sweep.hpp"
 #include "support/policies.hpp"
+#include "support/sweep_check.hpp"
 
 #include "tessera/schedule/parameter_average.hpp"
 
@@ -33,6 +33,7 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
     const auto make = [](const ts::optimizer& how) { return ts::reference::backend(how); };
     int number = 0;
     int runs = 0;
+    sweep_check check;
     for (const sweep_case& c : sweep_cases()) {
         const bool wanted = c.name == "LeNet-5" || c.name == "residual net" || c.name == "U-Net with Adam" ||
                             c.name == "Transformer block" || c.name == "MLP with clipping" || c.name == "LSTM";
@@ -69,19 +70,10 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
                 }
                 const sweep_result r = run_strategy(c, s, devices, data, *expected, 11, make);
                 ++runs;
-                CAPTURE(c.name);
                 CAPTURE(name);
                 CAPTURE(schedule);
-                CAPTURE(devices);
                 CAPTURE(number);
-                CAPTURE(r.seen.worst);
-                CHECK(r.failure == "");
-                const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
-                CHECK(r.seen.loss <= allowed);
-                CHECK(r.seen.gradient <= allowed);
-                CHECK(r.seen.change <= allowed);
-                CHECK(r.seen.copies_equal);
-                CHECK(r.repeats);
+                check.hold(c, devices, r, allowed_rounding_of(c, allowed_rounding_with_adam));
             }
         }
     }

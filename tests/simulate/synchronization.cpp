@@ -2,11 +2,10 @@
 // Synchronization policies against closed forms and hand-made lists: what each rank sends and keeps, who travels with whom, and in which order; and
 // plans whose synchronization has been tampered with.
 #include "support/networks.hpp"
+#include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/random_pipeline.hpp"
 
-#include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
 #include "tessera/plan/print.hpp"
 #include "tessera/schedule/parameter_average.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -43,9 +42,7 @@ ts::strategy data_parallel(const ts::graph_view& g, int devices, const ts::synch
 ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how = ts::adam{}) {
     ts::lower_options o;
     o.update = how;
-    ts::plan p = ts::lower(g, s.view(), devices, o);
-    ts::finish(g, p);
-    return p;
+    return test_support::planned(g, s, devices, o);
 }
 
 /// Bytes that every device sends to others.
