@@ -126,7 +126,6 @@ void lowering<Options>::send_ring(const sent_piece& x) {
         (place < members ? by_member[at(place)] : others).push_back(source);
     }
     by_member[0].insert(by_member[0].end(), others.begin(), others.end());
-    std::vector<int> held(at(members), -1); // the chunk, as far as it is summed
     const auto chunk_of = [&](int c) { return x.what.slice * members + c; };
     const int slices = x.what.slices * members;
     std::vector<int> carried(at(members), -1); // by chunk: the tile that comes round
@@ -149,7 +148,6 @@ void lowering<Options>::send_ring(const sent_piece& x) {
             carried[at(c)] = sum;
         }
     }
-    std::vector<reduced_slice> all;
     for (int s = 0; s < members; ++s) {
         for (int c = 0; c < members; ++c) {
             const piece& copy = x.copies[at((c + s) % members)];

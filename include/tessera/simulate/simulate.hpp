@@ -43,7 +43,7 @@ public:
             }
         }
         for (int w : c.writes) {
-            if (c.in_part && writer[root(w)] >= 0) {
+            if (c.in_part && writer[root(w)] >= 0 && writer[root(w)] != number) {
                 others.resize(writer.size());
                 others[root(w)].push_back(writer[root(w)]);
             }
