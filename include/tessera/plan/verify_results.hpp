@@ -181,8 +181,9 @@ bool verifier<Plan>::collectives() {
     std::vector<std::pair<const task*, int>> seen; // the first member of each, and how many there are of its writes
     const auto number_of = [&](const task& t) {
         std::size_t k = 0;
-        while (k < seen.size() && (t.message >= 0 ? seen[k].first->message != t.message || seen[k].first->kind != t.kind
-                                                  : seen[k].first->writes != t.writes)) {
+        while (k < seen.size() &&
+               (t.message >= 0 ? seen[k].first->message != t.message || seen[k].first->kind != t.kind
+                               : seen[k].first->writes != t.writes || seen[k].first->step != t.step)) {
             ++k;
         }
         return k;
