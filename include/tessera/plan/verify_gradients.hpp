@@ -141,14 +141,14 @@ bool verifier<Plan>::parts_of(const task& t, std::vector<int>& sum) {
         const bool sliced = x.slices == 1 && t.slices > 1;
         const interval own = sliced ? even_part(x.elements, t.slices, t.slice) : interval{0, x.elements};
         index_t covered = 0;
-        const std::vector<int>* first = nullptr;
+        const std::vector<int>* first = own.empty() ? &known[0].parts : nullptr; // more slices than elements
         for (const held_sum& h : known) {
             const index_t common = intersect(h.elements, own).size();
             covered += common;
             if (common > 0 && first != nullptr && *first != h.parts) {
                 return refuse(&t, "a task reads elements that are sums of different contributions");
             }
-            first = common > 0 || h.elements == own ? &h.parts : first; // there may be more slices than elements
+            first = common > 0 ? &h.parts : first;
         }
         if (covered != own.size()) {
             return refuse(&t, "a task reads elements of a sum that nothing has written yet, or that two tasks write");
