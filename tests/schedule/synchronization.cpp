@@ -46,6 +46,9 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
         for (std::size_t policy = 0; policy < small_policies(g, 2).size(); ++policy) {
             for (int i = 0; i <= strategies; ++i) {
                 ++number;
+                if (strategy_count(0) == 0 && number % 4 != 0) {
+                    continue; // a quarter of them; all where a number of strategies is said
+                }
                 const int batch = static_cast<int>(g.tensors[0].extents[0]);
                 const int devices = i == 0 ? std::min(2 + number % 3, batch) : 1 + number % 4;
                 ts::strategy s = data_parallel(g, devices);
@@ -84,7 +87,7 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
 TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged parameters") {
     ts::sgd plain{.learning_rate = 0.1F, .weight_decay = 0.01F};
     const ts::optimizer how(plain);
-    const ts::graph network = ts::describe<test_networks::lenet5::network>(4);
+    const ts::graph network = ts::describe<test_networks::mlp::network>(4);
     const ts::graph_view g = network.view();
     const batch_data data(g, 7);
     const batch_data other(g, 8);
