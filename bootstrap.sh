@@ -19,6 +19,7 @@ benchmarks=(
   "compile time and memory|python3 benchmarks/compile_time/measure.py"
   "template instantiations|python3 benchmarks/compile_time/instantiations.py"
   "kernels: our own against oneDNN|OMP_NUM_THREADS=1 \$build/benchmarks/kernels/conv_n16"
+  "every synchronization policy with random splits and schedules against one device in double|\$build/benchmarks/same_numbers/policies"
   "300 random strategies and 100 pipelines a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
   "every schedule against one device in double|\$build/benchmarks/same_numbers/schedules"
   "10,000 random schedules, verified or refused, and their plans damaged|\$build/benchmarks/schedules/random_schedules"

@@ -2,7 +2,10 @@
 #include "tessera/io/strategy_file.hpp"
 
 #include "examples/networks.hpp"
+#include "support/policies.hpp"
 #include "support/random_pipeline.hpp"
+
+#include "tessera/schedule/parameter_average.hpp"
 
 #include <doctest/doctest.h>
 
@@ -58,11 +61,15 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
     const ts::graph_view g = lenet().view();
     test_support::coverage seen;
     int schedules = 0;
+    auto policies = test_support::small_policies(g, 3);
+    policies.emplace_back("usual", ts::synchronization{});
+    policies.emplace_back("average", ts::schedule::parameter_average(4));
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
         test_support::pipeline_case c = test_support::random_pipeline(g, 6, seed, seen);
         c.how.period = 1 + static_cast<int>(seed % 3);
         c.how.parameters_on = static_cast<int>(seed % 7) - 1;
         c.how.overlap = seed % 3 == 0;
+        c.how.sync = policies[seed % policies.size()].second;
         const std::string text = io::to_text(io::to_json(g, c.how, 6));
         const io::strategy_file back = io::strategy_from_text(g, text);
         CHECK(io::to_text(io::to_json(g, back.value, back.devices)) == text);
@@ -71,6 +78,7 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
         CHECK(back.value.period == c.how.period);
         CHECK(back.value.parameters_on == c.how.parameters_on);
         CHECK(back.value.overlap == c.how.overlap);
+        CHECK(back.value.sync == c.how.sync);
         for (int op = 0; op < g.op_count; ++op) {
             CHECK(meaning(back.value, op) == meaning(c.how, op));
         }
@@ -133,6 +141,25 @@ TEST_CASE("strategy file: a strategy for another network") {
     CHECK(
         refusal(g, io::to_text(io::to_json(shorter, ts::strategy(shorter), 2))).find("have no layer 'cross_entropy'") !=
         std::string::npos);
+}
+
+TEST_CASE("strategy file: messages that are none") {
+    const ts::graph_view g = lenet().view();
+    ts::strategy s(g);
+    s.sync.messages = {{ts::exchange::server, 0, {{1, 0, 1}}}};
+    s.sync.sum_at = ts::sync_time::after_backward;
+    const std::string good = io::to_text(io::to_json(g, s, 1));
+    CHECK(refusal(g, good) == "");
+    REQUIRE(good.find("\"server 1\"") != std::string::npos);
+    for (const char* wrong :
+         {"", "server", "servers 1", "server@ 1", "server@0 1", "server@01 1", "server 1 ", "server 1,2", "server 99",
+          "server 1:0", "server 1:2/2", "server 1:0/1", "server  1", "ring -1"}) {
+        CAPTURE(wrong);
+        CHECK(refusal(g, with(good, "\"server 1\"", "\"" + std::string(wrong) + "\"")).find("is the message") !=
+              std::string::npos);
+    }
+    CHECK(refusal(g, with(good, "\"after_backward\"", "\"later\"")).find("must be") != std::string::npos);
+    CHECK(refusal(g, with(good, "\"sum_at\"", "\"sums_at\"")) != "");
 }
 
 TEST_CASE("strategy file: schedules that do not hold together") {

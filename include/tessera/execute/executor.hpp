@@ -43,8 +43,9 @@ public:
             }
             for (int i : plan_.order[static_cast<std::size_t>(list)]) {
                 const task& t = plan_.tasks[static_cast<std::size_t>(i)];
-                lists_[static_cast<std::size_t>(list)].push_back(
-                    {backend.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size())});
+                lists_[static_cast<std::size_t>(list)].push_back({backend.prepare(plan_, i, g, addresses_),
+                                                                  t.waits.data(), static_cast<int>(t.waits.size()),
+                                                                  t.step});
             }
         };
         threads_.run(prepare, plan_.lanes);
@@ -57,7 +58,7 @@ public:
         return lists_[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)].what;
     }
 
-    /// One run of the plan. Afterwards the results lie in their tiles.
+    /// One run of the plan; of one of several steps, `state` is the first of an array of as many. Afterwards the results lie in their tiles.
     void run(const run_state& state) { run_all<false>(state); }
     /// The same with the clock read around every task, some 50 ns each. (Of a backend that queues its tasks: when their calls start and
     /// end.)
@@ -92,6 +93,7 @@ private:
         runnable what;
         const wait_for* waits = nullptr;
         int wait_count = 0;
+        int step = 0;
     };
     struct alignas(64) counter {
         std::atomic<int> value{0}; ///< tasks of the list that have finished
@@ -141,10 +143,10 @@ private:
                 simulation::task_span& span =
                     spans_[static_cast<std::size_t>(list)][static_cast<std::size_t>(finished)];
                 span.start = nanoseconds_now();
-                e.what.call(e.what.context, state);
+                e.what.call(e.what.context, (&state)[e.step]);
                 span.end = nanoseconds_now();
             } else {
-                e.what.call(e.what.context, state);
+                e.what.call(e.what.context, (&state)[e.step]);
             }
             ++finished;
             if (sleeps_) {

@@ -62,10 +62,10 @@ public:
             throw error("tessera: the strategy wants " + std::to_string(devices) + " devices and there are " +
                         std::to_string(threads.devices()) + "; make more devices or plan for fewer");
         }
-        plan p = make_plan(graph_.view(), run_kind::training, false);
+        plan p = make_plan(graph_.view(), run_kind::training, false, s.period);
         store_ = parameter_store(p, memory_of(backend_));
         const index_t batch = graph_.tensors[0].extents.extent[0];
-        runs_.push_back(make_run(batch, run_kind::training, static_cast<plan&&>(p)));
+        runs_.push_back(make_run(batch, run_kind::training, s.period, static_cast<plan&&>(p)));
         state_.seed = options.seed;
         state_.learning_rate = static_cast<double>(update.learning_rate);
         for (int i = 0; i < g.parameter_count; ++i) {
@@ -89,12 +89,34 @@ public:
     /// The same, which also says when every task of the plan started and ended.
     double step(std::span<const input_data> inputs, simulation::timeline& measured) { return step(inputs, &measured); }
 
+    /// Training steps on one batch each: as many at a time as the strategy's plan covers, what is left one by one; returns their losses. The
+    /// learning rate is the same for all unless `rates` has one for each. Throws what step() throws, and for another number of rates.
+    std::vector<double> steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates = {}) {
+        if (!rates.empty() && rates.size() != batches.size()) {
+            throw error("tessera: " + std::to_string(batches.size()) + " steps and " + std::to_string(rates.size()) +
+                        " learning rates; give one for each step, or none");
+        }
+        std::vector<double> losses;
+        const auto period = static_cast<std::size_t>(strategy_.period);
+        for (std::size_t i = 0; i < batches.size();) {
+            bool whole = i + period <= batches.size();
+            for (std::size_t k = 1; k < period && whole; ++k) {
+                whole = check_inputs(batches[i + k]) == check_inputs(batches[i]);
+            }
+            const std::size_t count = whole ? period : 1;
+            run_steps(batches.subspan(i, count), rates.empty() ? rates : rates.subspan(i, count), nullptr, losses);
+            i += count;
+        }
+        return losses;
+    }
+
     /// Forward with running statistics and without dropout.
     evaluation evaluate(std::span<const input_data> inputs) {
-        run_of& r = find_run(inputs, run_kind::evaluation);
-        run(r, inputs, nullptr);
+        run_of& r = find_run(inputs, run_kind::evaluation, 1);
+        const std::vector<input_data> batch(inputs.begin(), inputs.end());
+        run(r, {&batch, 1}, {}, nullptr);
         evaluation e;
-        e.loss = total_loss(r);
+        e.loss = total_loss(r, 0);
         count_correct(r, inputs, e);
         return e;
     }
@@ -107,7 +129,10 @@ public:
         for (const parameter_store::entry& e : store_.entries()) {
             if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
                 std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
-                backend_.to_plain(e.what, store_.address(e), part.data());
+                if (e.what.slices > 1) { // the other slices stay what they are
+                    box_copy(e.what.region, all, e.what.region).apply(out.data(), part.data(), true, reducer::sum);
+                }
+                backend_.to_plain(e.what, store_.address(e), part.data() + first_of(e.what));
                 box_copy(e.what.region, e.what.region, all).apply(part.data(), out.data(), true, reducer::sum);
             }
         }
@@ -123,15 +148,16 @@ public:
             if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
                 std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
                 box_copy(e.what.region, all, e.what.region).apply(values.data(), part.data(), true, reducer::sum);
-                backend_.from_plain(e.what, part.data(), store_.address(e));
+                backend_.from_plain(e.what, part.data() + first_of(e.what), store_.address(e));
             }
         }
     }
-    /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit.
+    /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None where it is stored in
+    /// slices.
     std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const {
         std::vector<std::pair<box, std::vector<float>>> out;
         for (const parameter_store::entry& e : store_.entries()) {
-            if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
+            if (e.what.kind == tile_kind::parameter && e.what.tensor == p && e.what.slices == 1) {
                 out.push_back({e.what.region, std::vector<float>(static_cast<std::size_t>(e.what.region.volume()))});
                 backend_.to_plain(e.what, store_.address(e), out.back().second.data());
             }
@@ -144,7 +170,7 @@ public:
         const run_of& r = *runs_.front();
         const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
         std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
-        add_pieces(r, r.runner.bound().gradients, p, all, out);
+        add_pieces(r, r.runner.bound().gradients, p, r.period - 1, all, out);
         for (float& x : out) {
             x /= update_.loss_scale;
         }
@@ -155,51 +181,67 @@ private:
     struct run_of {
         index_t batch = 0;
         run_kind kind = run_kind::training;
+        int period = 1;
         graph described;
         executor<B> runner;
     };
 
+    /// Place of a stored slice in its region.
+    static index_t first_of(const tile& x) { return even_part(x.region.volume(), x.slices, x.slice).begin; }
+
     double step(std::span<const input_data> inputs, simulation::timeline* measured) {
-        run_of& r = find_run(inputs, run_kind::training);
-        run(r, inputs, measured);
-        ++state_.step;
-        const double loss = total_loss(r);
-        if (!std::isfinite(loss)) {
-            throw error("tessera: the loss of step " + std::to_string(state_.step) +
-                        " is not a finite number; lower the learning rate, clip gradients, or look at the data");
-        }
-        return loss;
+        batch_.assign(inputs.begin(), inputs.end());
+        losses_.clear();
+        run_steps({&batch_, 1}, {}, measured, losses_);
+        return losses_.back();
     }
 
-    plan make_plan(const graph_view& g, run_kind kind, bool is_short) {
+    /// One run of a plan of as many steps as there are batches, all of one size.
+    void run_steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates,
+                   simulation::timeline* measured, std::vector<double>& losses) {
+        run_of& r = find_run(batches[0], run_kind::training, static_cast<int>(batches.size()));
+        run(r, batches, rates, measured);
+        for (std::size_t k = 0; k < batches.size(); ++k) {
+            ++state_.step;
+            losses.push_back(total_loss(r, static_cast<int>(k)));
+            if (!std::isfinite(losses.back())) {
+                throw error("tessera: the loss of step " + std::to_string(state_.step) +
+                            " is not a finite number; lower the learning rate, clip gradients, or look at the data");
+            }
+        }
+    }
+
+    plan make_plan(const graph_view& g, run_kind kind, bool is_short, int period) {
         lower_options o;
         o.kind = kind;
         o.update = update_;
         o.keep_gradients = options_.keep_gradients && kind == run_kind::training && !is_short;
         o.allow_empty = is_short;
-        plan p = lower(g, strategy_.view(), devices_, o);
+        strategy_view s = strategy_.view();
+        s.period = period;
+        plan p = lower(g, s, devices_, o);
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
         finish(g, p, options_.device_memory);
         return p;
     }
 
-    owned<run_of> make_run(index_t batch, run_kind kind, plan p) {
+    owned<run_of> make_run(index_t batch, run_kind kind, int period, plan p) {
         graph described = with_batch(graph_.view(), batch);
         const graph_view view = described.view();
-        return owned<run_of>(new run_of{batch, kind, static_cast<graph&&>(described),
+        return owned<run_of>(new run_of{batch, kind, period, static_cast<graph&&>(described),
                                         executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_)});
     }
 
-    run_of& find_run(std::span<const input_data> inputs, run_kind kind) {
+    run_of& find_run(std::span<const input_data> inputs, run_kind kind, int period) {
         const index_t batch = check_inputs(inputs);
         for (const auto& r : runs_) {
-            if (r->batch == batch && r->kind == kind) {
+            if (r->batch == batch && r->kind == kind && r->period == period) {
                 return *r;
             }
         }
         const graph described = with_batch(graph_.view(), batch);
         const bool is_short = batch < graph_.tensors[0].extents.extent[0];
-        runs_.push_back(make_run(batch, kind, make_plan(described.view(), kind, is_short)));
+        runs_.push_back(make_run(batch, kind, period, make_plan(described.view(), kind, is_short, period)));
         return *runs_.back();
     }
 
@@ -265,28 +307,36 @@ private:
         return k;
     }
 
-    void run(run_of& r, std::span<const input_data> inputs, simulation::timeline* measured) {
-        pointers_.resize(graph_.tensors.size());
-        std::size_t k = 0;
-        for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
-            pointers_[t] = graph_.tensors[t].producer < 0 ? inputs[k++].data : nullptr;
+    void run(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
+             simulation::timeline* measured) {
+        const std::size_t tensors = graph_.tensors.size();
+        pointers_.resize(tensors * batches.size());
+        states_.assign(batches.size(), state_);
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            std::size_t k = 0;
+            for (std::size_t t = 0; t < tensors; ++t) {
+                pointers_[i * tensors + t] = graph_.tensors[t].producer < 0 ? batches[i][k++].data : nullptr;
+            }
+            states_[i].inputs = pointers_.data() + i * tensors;
+            states_[i].step = state_.step + i;
+            states_[i].learning_rate = rates.empty() ? state_.learning_rate : rates[i];
         }
-        state_.inputs = pointers_.data();
+        state_.learning_rate = states_.back().learning_rate;
         if (measured == nullptr) {
-            r.runner.run(state_);
+            r.runner.run(states_[0]);
         } else {
-            r.runner.run(state_, *measured);
+            r.runner.run(states_[0], *measured);
         }
     }
 
     /// Sums of the kept pieces of a tensor, every part and region once.
-    void add_pieces(const run_of& r, const std::vector<result_piece>& pieces, int tensor, const box& all,
+    void add_pieces(const run_of& r, const std::vector<result_piece>& pieces, int tensor, int step, const box& all,
                     std::vector<float>& out) const {
         const plan& p = r.runner.bound();
         seen_.clear();
         for (const result_piece& piece : pieces) {
             const tile& t = p.tiles[static_cast<std::size_t>(piece.tile)];
-            bool again = piece.tensor != tensor;
+            bool again = piece.tensor != tensor || piece.step != step;
             for (const auto& [part, region] : seen_) {
                 again = again || (part == piece.part && region == t.region);
             }
@@ -300,7 +350,7 @@ private:
         }
     }
 
-    double total_loss(const run_of& r) const {
+    double total_loss(const run_of& r, int step) const {
         double total = 0;
         const graph_view g = r.described.view();
         for (int op = 0; op < g.op_count; ++op) {
@@ -309,7 +359,7 @@ private:
             }
             const shape& rows = g.output_of(op).extents;
             loss_rows_.assign(static_cast<std::size_t>(rows.volume()), 0.0F);
-            add_pieces(r, r.runner.bound().results, g.ops[op].output, whole(rows), loss_rows_);
+            add_pieces(r, r.runner.bound().results, g.ops[op].output, step, whole(rows), loss_rows_);
             double sum = 0;
             for (float x : loss_rows_) {
                 sum += static_cast<double>(x);
@@ -327,7 +377,7 @@ private:
             }
             const shape& x = g.tensors[g.ops[op].inputs[0]].extents;
             std::vector<float> logits(static_cast<std::size_t>(x.volume()), 0.0F);
-            add_pieces(r, r.runner.bound().results, g.ops[op].inputs[0], whole(x), logits);
+            add_pieces(r, r.runner.bound().results, g.ops[op].inputs[0], 0, whole(x), logits);
             const auto* labels = static_cast<const std::int32_t*>(inputs[input_number(g.ops[op].inputs[1])].data);
             const int axis = op::channel_dimension(x.rank);
             const index_t classes = x[axis];
@@ -359,6 +409,9 @@ private:
     workers& threads_;
     parameter_store store_;
     run_state state_;
+    std::vector<run_state> states_; ///< with what follows: kept so that a step allocates nothing
+    std::vector<input_data> batch_;
+    std::vector<double> losses_;
     std::vector<const void*> pointers_;
     mutable std::vector<float> loss_rows_; ///< with the two below: kept so that a step allocates nothing
     mutable std::vector<float> piece_;

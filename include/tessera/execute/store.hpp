@@ -96,11 +96,12 @@ public:
         return arenas_[static_cast<std::size_t>(e.what.device)].data() + e.offset;
     }
 
-    /// The entry of a persistent tile of any plan, or null. `number` tells several states of one region on one device apart.
+    /// The entry of a persistent tile of any plan, or null.
     const entry* find(const tile& t) const {
         for (const entry& e : entries_) {
             if (e.what.kind == t.kind && e.what.tensor == t.tensor && e.what.device == t.device &&
-                e.what.region == t.region && e.what.elements == t.elements) {
+                e.what.region == t.region && e.what.elements == t.elements && e.what.slice == t.slice &&
+                e.what.slices == t.slices) {
                 return &e;
             }
         }

@@ -103,6 +103,20 @@ public:
         return session_.step(inputs);
     }
 
+    /// Steps on one batch each, as many at a time as the strategy's plan covers (its period); returns their losses. The batches must stay where they
+    /// are meanwhile.
+    template <Batch T>
+    std::vector<double> steps(const std::vector<T>& batches) {
+        std::vector<std::vector<input_data>> inputs;
+        std::vector<double> rates;
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            const auto one = inputs_of(graph(), batches[i]);
+            inputs.emplace_back(one.begin(), one.end());
+            rates.push_back(schedule_ ? checked(schedule_(session_.steps() + i)) : session_.learning_rate());
+        }
+        return session_.steps(inputs, rates);
+    }
+
     /// The rate of all steps to come.
     void set_learning_rate(double rate) {
         schedule_ = {};

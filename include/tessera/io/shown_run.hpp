@@ -59,6 +59,9 @@ constexpr const char* to_text(activity_kind k) {
 
 inline activity_kind kind_of(const task& t, bool in_group) {
     switch (t.kind) {
+    case task_kind::gather:
+    case task_kind::average:
+        return activity_kind::collective;
     case task_kind::copy:
     case task_kind::reorder:
         return activity_kind::copy;

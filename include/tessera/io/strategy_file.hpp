@@ -35,6 +35,37 @@ inline json to_json(const pipeline_schedule& s) {
     return j;
 }
 
+/// A message as text: how it goes, the number of its server if that is not 0, then parameters with their slices: server@1 3:0/4 5.
+inline std::string text_of(const message& m) {
+    std::string text = to_text(m.how);
+    text += m.server != 0 ? "@" + std::to_string(m.server) : "";
+    for (const gradient_slice& x : m.pieces) {
+        text += " " + std::to_string(x.parameter);
+        text += x.slices > 1 ? ":" + std::to_string(x.slice) + "/" + std::to_string(x.slices) : "";
+    }
+    return text;
+}
+
+inline json to_json(const synchronization& s) {
+    json j = json::object();
+    for (const message& m : s.messages) {
+        j["messages"].push_back(text_of(m));
+    }
+    if (s.sum_at != sync_time::ready) {
+        j["sum_at"] = to_text(s.sum_at);
+    }
+    if (s.update_at != sync_time::ready) {
+        j["update_at"] = to_text(s.update_at);
+    }
+    if (s.shards_parameters) {
+        j["shards_parameters"] = true;
+    }
+    if (s.average_every != 0) {
+        j["average_every"] = s.average_every;
+    }
+    return j;
+}
+
 inline json to_json(const graph_view& g, const strategy_view& s, int op, const std::string& name) {
     const configuration& c = s.ops[op];
     const description d = g.describe(op);
@@ -92,6 +123,9 @@ inline json to_json(const graph_view& g, const strategy& s, int devices) {
     }
     if (s.schedule.stages > 0) {
         j["schedule"] = detail::to_json(s.schedule);
+    }
+    if (!s.sync.is_usual()) {
+        j["synchronization"] = detail::to_json(s.sync);
     }
     json& layers = j["layers"] = json::array();
     const std::vector<std::string> names = detail::names_of(g);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/io/json.hpp"
+#include "tessera/io/synchronization_reader.hpp"
 #include "tessera/layout/strategy.hpp"
 #include "tessera/plan/print.hpp"
 #include "tessera/schedule/timetable.hpp"
@@ -56,6 +57,9 @@ public:
         }
         if (const json_value* schedule = top.find("schedule")) {
             s.schedule = read_schedule(*schedule, s.micro_batches);
+        }
+        if (const json_value* sync = top.find("synchronization")) {
+            s.sync = synchronization_reader(g_).read(*sync);
         }
         read_layers(top, s);
         top.finish();

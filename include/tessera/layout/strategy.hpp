@@ -4,6 +4,7 @@
 
 #include "tessera/layout/configuration.hpp"
 #include "tessera/layout/pipeline_schedule.hpp"
+#include "tessera/layout/synchronization.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <vector>
@@ -31,6 +32,8 @@ struct strategy_view {
     statistics_over statistics = statistics_over::micro_batch;
     int parameters_on = -1;
     bool overlap = false;
+    const synchronization* sync = nullptr; ///< null: every gradient by itself, sliced, as soon as it is ready
+    int period = 1;
 };
 
 /// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
@@ -47,13 +50,20 @@ struct strategy {
     /// What moves between devices (copies, sums of gradients, updates that reach other devices) is done by a communication lane of every device, beside
     /// its computation.
     bool overlap = false;
+    synchronization sync; ///< of gradients and parameters
 
     strategy_view view() const {
-        return {ops.data(),    static_cast<int>(ops.size()),
-                pool.data(),   static_cast<index_t>(pool.size()),
-                micro_batches, schedule.stages > 0 ? &schedule : nullptr,
-                statistics,    parameters_on,
-                overlap};
+        return {ops.data(),
+                static_cast<int>(ops.size()),
+                pool.data(),
+                static_cast<index_t>(pool.size()),
+                micro_batches,
+                schedule.stages > 0 ? &schedule : nullptr,
+                statistics,
+                parameters_on,
+                overlap,
+                sync.is_usual() ? nullptr : &sync,
+                period};
     }
 
     strategy() = default;
@@ -62,8 +72,12 @@ struct strategy {
     explicit strategy(const strategy_view& v)
         : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
           statistics(v.statistics), parameters_on(v.parameters_on), overlap(v.overlap) {
+        period = v.period;
         if (v.schedule != nullptr) {
             schedule = *v.schedule;
+        }
+        if (v.sync != nullptr) {
+            sync = *v.sync;
         }
     }
     /// Follows a schedule, with its number of micro-batches.

@@ -25,13 +25,14 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
     const auto add = [&](int which, bool write, bool sliced) {
         const int root = p.root(which);
         const tile& x = p.tiles[static_cast<std::size_t>(root)];
-        const bool cut = sliced && t.slices > 1 && x.type == element::f32 && x.kind != tile_kind::optimizer_state;
+        const bool cut =
+            sliced && t.slices > 1 && x.slices == 1 && x.type == element::f32 && x.kind != tile_kind::optimizer_state;
         const interval elements = cut ? even_part(x.elements, t.slices, t.slice) : interval{0, x.elements};
         if (!elements.empty()) { // there may be more slices than elements
             out.push_back({root, elements, write});
         }
     };
-    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce;
+    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::average;
     for (int r : t.reads) {
         add(r, false, sliced);
     }

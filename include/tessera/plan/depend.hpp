@@ -133,7 +133,8 @@ void set_waits(Plan& p) {
         accesses_of(p, p.tasks[static_cast<std::size_t>(i)], own);
         for (const access& a : own) {
             auto& past = history[static_cast<std::size_t>(a.tile)];
-            if (a.write && (past.empty() || p.lanes > 1)) { // another lane may write the rest
+            const bool shared = p.lanes > 1 || p.tasks[static_cast<std::size_t>(i)].message >= 0;
+            if (a.write && (past.empty() || shared)) { // another list's task may write the rest
                 for (int b : neighbours[static_cast<std::size_t>(a.tile)]) {
                     const auto& other = history[static_cast<std::size_t>(b)];
                     for (std::size_t k = other.size(); k-- > 0;) {

@@ -26,6 +26,12 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.type == element::bf16) {
             add(static_cast<index_t>(t.type));
         }
+        if (t.slices > 1 && t.kind != tile_kind::optimizer_state) { // whose tasks say so
+            add(t.slice * 4096 + t.slices);
+        }
+        if (t.step != 0) {
+            add(t.step);
+        }
         for (int d = 0; d < t.region.rank; ++d) {
             add(t.region.dim[d].begin);
             add(t.region.dim[d].end);
@@ -42,10 +48,19 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.fused) {
             add(1);
         }
+        if (t.step != 0) {
+            add(t.step);
+        }
+        if (t.scale != 1) {
+            add(static_cast<index_t>(t.scale));
+        }
         if (t.lane != task_lane::compute) {
             add(static_cast<index_t>(t.lane) + 1);
         }
         add(t.slice * 4096 + t.slices);
+        if (t.message >= 0 || t.how != exchange::sliced) {
+            add(t.message * 8 + static_cast<index_t>(t.how));
+        }
         for (int r : t.reads) {
             add(r);
         }

@@ -6,9 +6,12 @@
 
 namespace tessera {
 
-/// True for a copy, a reduction or an update that reads or writes another device's memory.
+/// True for a copy, a gathering, a reduction or an update that reads or writes another device's memory, and for all tasks of a message.
 template <class Plan>
 bool is_communication(const Plan& p, const task& t) {
+    if (t.message >= 0) {
+        return true;
+    }
     if (t.kind != task_kind::copy && t.kind != task_kind::reduce && t.kind != task_kind::update) {
         return false;
     }

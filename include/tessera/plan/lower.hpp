@@ -2,9 +2,13 @@
 // Lowering: from a network and a strategy to the logical plan. Everything here follows from the operators' descriptions.
 #pragma once
 
+#include "tessera/plan/lower_average.hpp"
 #include "tessera/plan/lower_backward.hpp"
+#include "tessera/plan/lower_exchange.hpp"
 #include "tessera/plan/lower_forward.hpp"
+#include "tessera/plan/lower_sharded.hpp"
 #include "tessera/plan/lower_steps.hpp"
+#include "tessera/plan/lower_synchronization.hpp"
 #include "tessera/plan/lower_update.hpp"
 
 namespace tessera {

@@ -251,7 +251,7 @@ int lowering<Options>::emit_parameter(int op, int o, int number, const shard& s)
     if (p_.micro_batches > 1) {
         accumulators_[at(op)].push_back({o, number, is_mirrored(), t});
     }
-    tile_at(t).keep = o_.keep_gradients;
+    tile_at(t).keep = keeps_gradients();
     contribute(parameter_gradients_[at(parameter)], op, o, s, region, t);
     return t;
 }

@@ -22,6 +22,12 @@ void lowering<Options>::arrange() {
         const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
         p_.joint_statistics = p_.joint_statistics || (normalizes && o_.kind == run_kind::training);
     }
+    p_.period = o_.kind == run_kind::training ? s_.period : 1;
+    if (p_.period < 1 || (p_.period > 1 && (s_.parameters_on >= 0 || o_.output_gradient >= 0))) {
+        throw error("tessera: a plan of " + std::to_string(p_.period) +
+                    " steps; there must be at least one, and with parameters on one device alone, or a gradient handed "
+                    "in from outside, not more");
+    }
     check_stages();
     for (int op = 0; op < g_.op_count; ++op) {
         const auto stage = static_cast<std::size_t>(config(op).stage);
@@ -115,6 +121,42 @@ void lowering<Options>::refuse_joint_statistics(const char* why) const {
                 " takes its statistics over the mini-batch, so that no micro-batch may leave it before all are there, "
                 "and " +
                 why + "; use GPipe's schedule, take statistics over the micro-batch, or use one micro-batch");
+}
+
+/// Forgets what the step before this one has left in the state of lowering; parameters, and the optimizer's state, go on.
+template <class Options>
+void lowering<Options>::begin_step() {
+    if (step_ == 0) {
+        return;
+    }
+    select(0);
+    const auto forget_all = [this](auto& values, auto& gathered_values, auto& gradients, auto& gathered_gradients) {
+        values = inputs_;
+        gathered_values.assign(count(g_.tensor_count), {});
+        gradients.assign(count(g_.tensor_count), {});
+        gathered_gradients.assign(count(g_.tensor_count), {});
+    };
+    forget_all(values_, gathered_values_, gradients_, gathered_gradients_);
+    intermediates_.clear();
+    joint_intermediates_.clear();
+    recomputed_.assign(stages_.size(), 0);
+    for (int m = 1; m < p_.micro_batches; ++m) {
+        micro_batch_state& x = micro_batches_[at(m)];
+        forget_all(x.values, x.gathered_values, x.gradients, x.gathered_gradients);
+        x.intermediates.clear();
+        x.recomputed = recomputed_;
+    }
+    parameter_gradients_.assign(count(g_.parameter_count), {});
+    accumulators_.assign(count(g_.op_count), {});
+    forwards_left_.assign(count(g_.op_count), sweeps_);
+    uses_left_ = uses_;
+    parameter_copies_.clear();
+    whole_copies_.clear();
+    norms_.clear();
+    reduced_.clear();
+    sum_tiles_.clear();
+    local_sums_.clear();
+    next_message_ = 0;
 }
 
 /// Stages are numbered from 0 without gaps, and none reads what a later one makes.

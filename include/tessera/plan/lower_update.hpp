@@ -10,12 +10,65 @@ namespace tessera::detail {
 template <class Options>
 void lowering<Options>::finish_parameters(int op) {
     for (int p : g_.ops[op].parameters) {
-        if (--uses_left_[at(p)] == 0 && g_.parameters[p].trained && o_.update.clip_norm <= 0) {
+        const bool ready = --uses_left_[at(p)] == 0 && g_.parameters[p].trained;
+        if (ready && has_messages()) {
+            s_.sync->sum_at == sync_time::ready ? send_messages() : void();
+        } else if (ready && o_.update.clip_norm <= 0) {
             for (const std::vector<piece>& copies : groups(p)) {
-                update_group(p, copies);
+                averages() ? update_copies(p, copies) : update_group(p, copies);
             }
         }
     }
+}
+
+/// The contributions to a region of a parameter, those of one device added up there first if the sum crosses devices; empty where contributions
+/// have other regions.
+template <class Options>
+std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::vector<piece>& copies) {
+    const std::vector<int> all = equal_contributions(parameter, copies[0].region);
+    std::vector<char> here(at(p_.devices), 0);
+    bool crosses = false;
+    bool several = false; // on one device
+    for (const int t : all) {
+        crosses = crosses || tile_at(t).device != copies[0].device;
+        several = here[at(tile_at(t).device)]++ != 0 || several;
+    }
+    for (const piece& c : copies) {
+        crosses = crosses || c.device != copies[0].device;
+    }
+    if (!crosses || !several) {
+        return all;
+    }
+    std::vector<std::vector<int>> devices;
+    for (const int t : all) {
+        bool placed = false;
+        for (std::vector<int>& list : devices) {
+            if (tile_at(list[0]).device == tile_at(t).device) {
+                list.push_back(t);
+                placed = true;
+            }
+        }
+        if (!placed) {
+            devices.push_back({t});
+        }
+    }
+    std::vector<int> result;
+    for (const std::vector<int>& list : devices) {
+        int sum = list[0];
+        for (const auto& [of, known] : local_sums_) {
+            sum = list.size() > 1 && of == list ? known : sum;
+        }
+        if (list.size() > 1 && sum == list[0]) {
+            const int device = tile_at(list[0]).device;
+            sum = add_tile(tile_kind::parameter_gradient, parameter, copies[0].region, device, element::f32);
+            add_sum(user_of(parameter), pass::update, 0, device, list, sum);
+            if (has_messages()) { // other slices of it follow
+                local_sums_.emplace_back(list, sum);
+            }
+        }
+        result.push_back(sum);
+    }
+    return result;
 }
 
 /// Copies of equal regions of a parameter, group by group.
@@ -70,9 +123,19 @@ int lowering<Options>::state_tile(int parameter, const box& region, int device, 
     if (o_.update.state_count() == 0) {
         return -1;
     }
+    for (const int k : step_ > 0 ? states_ : std::vector<int>{}) {
+        const tile& x = tile_at(k);
+        if (x.tensor == parameter && x.device == device && x.slice == slice && x.slices == slices &&
+            x.region == region) {
+            return k;
+        }
+    }
     const int t = add_tile(tile_kind::optimizer_state, parameter, region, device, element::f32);
     tile_at(t).elements = even_part(region.volume(), slices, slice).size();
     tile_at(t).bytes = tile_at(t).elements * bytes_of(element::f32) * o_.update.state_count();
+    tile_at(t).slice = slice; // several of them may lie on one device
+    tile_at(t).slices = slices;
+    p_.period > 1 ? states_.push_back(t) : void();
     return t;
 }
 
@@ -81,7 +144,7 @@ int lowering<Options>::state_tile(int parameter, const box& region, int device, 
 template <class Options>
 void lowering<Options>::update_group(int parameter, const std::vector<piece>& copies) {
     const box& region = copies[0].region;
-    const std::vector<int> sources = equal_contributions(parameter, region);
+    const std::vector<int> sources = summed_by_device(parameter, copies);
     const int slices = sources.empty() ? 1 : static_cast<int>(copies.size());
     const int op = user_of(parameter);
     for (int i = 0; i < static_cast<int>(copies.size()); ++i) {
@@ -144,7 +207,7 @@ void lowering<Options>::reduce_parameter(int parameter) {
     std::vector<box> counted;
     for (const std::vector<piece>& copies : groups(parameter)) {
         const box region = copies[0].region;
-        const std::vector<int> sources = equal_contributions(parameter, region);
+        const std::vector<int> sources = summed_by_device(parameter, copies);
         std::vector<box> overlapping; // squares that another group counts; then every copy sums the whole region
         for (const box& b : counted) {
             if (!intersect(b, region).empty()) {

@@ -30,16 +30,24 @@ public:
         if (o_.output_gradient >= 0) {
             gradients_[at(g_.ops[g_.op_count - 1].output)] = values_[at(o_.output_gradient)];
         }
-        for (const step& x : steps_) {
-            perform(x);
+        for (step_ = 0; step_ < p_.period; ++step_) {
+            begin_step();
+            for (const step& x : steps_) {
+                perform(x);
+            }
+            if (has_messages()) {
+                finish_messages();
+            }
+            for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
+                reduce_parameter(p);
+            }
+            for (int p = 0; p < g_.parameter_count && clips() && !has_messages(); ++p) {
+                update_clipped(p);
+            }
+            average_copies();
+            collect_results();
         }
-        for (int p = 0; p < g_.parameter_count && clips(); ++p) {
-            reduce_parameter(p);
-        }
-        for (int p = 0; p < g_.parameter_count && clips(); ++p) {
-            update_clipped(p);
-        }
-        collect_results();
+        number();
         return static_cast<plan&&>(p_);
     }
 
@@ -48,6 +56,13 @@ protected: // simulation::operator_lowering lowers one operator anew
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     bool clips() const { return o_.kind == run_kind::training && o_.update.clip_norm > 0; }
+    bool has_messages() const {
+        return o_.kind == run_kind::training && s_.sync != nullptr && !s_.sync->messages.empty();
+    }
+    bool averages() const { return o_.kind == run_kind::training && s_.sync != nullptr && s_.sync->average_every > 0; }
+    /// Those of the last step can be read after the run.
+    bool keeps_gradients() const { return o_.keep_gradients && step_ + 1 == p_.period; }
+    bool updates_wait() const { return clips() || s_.sync->update_at == sync_time::after_backward; }
     const configuration& config(int op) const { return s_.ops[op]; }
     const description& desc(int op) const { return descriptions_[at(op)]; }
     tile& tile_at(int t) { return p_.tiles[at(t)]; }
@@ -67,6 +82,7 @@ protected: // simulation::operator_lowering lowers one operator anew
             is_joint(tensor / max_operands)) {
             t.micro_batch = -1;
         }
+        t.step = is_persistent(kind) || kind == tile_kind::input ? 0 : step_;
         p_.tiles.push_back(t);
         return static_cast<int>(p_.tiles.size()) - 1;
     }
@@ -78,12 +94,15 @@ protected: // simulation::operator_lowering lowers one operator anew
         t.what = what;
         t.shard_number = shard_number;
         t.micro_batch = micro_batch_;
+        t.step = step_;
         t.device = device;
         p_.tasks.push_back(t);
         return p_.tasks.back();
     }
 
     void prepare() {
+        check_messages();
+        check_averages();
         for (int t = 0; t < g_.tensor_count; ++t) {
             const tensor_node& n = g_.tensors[t];
             if (n.producer < 0) {
@@ -98,6 +117,7 @@ protected: // simulation::operator_lowering lowers one operator anew
                 needs_gradient_[at(t)] = wanted ? 1 : 0;
             }
         }
+        inputs_ = values_;
         uses_left_.assign(count(g_.parameter_count), 0);
         for (int op = 0; op < g_.op_count; ++op) {
             descriptions_[at(op)] = g_.describe(op);
@@ -118,6 +138,8 @@ protected: // simulation::operator_lowering lowers one operator anew
             place_parameters(op, shards_[at(op)]);
         }
         prepare_micro_batches();
+        shard_parameters();
+        uses_ = uses_left_;
     }
 
     void place_parameters(int op, const std::vector<shard>& shards) {
@@ -168,6 +190,9 @@ protected: // simulation::operator_lowering lowers one operator anew
     /// What a shard reads a parameter from: where it is stored, or a copy of it for this run.
     int parameter_value(int op, int which, const shard& s, pass what) {
         const int stored = parameter_tile(op, which, s);
+        if (tile_at(stored).slices > 1) {
+            return whole_parameter(op, which, stored, what);
+        }
         if (tile_at(stored).device == s.device) {
             return stored;
         }
@@ -304,6 +329,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     void arrange();
     void arrange_jointly(std::vector<step>& all);
     [[noreturn]] void refuse_joint_statistics(const char* why) const;
+    void begin_step();
     void check_stages() const;
     std::vector<std::vector<int>> stages_after() const;
     void prepare_micro_batches();
@@ -359,13 +385,45 @@ protected: // simulation::operator_lowering lowers one operator anew
     int gathered_parameter_gradient(int parameter, const box& region, int device, int op);
     void reduce_parameter(int parameter);
     void update_clipped(int parameter);
+    std::vector<int> summed_by_device(int parameter, const std::vector<piece>& copies);
+
+    // ---- messages: lower_synchronization.hpp ------------------------------------------------------------------------
+
+    void check_messages() const;
+    void send_messages();
+    void finish_messages();
+    bool is_sliceable(int parameter) const;
+    void send(const message& m);
+
+    // ---- one message among its members: lower_exchange.hpp ----------------------------------------------------------
+
+    int add_reduce(const sent_piece& x, int number, int device, int slice, int slices, const std::vector<int>& from,
+                   const std::vector<int>& to, bool squares);
+    int add_slice_tile(int parameter, const box& region, int device, int slice, int slices);
+    void send_sliced(const sent_piece& x);
+    void send_all_reduce(const sent_piece& x);
+    int sum_tile(int parameter, const piece& copy);
+    void send_ring(const sent_piece& x);
+    void send_to_server(const sent_piece& x);
+    void update_from(const reduced_slice& r, int number);
+
+    // ---- averages of parameters: lower_average.hpp ------------------------------------------------------------------
+
+    void check_averages() const;
+    void update_copies(int parameter, const std::vector<piece>& copies);
+    void average_copies();
+
+    // ---- parameters in slices: lower_sharded.hpp --------------------------------------------------------------------
+
+    void shard_parameters();
+    int whole_parameter(int op, int which, int stored, pass what);
 
     // ---- results -----------------------------------------------------------------------------------------------------
 
     void keep(int tensor, const located& where) {
         for (const piece& p : where.pieces) {
             if (p.device >= 0) {
-                p_.results.push_back({tensor, p.part, p.tile});
+                p_.results.push_back({tensor, p.part, p.tile, step_});
                 p_.tiles[at(p_.root(p.tile))].keep = true;
                 p_.tiles[at(p.tile)].keep = true;
             }
@@ -389,13 +447,16 @@ protected: // simulation::operator_lowering lowers one operator anew
                 keep(t, gradients_[at(t)]);
             }
         }
-        if (o_.keep_gradients) {
+        if (keeps_gradients()) {
             for (int p = 0; p < g_.parameter_count; ++p) {
                 for (const piece& c : parameter_gradients_[at(p)].pieces) {
-                    p_.gradients.push_back({p, c.part, c.tile});
+                    p_.gradients.push_back({p, c.part, c.tile, step_});
                 }
             }
         }
+    }
+    /// Puts every task into its list.
+    void number() {
         if (s_.overlap) {
             use_communication_lanes(p_);
         }
@@ -412,6 +473,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     strategy_view s_;
     Options o_;
     plan p_;
+    std::vector<located> inputs_; ///< values before anything is computed
     std::vector<located> values_;
     std::vector<std::vector<gathered_tile>> gathered_values_;
     std::vector<located> gradients_;
@@ -425,13 +487,24 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<std::pair<int, intermediate_state>> intermediates_;
     std::vector<std::pair<int, intermediate_state>> joint_intermediates_; ///< of no micro-batch, but of all
     std::vector<index_t> contribution_keys_;
+    std::vector<int> uses_;
     std::vector<int> uses_left_;
+    std::vector<int> states_; ///< tiles of the optimizer's states
     std::vector<int> norms_;
     std::vector<reduced_slice> reduced_;
+    std::vector<reduced_slice> arrived_;         ///< of the message at hand: sums whose updates come after it
+    std::vector<std::pair<int, int>> sum_tiles_; ///< of a copy's tile
+    std::vector<std::pair<std::vector<int>, int>> local_sums_; ///< of contributions
+    std::vector<whole_copy> whole_copies_;
+    std::vector<std::pair<int, std::vector<piece>>> averaged_; ///< parameters whose copies differ in this step
+    sending_state sending_;
+    std::size_t next_message_ = 0;
+    int exchanges_ = 0; ///< messages among several members so far
 
     std::vector<step> steps_; ///< what is done, in this order
     int sweeps_ = 1;          ///< micro-batches with samples
     std::vector<std::vector<int>> stages_;
+    int step_ = 0;        ///< of the plan's period
     int micro_batch_ = 0; ///< at hand
     interval samples_;
     std::vector<char> recomputed_;

@@ -60,6 +60,31 @@ struct reduced_slice {
     int source = -1; ///< tile that holds the summed slice
     std::vector<piece> copies;
     int device = 0;
+    int message = -1; ///< with this and what follows: see task
+    exchange how = exchange::sliced;
+    std::vector<int> from{}; ///< tiles that hold it or add up to it; empty: `source` does
+};
+
+/// A parameter's shard whole, gathered for one micro-batch's forward or backward.
+struct whole_copy {
+    int stored = -1; ///< the slice on the same device
+    int micro_batch = 0;
+    bool forward = true;
+    int tile = -1;
+};
+
+/// A piece of a message for the copies of one region.
+struct sent_piece {
+    gradient_slice what;
+    std::vector<piece> copies;
+    std::vector<int> sources; ///< contributions, those of one device added up
+};
+
+/// The message that is being lowered.
+struct sending_state {
+    exchange how = exchange::sliced;
+    int message = -1;
+    int server = 0;
 };
 
 /// What belongs to one micro-batch while the plan grows, as long as another one is at hand.

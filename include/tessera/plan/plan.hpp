@@ -46,7 +46,10 @@ struct tile {
     int origin =
         -1; ///< set by binding: the tile whose elements it repeats, region by region, on its way to another device
     int micro_batch = 0;  ///< whose values it holds
-    index_t elements = 0; ///< optimizer_state: numbers in it; otherwise the region's volume
+    int step = 0;         ///< of a plan of several, whose values it holds
+    index_t elements = 0; ///< optimizer_state: numbers in it; otherwise the region's volume, or that of the slice
+    int slice = 0; ///< which of `slices` equal slices of the region's elements it holds, in the order of its format
+    int slices = 1;
 
     // Set by binding.
     int format = 0; ///< memory format of the backend; 0 is plain, last dimension fastest
@@ -58,13 +61,15 @@ enum class task_kind : std::uint8_t {
     compute, ///< a pass of an operator's shard
     copy,    ///< fills a tile from regions of others
     reorder, ///< changes the memory format
-    reduce,  ///< sums a slice of a parameter's gradient contributions and their squares
+    reduce,  ///< sums a slice of a parameter's gradient contributions, and their squares where gradients are clipped
     update,  ///< optimizer step on a slice of a parameter, written to every copy of it
     sum, ///< writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
+    gather,  ///< joins the slices of a parameter, in their order, to a whole tile
+    average, ///< writes the average of a slice of all copies of a parameter to each of them
 };
 
 constexpr const char* to_text(task_kind k) {
-    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum"};
+    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum", "gather", "average"};
     return names[static_cast<int>(k)];
 }
 
@@ -124,6 +129,10 @@ struct task {
     int state = -1;                     ///< tile of the optimizer's state, or -1
     std::vector<int> norms;             ///< scalar tiles: reduce writes the one, update reads them all to clip
     std::vector<box> counted_elsewhere; ///< parts of the region whose squares another task counts
+    double scale = 1;                   ///< of the gradients of an update by those of its own device alone: its copies
+    exchange how = exchange::sliced;    ///< that it is part of
+    int message =
+        -1; ///< tasks of one number follow each other and make one collective; -1: none, or a parameter's by itself
 
     int implementation = 0; ///< set by binding: the backend's number for how the task is computed
     bool fused = false;     ///< set by binding: the task that writes what it reads does its work too, in place
@@ -141,11 +150,17 @@ struct task {
     }
 };
 
+/// The elements of a tile that a task of slices touches; a tile that is itself that slice is touched whole.
+constexpr interval slice_of(const tile& x, const task& t) {
+    return x.slices > 1 ? interval{0, x.elements} : even_part(x.elements, t.slices, t.slice);
+}
+
 /// Where a network's loss, or any tensor that the caller wants, lies when a run has ended.
 struct result_piece {
     int tensor = -1;
     int part = 0;
     int tile = -1;
+    int step = 0;
 };
 
 enum class run_kind : std::uint8_t { training, evaluation };

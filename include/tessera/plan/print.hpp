@@ -129,6 +129,9 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     case tile_kind::scratch:
         break;
     }
+    text += t.slices > 1 && t.kind != tile_kind::optimizer_state
+                ? " slice " + std::to_string(t.slice) + "/" + std::to_string(t.slices) + " of"
+                : "";
     text += " " + text_of(t.region) + (t.type == element::bf16 ? " bf16" : "");
     return text + (t.format != 0 ? " format " + std::to_string(t.format) : "");
 }
@@ -137,6 +140,7 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
 inline std::string key_of_task(const graph_view& g, const task& t) {
     std::string text = name_of(g, t.op) + " " + to_text(t.what) + " " + std::to_string(t.shard_number) + "." +
                        std::to_string(t.micro_batch);
+    text += t.step > 0 ? " of step " + std::to_string(t.step) : "";
     if (t.kind != task_kind::compute && !(t.kind == task_kind::update && t.what == pass::update)) {
         text = std::string(to_text(t.kind)) + " for " + text;
     }
@@ -167,7 +171,7 @@ inline index_t bytes_across(const plan& p, const task& t, int which, bool write)
     if (x.kind == tile_kind::scalar) {
         return bytes_of(x.type);
     }
-    return even_part(x.elements, t.slices, t.slice).size() * bytes_of(x.type);
+    return (x.slices > 1 ? x.elements : even_part(x.elements, t.slices, t.slice).size()) * bytes_of(x.type);
 }
 
 inline std::string task_line(const graph_view& g, const plan& p, const task& t) {
@@ -184,6 +188,8 @@ inline std::string task_line(const graph_view& g, const plan& p, const task& t) 
     if (t.slices > 1) {
         line += ", slice " + std::to_string(t.slice) + "/" + std::to_string(t.slices);
     }
+    line += t.message >= 0 ? ", message " + std::to_string(t.message) : "";
+    line += t.message >= 0 || t.how != exchange::sliced ? std::string(" ") + to_text(t.how) : "";
     line += t.fused ? ", by the task that writes what it reads" : "";
     for (std::size_t i = 0; i < t.waits.size(); ++i) {
         line += i == 0 ? ", after" : ",";
@@ -194,8 +200,8 @@ inline std::string task_line(const graph_view& g, const plan& p, const task& t) 
 
 } // namespace detail
 
-/// A strategy as a table: one line for every operator with what it makes, how it is split and where its shards run. A split with cut
-/// points lists them: sample/2@3.
+/// A strategy as a table: one line for every operator with what it makes, how it is split and where its shards run, and one for the
+/// synchronization if it is not the usual one. A split with cut points lists them: sample/2@3.
 inline std::string to_text(const graph_view& g, const strategy_view& s) {
     std::vector<std::vector<std::string>> rows{{"layer", "kind", "output", "splits", "replicas", "devices"}};
     for (int op = 0; op < g.op_count && op < s.count; ++op) {
@@ -211,14 +217,23 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
         rows.push_back({detail::name_of(g, op), to_text(g.ops[op].attributes.kind),
                         detail::text_of(g.output_of(op).extents), splits, std::to_string(c.replicate), devices});
     }
-    return detail::aligned(rows);
+    std::string text = detail::aligned(rows);
+    if (s.sync != nullptr) {
+        text += "synchronization: " + std::to_string(s.sync->messages.size()) + " messages, sums " +
+                to_text(s.sync->sum_at) + ", updates " + to_text(s.sync->update_at);
+        text += s.sync->shards_parameters ? ", parameters in slices" : "";
+        text += s.sync->average_every > 0 ? ", averages every " + std::to_string(s.sync->average_every) + " steps" : "";
+        text += "\n";
+    }
+    return text;
 }
 
 /// A plan as text: what it needs and moves, then every device's tasks in order, each with its key, the tiles it writes (kind, tensor,
 /// region, memory format if not plain), the tiles it reads and the tasks of other lists that it waits for.
 inline std::string to_text(const graph_view& g, const plan& p) {
     std::string text = std::string("plan ") + detail::hexadecimal(p.hash) + ": " +
-                       (p.kind == run_kind::training ? "training" : "evaluation") + ", " + std::to_string(p.devices) +
+                       (p.kind == run_kind::training ? "training" : "evaluation") + ", " +
+                       (p.period > 1 ? std::to_string(p.period) + " steps, " : "") + std::to_string(p.devices) +
                        " devices, " + std::to_string(p.tasks.size()) + " tasks, " + std::to_string(p.moved_bytes) +
                        " bytes move\n";
     for (std::size_t d = 0; d < p.order.size(); ++d) {

@@ -23,8 +23,8 @@ public:
     verifier(const graph_view& g, const Plan& p) : g_(g), p_(p) {}
 
     verdict run(index_t device_memory) {
-        const bool sound = structure() && parts() && sums() && deadlock() && races() && arena() && coverage() &&
-                           updates() && collectives() && fits(device_memory);
+        const bool sound = structure() && parts() && gradients() && sums() && deadlock() && races() && arena() &&
+                           coverage() && updates() && collectives() && fits(device_memory);
         return {sound ? std::string() : text_};
     }
 
@@ -42,10 +42,11 @@ private:
         return false;
     }
 
-    /// Intermediates of two micro-batches are two tensors: they need not differ in their regions.
+    /// Intermediates of two micro-batches are two tensors: they need not differ in their regions. So is what belongs to two steps.
     static index_t tensor_key(const tile& x) {
         const bool own = x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient;
-        return (static_cast<index_t>(x.kind) + (own ? 16 * x.micro_batch : 0)) * (index_t{1} << 32) + x.tensor;
+        const index_t which = static_cast<index_t>(x.kind) + (own ? 16 * x.micro_batch : 0) + (index_t{x.step} << 20);
+        return which * (index_t{1} << 32) + x.tensor;
     }
 
     /// A tile, or the one that it repeats.
@@ -58,6 +59,8 @@ private:
 
     bool structure();
     bool copy_is_complete(const task& t);
+    bool gather_is_complete(const task& t);
+    bool average_is_complete(const task& t);
     bool parts();
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
 
@@ -75,7 +78,20 @@ private:
     bool shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last);
     bool copies_agree(const std::vector<contribution>& all);
     bool statistics_add_up(const std::vector<int>& writer);
-    int micro_batches_of(int op) const;
+    int micro_batches_of(int op, int step) const;
+
+    // ---- gradients add up: verify_gradients.hpp ---------------------------------------------------------------------
+
+    /// Contributions that the elements of a tile are the sum of.
+    struct held_sum {
+        interval elements;
+        std::vector<int> parts;
+    };
+    static constexpr int all_parts = -1;
+    bool gradients();
+    bool slices_fit(const task& t);
+    void hold(const task& t, int which, const std::vector<int>& sum);
+    bool parts_of(const task& t, std::vector<int>& sum);
 
     // ---- nothing happens too early: verify_order.hpp ----------------------------------------------------------------
 
@@ -92,15 +108,17 @@ private:
     // ---- what is wanted is made: verify_results.hpp -----------------------------------------------------------------
 
     bool coverage();
-    bool made_once(int op, bool again);
+    bool made_once(int op, int step, bool again);
     static std::uint32_t written_by(const description& d, const task& t);
     bool updates();
+    static bool covers_once(std::vector<interval>& all, index_t n);
     bool collectives();
     bool fits(index_t device_memory);
 
     const graph_view g_;
     const Plan& p_;
     std::string text_;
+    std::vector<std::vector<held_sum>> held_; ///< by tile
     std::vector<int> clock_;
     std::vector<std::vector<std::pair<int, access>>> history_;
 };

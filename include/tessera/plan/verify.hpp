@@ -2,6 +2,7 @@
 // A plan is verified before it runs. Nothing here trusts lowering: the rules are checked on the finished plan.
 #pragma once
 
+#include "tessera/plan/verify_gradients.hpp"
 #include "tessera/plan/verify_order.hpp"
 #include "tessera/plan/verify_results.hpp"
 #include "tessera/plan/verify_structure.hpp"

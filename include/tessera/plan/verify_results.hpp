@@ -4,14 +4,18 @@
 
 #include "tessera/plan/verifier.hpp"
 
+#include <algorithm>
+
 namespace tessera::detail {
 
 /// Every element of every operator's output is produced exactly once for every part and replica, and at most as often again for backward.
 template <class Plan>
 bool verifier<Plan>::coverage() {
     for (int op = 0; op < g_.op_count; ++op) {
-        if (!made_once(op, false) || !made_once(op, true)) {
-            return false;
+        for (int step = 0; step < p_.period; ++step) {
+            if (!made_once(op, step, false) || !made_once(op, step, true)) {
+                return false;
+            }
         }
     }
     return true;
@@ -19,7 +23,7 @@ bool verifier<Plan>::coverage() {
 
 /// `again`: of the micro-batches that are recomputed.
 template <class Plan>
-bool verifier<Plan>::made_once(int op, bool again) {
+bool verifier<Plan>::made_once(int op, int step, bool again) {
     const description d = g_.describe(op);
     const int out = d.output();
     index_t volume = d.operands[out].extents.volume();
@@ -27,7 +31,8 @@ bool verifier<Plan>::made_once(int op, bool again) {
     std::vector<char> present(at(p_.micro_batches), 0);
     for (const task& t : p_.tasks) {
         const bool forward = again ? t.what == pass::recompute : t.what == pass::forward || t.what == pass::evaluate;
-        if (t.kind == task_kind::compute && t.op == op && forward && t.value[out] >= 0 && has(written_by(d, t), out)) {
+        if (t.kind == task_kind::compute && t.op == op && t.step == step && forward && t.value[out] >= 0 &&
+            has(written_by(d, t), out)) {
             made.push_back({&t, region(d, out, t.ranges)});
             if (t.micro_batch < 0 || t.micro_batch >= p_.micro_batches) {
                 return refuse(&t, "there is no such micro-batch");
@@ -81,8 +86,22 @@ std::uint32_t verifier<Plan>::written_by(const description& d, const task& t) {
     return mask;
 }
 
-/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once,
-/// after all that read it.
+/// True if intervals are the elements [0, n), each once; sorts them.
+template <class Plan>
+bool verifier<Plan>::covers_once(std::vector<interval>& all, index_t n) {
+    std::sort(all.begin(), all.end(), [](const interval& a, const interval& b) { return a.begin < b.begin; });
+    index_t end = 0;
+    for (const interval& i : all) {
+        if (i.begin != end) {
+            return false;
+        }
+        end = i.end;
+    }
+    return end == n;
+}
+
+/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once in every step,
+/// after all that read it in that step and before all that read it in the next.
 template <class Plan>
 bool verifier<Plan>::updates() {
     if (p_.kind != run_kind::training) {
@@ -102,16 +121,48 @@ bool verifier<Plan>::updates() {
         if (x.kind != tile_kind::parameter) {
             continue;
         }
-        index_t written = 0;
+        std::vector<std::vector<interval>> written(at(p_.period));
+        std::vector<std::vector<interval>> averaged(at(p_.period));
+        bool differs = false; // from the other copies
         for (const auto& [writer, a] : history_[i]) {
-            written += a.write ? a.elements.size() : 0;
+            const task& w = p_.tasks[at(writer)];
+            if (!a.write) {
+                continue;
+            }
+            if (w.step < 0 || w.step >= p_.period) {
+                return refuse(&w, "there is no such step");
+            }
+            (w.kind == task_kind::average ? averaged : written)[at(w.step)].push_back(a.elements);
+            differs = differs || w.scale != 1;
             for (const auto& [reader, b] : history_[i]) {
-                if (a.write && !b.write && !intersect(a.elements, b.elements).empty() && before(writer, reader)) {
-                    return refuse(&p_.tasks[at(reader)], "a task reads a parameter that is updated already");
+                const task& r = p_.tasks[at(reader)];
+                if (b.write || intersect(a.elements, b.elements).empty()) {
+                    continue;
+                }
+                if (r.kind == task_kind::average && w.kind != task_kind::average && r.step == w.step) {
+                    if (before(reader, writer)) {
+                        return refuse(&r, "copies of a parameter are averaged before all are updated");
+                    }
+                    continue;
+                }
+                if (r.step <= w.step && before(writer, reader)) {
+                    return refuse(&r, "a task reads a parameter that is updated already");
+                }
+                if (r.step > w.step && before(reader, writer)) {
+                    return refuse(&r, "a task reads a parameter before the step before its own has updated it");
                 }
             }
         }
-        if (written != (moves[at(x.tensor)] != 0 ? x.elements : 0)) {
+        if (differs && !covers_once(averaged.back(), x.elements)) {
+            return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
+                                       " on device " + std::to_string(x.device) +
+                                       " is updated by itself and never averaged with the others");
+        }
+        bool good = true;
+        for (std::vector<interval>& w : written) {
+            good = good && (moves[at(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
+        }
+        if (!good) {
             return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
                                        " on device " + std::to_string(x.device) + " is not updated exactly once");
         }
@@ -119,39 +170,48 @@ bool verifier<Plan>::updates() {
     return true;
 }
 
-/// The members of an update that writes slices to all copies are complete and on one lane, and every list has such groups in the same order.
+/// The members of a collective (tasks of one message, or, of a parameter by itself, updates that write to the same copies) are complete and
+/// on one lane, and every list has collectives in the same order.
 template <class Plan>
 bool verifier<Plan>::collectives() {
-    std::vector<std::vector<int>> groups;
-    std::vector<std::pair<std::vector<int>, int>> seen; // writes, members
-    std::vector<task_lane> lanes;
-    for (const task& t : p_.tasks) {
-        if (t.kind != task_kind::update || t.slices == 1) {
-            continue;
-        }
+    const auto is_member = [](const task& t) {
+        return t.message >= 0 ||
+               (t.kind == task_kind::update && t.slices > 1 && t.how == exchange::sliced && t.writes.size() > 1);
+    };
+    std::vector<std::pair<const task*, int>> seen; // the first member of each, and how many there are of its writes
+    const auto number_of = [&](const task& t) {
         std::size_t k = 0;
-        while (k < seen.size() && seen[k].first != t.writes) {
+        while (k < seen.size() &&
+               (t.message >= 0 ? seen[k].first->message != t.message || seen[k].first->kind != t.kind
+                               : seen[k].first->writes != t.writes || seen[k].first->step != t.step)) {
             ++k;
         }
-        if (k == seen.size()) {
-            seen.push_back({t.writes, 0});
-            lanes.push_back(t.lane);
+        return k;
+    };
+    for (const task& t : p_.tasks) {
+        if (!is_member(t)) {
+            continue;
         }
-        if (lanes[k] != t.lane) {
+        const std::size_t k = number_of(t);
+        if (k == seen.size()) {
+            seen.push_back({&t, 0});
+        }
+        if (seen[k].first->lane != t.lane) {
             return refuse(&t, "the members of a collective are on different lanes");
         }
         ++seen[k].second;
-        if (static_cast<int>(t.writes.size()) != t.slices) {
+        if (t.message < 0 && static_cast<int>(t.writes.size()) != t.slices) {
             return refuse(&t, "a member of a collective writes to fewer copies than there are members");
         }
         for (int w : t.writes) {
-            if (p_.tiles[at(w)].elements != p_.tiles[at(t.writes[0])].elements) {
+            if (p_.tiles[at(w)].kind != tile_kind::scalar &&
+                p_.tiles[at(w)].elements != p_.tiles[at(t.writes[0])].elements) {
                 return refuse(&t, "the members of a collective have different sizes");
             }
         }
     }
-    for (const auto& [tiles, members] : seen) {
-        if (members != static_cast<int>(tiles.size())) {
+    for (const auto& [first, members] : seen) {
+        if (first->message < 0 && members != static_cast<int>(first->writes.size())) {
             return refuse(nullptr, "a collective lacks members");
         }
     }
@@ -159,13 +219,10 @@ bool verifier<Plan>::collectives() {
         std::size_t last = 0;
         for (int i : list) {
             const task& t = p_.tasks[at(i)];
-            if (t.kind != task_kind::update || t.slices == 1) {
+            if (!is_member(t)) {
                 continue;
             }
-            std::size_t k = 0;
-            while (seen[k].first != t.writes) {
-                ++k;
-            }
+            const std::size_t k = number_of(t);
             if (k < last) {
                 return refuse(&t, "two devices issue their collectives in different orders");
             }

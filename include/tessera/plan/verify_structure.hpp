@@ -49,7 +49,9 @@ bool verifier<Plan>::structure() {
             }
         }
         for (int k : t.writes) {
-            const bool pushes = t.kind == task_kind::update && t.slices > 1;
+            const bool shares = t.kind == task_kind::update || t.kind == task_kind::average ||
+                                (t.kind == task_kind::reduce && t.message >= 0);
+            const bool pushes = shares && (t.slices > 1 || t.how == exchange::server);
             if (p_.tiles[at(k)].device != t.device && !pushes) {
                 return refuse(&t, "a task writes to another device's memory");
             }
@@ -59,7 +61,9 @@ bool verifier<Plan>::structure() {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
-        if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t))) {
+        if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t)) ||
+            (t.kind == task_kind::gather && !gather_is_complete(t)) ||
+            (t.kind == task_kind::average && !average_is_complete(t))) {
             return false;
         }
     }
@@ -91,6 +95,39 @@ bool verifier<Plan>::copy_is_complete(const task& t) {
         return refuse(&t, "a copy leaves elements of its target unwritten");
     }
     return true;
+}
+
+/// A gathering reads all slices of its target's region of its parameter, in order.
+template <class Plan>
+bool verifier<Plan>::gather_is_complete(const task& t) {
+    const int n = static_cast<int>(t.reads.size());
+    index_t total = 0;
+    for (int i = 0; i < n; ++i) {
+        const tile& x = p_.tiles[at(t.reads[at(i)])];
+        if (x.kind != tile_kind::parameter || x.tensor != t.parameter || x.slices != n || x.slice != i ||
+            t.writes.size() != 1 || !(x.region == p_.tiles[at(t.writes[0])].region)) {
+            return refuse(&t, "a gathering lacks a slice of its parameter, or has one twice or in the wrong place");
+        }
+        total += x.elements;
+    }
+    return (n > 0 && total == p_.tiles[at(t.writes[0])].elements) ||
+           refuse(&t, "a gathering leaves elements of its target unwritten");
+}
+
+/// An average reads and writes all copies of one region of its parameter.
+template <class Plan>
+bool verifier<Plan>::average_is_complete(const task& t) {
+    std::vector<int> copies;
+    for (std::size_t i = 0; i < p_.tiles.size() && !t.reads.empty(); ++i) {
+        const tile& x = p_.tiles[i];
+        if (x.kind == tile_kind::parameter && x.tensor == t.parameter && x.region == p_.tiles[at(t.reads[0])].region) {
+            copies.push_back(static_cast<int>(i));
+        }
+    }
+    std::vector<int> reads = t.reads;
+    std::sort(reads.begin(), reads.end());
+    return (!copies.empty() && reads == copies && t.writes == t.reads) ||
+           refuse(&t, "an average does not read and write every copy of its parameter once");
 }
 
 /// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each
@@ -133,22 +170,6 @@ bool verifier<Plan>::parts() {
                 pieces_of(t.segments.empty() ? target : p_.tiles[at(t.segments[0].source)]);
             if (!adds_all(t, target, all)) {
                 return refuse(&t, "a copy does not add every part of its tensor exactly once");
-            }
-        } else if (t.parameter >= 0 && !t.reads.empty() && p_.tiles[at(t.reads[0])].part >= 0) {
-            index_t expected = 0;
-            for (const tile* x : pieces_of(p_.tiles[at(t.reads[0])])) {
-                expected += intersect(x->region, p_.tiles[at(t.writes[0])].region).empty() ? 0 : 1;
-            }
-            std::vector<int> seen;
-            for (int r : t.reads) {
-                if (p_.tiles[at(r)].kind != tile_kind::scalar) {
-                    seen.push_back(p_.tiles[at(r)].part);
-                }
-            }
-            std::sort(seen.begin(), seen.end());
-            if (static_cast<index_t>(seen.size()) != expected ||
-                std::adjacent_find(seen.begin(), seen.end()) != seen.end()) {
-                return refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
             }
         }
     }

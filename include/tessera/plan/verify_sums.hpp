@@ -53,13 +53,14 @@ bool verifier<Plan>::sums() {
     return gradients_add_up(readers) && statistics_add_up(writer);
 }
 
-/// Micro-batches of which an operator has gone forward.
+/// Micro-batches of which an operator has gone forward in a step.
 template <class Plan>
-int verifier<Plan>::micro_batches_of(int op) const {
+int verifier<Plan>::micro_batches_of(int op, int step) const {
     std::vector<char> seen(at(p_.micro_batches), 0);
     int count = 0;
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute && t.op == op && t.what == pass::forward && seen[at(t.micro_batch)] == 0) {
+        if (t.kind == task_kind::compute && t.op == op && t.step == step && t.what == pass::forward &&
+            seen[at(t.micro_batch)] == 0) {
             seen[at(t.micro_batch)] = 1;
             ++count;
         }
@@ -93,7 +94,8 @@ bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& reade
     }
     const auto key = [&](const contribution& c) {
         const task& t = p_.tasks[at(c.task)];
-        return (index_t{t.op} * max_operands + c.operand) * (index_t{1} << 24) + t.shard_number;
+        return ((index_t{t.step} * g_.op_count + t.op) * max_operands + c.operand) * (index_t{1} << 24) +
+               t.shard_number;
     };
     std::sort(all.begin(), all.end(), [&](const contribution& a, const contribution& b) {
         return key(a) != key(b) ? key(a) < key(b) : a.task < b.task;
@@ -137,7 +139,7 @@ bool verifier<Plan>::copies_agree(const std::vector<contribution>& all) {
         known.emplace_back(c.total, batches(c.total));
         for (const auto& [total, of_other] : known) {
             const tile& other = p_.tiles[at(total)];
-            if (other.tensor == x.tensor && other.part == x.part && other.region == x.region &&
+            if (other.tensor == x.tensor && other.step == x.step && other.part == x.part && other.region == x.region &&
                 of_other != known.back().second) {
                 return refuse(&p_.tasks[at(c.task)], "copies of a gradient are sums over different micro-batches");
             }
@@ -152,7 +154,7 @@ bool verifier<Plan>::shard_is_complete(const std::vector<contribution>& all, std
     const task& any = p_.tasks[at(all[first].task)];
     std::vector<int> forward(at(p_.micro_batches), 0);
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute && t.op == any.op && t.what == pass::forward &&
+        if (t.kind == task_kind::compute && t.op == any.op && t.what == pass::forward && t.step == any.step &&
             t.shard_number == any.shard_number) {
             forward[at(t.micro_batch)] = 1;
         }
@@ -199,7 +201,7 @@ bool verifier<Plan>::statistics_add_up(const std::vector<int>& writer) {
             }
             ++count;
         }
-        if (count != micro_batches_of(t.op)) {
+        if (count != micro_batches_of(t.op, t.step)) {
             return refuse(&t, "running statistics do not follow those of every micro-batch");
         }
     }

@@ -21,6 +21,8 @@ struct carried {
     std::vector<int> writes;     ///< tiles that others wait for
     std::vector<int> overwrites; ///< persistent tiles
     std::vector<int> beside;     ///< activities of the same call that come before it
+    bool in_order = false;       ///< it comes after what it must not overtake already
+    bool in_part = false;        ///< others write other elements of the same tiles: what reads them waits for all
 };
 
 /// Turns tasks into activities. What runs where:
@@ -53,15 +55,22 @@ public:
     std::vector<carried> carry(const std::vector<tile>& tiles, const std::vector<task>& tasks) {
         std::vector<carried> all;
         all.reserve(tasks.size() + 8);
+        last_of_.assign(static_cast<std::size_t>(on_.devices()), {});
         for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
             const task& t = tasks[at(i)];
-            if (t.kind == task_kind::update && (t.slices > 1 || times_.parts > 1) && t.slice == 0 &&
-                times_.collectives && !on_.class_of(t.device).copies_in_turn) {
+            if (is_exchange(t)) {
+                i = t.how == exchange::server ? add_served(tiles, tasks, i, all) : add_message(tiles, tasks, i, all);
+                continue;
+            }
+            const bool shares = t.kind == task_kind::update && t.how == exchange::sliced &&
+                                (t.slices > 1 ? t.writes.size() > 1 : times_.parts > 1);
+            if (shares && t.slice == 0 && times_.collectives && !on_.class_of(t.device).copies_in_turn) {
                 add_group(tiles, tasks, i, all);
                 i += t.slices - 1;
                 continue;
             }
             carried c = access(tiles, t, i);
+            c.in_part = t.slices > 1 && t.kind == task_kind::reduce;
             if (t.kind == task_kind::compute) {
                 c.what.device = t.device;
                 c.what.duration = time_of(tiles, t);
@@ -358,9 +367,36 @@ private:
         return on_.class_of(t.device).launch + memory_time(t.device, bytes) + 1;
     }
 
+    // ---- messages: see carry_exchange.hpp --------------------------------------------------------------------------------
+
+    bool is_exchange(const task& t) const {
+        const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
+                           t.kind == task_kind::average;
+        return known && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
+               !on_.class_of(t.device).copies_in_turn;
+    }
+    int add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
+                    std::vector<carried>& all);
+    int add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
+                   std::vector<carried>& all);
+    void follow(int& last, carried& c, std::size_t number) {
+        if (last >= 0) {
+            c.beside.push_back(last);
+        }
+        last = static_cast<int>(number);
+    }
+
+    /// The last activity of each kind that a device has been part of: messages do not overtake each other.
+    struct last_messages {
+        int collective = -1;
+        int push = -1;
+        int pull = -1;
+    };
+
     const cluster& on_;
     graph_view g_;
     task_times times_;
+    std::vector<last_messages> last_of_;
     std::vector<description> descriptions_;
     std::vector<index_t> busy_;
     std::vector<int> used_;
@@ -373,3 +409,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/simulate/carry_exchange.hpp"

@@ -22,8 +22,14 @@ public:
             if (writer[base] >= 0) {
                 after.push_back(writer[base]);
             }
+            if (base < others.size()) {
+                after.insert(after.end(), others[base].begin(), others[base].end());
+            }
             if (is_persistent(tiles[base].kind)) {
                 readers[base].push_back(number);
+                if (base < updaters.size()) {
+                    after.insert(after.end(), updaters[base].begin(), updaters[base].end());
+                }
             }
         }
         for (int w : c.overwrites) {
@@ -32,8 +38,15 @@ public:
                     after.push_back(r);
                 }
             }
+            if (root(w) < updaters.size()) {
+                updaters[root(w)].push_back(number);
+            }
         }
         for (int w : c.writes) {
+            if (c.in_part && writer[root(w)] >= 0 && writer[root(w)] != number) {
+                others.resize(writer.size());
+                others[root(w)].push_back(writer[root(w)]);
+            }
             writer[root(w)] = number;
         }
         std::sort(after.begin(), after.end());
@@ -41,6 +54,8 @@ public:
     }
 
     std::vector<int> writer;
+    std::vector<std::vector<int>> updaters; ///< of persistent tiles; only where something reads them after updates
+    std::vector<std::vector<int>> others;   ///< earlier writers of other parts of a tile
     std::vector<std::vector<int>> readers;
 };
 
@@ -62,6 +77,13 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
     std::vector<carried> all = how.carry(p.tiles, p.tasks);
     tile_users users;
     users.resize(p.tiles.size());
+    bool rereads = p.period > 1;
+    for (const task& t : p.tasks) {
+        rereads = rereads || t.kind == task_kind::average;
+    }
+    if (rereads) {
+        users.updaters.resize(p.tiles.size());
+    }
     std::vector<int> last_of_task(p.tasks.size(), -1);
     std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication lane
     const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
@@ -81,7 +103,7 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
         for (int k = c.task; k < c.task + c.count; ++k) {
             const task& part = p.tasks[static_cast<std::size_t>(k)];
             last_of_task[static_cast<std::size_t>(k)] = number;
-            if (part.lane != task_lane::compute) {
+            if (part.lane != task_lane::compute && !c.in_order) {
                 int& last = last_of_device[static_cast<std::size_t>(part.device)];
                 if (last >= 0 && last != number) {
                     after.push_back(last);

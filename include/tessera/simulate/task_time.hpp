@@ -40,7 +40,8 @@ constexpr index_t flops_of(const description& d, const task& t) {
 
 /// Bytes of one tile, or of a slice of it.
 inline index_t tile_bytes(const tile& t, const task& by) {
-    const bool sliced = by.slices > 1 && t.kind != tile_kind::optimizer_state && t.kind != tile_kind::scalar;
+    const bool sliced =
+        by.slices > 1 && t.slices == 1 && t.kind != tile_kind::optimizer_state && t.kind != tile_kind::scalar;
     return (sliced ? even_part(t.elements, by.slices, by.slice).size() : t.elements) * bytes_of(t.type);
 }
 
@@ -94,6 +95,8 @@ struct task_times {
     /// The tasks are those of one of so many equal parts of a machine, of its first devices; all parts do the same at the same time, each with samples of its
     /// own. Gradients are summed over all parts, see search/parts.hpp.
     int parts = 1;
+    /// 10^6 bytes per second at which a parameter server takes gradients in, each worker's counted: what its software reaches. 0: as fast as memory.
+    index_t server_megabytes = 0;
 
     index_t operator()(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t,
                        const device_class& on) const {

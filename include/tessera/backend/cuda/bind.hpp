@@ -18,6 +18,10 @@ public:
 
     void run() {
         use_one_lane(p_);
+        if (p_.period > 1) {
+            throw error("tessera: the CUDA backend runs plans of one step, not of " + std::to_string(p_.period) +
+                        "; set the strategy's period to 1");
+        }
         merger(p_, g_).run(o_.fuse);
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();

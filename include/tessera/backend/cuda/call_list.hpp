@@ -36,8 +36,9 @@ inline shared_work find_shared_update(const plan& p, int first, const std::vecto
     const auto gpu_of = [&](int t) { return gpus[static_cast<std::size_t>(tile_at(t).device)]; };
     const task& t = p.tasks[static_cast<std::size_t>(first)];
     const int members = t.slices;
-    if (t.kind != task_kind::update || members < 2 || t.slice != 0 ||
-        first + members > static_cast<int>(p.tasks.size()) || tile_at(t.writes[0]).elements % members != 0) {
+    if (t.kind != task_kind::update || members < 2 || t.slice != 0 || static_cast<int>(t.writes.size()) != members ||
+        tile_at(t.writes[0]).slices > 1 || first + members > static_cast<int>(p.tasks.size()) ||
+        tile_at(t.writes[0]).elements % members != 0) {
         return {};
     }
     for (int i = 0; i < members; ++i) {
@@ -165,6 +166,12 @@ inline void compose_task(composer& to, int i, const graph_view& g, const exchang
         return compose_update(to, where, update, work, i);
     case task_kind::sum:
         return compose_sum(to);
+    case task_kind::gather:
+        return compose_gather(to, where);
+    case task_kind::average:
+        throw error(
+            "tessera: the CUDA backend does not average parameters; sum gradients instead (another synchronization "
+            "policy)");
     case task_kind::reorder:
         break;
     }

@@ -182,7 +182,7 @@ inline void compose_sum(composer& to) {
 // ---- gradients and parameters ----------------------------------------------------------------------------------------
 
 /// Sources of a reduction or an update on the task's own GPU: where they are, or received in scratch.
-inline std::vector<memory_use> gather_slices(composer& to, const exchange_plan& where, const interval& slice) {
+inline std::vector<memory_use> gather_slices(composer& to, const exchange_plan& where) {
     const task& t = to.what();
     std::vector<memory_use> sources;
     for (int r : t.reads) {
@@ -190,7 +190,7 @@ inline std::vector<memory_use> gather_slices(composer& to, const exchange_plan& 
         if (x.kind == tile_kind::scalar) {
             continue;
         }
-        memory_use m = to.slice(r, slice, false);
+        memory_use m = to.slice(r, slice_of(x, t), false);
         if (where.gpu(x.device) != where.gpu(t.device)) {
             memory_use received = to.take(m.bytes);
             transfer(to, where, m, x.device, received, t.device, element::f32, 0);
@@ -199,6 +199,32 @@ inline std::vector<memory_use> gather_slices(composer& to, const exchange_plan& 
         sources.push_back(m);
     }
     return sources;
+}
+
+/// Copies floats to a device on the same GPU or another.
+inline void send_part(composer& to, const exchange_plan& where, memory_use from, int from_device, memory_use target,
+                      int to_device) {
+    if (where.gpu(from_device) == where.gpu(to_device)) {
+        from.write = false;
+        target.write = true;
+        to.add(memory_copy{}, {from, target});
+    } else {
+        transfer(to, where, from, from_device, target, to_device, element::f32, 1);
+    }
+}
+
+/// Slices of a parameter, joined.
+inline void compose_gather(composer& to, const exchange_plan& where) {
+    const task& t = to.what();
+    index_t begin = 0;
+    for (int r : t.reads) {
+        const tile& x = to.tile_at(r);
+        const interval part{begin, begin + x.elements};
+        begin = part.end;
+        if (!part.empty()) {
+            send_part(to, where, to.read(r), x.device, to.slice(t.writes[0], part, true), t.device);
+        }
+    }
 }
 
 inline kernel_launch update_launch(const optimizer& how, index_t elements) {
@@ -238,7 +264,7 @@ inline std::vector<int> contributions_by_copy(const composer& to) {
 inline void compose_update(composer& to, const exchange_plan& where, const optimizer& how, const shared_work& group,
                            int number) {
     const task& t = to.what();
-    const interval slice = even_part(to.tile_at(t.writes[0]).elements, t.slices, t.slice);
+    const interval slice = slice_of(to.tile_at(t.writes[0]), t);
     if (slice.empty()) {
         return;
     }
@@ -251,7 +277,7 @@ inline void compose_update(composer& to, const exchange_plan& where, const optim
         }
         sources = {to.slice(own[static_cast<std::size_t>(t.slice)], slice, false)};
     } else {
-        sources = gather_slices(to, where, slice);
+        sources = gather_slices(to, where);
     }
     std::vector<memory_use> near;
     std::vector<int> far;
@@ -286,19 +312,21 @@ inline void compose_update(composer& to, const exchange_plan& where, const optim
     }
 }
 
-/// Sums a slice and its squares, without those that another task counts.
+/// Sums a slice into all targets, and its squares, if they are wanted, without those that another task counts.
 inline void compose_reduce(composer& to, const exchange_plan& where) {
     const task& t = to.what();
     const int target = t.writes[0];
     const tile& x = to.tile_at(target);
-    const interval slice = even_part(x.elements, t.slices, t.slice);
-    const memory_use norm = to.write(t.norms[0]);
+    const interval slice = slice_of(x, t);
     if (slice.empty()) {
-        to.add(memory_clear{}, {norm});
+        for (int n : t.norms) {
+            to.add(memory_clear{}, {to.write(n)});
+        }
         return;
     }
-    const std::vector<memory_use> sources = gather_slices(to, where, slice);
-    const memory_use sum = to.slice(target, slice, true);
+    const std::vector<memory_use> sources = gather_slices(to, where);
+    const bool own = x.device == t.device; // else the sum goes through scratch memory
+    const memory_use sum = own ? to.slice(target, slice, true) : to.take(slice.size() * 4);
     kernel_numbers n;
     n.n[0] = slice.size();
     n.n[1] = static_cast<index_t>(sources.size());
@@ -307,11 +335,21 @@ inline void compose_reduce(composer& to, const exchange_plan& where) {
     std::vector<memory_use> memory{sum};
     memory.insert(memory.end(), sources.begin(), sources.end());
     to.add(static_cast<kernel_launch&&>(add), static_cast<std::vector<memory_use>&&>(memory));
+    for (int w : t.writes) {
+        const tile& y = to.tile_at(w);
+        if (y.kind != tile_kind::scalar && (w != target || !own)) {
+            send_part(to, where, composer::as_read(sum), t.device, to.slice(w, slice_of(y, t), true), y.device);
+        }
+    }
+    if (t.norms.empty()) {
+        return;
+    }
+    const memory_use norm = to.write(t.norms[0]);
 
     constexpr int most = 256;
     const int blocks = composer::blocks_for(slice.size()) < most ? composer::blocks_for(slice.size()) : most;
     const memory_use partial = to.take(blocks * index_t{8});
-    n.n[1] = slice.begin;
+    n.n[1] = x.slices > 1 ? even_part(x.region.volume(), t.slices, t.slice).begin : slice.begin;
     n.n[2] = static_cast<index_t>(t.counted_elsewhere.size());
     kernel_launch squares = composer::make(kernel_id::squares_partial, 2, n);
     squares.blocks = blocks;

@@ -60,6 +60,12 @@ public:
         case task_kind::sum:
             made = owned<job>(new detail::sum_job<Plan>(p, t, where));
             break;
+        case task_kind::average:
+            made = owned<job>(new detail::average_job<Plan>(p, t, where));
+            break;
+        case task_kind::gather:
+            made = owned<job>(new detail::gather_job<Plan>(p, t, where));
+            break;
         case task_kind::reorder:
             made = make_reorder(p, t, where);
             break;
@@ -119,7 +125,7 @@ private:
         const shape s = t.region.extents();
         const std::ptrdiff_t length = t.region.rank > 0 ? static_cast<std::ptrdiff_t>(s.volume() / s[0]) : 1;
         if (t.format == format::plain) {
-            std::memcpy(to, from, static_cast<std::size_t>(s.volume()) * sizeof(float));
+            std::memcpy(to, from, static_cast<std::size_t>(t.slices > 1 ? t.elements : s.volume()) * sizeof(float));
         } else if (t.format == format::samples16) {
             const auto* x = static_cast<const float*>(from);
             auto* y = static_cast<float*>(to);

@@ -17,7 +17,7 @@ public:
         for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
             tile& x = p_.tiles[i];
             for (const decisions::stored& s : d.parameters) {
-                if (x.kind == tile_kind::parameter && s.tensor == x.tensor && s.region == x.region) {
+                if (x.kind == tile_kind::parameter && x.slices == 1 && s.tensor == x.tensor && s.region == x.region) {
                     x.format = s.format;
                 }
             }
@@ -36,6 +36,10 @@ private:
         tile& x = tile_at(t);
         x.bytes = table_.bytes(x.format, x.region.extents(), x.type);
         x.elements = x.bytes / bytes_of(x.type);
+        if (x.slices > 1) {
+            x.elements = even_part(x.elements, x.slices, x.slice).size();
+            x.bytes = x.elements * bytes_of(x.type);
+        }
     }
 
     // ---- rewriting ---------------------------------------------------------------------------------------------------
@@ -45,6 +49,7 @@ private:
         p_.tasks.clear();
         for (std::size_t i = 0; i < old.size(); ++i) {
             task t = static_cast<task&&>(old[i]);
+            step_ = t.step;
             device_ = t.device;
             lane_ = t.lane;
             switch (t.kind) {
@@ -61,6 +66,8 @@ private:
             case task_kind::sum:
                 rewrite_sum(t);
                 break;
+            case task_kind::average: // copies are alike
+            case task_kind::gather:  // slices are plain
             case task_kind::reorder:
                 break;
             }
@@ -92,7 +99,7 @@ private:
     }
 
     struct converted {
-        int from = 0, format = 0, to = 0;
+        int from = 0, format = 0, to = 0, step = 0;
     };
 
     /// The tile that holds the same elements in format `f`, which a reorder task before the one at hand makes if need be.
@@ -102,7 +109,7 @@ private:
             return t;
         }
         for (const converted& c : converted_) {
-            if (c.from == t && c.format == f) {
+            if (c.from == t && c.format == f && c.step == step_) { // a parameter changes from step to step
                 return c.to;
             }
         }
@@ -118,7 +125,7 @@ private:
                 made = reorder(made, f);
             }
         }
-        converted_.push_back({t, f, made});
+        converted_.push_back({t, f, made, step_});
         return made;
     }
 
@@ -142,6 +149,7 @@ private:
         task r;
         r.kind = task_kind::reorder;
         r.device = tile_at(t).device;
+        r.step = step_;
         r.lane = r.device == device_ ? lane_ : task_lane::compute;
         r.op = -1;
         r.reads = {t};
@@ -235,7 +243,8 @@ private:
     void rewrite_sum(task& t) {
         const int to = t.writes[0];
         if (t.reads[0] != to) {
-            tile_at(to).format = format::plain;
+            tile_at(to).format =
+                tile_at(to).kind == tile_kind::parameter_gradient ? parameter_format(tile_at(to)) : format::plain;
             set_size(to);
         }
         const int f = tile_at(to).format;
@@ -246,20 +255,23 @@ private:
 
     void rewrite_update(task& t) {
         const int first = t.writes[0];
-        if (t.kind == task_kind::reduce) {
-            tile_at(first).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
-            set_size(first);
+        for (int w : t.kind == task_kind::reduce ? t.writes : std::vector<int>{}) {
+            if (tile_at(w).kind != tile_kind::scalar) {
+                tile_at(w).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
+                set_size(w);
+            }
         }
         const int f = tile_at(first).format;
         for (int& r : t.reads) {
-            if (tile_at(r).kind != tile_kind::scalar) {
+            if (tile_at(r).kind != tile_kind::scalar &&
+                tile_at(r).slices == 1) { // slices have been made in that format
                 r = as(r, f);
             }
         }
         if (t.state >= 0) {
             tile& s = tile_at(t.state);
             const index_t states = s.bytes / 4 / (s.elements > 0 ? s.elements : 1);
-            s.elements = even_part(tile_at(first).elements, t.slices, t.slice).size();
+            s.elements = slice_of(tile_at(first), t).size();
             s.bytes = s.elements * 4 * (states > 0 ? states : 1);
         }
     }
@@ -282,6 +294,7 @@ private:
     Plan& p_;
     const format_table& table_;
     std::vector<converted> converted_;
+    int step_ = 0; ///< of the task at hand
     std::vector<left_behind> workspaces_;
     int device_ = 0; ///< of the task at hand, with its lane
     task_lane lane_ = task_lane::compute;

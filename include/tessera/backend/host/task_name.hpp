@@ -95,11 +95,14 @@ std::string work_name(const Plan& p, const task& t, const graph_view& g, const d
     case task_kind::sum:
         return "sum " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size()) +
                (t.reads[0] == t.writes[0] ? " onto" : "");
+    case task_kind::gather:
+        return "gather " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size());
+    case task_kind::average:
     case task_kind::reduce:
     case task_kind::update:
         break;
     }
-    const index_t elements = even_part(tile_at(t.writes[0]).elements, t.slices, t.slice).size();
+    const index_t elements = slice_of(tile_at(t.writes[0]), t).size();
     name = std::string(to_text(t.kind)) + (update.which == optimizer::kind::adam ? " adam " : " sgd ") +
            std::to_string(update.state_count()) + " " + std::to_string(elements) + " " +
            std::to_string(t.reads.size()) + " " + std::to_string(t.writes.size()) + " " +

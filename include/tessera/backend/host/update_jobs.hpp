@@ -7,7 +7,7 @@
 #include "tessera/backend/host/kernels/reduce.hpp"
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/execute/copy_box.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/tile_sum.hpp"
 #include "tessera/op/optimizer.hpp"
 
@@ -89,19 +89,22 @@ template <class Plan>
 class update_job : public job {
 public:
     update_job(const Plan& p, const task& t, const addresses& where, const optimizer& how)
-        : how_(how), reduces_(t.kind == task_kind::reduce) {
+        : how_(how), reduces_(t.kind == task_kind::reduce), scale_(t.scale) {
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
-        slice_ = even_part(target.elements, t.slices, t.slice);
+        slice_ = target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice) : slice_of(target, t);
         region_ = target.region;
         counted_ = t.counted_elsewhere;
         for (int r : t.reads) {
-            if (p.tiles[static_cast<std::size_t>(r)].kind != tile_kind::scalar) {
-                gradients_.push_back(reinterpret_cast<const float*>(where[r]) + slice_.begin);
+            const tile& x = p.tiles[static_cast<std::size_t>(r)];
+            if (x.kind != tile_kind::scalar) {
+                gradients_.push_back(reinterpret_cast<const float*>(where[r]) + slice_of(x, t).begin);
             }
         }
         for (int w : t.writes) {
-            if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
-                targets_.push_back(reinterpret_cast<float*>(where[w]) + slice_.begin);
+            const tile& x = p.tiles[static_cast<std::size_t>(w)];
+            if (x.kind != tile_kind::scalar) {
+                targets_.push_back(reinterpret_cast<float*>(where[w]) + slice_of(x, t).begin);
+                elements_ = slice_of(x, t).size();
             }
         }
         for (int n : t.norms) {
@@ -111,18 +114,20 @@ public:
     }
 
     void run(const run_state& run) override {
-        const auto n = static_cast<std::ptrdiff_t>(slice_.size());
+        const auto n = static_cast<std::ptrdiff_t>(elements_);
         const int sources = static_cast<int>(gradients_.size());
         if (reduces_) {
-            kernels::sum_arrays(gradients_.data(), sources, targets_.data(), 1, n);
-            *norms_[0] = counted_.empty() ? kernels::sum_of_squares(targets_[0], n) : squares_not_counted();
+            kernels::sum_arrays(gradients_.data(), sources, targets_.data(), static_cast<int>(targets_.size()), n);
+            for (double* norm : norms_) {
+                *norm = counted_.empty() ? kernels::sum_of_squares(targets_[0], n) : squares_not_counted();
+            }
             return;
         }
         double squares = 0;
         for (const double* x : norms_) {
             squares += *x;
         }
-        const auto factor = static_cast<float>(clip_factor(how_, std::sqrt(squares)));
+        const auto factor = static_cast<float>(scale_ * clip_factor(how_, std::sqrt(squares)));
         const int copies = static_cast<int>(targets_.size());
         if (how_.which == optimizer::kind::adam) {
             kernels::adam_rule rule;
@@ -171,7 +176,9 @@ private:
 
     optimizer how_;
     bool reduces_;
-    interval slice_;
+    double scale_;
+    interval slice_; ///< of the region's elements
+    index_t elements_ = 0;
     box region_;
     std::vector<box> counted_;
     std::vector<const float*> gradients_;
@@ -189,6 +196,28 @@ public:
 
 private:
     tile_sum sum_;
+};
+
+/// The average of all copies of a parameter's slice.
+template <class Plan>
+class average_job : public job {
+public:
+    average_job(const Plan& p, const task& t, const addresses& where) : average_(p, t, where) {}
+    void run(const run_state&) override { average_.run(); }
+
+private:
+    copy_average average_;
+};
+
+/// A parameter's slices, joined.
+template <class Plan>
+class gather_job : public job {
+public:
+    gather_job(const Plan& p, const task& t, const addresses& where) : join_(p, t, where) {}
+    void run(const run_state&) override { join_.run(); }
+
+private:
+    slice_join join_;
 };
 
 class running_job : public job {

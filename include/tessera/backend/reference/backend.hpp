@@ -6,6 +6,7 @@
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/store.hpp"
 #include "tessera/execute/tile_sum.hpp"
 #include "tessera/plan/call.hpp"
@@ -42,6 +43,16 @@ public:
             j = tile_sum(p, t, where);
             return {[](void* job, const run_state&) { static_cast<tile_sum*>(job)->run(); }, &j};
         }
+        case task_kind::average: {
+            copy_average& j = keep(averages_);
+            j = copy_average(p, t, where);
+            return {[](void* job, const run_state&) { static_cast<copy_average*>(job)->run(); }, &j};
+        }
+        case task_kind::gather: {
+            slice_join& j = keep(joins_);
+            j = slice_join(p, t, where);
+            return {[](void* job, const run_state&) { static_cast<slice_join*>(job)->run(); }, &j};
+        }
         case task_kind::reorder:
             break;
         }
@@ -72,9 +83,10 @@ private:
         std::vector<float*> weights;
         std::vector<double*> norms;
         float* state = nullptr;
-        interval slice;
+        index_t first = 0; ///< of the slice's elements in the region
         std::vector<float> sum;
         bool reduce_only = false;
+        double scale = 1;
         box region;
         std::vector<box> counted;
     };
@@ -181,13 +193,16 @@ private:
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         j.how = optimizer_;
         j.region = target.region;
-        j.slice = even_part(target.elements, t.slices, t.slice);
-        j.sum.resize(static_cast<std::size_t>(j.slice.size()));
+        j.first =
+            target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice).begin : slice_of(target, t).begin;
+        j.sum.resize(static_cast<std::size_t>(slice_of(target, t).size()));
+        j.scale = t.scale;
         j.reduce_only = t.kind == task_kind::reduce;
         j.counted = t.counted_elsewhere;
         for (int r : t.reads) {
             if (p.tiles[static_cast<std::size_t>(r)].kind != tile_kind::scalar) {
-                j.gradients.push_back(reinterpret_cast<const float*>(where[r]));
+                j.gradients.push_back(reinterpret_cast<const float*>(where[r]) +
+                                      slice_of(p.tiles[static_cast<std::size_t>(r)], t).begin);
             }
         }
         for (int n : t.norms) {
@@ -195,7 +210,8 @@ private:
         }
         for (int w : t.writes) {
             if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
-                j.weights.push_back(reinterpret_cast<float*>(where[w]));
+                j.weights.push_back(reinterpret_cast<float*>(where[w]) +
+                                    slice_of(p.tiles[static_cast<std::size_t>(w)], t).begin);
             }
         }
         j.state = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
@@ -221,37 +237,40 @@ private:
     }
 
     static void step(update_job& u, const run_state& run) {
-        const auto first = static_cast<std::size_t>(u.slice.begin);
         for (std::size_t i = 0; i < u.sum.size(); ++i) {
-            float total = u.gradients[0][first + i];
+            float total = u.gradients[0][i];
             for (std::size_t k = 1; k < u.gradients.size(); ++k) {
-                total += u.gradients[k][first + i];
+                total += u.gradients[k][i];
             }
             u.sum[i] = total;
         }
         if (u.reduce_only) {
             double squares = 0;
             for (std::size_t i = 0; i < u.sum.size(); ++i) {
-                u.weights[0][first + i] = u.sum[i];
-                squares += is_counted(u, u.slice.begin + static_cast<index_t>(i))
+                for (float* to : u.weights) {
+                    to[i] = u.sum[i];
+                }
+                squares += is_counted(u, u.first + static_cast<index_t>(i))
                                ? 0
                                : static_cast<double>(u.sum[i]) * static_cast<double>(u.sum[i]);
             }
-            *u.norms[0] = squares;
+            for (double* norm : u.norms) {
+                *norm = squares;
+            }
             return;
         }
         double squares = 0;
         for (const double* n : u.norms) {
             squares += *n;
         }
-        const double factor = clip_factor(u.how, std::sqrt(squares));
+        const double factor = u.scale * clip_factor(u.how, std::sqrt(squares));
         const std::size_t n = u.sum.size();
-        const std::span<float> weights(u.weights[0] + first, n);
+        const std::span<float> weights(u.weights[0], n);
         const std::span<float> velocity(u.state, u.state == nullptr ? 0 : n);
         const std::span<float> second(u.state == nullptr ? nullptr : u.state + n, u.how.state_count() > 1 ? n : 0);
         update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), velocity, second);
         for (std::size_t k = 1; k < u.weights.size(); ++k) {
-            std::memcpy(u.weights[k] + first, weights.data(), n * sizeof(float));
+            std::memcpy(u.weights[k], weights.data(), n * sizeof(float));
         }
     }
 
@@ -261,6 +280,8 @@ private:
     std::deque<copy_job> copies_;
     std::deque<update_job> updates_;
     std::deque<tile_sum> sums_;
+    std::deque<slice_join> joins_;
+    std::deque<copy_average> averages_;
 };
 
 } // namespace tessera::reference

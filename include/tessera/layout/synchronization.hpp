@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// How gradients become new parameters, as a value. The policies in schedule/ make such values; lowering follows them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tessera {
+
+/// How the members of a message (the devices that hold a copy of its parameters) sum its gradients and update its parameters. S bytes, n members.
+enum class exchange : std::uint8_t {
+    sliced,     ///< reduce-scatter, every member updates its slice, all-gather of parameters: 2(n-1)/n S sent by each
+    all_reduce, ///< reduce-scatter and all-gather of gradients, every member updates its whole copy: 2(n-1)/n S
+    ring,       ///< the same sum, passed around a ring in 2(n-1) steps that are tasks of their own: 2(n-1)/n S
+    server,     ///< one member takes all gradients, updates and sends the parameters back: (n-1) S in, (n-1) S out
+};
+
+constexpr const char* to_text(exchange e) {
+    constexpr const char* names[] = {"sliced", "all_reduce", "ring", "server"};
+    return names[static_cast<int>(e)];
+}
+
+/// Slice `slice` of `slices` equal ones of a parameter's elements (of each of its shards, where it is split over devices).
+struct gradient_slice {
+    int parameter = 0;
+    int slice = 0;
+    int slices = 1;
+    friend constexpr bool operator==(const gradient_slice&, const gradient_slice&) = default;
+};
+
+/// Gradients that travel together.
+struct message {
+    exchange how = exchange::sliced;
+    int server = 0; ///< which of the members it is, counted from 0 and around
+    std::vector<gradient_slice> pieces;
+    friend bool operator==(const message&, const message&) = default;
+};
+
+enum class sync_time : std::uint8_t {
+    ready,          ///< as soon as it can
+    after_backward, ///< when all gradients are there
+};
+
+constexpr const char* to_text(sync_time t) { return t == sync_time::ready ? "ready" : "after_backward"; }
+
+/// Without messages: every gradient by itself, sliced, as soon as it is ready.
+struct synchronization {
+    std::vector<message> messages; ///< in order of issue, which is the same on all devices: none overtakes another
+    sync_time sum_at = sync_time::ready;
+    /// after_backward: what is summed waits (each member keeps its slice, or the whole sum if it updates its whole copy) until all gradients are
+    /// there; with ready, summing and updating are one.
+    sync_time update_at = sync_time::ready;
+    /// Parameters are stored as slices, one on each device that needs them, gathered before an operator's tasks forward and again before those
+    /// backward, and given up after them (ZeRO stage 3).
+    bool shards_parameters = false;
+    /// k > 0: every copy is updated from its own device's gradients alone, and every k steps the copies are averaged.
+    int average_every = 0;
+
+    bool is_usual() const {
+        return messages.empty() && !shards_parameters && average_every == 0 && sum_at == sync_time::ready &&
+               update_at == sync_time::ready;
+    }
+    friend bool operator==(const synchronization&, const synchronization&) = default;
+};
+
+} // namespace tessera

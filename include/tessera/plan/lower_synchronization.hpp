@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of a strategy's synchronization: the tasks that carry its messages.
+#pragma once
+
+#include "tessera/plan/lowering.hpp"
+
+namespace tessera::detail {
+
+/// Refuses messages that do not hold each slice of every gradient once.
+template <class Options>
+void lowering<Options>::check_messages() const {
+    if (!has_messages()) {
+        return;
+    }
+    std::vector<std::vector<char>> seen(count(g_.parameter_count));
+    for (const message& m : s_.sync->messages) {
+        for (const gradient_slice& x : m.pieces) {
+            if (x.parameter < 0 || x.parameter >= g_.parameter_count || !g_.parameters[x.parameter].trained ||
+                x.slices < 1 || x.slice < 0 || x.slice >= x.slices) {
+                throw error("tessera: a message has slice " + std::to_string(x.slice) + " of " +
+                            std::to_string(x.slices) + " of parameter " + std::to_string(x.parameter) +
+                            ", which the network does not have or does not train; make messages of its own gradients");
+            }
+            std::vector<char>& mine = seen[at(x.parameter)];
+            mine.resize(mine.empty() ? at(x.slices) : mine.size(), 0);
+            if (mine.size() != at(x.slices) || mine[at(x.slice)]++ != 0) {
+                throw error("tessera: messages have slice " + std::to_string(x.slice) + " of the gradient of " +
+                            std::string(g_.parameters[x.parameter].layer) +
+                            " twice, or cut it into different numbers of slices; each slice goes once");
+            }
+        }
+    }
+    for (int p = 0; p < g_.parameter_count; ++p) {
+        bool all = !seen[at(p)].empty() || !g_.parameters[p].trained;
+        for (const char c : seen[at(p)]) {
+            all = all && c != 0;
+        }
+        if (!all) {
+            throw error("tessera: no message has all of the gradient of " + std::string(g_.parameters[p].layer) +
+                        "; messages must hold each slice of every gradient once");
+        }
+    }
+}
+
+/// Sends the messages that are due: each when all its gradients are ready and those before it have been sent.
+template <class Options>
+void lowering<Options>::send_messages() {
+    const std::vector<message>& all = s_.sync->messages;
+    for (; next_message_ < all.size(); ++next_message_) {
+        for (const gradient_slice& x : all[next_message_].pieces) {
+            if (uses_left_[at(x.parameter)] > 0) {
+                return;
+            }
+        }
+        send(all[next_message_]);
+    }
+}
+
+/// What is left when all has gone backward: messages, the sums of what cannot be sliced, and updates.
+template <class Options>
+void lowering<Options>::finish_messages() {
+    send_messages();
+    for (int p = 0; p < g_.parameter_count && clips(); ++p) {
+        is_sliceable(p) ? void() : reduce_parameter(p);
+    }
+    for (std::size_t i = 0; i < reduced_.size(); ++i) {
+        update_from(reduced_[i], static_cast<int>(i));
+    }
+}
+
+/// True where the parameter's shards do not overlap, so that each contribution to it has exactly the region of one of them.
+template <class Options>
+bool lowering<Options>::is_sliceable(int parameter) const {
+    const std::vector<std::vector<piece>> all = groups(parameter);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) {
+            if (!intersect(all[i][0].region, all[k][0].region).empty()) {
+                return false;
+            }
+        }
+    }
+    for (const std::vector<piece>& copies : all) {
+        for (const piece& p : parameter_gradients_[at(parameter)].pieces) {
+            const box& region = copies[0].region;
+            if (!(p.region == region) && !intersect(p.region, region).empty()) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/// Its pieces by members: what the same devices hold copies of makes one collective.
+template <class Options>
+void lowering<Options>::send(const message& m) {
+    std::vector<std::vector<sent_piece>> by_members;
+    for (const gradient_slice& x : m.pieces) {
+        if (parameter_gradients_[at(x.parameter)].pieces.empty()) {
+            continue;
+        }
+        if (!is_sliceable(x.parameter)) { // every copy sums all of it, once
+            for (const std::vector<piece>& copies :
+                 x.slice == 0 && !clips() ? groups(x.parameter) : std::vector<std::vector<piece>>{}) {
+                update_group(x.parameter, copies);
+            }
+            continue;
+        }
+        for (std::vector<piece>& copies : groups(x.parameter)) {
+            sent_piece one{x, {}, summed_by_device(x.parameter, copies)};
+            if (one.sources.empty()) {
+                continue; // a short batch leaves nothing to a shard
+            }
+            one.copies = static_cast<std::vector<piece>&&>(copies);
+            bool placed = false;
+            for (std::vector<sent_piece>& set : by_members) {
+                bool same = set[0].copies.size() == one.copies.size();
+                for (std::size_t i = 0; same && i < one.copies.size(); ++i) {
+                    same = set[0].copies[i].device == one.copies[i].device;
+                }
+                if (same) {
+                    set.push_back(one);
+                    placed = true;
+                    break;
+                }
+            }
+            if (!placed) {
+                by_members.push_back({one});
+            }
+        }
+    }
+    for (const std::vector<sent_piece>& set : by_members) {
+        const bool alone = set[0].copies.size() == 1; // nothing to exchange but with devices without a copy
+        const tessera::exchange how = alone ? exchange::sliced : m.how;
+        const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
+        sending_ = {how, together ? exchanges_++ : -1, m.server};
+        for (const sent_piece& x : set) {
+            switch (how) {
+            case exchange::sliced:
+                send_sliced(x);
+                break;
+            case exchange::all_reduce:
+                send_all_reduce(x);
+                break;
+            case exchange::ring:
+                send_ring(x);
+                break;
+            case exchange::server:
+                send_to_server(x);
+                break;
+            }
+        }
+        for (const reduced_slice& r : arrived_) { // after all sums, which make one collective
+            updates_wait() ? reduced_.push_back(r) : update_from(r, 0);
+        }
+        arrived_.clear();
+    }
+}
+
+} // namespace tessera::detail

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocking synchronization after the backward pass: Vishnu, Siegel and Daily, "Distributed TensorFlow with MPI" (arXiv 1603.02339).
+#pragma once
+
+#include "tessera/schedule/gradients.hpp"
+
+namespace tessera::schedule {
+
+/// When all has gone backward, one all-reduce for each gradient, in the order of the parameters; every worker updates its whole copy.
+/// Each sends 2(n-1)/n S bytes, none of it beside computation.
+inline synchronization blocking_all_reduce(const std::vector<ready_gradient>& gradients) {
+    synchronization s;
+    s.sum_at = sync_time::after_backward;
+    for (std::size_t i = gradients.size(); i-- > 0;) {
+        s.messages.push_back(detail::message_of(exchange::all_reduce, gradients[i]));
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

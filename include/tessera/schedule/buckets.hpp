@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bucketed overlap, as PyTorch's DistributedDataParallel: Li et al., "PyTorch Distributed" (VLDB 2020), section 3.2.
+#pragma once
+
+#include "tessera/schedule/gradients.hpp"
+
+namespace tessera::schedule {
+
+/// PyTorch's settings.
+struct bucket_sizes {
+    index_t bytes = index_t{25} << 20;
+    index_t first = index_t{1} << 20; ///< of the first bucket, so that communication begins early
+};
+
+/// Gradients fill buckets in the order in which they become ready (the reverse of the parameters'); a bucket is full when it has reached its
+/// size, and no gradient is cut. Each is all-reduced as soon as it is full and those before it have been sent; parameters are updated when the
+/// backward pass is over.
+inline synchronization buckets(const std::vector<ready_gradient>& gradients, const bucket_sizes& size = {}) {
+    synchronization s;
+    s.update_at = sync_time::after_backward;
+    index_t filled = 0;
+    bool open = false;
+    for (const ready_gradient& x : gradients) {
+        if (!open) {
+            s.messages.push_back({exchange::all_reduce, 0, {}});
+            filled = 0;
+        }
+        s.messages.back().pieces.push_back({x.parameter, 0, 1});
+        filled += x.bytes();
+        open = filled < (s.messages.size() == 1 ? size.first : size.bytes);
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

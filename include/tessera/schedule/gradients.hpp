@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a synchronization policy is given: a network's gradients in the order in which they become ready, with predicted times.
+#pragma once
+
+#include "tessera/layout/synchronization.hpp"
+#include "tessera/net/graph.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace tessera::schedule {
+
+/// A gradient of a whole parameter.
+struct ready_gradient {
+    int parameter = 0;
+    index_t elements = 0;
+    int layer = 0;     ///< the first operator that uses it: its place in the order of forward
+    index_t ready = 0; ///< ns after the backward pass begins, as predicted
+    element type = element::f32;
+    index_t bytes() const { return elements * bytes_of(type); }
+};
+
+/// What ready times and the orders that follow from them are predicted with: those of one worker.
+struct worker_speed {
+    double flops_per_ns = 1000; ///< 1000: 10^12 FLOP/s
+    double bytes_per_ns = 1;    ///< 1: 10^9 bytes/s each way
+};
+
+namespace detail {
+
+/// Floating-point operations of an operator forward.
+inline index_t forward_flops(const description& d) {
+    index_t total = 0;
+    for (int k = 0; k < d.nests.size(); ++k) {
+        index_t points = d.nests[k].flops;
+        for (int l = 0; l < d.loops.size(); ++l) {
+            points *= has(d.nests[k].loops, l) ? d.loops[l].extent : 1;
+        }
+        total += points;
+    }
+    return total;
+}
+
+inline message message_of(exchange how, const ready_gradient& x) { return {how, 0, {{x.parameter, 0, 1}}}; }
+
+} // namespace detail
+
+/// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers` share the batch.
+inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worker_speed& speed = {}, int workers = 1) {
+    std::vector<ready_gradient> all;
+    std::vector<int> first_user(static_cast<std::size_t>(g.parameter_count), -1);
+    for (int op = g.op_count; op-- > 0;) {
+        for (const int p : g.ops[op].parameters) {
+            first_user[static_cast<std::size_t>(p)] = op;
+        }
+    }
+    double time = 0;
+    for (int op = g.op_count; op-- > 0;) {
+        time += 2.0 * static_cast<double>(detail::forward_flops(g.describe(op))) / workers / speed.flops_per_ns;
+        for (int k = g.ops[op].parameters.size(); k-- > 0;) {
+            const int p = g.ops[op].parameters[k];
+            bool listed = !g.parameters[p].trained || first_user[static_cast<std::size_t>(p)] != op;
+            for (const ready_gradient& x : all) {
+                listed = listed || x.parameter == p;
+            }
+            if (!listed) {
+                all.push_back({p, g.parameters[p].extents.volume(), op, static_cast<index_t>(time)});
+            }
+        }
+    }
+    return all;
+}
+
+/// The order in which one link carries what becomes ready, most urgent first (least layer, then least number), nothing preempted: of what is
+/// ready, the next is handed to the link when at most `credit` bytes would be on their way, or none are.
+inline std::vector<std::size_t> priority_order(const std::vector<ready_gradient>& items, double bytes_per_ns,
+                                               index_t credit) {
+    std::vector<std::size_t> order;
+    std::vector<char> sent(items.size(), 0);
+    std::vector<std::pair<double, index_t>> on_their_way; // end, bytes
+    double now = 0;
+    double link_free = 0;
+    while (order.size() < items.size()) {
+        index_t outstanding = 0;
+        double next = -1; // the moment at which anything can change
+        const auto consider = [&next](double t) { next = next < 0 || t < next ? t : next; };
+        for (const auto& [end, bytes] : on_their_way) {
+            outstanding += end > now ? bytes : 0;
+            end > now ? consider(end) : void();
+        }
+        std::size_t best = items.size();
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            if (sent[i] != 0) {
+                continue;
+            }
+            if (static_cast<double>(items[i].ready) > now) {
+                consider(static_cast<double>(items[i].ready));
+            } else if (best == items.size() || items[i].layer < items[best].layer) {
+                best = i;
+            }
+        }
+        if (best < items.size() && (outstanding == 0 || outstanding + items[best].bytes() <= credit)) {
+            sent[best] = 1;
+            order.push_back(best);
+            link_free = std::max(link_free, now) + static_cast<double>(items[best].bytes()) / bytes_per_ns;
+            on_their_way.emplace_back(link_free, items[best].bytes());
+        } else {
+            now = next;
+            std::erase_if(on_their_way, [now](const auto& x) { return x.first <= now; });
+        }
+    }
+    return order;
+}
+
+} // namespace tessera::schedule

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Priority-based parameter propagation: Jayarajan et al., "P3" (arXiv 1905.03960, MLSys 2019).
+#pragma once
+
+#include "tessera/schedule/gradients.hpp"
+
+namespace tessera::schedule {
+
+/// P3's settings: 50,000 parameters in a slice in the paper, 40,000 in its code.
+struct p3_rule {
+    int servers = 1;
+    index_t slice = 50'000; ///< parameters, at most
+    worker_speed speed{};   ///< that the order of messages is made for
+};
+
+/// Slices of gradients go round robin to servers on the workers, which sum, update and send back each slice by itself. Of what is ready the slices
+/// of the first layers go first, one slice at a time: urgent ones overtake at slices' ends. (With a plan of several steps, an operator waits for its
+/// own slices alone: there is no barrier between steps.)
+inline synchronization p3(const std::vector<ready_gradient>& gradients, const p3_rule& rule) {
+    std::vector<ready_gradient> items;
+    std::vector<message> messages;
+    int next = 0;
+    for (const ready_gradient& x : gradients) {
+        const index_t count = (x.elements + rule.slice - 1) / rule.slice;
+        for (index_t k = 0; k < count; ++k) {
+            items.push_back(x);
+            items.back().elements = even_part(x.elements, count, k).size();
+            messages.push_back({exchange::server,
+                                next++ % (rule.servers > 0 ? rule.servers : 1),
+                                {{x.parameter, static_cast<int>(k), static_cast<int>(count)}}});
+        }
+    }
+    synchronization s;
+    for (const std::size_t i : priority_order(items, rule.speed.bytes_per_ns, 0)) {
+        s.messages.push_back(static_cast<message&&>(messages[i]));
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

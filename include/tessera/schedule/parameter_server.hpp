@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parameter server on every worker, as MXNet's distributed key-value store: the baseline of Jayarajan et al., "P3" (arXiv 1905.03960).
+#pragma once
+
+#include "tessera/base/error.hpp"
+#include "tessera/schedule/gradients.hpp"
+
+#include <string>
+
+namespace tessera::schedule {
+
+/// MXNet's rule: what has fewer elements than `big` goes whole to the server (number * 9973) mod n, what has more is cut into n equal slices.
+struct server_rule {
+    int servers = 1;
+    index_t big = 1'000'000; ///< MXNET_KVSTORE_BIGARRAY_BOUND
+};
+
+/// Every gradient goes to its server as soon as it is ready; the server sums, updates, and sends the parameters back. A worker that is one of n
+/// servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one server.
+inline synchronization parameter_server(const std::vector<ready_gradient>& gradients, const server_rule& rule) {
+    if (rule.servers < 1) {
+        throw error("tessera: " + std::to_string(rule.servers) + " parameter servers; there must be at least one");
+    }
+    synchronization s;
+    for (const ready_gradient& x : gradients) {
+        const bool cut = x.elements >= rule.big;
+        for (int k = 0; k < (cut ? rule.servers : 1); ++k) {
+            const int server = cut ? k : static_cast<int>(index_t{x.parameter} * 9973 % rule.servers);
+            s.messages.push_back({exchange::server, server, {{x.parameter, k, cut ? rule.servers : 1}}});
+        }
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

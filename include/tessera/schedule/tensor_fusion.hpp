@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Horovod's tensor fusion: Sergeev and Del Balso (arXiv 1802.05799); the rule is that of horovod/common/controller.cc, FuseResponses.
+#pragma once
+
+#include "tessera/schedule/gradients.hpp"
+
+namespace tessera::schedule {
+
+/// Horovod's settings; these are those of version 0.21.1 and later (before: 64 MiB and 5 ms).
+struct fusion {
+    index_t threshold = index_t{128} << 20; ///< bytes
+    index_t cycle = 1'000'000;              ///< ns between two looks at what has become ready
+};
+
+namespace detail {
+
+/// Fuses what one cycle has found ready: what follows the first joins it while the types agree and the sum keeps to the threshold; others are
+/// skipped, and looked past while the sum with all skipped keeps to it. What is larger travels alone.
+inline void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std::vector<message>& out) {
+    while (!ready.empty()) {
+        message m{exchange::all_reduce, 0, {{ready[0].parameter, 0, 1}}};
+        index_t sum = ready[0].bytes();
+        index_t skipped_bytes = 0;
+        std::vector<ready_gradient> skipped;
+        std::size_t i = 1;
+        for (; i < ready.size(); ++i) {
+            if (ready[i].type == ready[0].type && sum + ready[i].bytes() <= threshold) {
+                sum += ready[i].bytes();
+                m.pieces.push_back({ready[i].parameter, 0, 1});
+                continue;
+            }
+            skipped_bytes += ready[i].bytes();
+            if (sum + skipped_bytes > threshold) {
+                break;
+            }
+            skipped.push_back(ready[i]);
+        }
+        skipped.insert(skipped.end(), ready.begin() + static_cast<std::ptrdiff_t>(i), ready.end());
+        ready.swap(skipped);
+        out.push_back(static_cast<message&&>(m));
+    }
+}
+
+} // namespace detail
+
+/// All-reduces of what becomes ready within one cycle, fused. Every worker updates its whole copy.
+inline synchronization tensor_fusion(const std::vector<ready_gradient>& gradients, const fusion& how = {}) {
+    synchronization s;
+    for (std::size_t i = 0; i < gradients.size();) {
+        const auto cycle_of = [&](std::size_t k) {
+            return how.cycle > 0 ? (gradients[k].ready + how.cycle - 1) / how.cycle : gradients[k].ready;
+        };
+        std::vector<ready_gradient> ready;
+        const index_t now = cycle_of(i);
+        for (; i < gradients.size() && cycle_of(i) == now; ++i) {
+            ready.push_back(gradients[i]);
+        }
+        detail::fuse_cycle(static_cast<std::vector<ready_gradient>&&>(ready), how.threshold, s.messages);
+    }
+    return s;
+}
+
+} // namespace tessera::schedule

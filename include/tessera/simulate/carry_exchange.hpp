@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activities of the messages that a synchronization policy makes: one collective for all tasks of a message, and what goes to a parameter server and
+// back.
+#pragma once
+
+#include "tessera/simulate/carry.hpp"
+
+namespace tessera::simulation {
+
+/// The tasks of a message: an all-gather if they gather slices of a parameter; else a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
+/// Messages follow each other on the devices that they share, in the plan's order. Returns the last task.
+inline int carrier::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
+                                std::vector<carried>& all) {
+    const task& leader = tasks[at(first)];
+    int last = first;
+    while (last + 1 < static_cast<int>(tasks.size()) && tasks[at(last + 1)].message == leader.message &&
+           tasks[at(last + 1)].kind == leader.kind) {
+        ++last;
+    }
+    index_t bytes = 0;
+    bool sums = false;
+    bool shares = false;
+    std::vector<int> members;
+    carried scatter;
+    carried gather;
+    const bool gathers = leader.kind == task_kind::gather; // all-gather of one parameter's slices
+    for (int i = first; i <= last; ++i) {
+        const task& t = tasks[at(i)];
+        bytes = (gathers ? 0 : bytes) + tile_bytes(tiles[at(t.writes[0])], t);
+        const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
+        for (int r : t.reads) {
+            const bool travels = tiles[at(r)].kind != tile_kind::scalar;
+            sums = sums || (travels && tiles[at(r)].device != t.device);
+            travels ? add_member(members, tiles[at(r)].device) : void();
+            again ? void() : scatter.reads.push_back(r);
+        }
+        const bool same = i > first && tasks[at(i - 1)].writes == t.writes;
+        for (int w : t.writes) {
+            shares = shares || tiles[at(w)].device != t.device;
+            add_member(members, tiles[at(w)].device);
+            const bool persistent = is_persistent(tiles[at(w)].kind);
+            same ? void() : (persistent ? gather.overwrites : gather.writes).push_back(w);
+        }
+    }
+    const int count = last - first + 1;
+    const auto put = [&](carried& c) {
+        const std::size_t number = all.size();
+        carried timed = half(members, bytes);
+        c.what = static_cast<activity&&>(timed.what);
+        c.task = first;
+        c.count = count;
+        c.in_order = true;
+        for (const int m : members) {
+            follow(last_of_[at(m)].collective, c, number);
+        }
+        std::sort(c.beside.begin(), c.beside.end());
+        c.beside.erase(std::unique(c.beside.begin(), c.beside.end()), c.beside.end());
+        all.push_back(static_cast<carried&&>(c));
+        return static_cast<int>(number);
+    };
+    if (gathers) {
+        gather.reads = static_cast<std::vector<int>&&>(scatter.reads);
+        if (members.size() > 1) {
+            put(gather);
+            return last;
+        }
+    }
+    const int before = sums ? put(scatter) : -1;
+    std::vector<int> own;
+    for (int i = first; i <= last; ++i) {
+        const task& t = tasks[at(i)];
+        if (t.kind != task_kind::update && sums && shares) {
+            continue; // sums on its way
+        }
+        carried c;
+        c.task = i;
+        c.in_order = true;
+        begin_messages();
+        if (before >= 0) {
+            c.beside.push_back(before);
+        } else {
+            c.reads = t.reads;
+        }
+        for (int r : t.reads) { // norms
+            const tile& x = tiles[at(r)];
+            if (x.kind == tile_kind::scalar && x.device != t.device) {
+                message(x.device, t.device, tile_bytes(x, t));
+            }
+        }
+        finish_messages(t.device, time_of_own_slice(tiles, t), c.what);
+        if (!shares) { // then what it writes is its own
+            for (int w : t.writes) {
+                (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
+            }
+        }
+        own.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<carried&&>(c));
+    }
+    if (shares) {
+        gather.beside = own;
+        gather.in_part = true; // of a sum that several messages make
+        put(gather);
+    }
+    return last;
+}
+
+/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member follow each other in the
+/// plan's order, and so do a server's pulls.
+inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
+                               std::vector<carried>& all) {
+    const task& t = tasks[at(number)];
+    carried own;
+    own.task = number;
+    own.in_order = true;
+    index_t sources = 0;
+    for (int r : t.reads) {
+        const tile& x = tiles[at(r)];
+        sources += x.kind != tile_kind::scalar ? 1 : 0;
+        if (x.device == t.device) {
+            own.reads.push_back(r);
+            continue;
+        }
+        carried push;
+        push.task = number;
+        push.in_order = true;
+        push.reads = {r};
+        begin_messages();
+        message(x.device, t.device, tile_bytes(x, t));
+        finish_messages(t.device, 0, push.what);
+        follow(last_of_[at(x.device)].push, push, all.size());
+        own.beside.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<carried&&>(push));
+    }
+    begin_messages();
+    const index_t slice = tile_bytes(tiles[at(t.writes[0])], t);
+    index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, (sources - 1) * slice);
+    if (times_.server_megabytes > 0) {
+        work = sources * slice * 1000 / times_.server_megabytes + 1;
+    }
+    finish_messages(t.device, work, own.what);
+    const std::size_t updated = all.size();
+    for (int w : t.writes) {
+        if (tiles[at(w)].device == t.device) {
+            (is_persistent(tiles[at(w)].kind) ? own.overwrites : own.writes).push_back(w);
+        }
+    }
+    all.push_back(static_cast<carried&&>(own));
+    for (int w : t.writes) {
+        const tile& x = tiles[at(w)];
+        if (x.device == t.device) {
+            continue;
+        }
+        carried pull;
+        pull.task = number;
+        pull.in_order = true;
+        pull.overwrites = {w};
+        pull.beside = {static_cast<int>(updated)};
+        begin_messages();
+        message(t.device, x.device, tile_bytes(x, t));
+        finish_messages(t.device, 0, pull.what);
+        follow(last_of_[at(t.device)].pull, pull, all.size());
+        all.push_back(static_cast<carried&&>(pull));
+    }
+    return number;
+}
+
+} // namespace tessera::simulation

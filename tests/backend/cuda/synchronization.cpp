@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Synchronization policies as lists of calls: the numbers of one device, on one GPU and on several; what cannot run is refused.
+#include "support/cuda_instances.hpp"
+#include "support/cuda_lists.hpp"
+#include "support/policies.hpp"
+#include "support/sweep_check.hpp"
+
+#include "tessera/schedule/parameter_average.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+using namespace test_support;
+
+} // namespace
+
+TEST_CASE("every policy gives the numbers of one device, on one GPU and on several") {
+    constexpr int devices = 3;
+    const ts::sgd rule{.learning_rate = 0.1F, .momentum = 0.9F};
+    int kind = 0;
+    for (const ts::optimizer& how : {ts::optimizer(rule), ts::optimizer(rule, 0.05F)}) {
+        const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), how};
+        const ts::graph_view g = c.network.view();
+        const batch_data data(g, 7);
+        const oracle expected(g, data, how, 3, 11);
+        ts::strategy s(g);
+        for (ts::configuration& x : s.ops) {
+            x.degree[0] = devices;
+        }
+        for (const auto& policy : small_policies(g, devices)) {
+            const std::string& name = policy.first;
+            const ts::synchronization& sync = policy.second;
+            s.sync = sync;
+            const auto make = [&](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, kind % 3)); };
+            ++kind;
+            const sweep_result r = run_strategy(c, s, devices, data, expected, 11, make);
+            CAPTURE(name);
+            CAPTURE(kind);
+            sweep_check().hold(c, devices, r, allowed_rounding);
+        }
+        s.sync = {};
+        s.period = 2;
+        const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
+        CHECK(run_strategy(c, s, devices, data, expected, 11, make).failure.find("plans of one step") !=
+              std::string::npos);
+    }
+    const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), ts::sgd{}};
+    ts::strategy s(c.network.view());
+    for (ts::configuration& x : s.ops) {
+        x.degree[0] = devices;
+    }
+    s.sync = ts::schedule::parameter_average(1);
+    const batch_data data(c.network.view(), 7);
+    const oracle expected(c.network.view(), data, c.how, 1, 11);
+    const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
+    CHECK(run_strategy(c, s, devices, data, expected, 11, make).failure.find("does not average") != std::string::npos);
+}
