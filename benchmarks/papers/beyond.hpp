@@ -63,7 +63,9 @@ public:
                 known = c.name == column;
                 known ? static_cast<void>(std::printf(" %.1f%s |", c.ms, c.bytes > limit_ ? " (!)" : "")) : void();
             }
-            known ? 0 : std::printf(" |");
+            if (!known) {
+                std::printf(" |");
+            }
         }
         if (best_seed == nullptr || found == nullptr) {
             std::printf(" nothing fits | | |\n");
@@ -146,16 +148,16 @@ private:
     /// Synchronization by name.
     ts::synchronization policy(const std::string& name, const ts::graph& g, int sharing) const {
         const std::vector<schedule::ready_gradient> all = gradients(g, sharing);
-        const schedule::worker_speed speed = this->speed();
+        const schedule::worker_speed rates = speed();
         const int n = on_.devices();
         return name == "servers"   ? schedule::parameter_server(all, {n})
-               : name == "P3"      ? schedule::p3(all, {n, 50'000, speed})
+               : name == "P3"      ? schedule::p3(all, {n, 50'000, rates})
                : name == "fused"   ? schedule::tensor_fusion(all)
                : name == "buckets" ? schedule::buckets(all)
                : name == "prioritized all-reduces"
-                   ? schedule::byte_scheduler(all, {ts::exchange::all_reduce, 1, 2'000'000, 4'000'000, speed})
+                   ? schedule::byte_scheduler(all, {ts::exchange::all_reduce, 1, 2'000'000, 4'000'000, rates})
                : name == "prioritized slices"
-                   ? schedule::byte_scheduler(all, {ts::exchange::sliced, 1, 2'000'000, 4'000'000, speed})
+                   ? schedule::byte_scheduler(all, {ts::exchange::sliced, 1, 2'000'000, 4'000'000, rates})
                : name == "blocking" ? schedule::blocking_all_reduce(all)
                                     : ts::synchronization{};
     }
@@ -186,7 +188,6 @@ private:
         };
         add("GPipe", replicas(1), pipeline(n, schedule::gpipe(n, parts(1, 4 * n), schedule::rematerialize::all), true),
             true);
-        candidate hybrid;
         const std::size_t before = all_.size();
         for (int k = 2; k <= n; k *= 2) {
             add("HyPar-Flow", replicas(n / k), pipeline(k, schedule::gpipe(k, parts(n / k, 2 * k)), false), true);

@@ -37,9 +37,8 @@ public:
     }
     /// Per cent of so many times one GPU. `policy`: 0 fused, 1 each gradient by itself, 2 blocking.
     double efficiency(int policy, int nodes, double share) const {
-        const double t =
-            step_ms(workers_.view(), plans_[static_cast<std::size_t>(policy)], servers(shown_, nodes, share));
-        return 100 * alone_ / t;
+        const ts::plan& p = plans_[static_cast<std::size_t>(policy)];
+        return 100 * workers_.alone_ms() / step_ms(workers_.view(), p, servers(shown_, nodes, share), workers_.times());
     }
     network what;
 

@@ -44,11 +44,11 @@ best_gain network(const char* name, const ts::graph& one) {
 
 int main() {
     std::printf("## P3\n\n4 machines with one P4000 and one co-located server each, 32 samples per machine; steps of a "
-                "steady run (plans of 4 steps less "
+                "steady run (plans of 6 steps less "
                 "plans of 2: no barrier between steps).\nServers take gradients in at 2.56 GB/s (one published datum: "
                 "780 us for 2 MB, apache/mxnet#14485). Samples/s; the last "
-                "column: 4 GPUs without communication. 3 x 3 convolutions take 4/9 of their multiplications "
-                "(Winograd). \nNothing fitted.\n\n"
+                "column: 4 GPUs without communication.\n3 x 3 convolutions take 4/9 of their multiplications "
+                "(Winograd). Nothing fitted.\n\n"
                 "| network | Gb/s | MXNet's servers | slices alone | P3 | slices, %% | P3, %% | no communication |\n"
                 "|---|---|---|---|---|---|---|---|\n");
     const best_gain resnet = network("ResNet-50", ts::describe<networks::resnet50>(batch));
