@@ -19,7 +19,7 @@ benchmarks=(
   "compile time and memory|python3 benchmarks/compile_time/measure.py"
   "template instantiations|python3 benchmarks/compile_time/instantiations.py"
   "kernels: our own against oneDNN|OMP_NUM_THREADS=1 \$build/benchmarks/kernels/conv_n16"
-  "300 random strategies a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
+  "300 random strategies and 100 pipelines a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
   "search: full and delta simulation, and MCMC|\$build/benchmarks/search/mcmc"

@@ -9,12 +9,26 @@
 #   #endif
 #
 # The headers that the cases share (compile_fail/prefix.hpp) are precompiled by a fixture, which makes a case 3 times faster.
-# Each case gives <name>.rejected and <name>.accepted, for the compiler of the build and for every clang found.
+# Each case gives <name>.rejected, for the compiler of the build and for every clang found. The twins, which need no compiler each to be
+# judged, are read as one source, every one in a namespace of its own: accepted.
 
 set(TESSERA_COMPILE_FAIL_RUN "${CMAKE_CURRENT_LIST_DIR}/CompileFailRun.cmake")
 
 function(tessera_add_compile_fail_tests)
   file(GLOB cases CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/*.cpp")
+  set(twins "${CMAKE_CURRENT_BINARY_DIR}/compile_fail/twins.cpp")
+  set(included)
+  set(wrapped)
+  foreach(case IN LISTS cases)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${case}")
+    file(STRINGS "${case}" lines REGEX "^#include")
+    list(APPEND included ${lines})
+    cmake_path(GET case STEM stem)
+    string(APPEND wrapped "namespace ${stem}_ {\n#include \"${case}\"\n}\n")
+  endforeach()
+  list(REMOVE_DUPLICATES included)
+  list(JOIN included "\n" included)
+  file(CONFIGURE OUTPUT "${twins}" CONTENT "${included}\n${wrapped}" @ONLY)
   set(compilers "${CMAKE_CXX_COMPILER}")
   set(suffixes none)
   foreach(version 14 19)
@@ -34,14 +48,15 @@ function(tessera_add_compile_fail_tests)
     add_test(NAME "compile_fail.precompile${ending}" COMMAND ${run} -DMODE=precompile -P "${TESSERA_COMPILE_FAIL_RUN}")
     set_tests_properties("compile_fail.precompile${ending}" PROPERTIES
       LABELS compile_fail TIMEOUT 120 FIXTURES_SETUP "compile_fail${ending}")
+    macro(tessera_add_case name source mode)
+      add_test(NAME "compile_fail.${name}${ending}" COMMAND ${run} "-DSOURCE=${source}" -DMODE=${mode} -P "${TESSERA_COMPILE_FAIL_RUN}")
+      set_tests_properties("compile_fail.${name}${ending}" PROPERTIES
+        LABELS compile_fail TIMEOUT 120 FIXTURES_REQUIRED "compile_fail${ending}")
+    endmacro()
+    tessera_add_case(accepted "${twins}" accepted)
     foreach(case IN LISTS cases)
       cmake_path(GET case STEM stem)
-      foreach(mode rejected accepted)
-        set(name "compile_fail.${stem}.${mode}${ending}")
-        add_test(NAME ${name} COMMAND ${run} "-DSOURCE=${case}" -DMODE=${mode} -P "${TESSERA_COMPILE_FAIL_RUN}")
-        set_tests_properties(${name} PROPERTIES
-          LABELS compile_fail TIMEOUT 120 FIXTURES_REQUIRED "compile_fail${ending}")
-      endforeach()
+      tessera_add_case("${stem}.rejected" "${case}" rejected)
     endforeach()
   endforeach()
 endfunction()

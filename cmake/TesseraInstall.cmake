@@ -25,7 +25,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/tesseraConfigVersion.cma
 install(FILES "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" "${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
         DESTINATION "${package_dir}" COMPONENT core)
 if(TARGET tessera_cuda)
-  foreach(module FindCUDNN FindNCCL TesseraWheels)
+  foreach(module FindCUDNN FindNCCL TesseraFindNvidia)
     install(FILES "${PROJECT_SOURCE_DIR}/cmake/${module}.cmake" DESTINATION "${package_dir}" COMPONENT cuda)
   endforeach()
 endif()

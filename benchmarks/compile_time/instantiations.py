@@ -7,10 +7,12 @@ More than 3 % above the recorded count fails; --update records what is counted n
 """
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -21,7 +23,7 @@ TOLERANCE = 0.03
 
 
 def count(source, folder):
-    out = folder / "out.o"
+    out = folder / f"{source.stem}.o"
     command = [COMPILER, "-std=c++20", "-c", str(source), "-o", str(out), "-I", str(ROOT / "include"), "-I", str(ROOT),
                "-ftime-trace", "-ftime-trace-granularity=0"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -44,7 +46,8 @@ def main():
     if not sources:
         sys.exit(f"instantiations.py: no program in {HERE}")
     with tempfile.TemporaryDirectory() as name:
-        counts = {source.name: count(source, Path(name)) for source in sources}
+        with ThreadPoolExecutor(os.cpu_count()) as workers:
+            counts = dict(zip((source.name for source in sources), workers.map(lambda one: count(one, Path(name)), sources)))
     if options.update:
         RECORD.write_text(json.dumps(counts, indent=2, sort_keys=True) + "\n")
     recorded = json.loads(RECORD.read_text())

@@ -1,51 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
-// 300 random legal strategies (or as many as the first argument says) for each network on 1 to 8 host devices, three training
-// steps each, against one device in double: the largest relative differences. Formats and implementations are estimated in even
-// runs and random in odd ones; every plan is run twice and must give the same bits.
-#include "support/sweep.hpp"
-
-#include "tessera/backend/host/backend.hpp"
+// 300 random legal strategies for each network on 1 to 8 host devices and 100 random pipelines on 1 to 4 (or as many as the arguments say),
+// three training steps each, against one device in double: the largest relative differences. Formats and implementations are estimated in
+// even runs and random in odd ones; every plan is run twice and must give the same bits.
+#include "support/host_formats.hpp"
+#include "support/pipeline_sweep.hpp"
 
 #include <cstdio>
 
+namespace {
+
+using namespace test_support;
+
+/// The runs of a network in one table.
+class row {
+public:
+    explicit row(const sweep_case& c) : of_(c), allowed_(allowed_rounding_of(c, allowed_rounding_with_adam)) {}
+
+    void add(const sweep_result& r, int devices, const std::string& what) {
+        ++runs_;
+        worst_[0] = std::max(worst_[0], r.seen.loss);
+        worst_[1] = std::max(worst_[1], r.seen.gradient);
+        worst_[2] = std::max(worst_[2], r.seen.change);
+        if (!r.failure.empty() || !r.repeats || !r.seen.copies_equal || r.seen.loss > allowed_ ||
+            r.seen.gradient > allowed_ || r.seen.change > allowed_) {
+            ++failed_;
+            std::fprintf(stderr, "%s, %s on %d devices: %s loss %g gradient %g change %g (%s)%s\n", of_.name.c_str(),
+                         what.c_str(), devices, r.failure.c_str(), r.seen.loss, r.seen.gradient, r.seen.change,
+                         r.seen.worst.c_str(), r.repeats ? "" : " does not repeat");
+        }
+    }
+    /// Returns how many failed.
+    int print(const char* what) const {
+        std::printf("%-28s %-10s %6d %12.2e %12.2e %12.2e %8d\n", of_.name.c_str(), what, runs_, worst_[0], worst_[1],
+                    worst_[2], failed_);
+        std::fflush(stdout);
+        return failed_;
+    }
+
+private:
+    const sweep_case& of_;
+    double allowed_;
+    double worst_[3] = {};
+    int runs_ = 0;
+    int failed_ = 0;
+};
+
+} // namespace
+
 int main(int argc, char** argv) {
-    using namespace test_support;
     const int strategies = argc > 1 ? std::atoi(argv[1]) : 300;
-    if (strategies < 1) {
-        std::fprintf(stderr, "usage: random_strategies [strategies for each network]\n");
+    const int pipelines = argc > 2 ? std::atoi(argv[2]) : 100;
+    if (strategies < 1 || pipelines < 1) {
+        std::fprintf(stderr, "usage: random_strategies [strategies for each network [pipelines for each]]\n");
         return 2;
     }
     coverage seen;
+    coverage seen_in_pipelines;
     int failures = 0;
     int run = 0;
-    std::printf("%-28s %10s %12s %12s %12s %8s\n", "network", "strategies", "loss", "gradients", "weights", "failed");
+    const auto make = [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); };
+    std::printf("%-28s %-10s %6s %12s %12s %12s %8s\n", "network", "under", "runs", "loss", "gradients", "weights",
+                "failed");
     for (const sweep_case& c : sweep_cases()) {
-        double worst[3] = {};
-        int failed = 0;
-        const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
-        const auto make = [&](const ts::optimizer& how) {
-            ts::host::backend_options options;
-            options.how = run / 2 % 2 == 0 ? ts::host::tuning::estimate : ts::host::tuning::random;
-            options.seed = static_cast<std::uint64_t>(run++ / 2);
-            return ts::host::backend(how, options);
-        };
+        row by_strategies(c);
         sweep(c, strategies, seen, make, [&](const sweep_case&, int number, int devices, const sweep_result& r) {
-            worst[0] = std::max(worst[0], r.seen.loss);
-            worst[1] = std::max(worst[1], r.seen.gradient);
-            worst[2] = std::max(worst[2], r.seen.change);
-            const bool good = r.failure.empty() && r.repeats && r.seen.copies_equal && r.seen.loss <= allowed &&
-                              r.seen.gradient <= allowed && r.seen.change <= allowed;
-            if (!good) {
-                ++failed;
-                std::fprintf(stderr, "%s, strategy %d on %d devices: %s loss %g gradient %g change %g (%s)%s\n",
-                             c.name.c_str(), number, devices, r.failure.c_str(), r.seen.loss, r.seen.gradient,
-                             r.seen.change, r.seen.worst.c_str(), r.repeats ? "" : " does not repeat");
-            }
+            by_strategies.add(r, devices, "strategy " + std::to_string(number));
         });
-        failures += failed;
-        std::printf("%-28s %10d %12.2e %12.2e %12.2e %8d\n", c.name.c_str(), strategies, worst[0], worst[1], worst[2],
-                    failed);
-        std::fflush(stdout);
+        failures += by_strategies.print("strategies");
+        row by_pipelines(c);
+        sweep_pipelines(c, pipelines, seen_in_pipelines, make,
+                        [&](const sweep_case&, const pipeline_case& p, int devices, const sweep_result& r) {
+                            by_pipelines.add(r, devices, p.schedule + " of " + std::to_string(p.stages) + " stages");
+                        });
+        failures += by_pipelines.print("pipelines");
     }
     std::printf("operators split by sample %d, attribute %d, parameter %d, reduction %d, coupled %d; uneven %d, cut at "
                 "points %d, "

@@ -32,13 +32,10 @@ double in_gb(ts::index_t bytes) { return static_cast<double>(bytes) * 1e-9; }
 double in_s(ts::index_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
 /// GPT-3's layers, 16 of them, so that the whole plan can be lowered and simulated.
-void compare(const ts::cluster& on, const search::device_grid& shape) {
-    const ts::graph g = ts::describe<networks::gpt<16, 12288, 96, 2048>>(ts::index_t{shape.data} * shape.micro_batches);
+void compare(const ts::cluster& on, int data, int tensor, int stages, int micro_batches, bool recompute = false) {
+    const ts::graph g = ts::describe<networks::gpt<16, 12288, 96, 2048>>(ts::index_t{data} * micro_batches);
     search::grid_estimator estimate(on, g.view(), {}, adam());
-    search::device_grid x = shape;
-    x.within = search::megatron_within(g.view(), x.tensor);
-    x.stage = search::block_stages(g.view(), estimate.repeats(),
-                                   std::vector<ts::index_t>(static_cast<std::size_t>(g.view().op_count), 1), x.stages);
+    const auto x = search::megatron_grid(g.view(), data, tensor, stages, micro_batches, recompute);
     auto start = clock_type::now();
     const search::grid_cost c = estimate(x);
     const double fast = milliseconds_since(start);
@@ -97,16 +94,6 @@ void plan_for(int nodes, ts::index_t batch) {
     std::fflush(stdout);
 }
 
-search::device_grid grid(int data, int tensor, int stages, int micro_batches, bool recompute = false) {
-    search::device_grid x;
-    x.data = data;
-    x.tensor = tensor;
-    x.stages = stages;
-    x.micro_batches = micro_batches;
-    x.recompute = recompute;
-    return x;
-}
-
 } // namespace
 
 int main(int count, char** arguments) {
@@ -120,14 +107,14 @@ int main(int count, char** arguments) {
             "|---|---|---|---|---|---|---|---|---|---|\n");
         for (const bool fast : {true, false}) {
             const ts::cluster on(fast ? ts::machines::h200_nodes(8) : ts::machines::p100_nodes(16));
-            compare(on, grid(1, 1, 1, 1));
-            compare(on, grid(4, 2, 1, 1));
-            compare(on, grid(4, 4, 1, 2));
-            compare(on, grid(1, 4, 4, 8));
-            compare(on, grid(2, 4, 4, 8));
-            compare(on, grid(2, 8, 2, 8));
-            compare(on, grid(1, 8, 8, 16, true));
-            compare(on, grid(8, 8, 1, 2));
+            compare(on, 1, 1, 1, 1);
+            compare(on, 4, 2, 1, 1);
+            compare(on, 4, 4, 1, 2);
+            compare(on, 1, 4, 4, 8);
+            compare(on, 2, 4, 4, 8);
+            compare(on, 2, 8, 2, 8);
+            compare(on, 1, 8, 8, 16, true);
+            compare(on, 8, 8, 1, 2);
         }
     }
     plan_for(128, 1536);

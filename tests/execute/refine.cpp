@@ -153,7 +153,7 @@ TEST_CASE("tasks are measured once, kept in the profile, and found there by name
     }
     for (std::size_t i = 0; i < run.tasks.size(); ++i) {
         for (const ts::wait_for& w : run.tasks[i].waits) {
-            const int last = run.order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(w.count - 1)];
+            const int last = run.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
             CHECK(t.tasks[static_cast<std::size_t>(last)].end <= t.tasks[i].start);
         }
     }

@@ -22,11 +22,13 @@ struct fc2 : ts::linear<8> {};
 struct network : ts::sequential<ts::features<8>, fc1, ts::relu, fc2, ts::cross_entropy> {};
 
 /// A plan in which devices wait for each other all the time: every operator's shards are one device further on.
-ts::plan chained(const ts::graph_view& g, int devices) {
+ts::plan chained(const ts::graph_view& g, int devices, bool overlap = false) {
     ts::strategy s(g);
+    s.overlap = overlap;
     for (int op = 0; op < g.op_count; ++op) {
         ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
         c.degree[0] = devices;
+        c.uneven = true;
         std::vector<int> where;
         for (int i = 0; i < devices; ++i) {
             where.push_back((i + op) % devices);
@@ -75,7 +77,7 @@ struct counting_backend {
         const int now = b.runs[me].load() + 1;
         for (const ts::wait_for& w : j.p->tasks[me].waits) {
             for (int k = 0; k < w.count; ++k) {
-                const int other = j.p->order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(k)];
+                const int other = j.p->order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(k)];
                 b.early += b.runs[static_cast<std::size_t>(other)].load() < now ? 1 : 0;
             }
         }
@@ -141,34 +143,48 @@ TEST_CASE("workers that slept wake up, and an idle set of workers ends") {
     }
 }
 
-TEST_CASE("eight devices on any number of cores make progress in the plan's order, run after run") {
+TEST_CASE("devices on any number of cores make progress in the plan's order, run after run, on one lane and on two") {
     const ts::graph g = ts::describe<network>(16);
-    const ts::plan p = chained(g.view(), 8);
-    std::size_t waits = 0;
-    for (const ts::task& t : p.tasks) {
-        waits += t.waits.size();
-    }
-    REQUIRE(waits > 50);
-    counting_backend backend(p.tasks.size());
     ts::workers threads(8);
-    const ts::parameter_store store(p);
-    ts::executor<counting_backend> runner(backend, threads, g.view(), p, store);
-    constexpr int rounds = 100;
-    for (int i = 0; i < rounds; ++i) {
-        runner.run(ts::run_state{});
-    }
-    CHECK(backend.early == 0);
-    for (const auto& n : backend.runs) {
-        CHECK(n == rounds);
+    for (const int devices : {8, 1, 3, 5}) { // of them in use
+        for (const bool overlap : {true, false, true}) {
+            const ts::plan p = chained(g.view(), devices, overlap);
+            CHECK(p.order.size() == static_cast<std::size_t>(overlap ? 2 * devices : devices));
+            std::size_t waits = 0;
+            for (const ts::task& t : p.tasks) {
+                waits += t.waits.size();
+            }
+            REQUIRE((devices < 8 || waits > 50));
+            counting_backend backend(p.tasks.size());
+            const ts::parameter_store store(p);
+            ts::executor<counting_backend> runner(backend, threads, g.view(), p, store);
+            const int rounds = devices == 8 ? 60 : 5;
+            ts::simulation::timeline measured;
+            for (int i = 1; i < rounds; ++i) {
+                runner.run(ts::run_state{});
+            }
+            runner.run(ts::run_state{}, measured);
+            CHECK(backend.early == 0);
+            for (const auto& n : backend.runs) {
+                CHECK(n == rounds);
+            }
+            for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+                for (const ts::wait_for& w : p.tasks[i].waits) {
+                    const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
+                    CHECK(measured.tasks[static_cast<std::size_t>(other)].end <= measured.tasks[i].start);
+                }
+            }
+        }
     }
 }
 
 TEST_CASE("a task that throws ends the run for those that wait for it, whichever it is") {
     const ts::graph g = ts::describe<network>(8);
-    const ts::plan p = chained(g.view(), 4);
     ts::workers threads(4);
-    const ts::parameter_store store(p);
-    for (int bad = 0; bad < static_cast<int>(p.tasks.size()); bad += 3) {
+    const ts::plan plans[] = {chained(g.view(), 4), chained(g.view(), 4, true)};
+    for (int bad = 0; bad < static_cast<int>(plans[0].tasks.size()); bad += 2) {
+        const ts::plan& p = plans[bad / 2 % 2];
+        const ts::parameter_store store(p);
         counting_backend backend(p.tasks.size());
         backend.fails = bad;
         ts::executor<counting_backend> runner(backend, threads, g.view(), p, store);
@@ -183,9 +199,9 @@ TEST_CASE("a task that throws ends the run for those that wait for it, whichever
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const ts::task& failed = p.tasks[static_cast<std::size_t>(bad)];
             const ts::task& t = p.tasks[i];
-            bool after = t.device == failed.device && t.position >= failed.position;
+            bool after = p.list_of(t) == p.list_of(failed) && t.position >= failed.position;
             for (const ts::wait_for& w : t.waits) {
-                after = after || (w.device == failed.device && w.count > failed.position);
+                after = after || (w.list == p.list_of(failed) && w.count > failed.position);
             }
             CHECK((!after || backend.runs[i] == 0));
         }
@@ -197,12 +213,12 @@ TEST_CASE("a task that throws ends the run for those that wait for it, whichever
 
 TEST_CASE("what a backend throws while it prepares reaches the caller") {
     const ts::graph g = ts::describe<network>(9);
-    const ts::plan p = chained(g.view(), 3);
+    const ts::plan p = chained(g.view(), 3, true);
     ts::workers threads(3);
     const ts::parameter_store store(p);
-    for (int device = 0; device < 3; ++device) {
+    for (const std::vector<int>& list : p.order) {
         counting_backend backend(p.tasks.size());
-        backend.cannot_prepare = p.order[static_cast<std::size_t>(device)].back();
+        backend.cannot_prepare = list.back();
         CHECK_THROWS_WITH_AS(ts::executor<counting_backend>(backend, threads, g.view(), p, store),
                              "task cannot be prepared", ts::error);
     }

@@ -62,6 +62,7 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
         test_support::pipeline_case c = test_support::random_pipeline(g, 6, seed, seen);
         c.how.period = 1 + static_cast<int>(seed % 3);
         c.how.parameters_on = static_cast<int>(seed % 7) - 1;
+        c.how.overlap = seed % 3 == 0;
         const std::string text = io::to_text(io::to_json(g, c.how, 6));
         const io::strategy_file back = io::strategy_from_text(g, text);
         CHECK(io::to_text(io::to_json(g, back.value, back.devices)) == text);
@@ -69,6 +70,7 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
         CHECK(back.value.micro_batches == c.how.micro_batches);
         CHECK(back.value.period == c.how.period);
         CHECK(back.value.parameters_on == c.how.parameters_on);
+        CHECK(back.value.overlap == c.how.overlap);
         for (int op = 0; op < g.op_count; ++op) {
             CHECK(meaning(back.value, op) == meaning(c.how, op));
         }

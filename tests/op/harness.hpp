@@ -38,6 +38,18 @@ inline std::vector<std::size_t> positions(const ts::box& part, const ts::box& fr
     return found;
 }
 
+inline tile part_of(const tile& all, const ts::box& region) {
+    tile t{region, {}, {}};
+    for (const std::size_t i : positions(region, all.region)) {
+        if (all.integers.empty()) {
+            t.numbers.push_back(all.numbers[i]);
+        } else {
+            t.integers.push_back(all.integers[i]);
+        }
+    }
+    return t;
+}
+
 struct op_instance {
     const op_case& row;
     std::uint64_t seed;

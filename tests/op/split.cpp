@@ -41,18 +41,6 @@ std::vector<shard_of_op> make_shards(const ts::description& d, const cuts& cut) 
     return shards;
 }
 
-tile part_of(const tile& all, const ts::box& region) {
-    tile t{region, {}, {}};
-    for (const std::size_t i : positions(region, all.region)) {
-        if (all.integers.empty()) {
-            t.numbers.push_back(all.numbers[i]);
-        } else {
-            t.integers.push_back(all.integers[i]);
-        }
-    }
-    return t;
-}
-
 /// Adds a shard's result to the whole, or takes the larger.
 void combine(tile& all, const tile& part, bool largest) {
     std::size_t i = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering makes of simple strategies, by formula.
 #include "tessera/plan/lower.hpp"
+#include "support/planned.hpp"
 #include "tessera/net/experts.hpp"
-#include "tessera/plan/finish.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,6 +12,7 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::planned;
 using ts::loop_name;
 using ts::pass;
 using ts::task_kind;
@@ -32,13 +33,6 @@ struct into : ts::expert_linear<4, 6> {};
 struct out_of : ts::expert_linear<4, 5> {};
 struct experts : ts::sequential<ts::sequence<8, 5>, before, ts::mixture_of_experts<2, 1, gate, into, ts::relu, out_of>,
                                 ts::cross_entropy> {};
-
-ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::lower_options& o = {}) {
-    ts::require(g, s.view(), devices);
-    ts::plan p = ts::lower(g, s.view(), devices, o);
-    ts::finish(g, p);
-    return p;
-}
 
 /// Every operator split along its samples over all devices.
 ts::strategy data_parallel(const ts::graph_view& g, int devices) {

@@ -6,6 +6,7 @@
 #include "tessera/plan/lower.hpp"
 
 #include "support/networks.hpp"
+#include "support/planned.hpp"
 #include "support/random_strategy.hpp"
 
 #include <doctest/doctest.h>
@@ -16,18 +17,11 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::planned;
 
 struct fc1 : ts::linear<6> {};
 struct fc2 : ts::linear<4> {};
 struct network : ts::sequential<ts::features<3>, fc1, ts::relu, fc2, ts::relu, ts::cross_entropy> {};
-
-ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how = {}) {
-    ts::lower_options o;
-    o.update = how;
-    ts::plan p = ts::lower(g, s.view(), devices, o);
-    ts::finish(g, p);
-    return p;
-}
 
 int count(const std::string& text, const std::string& what) {
     int n = 0;
@@ -106,7 +100,7 @@ TEST_CASE("a drawing shows every task once and every byte that moves") {
         const int devices = 1 + static_cast<int>(seed % 5);
         const ts::strategy s = test_support::random_strategy(g.view(), devices, seed, seen);
         const ts::optimizer how(ts::sgd{}, seed % 4 == 3 ? 1.0F : 0.0F);
-        const ts::plan p = planned(g.view(), s, devices, how);
+        const ts::plan p = planned(g.view(), s, devices, {.update = how});
         const std::string text = ts::to_graphviz(g.view(), p);
         CHECK(count(text, "subgraph cluster_") == devices);
         CHECK(count(text, "    n") == static_cast<int>(p.tasks.size()));

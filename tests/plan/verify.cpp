@@ -34,6 +34,9 @@ subject planned(ts::graph network, int devices, std::uint64_t seed) {
     o.update =
         seed % 3 == 2 ? ts::optimizer(ts::sgd{.momentum = 0.9F}, 1.0F) : ts::optimizer(ts::sgd{.momentum = 0.9F});
     s.p = ts::lower(s.network.view(), strategy.view(), devices, o);
+    if (seed % 2 == 1) {
+        test_support::random_lanes(s.p, seed);
+    }
     ts::finish(s.network.view(), s.p);
     return s;
 }
@@ -87,11 +90,11 @@ struct closure {
             }
         };
         if (t.position > 0) {
-            follow(p.order[at(t.device)][at(t.position - 1)]);
+            follow(p.order[at(p.list_of(t))][at(t.position - 1)]);
         }
         for (const ts::wait_for& w : t.waits) {
             for (int k = 0; k < w.count; ++k) {
-                follow(p.order[at(w.device)][at(k)]);
+                follow(p.order[at(w.list)][at(k)]);
             }
         }
         before[at(i)] = mine;
@@ -181,7 +184,7 @@ ts::plan without(const ts::plan& from, int gone) {
     ts::plan p = from;
     const ts::task removed = p.tasks[at(gone)];
     p.tasks.erase(p.tasks.begin() + gone);
-    std::vector<int>& own = p.order[at(removed.device)];
+    std::vector<int>& own = p.order[at(p.list_of(removed))];
     own.erase(own.begin() + removed.position);
     for (std::vector<int>& list : p.order) {
         for (int& i : list) {
@@ -190,7 +193,7 @@ ts::plan without(const ts::plan& from, int gone) {
     }
     for (ts::task& t : p.tasks) {
         for (ts::wait_for& w : t.waits) {
-            w.count -= w.device == removed.device && w.count > removed.position ? 1 : 0;
+            w.count -= w.list == p.list_of(removed) && w.count > removed.position ? 1 : 0;
         }
     }
     renumber(p);
@@ -250,7 +253,7 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
                 }
                 t.waits.erase(t.waits.begin() + pick(static_cast<int>(t.waits.size())));
             } else {
-                std::vector<int>& list = p.order[at(pick(s.devices))];
+                std::vector<int>& list = p.order[at(pick(p.lists()))];
                 if (list.size() < 2) {
                     continue;
                 }
@@ -281,6 +284,76 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
     CHECK(caught > 100);
     CHECK(harmless > 5);
     MESSAGE(caught << " mutations of the order caught, " << harmless << " shown harmless");
+}
+
+TEST_CASE("a task that changes lanes is refused exactly where nothing else orders it") {
+    int harmless = 0;
+    int caught = 0;
+    for (const subject& s : subjects(2)) {
+        const std::vector<touch> all = touches(s.p);
+        for (std::size_t i = 0; i < s.p.tasks.size(); i += 3) {
+            ts::plan p = s.p;
+            ts::task& t = p.tasks[i];
+            if (p.lanes == 1 || t.kind == ts::task_kind::compute || t.slices > 1) {
+                continue;
+            }
+            const bool leaves = t.lane == ts::task_lane::compute;
+            t.lane = leaves ? ts::task_lane::communication : ts::task_lane::compute;
+            p.order.assign(at(p.lists()), {});
+            for (std::size_t k = 0; k < p.tasks.size(); ++k) {
+                p.order[at(p.list_of(p.tasks[k]))].push_back(static_cast<int>(k));
+            }
+            renumber(p);
+            bool counts = true; // whoever waits for more tasks than a list has left waits for ever
+            for (const ts::task& x : p.tasks) {
+                for (const ts::wait_for& w : x.waits) {
+                    counts = counts && at(w.count) <= p.order[at(w.list)].size();
+                }
+            }
+            const std::string text = verdict_of(s, p);
+            CAPTURE(text);
+            if (counts && keeps_order(p, all)) {
+                CHECK(text == "");
+                ++harmless;
+            } else {
+                CHECK((says(text, "a race") || says(text, "nothing has written") || says(text, "deadlock") ||
+                       says(text, "alive together") || says(text, "updated already")));
+                ++caught;
+            }
+        }
+    }
+    CHECK(caught > 50);
+    CHECK(harmless > 0);
+    MESSAGE(caught << " changes of lane caught, " << harmless << " shown harmless");
+}
+
+TEST_CASE("lanes that do not fit together are refused by name") {
+    namespace n = test_networks;
+    ts::graph g = ts::describe<n::mlp::network>(6);
+    const subject s = planned(static_cast<ts::graph&&>(g), 3, 1);
+    REQUIRE(s.p.lanes == 2);
+    REQUIRE(verdict_of(s, s.p) == "");
+    ts::plan p = s.p;
+    p.lanes = 1;
+    CHECK(says(verdict_of(s, p), "6 lists for 3 devices of 1 lanes"));
+    int computes = 0;
+    int members = 0;
+    for (std::size_t i = 0; i < s.p.tasks.size(); ++i) {
+        p = s.p;
+        ts::task& t = p.tasks[i];
+        t.lane = t.lane == ts::task_lane::compute ? ts::task_lane::communication : ts::task_lane::compute;
+        const bool shares = t.kind == ts::task_kind::update && t.slices > 1;
+        const bool computes_now = t.kind == ts::task_kind::compute;
+        CHECK(says(verdict_of(s, p), "names a task that is not its own"));
+        ts::set_waits(p);
+        CHECK(says(verdict_of(s, p), computes_now ? "a computation is on a communication lane"
+                                     : shares     ? "are on different lanes"
+                                                  : ""));
+        computes += computes_now ? 1 : 0;
+        members += shares ? 1 : 0;
+    }
+    CHECK(computes > 0);
+    CHECK(members > 0);
 }
 
 TEST_CASE("a dropped task is noticed") {
@@ -400,7 +473,8 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
                 }
                 if (last >= 0 && s.p.tasks[at(list[at(last)])].writes != t.writes) {
                     ts::plan p = s.p;
-                    std::swap(p.order[at(t.device)][at(i)], p.order[at(t.device)][at(last)]);
+                    std::vector<int>& own = p.order[at(p.list_of(t))];
+                    std::swap(own[at(i)], own[at(last)]);
                     renumber(p);
                     CHECK(verdict_of(s, p) != "");
                     ++reordered;
@@ -412,7 +486,7 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
             const ts::task& t = s.p.tasks[at(i)];
             for (const ts::wait_for& w : t.waits) {
                 ts::plan p = s.p;
-                p.tasks[at(p.order[at(w.device)][0])].waits.push_back({t.device, t.position + 1});
+                p.tasks[at(p.order[at(w.list)][0])].waits.push_back({p.list_of(t), t.position + 1});
                 CHECK(says(verdict_of(s, p), "a deadlock"));
             }
         }

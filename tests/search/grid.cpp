@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/search/grid_estimate.hpp"
 
-#include "examples/zoo/transformers.hpp"
+#include "support/small_gpt.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tests/support/networks.hpp"
 
@@ -14,29 +14,6 @@ namespace {
 namespace ts = tessera;
 namespace search = tessera::search;
 using ts::index_t;
-
-template <int Layers>
-using small_gpt = networks::gpt<Layers, 256, 8, 64>;
-
-search::device_grid shaped(const ts::graph_view& g, int data, int tensor, int stages, int micro_batches,
-                           bool recompute) {
-    search::device_grid x;
-    x.data = data;
-    x.tensor = tensor;
-    x.stages = stages;
-    x.micro_batches = micro_batches;
-    x.recompute = recompute;
-    x.within = search::megatron_within(g, tensor);
-    x.stage = search::block_stages(g, ts::find_repeats(g),
-                                   std::vector<index_t>(static_cast<std::size_t>(g.op_count), 1), stages);
-    return x;
-}
-
-ts::lower_options adam() {
-    ts::lower_options o;
-    o.update = ts::optimizer(ts::adam{});
-    return o;
-}
 
 bool same(const ts::graph& a, const ts::graph& b) {
     bool equal = a.ops.size() == b.ops.size() && a.tensors.size() == b.tensors.size() &&
@@ -57,14 +34,14 @@ bool same(const ts::graph& a, const ts::graph& b) {
 } // namespace
 
 TEST_CASE("repeats: a network with fewer blocks is the network that was described with fewer") {
-    const ts::graph six = ts::describe<small_gpt<6>>(8);
+    const ts::graph six = ts::describe<test_networks::small_gpt<6>>(8);
     const ts::repeated_blocks r = ts::find_repeats(six.view());
     CHECK(r.count == 6);
     CHECK(r.length == 17);
     CHECK(r.first == 3);
     CHECK(r.block_of(0) == -1);
     CHECK(r.block_of(r.end()) == 6);
-    CHECK(same(ts::with_blocks(six.view(), r, 4, 12).network, ts::describe<small_gpt<4>>(12)));
+    CHECK(same(ts::with_blocks(six.view(), r, 4, 12).network, ts::describe<test_networks::small_gpt<4>>(12)));
     CHECK(same(ts::with_blocks(six.view(), r, 6, 8).network, six));
     CHECK_THROWS_AS(ts::with_blocks(six.view(), r, 7, 8), ts::error);
     // Residual blocks of convolutions, and a network that repeats nothing.
@@ -73,8 +50,8 @@ TEST_CASE("repeats: a network with fewer blocks is the network that was describe
 }
 
 TEST_CASE("grid: the strategy divides every stage's devices as the grid says, and keeps the rules") {
-    const ts::graph g = ts::describe<small_gpt<4>>(16);
-    const search::device_grid x = shaped(g.view(), 2, 4, 2, 4, false);
+    const ts::graph g = ts::describe<test_networks::small_gpt<4>>(16);
+    const search::device_grid x = search::megatron_grid(g.view(), 2, 4, 2, 4, false);
     const ts::strategy s = search::strategy_of(g.view(), x);
     ts::require(g.view(), s.view(), 16);
     CHECK(s.micro_batches == 4);
@@ -105,11 +82,13 @@ TEST_CASE("grid: estimates beside simulations of the whole plans") {
         CAPTURE(c.tensor);
         CAPTURE(c.stages);
         CAPTURE(c.recompute);
-        const ts::graph g = ts::describe<small_gpt<6>>(index_t{c.data} * c.micro_batches * 2);
-        search::grid_estimator estimate(on, g.view(), {}, adam());
-        const search::device_grid x = shaped(g.view(), c.data, c.tensor, c.stages, c.micro_batches, c.recompute);
+        const ts::graph g = ts::describe<test_networks::small_gpt<6>>(index_t{c.data} * c.micro_batches * 2);
+        search::grid_estimator estimate(on, g.view(), {}, test_support::with_adam());
+        const search::device_grid x =
+            search::megatron_grid(g.view(), c.data, c.tensor, c.stages, c.micro_batches, c.recompute);
         const search::grid_cost cost = estimate(x);
-        ts::plan p = ts::lower(g.view(), search::strategy_of(g.view(), x).view(), x.devices(), adam());
+        ts::plan p =
+            ts::lower(g.view(), search::strategy_of(g.view(), x).view(), x.devices(), test_support::with_adam());
         ts::plan_memory(p);
         const index_t whole = ts::simulation::simulate(g.view(), p, on).makespan;
         CHECK(std::abs(static_cast<double>(cost.makespan) / static_cast<double>(whole) - 1) * 100 < c.off);

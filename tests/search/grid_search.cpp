@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/search/grid_search.hpp"
 
-#include "examples/zoo/transformers.hpp"
+#include "support/small_gpt.hpp"
 #include "tessera/machine/presets.hpp"
 
 #include <doctest/doctest.h>
@@ -12,36 +12,13 @@ namespace ts = tessera;
 namespace search = tessera::search;
 using ts::index_t;
 
-template <int Layers>
-using small_gpt = networks::gpt<Layers, 256, 8, 64>;
-
-search::device_grid shaped(const ts::graph_view& g, int data, int tensor, int stages, int micro_batches,
-                           bool recompute) {
-    search::device_grid x;
-    x.data = data;
-    x.tensor = tensor;
-    x.stages = stages;
-    x.micro_batches = micro_batches;
-    x.recompute = recompute;
-    x.within = search::megatron_within(g, tensor);
-    x.stage = search::block_stages(g, ts::find_repeats(g),
-                                   std::vector<index_t>(static_cast<std::size_t>(g.op_count), 1), stages);
-    return x;
-}
-
-ts::lower_options adam() {
-    ts::lower_options o;
-    o.update = ts::optimizer(ts::adam{});
-    return o;
-}
-
 } // namespace
 
 TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse than any grid estimated in full") {
     ts::device_graph machine = ts::machines::h200_nodes(2);
-    const ts::graph g = ts::describe<small_gpt<4>>(32);
+    const ts::graph g = ts::describe<test_networks::small_gpt<4>>(32);
     search::grid_options o;
-    o.lowering = adam();
+    o.lowering = test_support::with_adam();
     o.largest_micro_batch = 1;
     const search::grid_result free = search::search_grid(ts::cluster(machine), g.view(), o);
     CHECK(free.too_large == 0);
@@ -62,7 +39,7 @@ TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse 
                 if (data == 0) {
                     continue;
                 }
-                const auto x = shaped(g.view(), data, tensor, stages, 32 / data, again);
+                const auto x = search::megatron_grid(g.view(), data, tensor, stages, 32 / data, again);
                 const search::grid_cost c = estimate(x);
                 tried += c.fits ? 1 : 0;
                 CHECK((!c.fits || c.makespan >= tight.best.cost.makespan));

@@ -6,6 +6,7 @@
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
 #include "tessera/search/baselines.hpp"
+#include "tests/support/planned.hpp"
 #include "tests/support/random_strategy.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::planned;
 namespace sim = tessera::simulation;
 using ts::index_t;
 
@@ -33,12 +35,6 @@ ts::cluster pair_of(bool in_turn) {
     g.add_device(0, "b");
     g.add_link(0, 1, 500, 30);
     return ts::cluster(g);
-}
-
-ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices) {
-    ts::plan p = ts::lower(g, s.view(), devices);
-    ts::finish(g, p);
-    return p;
 }
 
 index_t own_time(const ts::graph_view& g, const ts::plan& p, const ts::task& t, const ts::cluster& on) {
@@ -155,22 +151,30 @@ TEST_CASE("simulate: data parallelism on two devices shares every gradient by tw
 TEST_CASE("simulate: random strategies keep the order of the plan") {
     const ts::graph g = ts::describe<convnet>(6);
     test_support::coverage seen;
+    int beside = 0;
     for (int trial = 0; trial < 120; ++trial) {
         const bool host = trial % 3 == 0;
         const ts::cluster on(host ? ts::machines::this_host(4) : ts::machines::p100_nodes(2, 2));
-        const ts::plan p =
-            planned(g.view(), test_support::random_strategy(g.view(), 4, static_cast<std::uint64_t>(trial), seen), 4);
+        ts::strategy s = test_support::random_strategy(g.view(), 4, static_cast<std::uint64_t>(trial), seen);
+        s.overlap = trial % 2 == 1;
+        const ts::plan p = planned(g.view(), s, 4);
         const sim::timeline t = sim::simulate(g.view(), p, on);
         index_t last = 0;
-        for (const std::vector<int>& list : p.order) { // devices take their tasks in the plan's order
+        for (const std::vector<int>& list : p.order) { // devices and their communication take tasks in the plan's order
             index_t before = 0;
+            const ts::task* previous = nullptr;
             for (int i : list) {
-                const bool in_turn = host || p.tasks[static_cast<std::size_t>(i)].kind == ts::task_kind::compute;
+                const ts::task& task = p.tasks[static_cast<std::size_t>(i)];
+                const bool in_turn =
+                    host || task.kind == ts::task_kind::compute || task.lane == ts::task_lane::communication;
+                const bool one_group = previous != nullptr && task.slices > 1 && previous->writes == task.writes;
                 const sim::task_span& span = t.tasks[static_cast<std::size_t>(i)];
                 REQUIRE(span.end > span.start);
-                REQUIRE((!in_turn || span.start >= before));
+                REQUIRE((!in_turn || one_group || span.start >= before));
                 before = in_turn ? span.end : before;
                 last = std::max(last, span.end);
+                beside += task.lane == ts::task_lane::communication ? 1 : 0;
+                previous = &task;
             }
         }
         REQUIRE(t.makespan == last);
@@ -179,7 +183,7 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
             std::vector<ts::access> earlier;
             ts::accesses_of(p, p.tasks[i], mine);
             for (const ts::wait_for& w : p.tasks[i].waits) { // threads also wait where memory is used again
-                const int other = p.order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(w.count - 1)];
+                const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
                 REQUIRE((!host || t.tasks[static_cast<std::size_t>(other)].end <= t.tasks[i].start));
             }
             for (std::size_t j = 0; j < i; ++j) {
@@ -197,6 +201,33 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
             }
         }
     }
+    CHECK(beside > 500);
+}
+
+TEST_CASE("simulate: what moves beside the computation of a host hides behind it") {
+    const ts::cluster on(ts::machines::this_host(2));
+    const ts::graph g = ts::describe<convnet>(64);
+    ts::strategy s = ts::search::data_parallel(g.view(), 2);
+    const sim::timeline among = sim::simulate(g.view(), planned(g.view(), s, 2), on);
+    s.overlap = true;
+    const ts::plan p = planned(g.view(), s, 2);
+    const sim::timeline beside = sim::simulate(g.view(), p, on);
+    index_t moved = 0;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        CHECK((p.tasks[i].lane == ts::task_lane::communication) == ts::is_communication(p, p.tasks[i]));
+        moved += p.tasks[i].lane == ts::task_lane::communication && p.tasks[i].device == 0
+                     ? beside.tasks[i].end - beside.tasks[i].start
+                     : 0;
+    }
+    CHECK(moved > 0);
+    CHECK(beside.makespan < among.makespan);
+    CHECK(beside.makespan >= among.makespan - moved); // no more than all of it can hide
+    CHECK(beside.device_busy[0] + moved == among.device_busy[0]);
+    const ts::strategy alone(g.view()); // nothing moves: the lane stays empty, the plan is the same
+    ts::strategy empty = alone;
+    empty.overlap = true;
+    CHECK(planned(g.view(), empty, 1).order[1].empty());
+    CHECK(planned(g.view(), empty, 1).hash == planned(g.view(), alone, 1).hash);
 }
 
 TEST_CASE("simulate: what a profile has measured counts instead of the roofline") {

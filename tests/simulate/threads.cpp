@@ -2,10 +2,9 @@
 #include "tessera/simulate/threads.hpp"
 
 #include "support/networks.hpp"
+#include "support/planned.hpp"
 #include "support/random_strategy.hpp"
-#include "tessera/plan/finish.hpp"
 #include "tessera/plan/isolate.hpp"
-#include "tessera/plan/lower.hpp"
 #include "tessera/search/baselines.hpp"
 #include "tessera/simulate/reuse.hpp"
 
@@ -21,11 +20,7 @@ namespace sim = tessera::simulation;
 using ts::index_t;
 
 ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices) {
-    ts::lower_options o;
-    o.update = ts::sgd{.momentum = 0.9F};
-    ts::plan p = ts::lower(g, s.view(), devices, o);
-    ts::finish(g, p);
-    return p;
+    return test_support::planned(g, s, devices, {.update = ts::sgd{.momentum = 0.9F}});
 }
 
 ts::plan random_plan(const ts::graph_view& g, int devices, std::uint64_t seed) {
@@ -50,7 +45,10 @@ TEST_CASE("threads: where nothing presses, tasks start when their device and wha
     const sim::thread_costs costs{.step = 900, .late = 30, .hand_over = 70, .dispatch = 3, .notice = 11};
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         const int devices = 1 + static_cast<int>(seed % 3);
-        const ts::plan p = random_plan(network.view(), devices, seed);
+        test_support::coverage seen;
+        ts::strategy s = test_support::random_strategy(network.view(), devices, seed, seen);
+        s.overlap = seed % 2 == 0; // two threads for each device
+        const ts::plan p = planned(network.view(), s, devices);
         std::vector<sim::thread_time> times;
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const index_t alone = 5 + static_cast<index_t>(ts::op::mix(seed * 1000 + i) % 500);
@@ -59,14 +57,14 @@ TEST_CASE("threads: where nothing presses, tasks start when their device and wha
         const sim::timeline t = sim::simulate(p, times, costs);
         // The plan's order is one in which everything that a task waits for is before it.
         std::vector<index_t> end(p.tasks.size());
-        std::vector<index_t> free(static_cast<std::size_t>(devices), costs.hand_over);
+        std::vector<index_t> free(p.order.size(), costs.hand_over);
         free[0] = costs.late;
         index_t last = 0;
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            const auto d = static_cast<std::size_t>(p.tasks[i].device);
+            const auto d = static_cast<std::size_t>(p.list_of(p.tasks[i]));
             index_t start = free[d] + costs.dispatch;
             for (const ts::wait_for& w : p.tasks[i].waits) {
-                const int other = p.order[static_cast<std::size_t>(w.device)][static_cast<std::size_t>(w.count - 1)];
+                const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
                 const index_t done = end[static_cast<std::size_t>(other)];
                 start = done > free[d] ? std::max(start, done + costs.notice) : start;
             }
@@ -95,6 +93,11 @@ TEST_CASE("threads: two tasks that suffer slow each other down while both run, i
     CHECK(t.tasks[0].end == doctest::Approx(125000).epsilon(0.001));
     // Meanwhile the other got 125000 / 1.25 done; the rest is at full speed.
     CHECK(t.tasks[1].end == doctest::Approx(125000 + 900000).epsilon(0.001));
+    // Two threads on one core take turns.
+    costs.cores = 1;
+    t = sim::simulate(p, {{100000, 100000}, {30000, 30000}}, costs);
+    CHECK(t.tasks[1].end == doctest::Approx(60000).epsilon(0.001));
+    CHECK(t.tasks[0].end == doctest::Approx(130000).epsilon(0.001));
     CHECK_THROWS_WITH_AS(sim::simulate(p, {{1, 1}}, costs), doctest::Contains("1 times were given for the 2 tasks"),
                          ts::error);
 }

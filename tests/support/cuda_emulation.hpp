@@ -107,6 +107,13 @@ inline unsigned __float_as_uint(float f) { // NOLINT(bugprone-reserved-identifie
     std::memcpy(&x, &f, sizeof x);
     return x;
 }
+// CUDA's own, where its headers came first.
+#pragma push_macro("__device__")
+#pragma push_macro("__global__")
+#pragma push_macro("__shared__")
+#undef __device__
+#undef __global__
+#undef __shared__
 #define __device__
 #define __global__ inline
 #define __shared__ static
@@ -128,9 +135,9 @@ inline unsigned __float_as_uint(float f) { // NOLINT(bugprone-reserved-identifie
 #pragma GCC diagnostic pop
 #undef TESSERA_DEVICE_CODE
 #undef __syncthreads
-#undef __shared__
-#undef __global__
-#undef __device__
+#pragma pop_macro("__shared__")
+#pragma pop_macro("__global__")
+#pragma pop_macro("__device__")
 
 static_assert(sizeof(arguments) == sizeof(tessera::cuda::kernel_arguments));
 static_assert(sizeof(step_values) == sizeof(tessera::cuda::step_values));

@@ -364,7 +364,7 @@ private:
             }
             for (const ts::wait_for& w : t.waits) {
                 if (w.count > 0) {
-                    join(p_.order[at(w.device)][at(w.count - 1)]);
+                    join(p_.order[at(w.list)][at(w.count - 1)]);
                 }
             }
         }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "support/cuda_lists.hpp"
-#include "support/pipeline_sweep.hpp"
+#include "support/sweep_check.hpp"
 
 #include "tessera/cuda.hpp"
 #include "tessera/net/precision.hpp"
@@ -12,6 +12,8 @@
 
 #include <vector>
 
+extern template class tessera::session<tessera::cuda::backend>; // in cuda_instances.cpp
+
 namespace cuda_runs {
 
 namespace ts = tessera;
@@ -19,60 +21,20 @@ using namespace test_support;
 
 /// Random strategies on 1 to 8 devices, placed on GPUs by `kinds` ways in turn.
 inline void same_numbers(int strategies, int kinds, bool graph = false) {
-    constexpr double allowed = 1e-4;
-    coverage seen;
-    int kind = 0;
-    for (const sweep_case& c : sweep_cases()) {
-        sweep(
-            c, strategies, seen,
-            [&](const ts::optimizer& how) {
-                return ts::cuda::backend(
-                    how, {.gpus = gpu_placement(8, kind++ / 2 % kinds), .measure = false, .graph = graph});
-            },
-            [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
-                CAPTURE(of.name);
-                CAPTURE(number);
-                CAPTURE(devices);
-                CAPTURE(r.seen.worst);
-                CHECK(r.failure == "");
-                CHECK(r.seen.loss <= allowed);
-                CHECK(r.seen.gradient <= allowed);
-                CHECK(r.seen.change <= allowed);
-                CHECK(r.seen.copies_equal);
-                CHECK(r.repeats);
-            });
-    }
+    hold_strategies(strategies, [&](const ts::optimizer& how, int run) {
+        return ts::cuda::backend(how, {.gpus = gpu_placement(8, run % kinds), .measure = false, .graph = graph});
+    });
 }
 
 /// Random pipelines on 1 to 4 devices, placed on GPUs by `kinds` ways in turn, every other one replayed from a graph where `graphs`.
 inline void pipelines(int count, int kinds, bool graphs) {
-    coverage seen;
-    int run = 0;
-    for (const sweep_case& c : sweep_cases()) {
-        const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
-        sweep_pipelines(
-            c, count, seen,
-            [&](const ts::optimizer& how) {
-                const int number = run++ / 2;
-                return ts::cuda::backend(
-                    how,
-                    {.gpus = gpu_placement(4, number % kinds), .measure = false, .graph = graphs && number % 2 == 1});
-            },
-            [&](const sweep_case& of, const pipeline_case& p, int devices, const sweep_result& r) {
-                CAPTURE(of.name);
-                CAPTURE(p.schedule);
-                CAPTURE(p.stages);
-                CAPTURE(p.how.micro_batches);
-                CAPTURE(devices);
-                CAPTURE(r.seen.worst);
-                CHECK(r.failure == "");
-                CHECK(r.seen.loss <= allowed);
-                CHECK(r.seen.gradient <= allowed);
-                CHECK(r.seen.change <= allowed);
-                CHECK(r.seen.copies_equal);
-                CHECK(r.repeats);
-            });
-    }
+    hold_pipelines(
+        count,
+        [&](const ts::optimizer& how, int run) {
+            return ts::cuda::backend(
+                how, {.gpus = gpu_placement(4, run % kinds), .measure = false, .graph = graphs && run % 2 == 1});
+        },
+        allowed_rounding_with_adam);
 }
 
 struct fc1 : ts::linear<16> {};
@@ -85,7 +47,7 @@ inline void trainer() {
     const ts::graph g = ts::describe<small>(8);
     ts::strategy s(g.view());
     s.ops[0].degree[1] = 2;
-    ts::trainer<small> trainer(devices, s, 8, ts::optimizer(ts::sgd{.learning_rate = 0.2F}));
+    ts::trainer<small, ts::cuda::backend> trainer(devices, s, 8, ts::optimizer(ts::sgd{.learning_rate = 0.2F}));
     const batch_data data(g.view(), 5);
     const double first = trainer.step(std::span<const ts::input_data>(data.inputs));
     double last = first;
@@ -105,7 +67,7 @@ inline void trainer() {
 inline void sharded() {
     struct conv : ts::conv2d<8, ts::window<3>, ts::padding<1>> {};
     const ts::cuda::devices devices(2);
-    ts::sharded<conv, ts::split<ts::height, 2>> op(devices, ts::make_shape(4, 3, 8, 8));
+    ts::sharded_on<ts::cuda::backend, conv, ts::split<ts::height, 2>> op(devices, ts::make_shape(4, 3, 8, 8));
     for (int i = 0; i < 3; ++i) {
         op.forward();
         op.backward();
@@ -120,7 +82,8 @@ inline void sharded() {
     CHECK(op.gradient(0) == once);
     // In bf16 the floats of the caller are rounded on the GPU. Halves of rows with their halos do not lie in a row: a convolution that hands
     // them on says whether they came as they should.
-    ts::sharded<conv, ts::split<ts::height, 2>> low(devices, ts::make_shape(4, 3, 8, 8), ts::precision::bf16);
+    ts::sharded_on<ts::cuda::backend, conv, ts::split<ts::height, 2>> low(devices, ts::make_shape(4, 3, 8, 8),
+                                                                          ts::precision::bf16);
     std::vector<float> weights(8 * 3 * 3 * 3, 0.0F);
     for (std::size_t k = 0; k < 3; ++k) {
         weights[(k * 3 + k) * 9 + 4] = 1; // output channel k is input channel k

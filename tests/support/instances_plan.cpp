@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/plan/lower.hpp"
-#include "tessera/plan/verify.hpp"
+#include "instances.hpp" // several of these sources may be compiled as one: declared as extern first
 
 namespace tessera {
 

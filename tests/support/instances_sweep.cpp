@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sweep.hpp"
+#include "instances.hpp"
 
 namespace test_support {
 

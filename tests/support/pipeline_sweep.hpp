@@ -11,17 +11,18 @@
 
 namespace test_support {
 
-/// Calls `report(case, pipeline, devices, result)` for random pipelines of a network, on 1 to 4 devices in turn.
+/// Calls `report(case, pipeline, devices, result)` for random pipelines of a network from number `first` on, on 1 to 4 devices in turn.
 template <class Make, class Report>
-void sweep_pipelines(const sweep_case& c, int pipelines, coverage& seen, Make make, Report report) {
+void sweep_pipelines(const sweep_case& c, int pipelines, coverage& seen, Make make, Report report, int first = 0) {
     constexpr int steps = 3;
     constexpr std::uint64_t seed = 11;
     const ts::graph_view g = c.network.view();
     const batch_data data(g, 7);
     std::vector<std::pair<int, oracle>> known;
-    for (int i = 0; i < pipelines; ++i) {
+    for (int i = first; i < first + pipelines; ++i) {
         const int devices = 1 + i % 4;
-        const pipeline_case p = random_pipeline(g, devices, 3000 + static_cast<std::uint64_t>(i), seen);
+        pipeline_case p = random_pipeline(g, devices, 3000 + static_cast<std::uint64_t>(i), seen);
+        p.how.overlap = i % 3 == 1;
         const oracle* expected = nullptr;
         for (const auto& [count, o] : known) {
             expected = count == p.how.micro_batches ? &o : expected;

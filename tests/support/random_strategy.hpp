@@ -4,6 +4,7 @@
 
 #include "tessera/layout/strategy.hpp"
 #include "tessera/op/mask.hpp"
+#include "tessera/plan/plan.hpp"
 
 namespace test_support {
 
@@ -111,6 +112,17 @@ inline ts::strategy random_strategy(const ts::graph_view& g, int devices, std::u
         random_configuration(g, s, op, devices, leave[static_cast<std::size_t>(g.ops[op].output)], pick, seen);
     }
     return s;
+}
+
+/// Puts what does not compute on one of two lanes at random; the members of a collective on one of them together.
+inline void random_lanes(ts::plan& p, std::uint64_t seed) {
+    p.lanes = 2;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        ts::task& t = p.tasks[i];
+        const std::uint64_t key = t.slices > 1 ? 2 * static_cast<std::uint64_t>(t.writes[0]) : 2 * i + 1;
+        const bool leaves = t.kind != ts::task_kind::compute && ts::op::mix(seed ^ ts::op::mix(key)) % 2 == 0;
+        t.lane = leaves ? ts::task_lane::communication : ts::task_lane::compute;
+    }
 }
 
 } // namespace test_support

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor walks a bound plan: every device runs its list in order and waits only where the plan says so.
+// The executor walks a bound plan: every list is run in order and waits only where the plan says so. A device's communication lane has a
+// thread of its own.
 #pragma once
 
 #include "tessera/base/clock.hpp"
@@ -8,13 +9,14 @@
 #include "tessera/plan/finish.hpp"
 #include "tessera/simulate/timeline.hpp"
 
+#include <climits>
 #include <concepts>
 
 namespace tessera {
 
 /// What an executor needs of a backend: `bind(plan, graph, store)` chooses formats and inserts reorders; `prepare(plan, task, graph,
-/// addresses)`, called on the task's own device, makes what runs it; `start(device)` readies a device's thread. It may have more: see
-/// run_hooks.hpp.
+/// addresses)`, called on the thread that will run the task, makes what runs it; `start(device)` readies a thread for a device. It may have more:
+/// see run_hooks.hpp.
 template <class B>
 concept Backend = requires(B& b, plan& p, const graph_view& g, const addresses& a) {
     b.bind(p, g, static_cast<const parameter_store*>(nullptr));
@@ -29,28 +31,30 @@ public:
     /// `p` must be finished (bound, with waits and memory). Throws what the backend throws while it prepares tasks.
     executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store)
         : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads),
-          addresses_(plan_, store, memory_of(backend)), lists_(static_cast<std::size_t>(plan_.devices)),
-          done_(static_cast<std::size_t>(plan_.devices)) {
+          addresses_(plan_, store, memory_of(backend)), lists_(static_cast<std::size_t>(plan_.lists())),
+          done_(static_cast<std::size_t>(plan_.lists())), spins_(threads.spins(plan_.lanes)),
+          sleeps_(plan_.lanes > 1 && threads.is_crowded(plan_.lanes)) {
         load_plan(backend, plan_, g, addresses_);
-        auto prepare = [&](int device) {
-            backend.start(device);
-            if (device >= plan_.devices) {
+        auto prepare = [&](int thread) {
+            backend.start(thread % threads_.devices());
+            const int list = list_of_thread(thread);
+            if (list < 0) {
                 return;
             }
-            for (int i : plan_.order[static_cast<std::size_t>(device)]) {
+            for (int i : plan_.order[static_cast<std::size_t>(list)]) {
                 const task& t = plan_.tasks[static_cast<std::size_t>(i)];
-                lists_[static_cast<std::size_t>(device)].push_back(
+                lists_[static_cast<std::size_t>(list)].push_back(
                     {backend.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size())});
             }
         };
-        threads_.run(prepare);
+        threads_.run(prepare, plan_.lanes);
     }
 
     const plan& bound() const { return plan_; }
     const addresses& memory() const { return addresses_; }
-    /// What a device runs for task number `position` of its list: for those who time tasks without the executor.
-    runnable prepared(int device, int position) const {
-        return lists_[static_cast<std::size_t>(device)][static_cast<std::size_t>(position)].what;
+    /// What is run for task number `position` of a list: for those who time tasks without the executor.
+    runnable prepared(int list, int position) const {
+        return lists_[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)].what;
     }
 
     /// One run of the plan. Afterwards the results lie in their tiles.
@@ -59,22 +63,26 @@ public:
     /// end.)
     void run(const run_state& state, simulation::timeline& measured) {
         spans_.resize(lists_.size());
-        for (std::size_t d = 0; d < lists_.size(); ++d) {
-            spans_[d].assign(lists_[d].size(), {});
+        for (std::size_t l = 0; l < lists_.size(); ++l) {
+            spans_[l].assign(lists_[l].size(), {});
         }
         const index_t begin = nanoseconds_now();
         run_all<true>(state);
         measured.makespan = nanoseconds_now() - begin;
         measured.tasks.resize(plan_.tasks.size());
-        measured.device_busy.assign(lists_.size(), 0);
+        measured.device_busy.assign(static_cast<std::size_t>(plan_.devices), 0);
         measured.lane_busy.clear();
         measured.peak_bytes.clear();
-        for (std::size_t d = 0; d < lists_.size(); ++d) {
-            for (std::size_t i = 0; i < spans_[d].size(); ++i) {
-                const simulation::task_span& s = spans_[d][i];
-                measured.tasks[static_cast<std::size_t>(plan_.order[d][i])] = {s.start - begin, s.end - begin};
-                measured.device_busy[d] += s.end - s.start;
+        for (std::size_t l = 0; l < lists_.size(); ++l) {
+            for (std::size_t i = 0; i < spans_[l].size(); ++i) {
+                const simulation::task_span& s = spans_[l][i];
+                measured.tasks[static_cast<std::size_t>(plan_.order[l][i])] = {s.start - begin, s.end - begin};
+                if (l < measured.device_busy.size()) {
+                    measured.device_busy[l] += s.end - s.start;
+                }
             }
+        }
+        for (std::size_t d = 0; d < plan_.arena_bytes.size(); ++d) {
             measured.peak_bytes.push_back(plan_.arena_bytes[d] + plan_.persistent_bytes[d]);
         }
     }
@@ -86,46 +94,96 @@ private:
         int wait_count = 0;
     };
     struct alignas(64) counter {
-        std::atomic<int> value{0};
+        std::atomic<int> value{0}; ///< tasks of the list that have finished
+        std::atomic<int> sleepers{0};
     };
+
+    /// -1: the plan has fewer devices than there are threads.
+    int list_of_thread(int thread) const {
+        const int device = thread % threads_.devices();
+        return device < plan_.devices ? device + thread / threads_.devices() * plan_.devices : -1;
+    }
 
     template <bool Timed>
     void run_all(const run_state& state) {
         for (counter& c : done_) {
             c.value.store(0, std::memory_order_relaxed);
         }
-        auto body = [&](int device) {
-            if (device < plan_.devices) {
-                run_device<Timed>(device, state);
+        auto body = [&](int thread) {
+            const int list = list_of_thread(thread);
+            if (list < 0) {
+                return;
+            }
+            try {
+                run_list<Timed>(list, state);
+            } catch (...) {
+                threads_.fail();
+                wake_all();
+                throw;
             }
         };
-        run_between(backend_, addresses_, state, 0, static_cast<int>(plan_.tasks.size()), [&] { threads_.run(body); });
+        run_between(backend_, addresses_, state, 0, static_cast<int>(plan_.tasks.size()),
+                    [&] { threads_.run(body, plan_.lanes); });
     }
 
     template <bool Timed>
-    void run_device(int device, const run_state& state) {
-        std::atomic<int>& mine = done_[static_cast<std::size_t>(device)].value;
+    void run_list(int list, const run_state& state) {
+        counter& mine = done_[static_cast<std::size_t>(list)];
         int finished = 0;
-        for (const entry& e : lists_[static_cast<std::size_t>(device)]) {
+        for (const entry& e : lists_[static_cast<std::size_t>(list)]) {
             for (int k = 0; k < e.wait_count; ++k) {
-                const std::atomic<int>& other = done_[static_cast<std::size_t>(e.waits[k].device)].value;
-                const int count = e.waits[k].count;
-                detail::spin_until([&] { return other.load(std::memory_order_acquire) >= count || threads_.failed(); },
-                                   threads_.spins());
+                await(done_[static_cast<std::size_t>(e.waits[k].list)], e.waits[k].count);
             }
             if (threads_.failed()) {
                 return;
             }
             if constexpr (Timed) {
                 simulation::task_span& span =
-                    spans_[static_cast<std::size_t>(device)][static_cast<std::size_t>(finished)];
+                    spans_[static_cast<std::size_t>(list)][static_cast<std::size_t>(finished)];
                 span.start = nanoseconds_now();
                 e.what.call(e.what.context, state);
                 span.end = nanoseconds_now();
             } else {
                 e.what.call(e.what.context, state);
             }
-            mine.store(++finished, std::memory_order_release);
+            ++finished;
+            if (sleeps_) {
+                mine.value.store(finished); // in one order with `sleepers`, or a thread might fall asleep unseen
+                if (mine.sleepers.load() > 0) {
+                    mine.value.notify_all();
+                }
+            } else {
+                mine.value.store(finished, std::memory_order_release);
+            }
+        }
+    }
+
+    /// Waits until a list has finished so many tasks, or a device has failed. With two lanes on too few cores a thread that waits sleeps,
+    /// so that computation has the core.
+    void await(counter& other, int count) {
+        const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
+        if (!sleeps_) {
+            detail::spin_until(over, spins_);
+            return;
+        }
+        for (int i = 0; i < spins_; ++i) {
+            if (over()) {
+                return;
+            }
+            detail::relax();
+        }
+        other.sleepers.fetch_add(1);
+        for (int seen = other.value.load(); seen < count && !threads_.failed(); seen = other.value.load()) {
+            other.value.wait(seen);
+        }
+        other.sleepers.fetch_sub(1);
+    }
+
+    /// After a failure: whoever sleeps looks again.
+    void wake_all() {
+        for (counter& c : done_) {
+            c.value.store(INT_MAX); // to look again it must see another number
+            c.value.notify_all();
         }
     }
 
@@ -135,7 +193,9 @@ private:
     addresses addresses_;
     std::vector<std::vector<entry>> lists_;
     std::vector<counter> done_;
-    std::vector<std::vector<simulation::task_span>> spans_; ///< of a measured run, for every device
+    int spins_;
+    bool sleeps_;                                           ///< whoever waits
+    std::vector<std::vector<simulation::task_span>> spans_; ///< of a measured run, for every list
 };
 
 } // namespace tessera

@@ -199,7 +199,7 @@ private:
         for (int i = phase == 0 ? 0 : list.phase_end[0]; i < list.phase_end[phase]; ++i) {
             const entry& e = list.entries[static_cast<std::size_t>(i)];
             for (int k = 0; k < e.wait_count; ++k) {
-                const std::atomic<int>& other = done_[static_cast<std::size_t>(e.waits[k].device)].value;
+                const std::atomic<int>& other = done_[static_cast<std::size_t>(e.waits[k].list)].value;
                 const int count = e.waits[k].count;
                 detail::spin_until([&] { return other.load(std::memory_order_acquire) >= count || threads.failed(); },
                                    threads.spins());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices of the host as threads. Device 0 is the calling thread, so that one device costs no hand-over; the others are pinned
-// workers that spin for a while between runs and then sleep.
+// workers that spin for a while between runs and then sleep. A transport thread of every device joins the runs that have two lanes.
 #pragma once
 
 #include "tessera/base/error.hpp"
@@ -40,30 +40,20 @@ void spin_until(Condition&& done, int spins) {
 
 } // namespace detail
 
-/// A fixed set of threads, one for each device, that run one function each, all at the same time. (POSIX threads: <thread> costs 0.15 s
-/// to include.)
+/// A set of threads, one for each device, and once they are wanted one more for each device's communication, that run one function each, all
+/// at the same time. (POSIX threads: <thread> costs 0.15 s to include.)
 class workers {
 public:
     /// `body(device)` is called on each device's own thread once for every run(). Throws tessera::error where the system gives fewer
     /// threads.
     explicit workers(int devices) : devices_(devices) {
-        const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-        spins_ = devices_ <= cores ? 4000 : 50;
-        if (devices_ > 1 && sched_getaffinity(0, sizeof everywhere_, &everywhere_) == 0) {
-            pins_ = devices_ <= CPU_COUNT(&everywhere_);
-        }
-        seats_.reserve(static_cast<std::size_t>(devices_ > 0 ? devices_ : 0)); // threads keep pointers to their seats
+        cores_ = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+        allowed_ = sched_getaffinity(0, sizeof everywhere_, &everywhere_) == 0 ? CPU_COUNT(&everywhere_) : 0;
+        pins_ = devices_ > 1 && devices_ <= allowed_;
+        seats_.reserve(
+            static_cast<std::size_t>(devices_ > 0 ? 2 * devices_ : 0)); // threads keep pointers to their seats
         for (int d = 1; d < devices_; ++d) {
-            seats_.push_back({this, d, {}});
-            if (pthread_create(&seats_.back().thread, nullptr, &sit, &seats_.back()) != 0) {
-                seats_.pop_back();
-                stop();
-                throw error("tessera: the system has no threads for " + std::to_string(devices_) +
-                            " devices; make fewer devices");
-            }
-            if (pins_) {
-                pin(seats_.back().thread, d);
-            }
+            add_seat(d);
         }
     }
     ~workers() { stop(); }
@@ -71,26 +61,34 @@ public:
     workers& operator=(const workers&) = delete;
 
     int devices() const { return devices_; }
-    int spins() const { return spins_; }
+    /// How often a thread of a run looks for what it waits for before it gives up its core.
+    int spins(int lanes = 1) const { return is_crowded(lanes) ? 50 : 4000; }
+    /// True where a run of so many lanes has more threads than there are cores.
+    bool is_crowded(int lanes) const { return devices_ * lanes > cores_; }
 
-    /// Runs body(device) on every device and returns when all have finished. The first exception is rethrown.
+    /// Runs body(device) on every device and, with two lanes, body(devices() + device) on every device's transport thread; returns when all
+    /// have finished. The first exception is rethrown. Throws tessera::error where the system has no threads for the transport.
     template <class Body>
-    void run(Body& body) {
+    void run(Body& body, int lanes = 1) {
+        for (int d = static_cast<int>(seats_.size()) + 1; lanes > 1 && d < 2 * devices_; ++d) {
+            add_seat(d);
+        }
+        const int others = lanes > 1 ? 2 * devices_ - 1 : devices_ - 1;
         call_ = [](void* what, int device) { (*static_cast<Body*>(what))(device); };
         what_ = &body;
         failed_.store(false);
         claimed_.store(false);
         failure_ = nullptr;
         finished_.store(0);
-        generation_.fetch_add(1);
-        if (devices_ > 1) {
-            wake();
+        for (int i = 0; i < lanes; ++i) {
+            teams_[i].generation.fetch_add(1);
+            wake(teams_[i]);
         }
         if (pins_) { // off the workers' cores, for the time of the run only
             pin(pthread_self(), 0);
         }
         call(0);
-        detail::spin_until([&] { return finished_.load(std::memory_order_acquire) == devices_ - 1; }, spins_);
+        detail::spin_until([&] { return finished_.load(std::memory_order_acquire) == others; }, spins(lanes));
         if (pins_) {
             pthread_setaffinity_np(pthread_self(), sizeof everywhere_, &everywhere_);
         }
@@ -101,25 +99,51 @@ public:
 
     /// True after a device has thrown: the others must not wait for it.
     bool failed() const { return failed_.load(std::memory_order_relaxed); }
+    /// Says so before the exception leaves the body.
+    void fail() { failed_.store(true); }
 
 private:
-    /// A thread's place: what it needs to know when it starts.
+    /// A thread's place: what it needs to know when it starts. Numbers from the number of devices on are those of transport threads.
     struct seat {
         workers* owner;
-        int device;
+        int number;
         pthread_t thread;
+    };
+    /// Threads that are called together.
+    struct team {
+        alignas(64) std::atomic<std::uint64_t> generation{0};
+        std::atomic<int> sleepers{0};
     };
 
     static void* sit(void* where) {
         const seat& mine = *static_cast<const seat*>(where);
-        mine.owner->loop(mine.device);
+        mine.owner->loop(mine.number);
         return nullptr;
+    }
+
+    void add_seat(int number) {
+        seats_.push_back({this, number, {}});
+        if (pthread_create(&seats_.back().thread, nullptr, &sit, &seats_.back()) != 0) {
+            seats_.pop_back();
+            if (number < devices_) {
+                stop();
+            }
+            throw error("tessera: the system has no threads for " + std::to_string(devices_) +
+                        (number < devices_
+                             ? " devices; make fewer devices"
+                             : " devices and their communication; make fewer devices, or do without overlap"));
+        }
+        if (pins_ && number < allowed_) { // with fewer cores than threads transport goes where there is room
+            pin(seats_.back().thread, number);
+        }
     }
 
     void stop() {
         stop_.store(true);
-        generation_.fetch_add(1);
-        wake();
+        for (team& t : teams_) {
+            t.generation.fetch_add(1);
+            wake(t);
+        }
         for (const seat& s : seats_) {
             pthread_join(s.thread, nullptr);
         }
@@ -148,36 +172,39 @@ private:
         }
     }
 
-    void wake() {
-        if (sleepers_.load() > 0) {
-            generation_.notify_all();
+    static void wake(team& t) {
+        if (t.sleepers.load() > 0) {
+            t.generation.notify_all();
         }
     }
 
-    void loop(int device) {
+    void loop(int number) {
+        team& mine = teams_[number < devices_ ? 0 : 1];
+        const int patience = 25 * spins(number < devices_ ? 1 : 2);
         std::uint64_t seen = 0;
         for (;;) {
             int spun = 0;
-            while (generation_.load(std::memory_order_acquire) == seen && !stop_.load(std::memory_order_relaxed)) {
-                if (++spun < spins_ * 25) {
+            while (mine.generation.load(std::memory_order_acquire) == seen && !stop_.load(std::memory_order_relaxed)) {
+                if (++spun < patience) {
                     detail::relax();
                     continue;
                 }
-                sleepers_.fetch_add(1);
-                generation_.wait(seen);
-                sleepers_.fetch_sub(1);
+                mine.sleepers.fetch_add(1);
+                mine.generation.wait(seen);
+                mine.sleepers.fetch_sub(1);
             }
             if (stop_.load()) {
                 return;
             }
             ++seen;
-            call(device);
+            call(number);
             finished_.fetch_add(1, std::memory_order_release);
         }
     }
 
     int devices_;
-    int spins_ = 0;
+    int cores_ = 1;
+    int allowed_ = 0; ///< cores
     bool pins_ = false;
     cpu_set_t everywhere_{};
     void (*call_)(void*, int) = nullptr;
@@ -187,8 +214,7 @@ private:
     std::atomic<bool> claimed_{false};
     std::atomic<bool> stop_{false};
     std::atomic<int> finished_{0};
-    std::atomic<int> sleepers_{0};
-    alignas(64) std::atomic<std::uint64_t> generation_{0};
+    team teams_[2]; ///< the devices' threads, and those of their transport
     std::vector<seat> seats_;
 };
 

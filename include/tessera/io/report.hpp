@@ -222,7 +222,7 @@ private:
         };
         for (int d = 0; d < shown_devices_; ++d) {
             const auto at = static_cast<std::size_t>(d);
-            const bool in_turn = r_.on->class_of(d).copies_in_turn;
+            const bool in_turn = !has_row_beside(r_, d);
             compute[at] = add("device " + std::to_string(d), "device", 15, d == 0 ? 2 : 5);
             measured[at] = r_.measured ? add("measured", "measured", 15, 0) : -1;
             beside[at] = in_turn ? compute[at] : add("copies", "device", 12, 0);

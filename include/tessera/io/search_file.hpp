@@ -45,6 +45,9 @@ public:
         if (s.schedule.stages > 0) {
             throw error("tessera: search file: a strategy that follows a pipeline schedule cannot be kept in it");
         }
+        if (s.overlap) {
+            throw error("tessera: search file: a strategy with communication lanes cannot be kept in it");
+        }
         for (const std::int64_t x : {s.micro_batches, s.period, static_cast<int>(s.statistics), s.parameters_on}) {
             number(x);
         }

@@ -83,9 +83,15 @@ inline std::string text_of_task(const shown_run& r, const task& t) {
     return (plain ? "" : std::string(to_text(t.kind)) + " for ") + name + " " + to_text(t.what);
 }
 
-/// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn.
+/// True where a device does something beside its computation.
+inline bool has_row_beside(const shown_run& r, int device) {
+    return r.plan.lanes > 1 || !r.on->class_of(device).copies_in_turn;
+}
+
+/// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn, on one lane.
 inline int measured_row(const shown_run& r, const task& t) {
-    return t.kind == task_kind::compute || r.on->class_of(t.device).copies_in_turn ? 0 : 1;
+    const bool in_turn = r.on->class_of(t.device).copies_in_turn;
+    return in_turn ? static_cast<int>(t.lane) : t.kind == task_kind::compute ? 0 : 1;
 }
 
 } // namespace detail

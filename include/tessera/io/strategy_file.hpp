@@ -87,6 +87,9 @@ inline json to_json(const graph_view& g, const strategy& s, int devices) {
     if (s.parameters_on >= 0) {
         j["parameters_on"] = s.parameters_on;
     }
+    if (s.overlap) {
+        j["overlap"] = true;
+    }
     if (s.schedule.stages > 0) {
         j["schedule"] = detail::to_json(s.schedule);
     }

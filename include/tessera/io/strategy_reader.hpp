@@ -51,6 +51,9 @@ public:
         if (const json_value* device = top.find("parameters_on")) {
             s.parameters_on = device->small(0, most);
         }
+        if (const json_value* overlap = top.find("overlap")) {
+            s.overlap = overlap->boolean();
+        }
         if (const json_value* schedule = top.find("schedule")) {
             s.schedule = read_schedule(*schedule, s.micro_batches);
         }

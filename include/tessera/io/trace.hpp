@@ -80,7 +80,7 @@ private:
         for (int d = 0; d < r_.plan.devices; ++d) {
             const std::string name = "device " + std::to_string(d);
             name_thread(pid, 2 * d, name);
-            if (!r_.on->class_of(d).copies_in_turn) {
+            if (has_row_beside(r_, d)) {
                 name_thread(pid, 2 * d + 1, name + ", copies and updates");
             }
         }

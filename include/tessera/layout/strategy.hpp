@@ -27,6 +27,7 @@ struct strategy_view {
     const pipeline_schedule* schedule = nullptr; ///< null: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
     int parameters_on = -1;
+    bool overlap = false;
 };
 
 /// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
@@ -40,12 +41,16 @@ struct strategy {
     /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters and inputs are copied from
     /// it to where shards need them, and gradients are summed on it. -1: they are stored wherever shards need them.
     int parameters_on = -1;
+    /// What moves between devices (copies, sums of gradients, updates that reach other devices) is done by a communication lane of every device, beside
+    /// its computation.
+    bool overlap = false;
 
     strategy_view view() const {
         return {ops.data(),    static_cast<int>(ops.size()),
                 pool.data(),   static_cast<index_t>(pool.size()),
                 micro_batches, schedule.stages > 0 ? &schedule : nullptr,
-                statistics,    parameters_on};
+                statistics,    parameters_on,
+                overlap};
     }
 
     strategy() = default;
@@ -53,7 +58,7 @@ struct strategy {
     explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
     explicit strategy(const strategy_view& v)
         : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
-          statistics(v.statistics), parameters_on(v.parameters_on) {
+          statistics(v.statistics), parameters_on(v.parameters_on), overlap(v.overlap) {
         if (v.schedule != nullptr) {
             schedule = *v.schedule;
         }

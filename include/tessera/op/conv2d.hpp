@@ -57,21 +57,13 @@ constexpr description describe_conv2d(const op_attributes& a, const shape& x) {
     w.index(weight, in_per_group, i);
     w.index(weight, a.window[0], r);
     w.index(weight, a.window[1], s);
-    std::uint32_t reads = bit(input) | bit(weight);
-    if (a.bias) {
-        const int bias = w.add_operand(operand_kind::parameter, 1);
-        w.index(bias, a.out, out_channel);
-        w.d.operands[bias].additive = true;
-        reads |= bit(bias);
-    }
+    const std::uint32_t bias = w.add_bias(a.bias, a.out, out_channel);
     const int output = w.add_operand(operand_kind::output, 0);
     w.index(output, x[0], n);
     w.index(output, a.out, out_channel);
     w.index(output, rows, h);
     w.index(output, columns, v);
-    w.d.operands[input].gradient_reads = bit(weight);
-    w.d.operands[weight].gradient_reads = bit(input);
-    w.add_nest(w.all_loops(), reads, output, reducer::sum, 2);
+    w.add_product(input, weight, output, bias);
     return w.d;
 }
 

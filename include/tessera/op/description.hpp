@@ -149,6 +149,22 @@ struct describer {
         d.nests.push_back(nest{loops, reads, write, how, flops});
         return d.nests.size() - 1;
     }
+    /// The bias of a layer, if it has one: a number per output channel, added once. Returns its operand as a bit mask.
+    constexpr std::uint32_t add_bias(bool has_bias, index_t channels, const affine& channel) {
+        if (!has_bias) {
+            return 0;
+        }
+        const int bias = add_operand(operand_kind::parameter, 1);
+        index(bias, channels, channel);
+        d.operands[bias].additive = true;
+        return bit(bias);
+    }
+    /// The only nest: sums products of two operands, whose gradients each read the other one. `more`: what else it reads, as a bit mask.
+    constexpr void add_product(int a, int b, int output, std::uint32_t more = 0) {
+        d.operands[a].gradient_reads = bit(b);
+        d.operands[b].gradient_reads = bit(a);
+        add_nest(all_loops(), bit(a) | bit(b) | more, output, reducer::sum, 2);
+    }
     constexpr std::uint32_t all_loops() const { return bit(d.loops.size()) - 1; }
 
     static constexpr affine at(int loop_index, index_t coefficient = 1, index_t offset = 0) {

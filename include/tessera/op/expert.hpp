@@ -60,9 +60,7 @@ constexpr description describe_expert_linear(const op_attributes& a, const shape
     w.index(output, x[0], n);
     w.index(output, x[1], row);
     w.index(output, a.out, o);
-    w.d.operands[input].gradient_reads = bit(weight);
-    w.d.operands[weight].gradient_reads = bit(input);
-    w.add_nest(w.all_loops(), bit(input) | bit(weight), output, reducer::sum, 2);
+    w.add_product(input, weight, output);
     return w.d;
 }
 

@@ -26,19 +26,11 @@ constexpr description describe_linear(const op_attributes& a, const shape& x) {
     const int weight = w.add_operand(operand_kind::parameter, 0);
     w.index(weight, a.out, o);
     w.index(weight, features, i);
-    std::uint32_t reads = bit(input) | bit(weight);
-    if (a.bias) {
-        const int bias = w.add_operand(operand_kind::parameter, 1);
-        w.index(bias, a.out, o);
-        w.d.operands[bias].additive = true;
-        reads |= bit(bias);
-    }
+    const std::uint32_t bias = w.add_bias(a.bias, a.out, w.at(o));
     const int output = w.add_operand(operand_kind::output, 0);
     row(output);
     w.index(output, a.out, o);
-    w.d.operands[input].gradient_reads = bit(weight);
-    w.d.operands[weight].gradient_reads = bit(input);
-    w.add_nest(w.all_loops(), reads, output, reducer::sum, 2);
+    w.add_product(input, weight, output, bias);
     return w.d;
 }
 

@@ -71,9 +71,7 @@ constexpr description describe_matmul(const op_attributes& a, const shape& x, co
     }
     const int output = w.add_operand(operand_kind::output, 0);
     index(output, m, e.rows, p, e.columns, folds);
-    w.d.operands[0].gradient_reads = bit(1);
-    w.d.operands[1].gradient_reads = bit(0);
-    w.add_nest(w.all_loops(), bit(0) | bit(1), output, reducer::sum, 2);
+    w.add_product(0, 1, output);
     return w.d;
 }
 

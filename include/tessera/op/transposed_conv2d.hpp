@@ -65,22 +65,14 @@ constexpr description describe_transposed_conv2d(const op_attributes& a, const s
         w.index(input, x[2 + d], pair(step[d], 1, tap[d], -1, a.padding[d] / a.stride[d]));
         w.index(weight, a.window[d], pair(phase[d], 1, tap[d], a.stride[d], 0));
     }
-    std::uint32_t reads = bit(input) | bit(weight);
-    if (a.bias) {
-        const int bias = w.add_operand(operand_kind::parameter, 1);
-        w.index(bias, a.out, o);
-        w.d.operands[bias].additive = true;
-        reads |= bit(bias);
-    }
+    const std::uint32_t bias = w.add_bias(a.bias, a.out, w.at(o));
     const int output = w.add_operand(operand_kind::output, 0);
     w.index(output, x[0], n);
     w.index(output, a.out, o);
     for (int d = 0; d < 2; ++d) {
         w.index(output, out[d], pair(step[d], a.stride[d], phase[d], 1, -(a.padding[d] % a.stride[d])));
     }
-    w.d.operands[input].gradient_reads = bit(weight);
-    w.d.operands[weight].gradient_reads = bit(input);
-    w.add_nest(w.all_loops(), reads, output, reducer::sum, 2);
+    w.add_product(input, weight, output, bias);
     return w.d;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The waits that make a plan's devices respect its order where they touch the same memory, and no others.
+// The waits that make a plan's lists respect its order where they touch the same memory, and no others.
 #pragma once
 
 #include "tessera/plan/access.hpp"
@@ -10,65 +10,64 @@ namespace tessera {
 
 namespace detail {
 
-/// Orders tasks across devices. A task's clock says how many tasks of every device are known to be finished when it starts.
+/// Orders tasks across lists. A task's clock says how many tasks of every list are known to be finished when it starts.
 // A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
 template <class Plan>
 class clocks {
 public:
     explicit clocks(Plan& p)
-        : p_(p), devices_(static_cast<std::size_t>(p.devices)), before_(p.tasks.size() * devices_, 0),
-          last_(devices_, -1) {}
+        : p_(p), lists_(static_cast<std::size_t>(p.lists())), before_(p.tasks.size() * lists_, 0), last_(lists_, -1) {}
 
-    /// The clock of task `t` from its predecessor on its device; to be called in the plan's order.
+    /// The clock of task `t` from its predecessor in its list; to be called in the plan's order.
     void start(int t) {
-        const std::size_t d = device_of(t);
-        if (last_[d] >= 0) {
-            for (std::size_t k = 0; k < devices_; ++k) {
-                row(t)[k] = row(last_[d])[k];
+        const std::size_t l = list_of(t);
+        if (last_[l] >= 0) {
+            for (std::size_t k = 0; k < lists_; ++k) {
+                row(t)[k] = row(last_[l])[k];
             }
         }
-        row(t)[d] = p_.tasks[static_cast<std::size_t>(t)].position;
-        last_[d] = t;
+        row(t)[l] = p_.tasks[static_cast<std::size_t>(t)].position;
+        last_[l] = t;
     }
 
     /// Makes task `t` wait for the earlier task `other` unless something it waits for already does.
     void require(int t, int other) {
-        const std::size_t d = device_of(other);
+        const std::size_t l = list_of(other);
         const int count = p_.tasks[static_cast<std::size_t>(other)].position + 1;
-        if (row(t)[d] >= count) {
+        if (row(t)[l] >= count) {
             return;
         }
         std::vector<wait_for>& waits = p_.tasks[static_cast<std::size_t>(t)].waits;
         bool merged = false;
         for (wait_for& w : waits) {
-            if (w.device == static_cast<int>(d)) {
+            if (w.list == static_cast<int>(l)) {
                 w.count = count;
                 merged = true;
             }
         }
         if (!merged) {
-            waits.push_back({static_cast<int>(d), count});
+            waits.push_back({static_cast<int>(l), count});
         }
-        for (std::size_t k = 0; k < devices_; ++k) {
+        for (std::size_t k = 0; k < lists_; ++k) {
             row(t)[k] = row(t)[k] > row(other)[k] ? row(t)[k] : row(other)[k];
         }
-        row(t)[d] = count;
+        row(t)[l] = count;
     }
 
     bool ordered(int earlier, int later) const {
-        const std::size_t d = device_of(earlier);
-        return before_[static_cast<std::size_t>(later) * devices_ + d] >
+        const std::size_t l = list_of(earlier);
+        return before_[static_cast<std::size_t>(later) * lists_ + l] >
                p_.tasks[static_cast<std::size_t>(earlier)].position;
     }
 
 private:
-    std::size_t device_of(int t) const {
-        return static_cast<std::size_t>(p_.tasks[static_cast<std::size_t>(t)].device);
+    std::size_t list_of(int t) const {
+        return static_cast<std::size_t>(p_.list_of(p_.tasks[static_cast<std::size_t>(t)]));
     }
-    int* row(int t) { return before_.data() + static_cast<std::size_t>(t) * devices_; }
+    int* row(int t) { return before_.data() + static_cast<std::size_t>(t) * lists_; }
 
     Plan& p_;
-    std::size_t devices_;
+    std::size_t lists_;
     std::vector<int> before_;
     std::vector<int> last_;
 };
@@ -106,13 +105,13 @@ std::vector<std::vector<int>> sharing(const Plan& p) {
 
 } // namespace detail
 
-/// Puts every task in its device's list, in the plan's order.
+/// Puts every task in its list, in the plan's order.
 template <class Plan>
 void number_tasks(Plan& p) {
-    p.order.assign(static_cast<std::size_t>(p.devices), {});
+    p.order.assign(static_cast<std::size_t>(p.lists()), {});
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         task& t = p.tasks[i];
-        std::vector<int>& list = p.order[static_cast<std::size_t>(t.device)];
+        std::vector<int>& list = p.order[static_cast<std::size_t>(p.list_of(t))];
         t.position = static_cast<int>(list.size());
         list.push_back(static_cast<int>(i));
         t.waits.clear();
@@ -134,7 +133,7 @@ void set_waits(Plan& p) {
         accesses_of(p, p.tasks[static_cast<std::size_t>(i)], own);
         for (const access& a : own) {
             auto& past = history[static_cast<std::size_t>(a.tile)];
-            if (a.write && past.empty()) {
+            if (a.write && (past.empty() || p.lanes > 1)) { // another lane may write the rest
                 for (int b : neighbours[static_cast<std::size_t>(a.tile)]) {
                     const auto& other = history[static_cast<std::size_t>(b)];
                     for (std::size_t k = other.size(); k-- > 0;) {

@@ -42,6 +42,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.fused) {
             add(1);
         }
+        if (t.lane != task_lane::compute) {
+            add(static_cast<index_t>(t.lane) + 1);
+        }
         add(t.slice * 4096 + t.slices);
         for (int r : t.reads) {
             add(r);
@@ -50,7 +53,7 @@ std::uint64_t hash_of(const Plan& p) {
             add(w);
         }
         for (const wait_for& w : t.waits) {
-            add(w.device * 1000003 + w.count);
+            add(w.list * 1000003 + w.count);
         }
     }
     return h;

@@ -4,6 +4,7 @@
 // micro-batch is, in lower_steps.hpp.
 #pragma once
 
+#include "tessera/plan/lanes.hpp"
 #include "tessera/plan/lowering_state.hpp"
 #include "tessera/schedule/timetable.hpp"
 
@@ -379,11 +380,15 @@ protected: // simulation::operator_lowering lowers one operator anew
                 }
             }
         }
-        p_.order.resize(at(p_.devices));
+        if (s_.overlap) {
+            use_communication_lanes(p_);
+        }
+        p_.order.resize(at(p_.lists()));
         for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
             task& t = p_.tasks[at(i)];
-            t.position = static_cast<int>(p_.order[at(t.device)].size());
-            p_.order[at(t.device)].push_back(i);
+            std::vector<int>& list = p_.order[at(p_.list_of(t))];
+            t.position = static_cast<int>(list.size());
+            list.push_back(i);
         }
     }
 

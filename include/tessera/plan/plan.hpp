@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan: tiles (regions of tensors on devices) and, for every device, an ordered list of tasks that read and write them.
+// The plan: tiles (regions of tensors on devices) and, for every device, an ordered list of tasks that read and write them; and, where
+// communication runs beside computation, a second one.
 #pragma once
 
 #include "tessera/layout/strategy.hpp"
@@ -73,11 +74,20 @@ struct copy_segment {
     bool overwrite = true; ///< otherwise reduces into what is there
 };
 
-/// The point in another device's list that a task waits for: until `device` has finished its first `count` tasks.
+/// The point in another list that a task waits for: until the first `count` tasks of list `list` have finished. Lists are numbered as in
+/// plan::order.
 struct wait_for {
-    int device = 0;
+    int list = 0;
     int count = 0;
 };
+
+/// Which of its device's lists a task is in.
+enum class task_lane : std::uint8_t {
+    compute,       ///< of a plan with one lane, everything
+    communication, ///< copies, sums of gradients and updates that run beside the computation
+};
+
+constexpr const char* to_text(task_lane l) { return l == task_lane::compute ? "compute" : "communication"; }
 
 /// One task. Its key is (op, what, shard, micro_batch).
 struct task {
@@ -88,6 +98,7 @@ struct task {
     int micro_batch = 0;
     int step = 0;
     int device = 0;
+    task_lane lane = task_lane::compute;
     std::vector<int> reads;  ///< tiles
     std::vector<int> writes; ///< tiles
 
@@ -121,7 +132,7 @@ struct task {
     int workspace = -1;     ///< set by binding: tile that forward leaves to backward beside its output, or -1
 
     std::vector<wait_for> waits;
-    int position = -1; ///< in its device's list
+    int position = -1; ///< in its list
 
     task() {
         for (int i = 0; i < max_operands; ++i) {
@@ -142,18 +153,24 @@ enum class run_kind : std::uint8_t { training, evaluation };
 struct plan {
     run_kind kind = run_kind::training;
     int devices = 1;
+    int lanes = 1; ///< lists of every device: 1, or 2 where communication runs beside computation
     int micro_batches = 1;
     int period = 1;
     double loss_scale = 1; ///< of all gradients until the optimizer takes them
     std::vector<tile> tiles;
-    std::vector<task> tasks;               ///< in an order in which one device could run them all
-    std::vector<std::vector<int>> order;   ///< for every device, its tasks
+    std::vector<task> tasks; ///< in an order in which one device could run them all
+    std::vector<std::vector<int>>
+        order; ///< the lists: for every device its tasks; then for every device its communication lane's
     std::vector<result_piece> results;     ///< losses and, in evaluation, what goes into them
     std::vector<result_piece> gradients;   ///< contributions to parameters' gradients, where asked for
     std::vector<index_t> arena_bytes;      ///< predicted peak for every device
     std::vector<index_t> persistent_bytes; ///< parameters and optimizer state
     index_t moved_bytes = 0;               ///< that cross between devices in a run
     std::uint64_t hash = 0;
+
+    int lists() const { return devices * lanes; }
+    int list_of(const task& t) const { return t.device + devices * static_cast<int>(t.lane); }
+    int device_of_list(int list) const { return list % devices; }
 
     int root(int t) const {
         while (tiles[static_cast<std::size_t>(t)].alias >= 0) {
@@ -162,5 +179,11 @@ struct plan {
         return t;
     }
 };
+
+/// "device 1", or "device 1's communication".
+template <class Plan>
+std::string text_of_list(const Plan& p, int list) {
+    return "device " + std::to_string(p.device_of_list(list)) + (list < p.devices ? "" : "'s communication");
+}
 
 } // namespace tessera

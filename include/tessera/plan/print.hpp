@@ -187,7 +187,7 @@ inline std::string task_line(const graph_view& g, const plan& p, const task& t) 
     line += t.fused ? ", by the task that writes what it reads" : "";
     for (std::size_t i = 0; i < t.waits.size(); ++i) {
         line += i == 0 ? ", after" : ",";
-        line += " device " + std::to_string(t.waits[i].device) + " task " + std::to_string(t.waits[i].count - 1);
+        line += " " + text_of_list(p, t.waits[i].list) + " task " + std::to_string(t.waits[i].count - 1);
     }
     return line;
 }
@@ -215,14 +215,14 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
 }
 
 /// A plan as text: what it needs and moves, then every device's tasks in order, each with its key, the tiles it writes (kind, tensor,
-/// region, memory format if not plain), the tiles it reads and the tasks of other devices that it waits for.
+/// region, memory format if not plain), the tiles it reads and the tasks of other lists that it waits for.
 inline std::string to_text(const graph_view& g, const plan& p) {
     std::string text = std::string("plan ") + detail::hexadecimal(p.hash) + ": " +
                        (p.kind == run_kind::training ? "training" : "evaluation") + ", " + std::to_string(p.devices) +
                        " devices, " + std::to_string(p.tasks.size()) + " tasks, " + std::to_string(p.moved_bytes) +
                        " bytes move\n";
     for (std::size_t d = 0; d < p.order.size(); ++d) {
-        text += "device " + std::to_string(d) + ": " + std::to_string(p.order[d].size()) + " tasks";
+        text += text_of_list(p, static_cast<int>(d)) + ": " + std::to_string(p.order[d].size()) + " tasks";
         if (d < p.arena_bytes.size() && d < p.persistent_bytes.size()) {
             text += ", arena " + std::to_string(p.arena_bytes[d]) + " bytes, persistent " +
                     std::to_string(p.persistent_bytes[d]) + " bytes";
@@ -236,14 +236,14 @@ inline std::string to_text(const graph_view& g, const plan& p) {
     return text;
 }
 
-/// A plan as a drawing: a cluster for every device, an edge from the last writers of what a task reads, with the bytes on edges that
+/// A plan as a drawing: a cluster for every device, its communication lane's tasks dashed, an edge from the last writers of what a task reads, with the bytes on edges that
 /// cross devices. An update that writes other devices' copies of a parameter points to the parameters of those devices. The
 /// bytes on all edges together are the plan's moved_bytes and 8 for every norm read across devices.
 inline std::string to_graphviz(const graph_view& g, const plan& p) {
     std::string text = "digraph plan {\n  rankdir=TB;\n  node [shape=box, fontsize=10];\n";
     std::vector<std::vector<int>> writers(p.tiles.size());
     std::string edges;
-    std::vector<char> receives(p.order.size(), 0);
+    std::vector<char> receives(static_cast<std::size_t>(p.devices), 0);
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const task& t = p.tasks[i];
         const std::string own = "  n" + std::to_string(i);
@@ -265,7 +265,7 @@ inline std::string to_graphviz(const graph_view& g, const plan& p) {
                 edges += ";\n";
             }
         }
-        std::vector<index_t> pushed(p.order.size(), 0);
+        std::vector<index_t> pushed(receives.size(), 0);
         for (int w : t.writes) {
             const tile& x = p.tiles[static_cast<std::size_t>(w)];
             if (x.device >= 0) {
@@ -283,13 +283,16 @@ inline std::string to_graphviz(const graph_view& g, const plan& p) {
             }
         }
     }
-    for (std::size_t d = 0; d < p.order.size(); ++d) {
+    for (std::size_t d = 0; d < receives.size(); ++d) {
         const std::string number = std::to_string(d);
         text.append("  subgraph cluster_").append(number).append(" {\n    label=\"device ");
         text.append(number).append("\";\n");
-        for (int i : p.order[d]) {
-            text.append("    n").append(std::to_string(i)).append(" [label=\"");
-            text.append(detail::key_of_task(g, p.tasks[static_cast<std::size_t>(i)])).append("\"];\n");
+        for (std::size_t l = d; l < p.order.size(); l += receives.size()) {
+            for (int i : p.order[l]) {
+                text.append("    n").append(std::to_string(i)).append(" [label=\"");
+                text.append(detail::key_of_task(g, p.tasks[static_cast<std::size_t>(i)])).append("\"");
+                text += l == d ? "];\n" : ", style=dashed];\n";
+            }
         }
         text += receives[d] != 0 ? "    p" + number + " [label=\"parameters\", shape=cylinder];\n" : "";
         text += "  }\n";

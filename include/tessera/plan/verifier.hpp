@@ -81,7 +81,7 @@ private:
 
     bool deadlock();
     bool ready(int t, const std::vector<std::size_t>& next) const;
-    void advance(std::size_t d, std::size_t position);
+    void advance(std::size_t l, std::size_t position);
     bool before(int a, int b) const;
     bool races();
     bool is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;

@@ -11,23 +11,23 @@ namespace tessera::detail {
 /// Runs the lists with their waits; what happens before what is kept as a vector clock for races().
 template <class Plan>
 bool verifier<Plan>::deadlock() {
-    const std::size_t devices = p_.order.size();
-    clock_.assign(p_.tasks.size() * devices, 0);
-    std::vector<std::size_t> next(devices, 0);
+    const std::size_t lists = p_.order.size();
+    clock_.assign(p_.tasks.size() * lists, 0);
+    std::vector<std::size_t> next(lists, 0);
     bool moved = true;
     while (moved) {
         moved = false;
-        for (std::size_t d = 0; d < devices; ++d) {
-            while (next[d] < p_.order[d].size() && ready(p_.order[d][next[d]], next)) {
-                advance(d, next[d]);
-                ++next[d];
+        for (std::size_t l = 0; l < lists; ++l) {
+            while (next[l] < p_.order[l].size() && ready(p_.order[l][next[l]], next)) {
+                advance(l, next[l]);
+                ++next[l];
                 moved = true;
             }
         }
     }
-    for (std::size_t d = 0; d < devices; ++d) {
-        if (next[d] < p_.order[d].size()) {
-            return refuse(&p_.tasks[at(p_.order[d][next[d]])], "a deadlock: the task waits for itself through others");
+    for (std::size_t l = 0; l < lists; ++l) {
+        if (next[l] < p_.order[l].size()) {
+            return refuse(&p_.tasks[at(p_.order[l][next[l]])], "a deadlock: the task waits for itself through others");
         }
     }
     return true;
@@ -36,7 +36,7 @@ bool verifier<Plan>::deadlock() {
 template <class Plan>
 bool verifier<Plan>::ready(int t, const std::vector<std::size_t>& next) const {
     for (const wait_for& w : p_.tasks[at(t)].waits) {
-        if (w.device < 0 || at(w.device) >= next.size() || next[at(w.device)] < static_cast<std::size_t>(w.count)) {
+        if (w.list < 0 || at(w.list) >= next.size() || next[at(w.list)] < static_cast<std::size_t>(w.count)) {
             return false;
         }
     }
@@ -44,31 +44,31 @@ bool verifier<Plan>::ready(int t, const std::vector<std::size_t>& next) const {
 }
 
 template <class Plan>
-void verifier<Plan>::advance(std::size_t d, std::size_t position) {
-    const std::size_t devices = p_.order.size();
-    const int t = p_.order[d][position];
-    int* mine = clock_.data() + at(t) * devices;
+void verifier<Plan>::advance(std::size_t l, std::size_t position) {
+    const std::size_t lists = p_.order.size();
+    const int t = p_.order[l][position];
+    int* mine = clock_.data() + at(t) * lists;
     const auto join = [&](int other) {
-        const int* theirs = clock_.data() + at(other) * devices;
-        for (std::size_t k = 0; k < devices; ++k) {
+        const int* theirs = clock_.data() + at(other) * lists;
+        for (std::size_t k = 0; k < lists; ++k) {
             mine[k] = std::max(mine[k], theirs[k]);
         }
     };
     if (position > 0) {
-        join(p_.order[d][position - 1]);
+        join(p_.order[l][position - 1]);
     }
     for (const wait_for& w : p_.tasks[at(t)].waits) {
         if (w.count > 0) {
-            join(p_.order[at(w.device)][static_cast<std::size_t>(w.count - 1)]);
+            join(p_.order[at(w.list)][static_cast<std::size_t>(w.count - 1)]);
         }
     }
-    mine[d] = static_cast<int>(position) + 1; // counts the task itself: what follows it knows it is finished
+    mine[l] = static_cast<int>(position) + 1; // counts the task itself: what follows it knows it is finished
 }
 
 template <class Plan>
 bool verifier<Plan>::before(int a, int b) const {
     const task& first = p_.tasks[at(a)];
-    return clock_[at(b) * p_.order.size() + at(first.device)] > first.position && a != b;
+    return clock_[at(b) * p_.order.size() + at(p_.list_of(first))] > first.position && a != b;
 }
 
 /// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is written.

@@ -119,11 +119,12 @@ bool verifier<Plan>::updates() {
     return true;
 }
 
-/// The members of an update that writes slices to all copies are complete, and every device meets such groups in the same order.
+/// The members of an update that writes slices to all copies are complete and on one lane, and every list has such groups in the same order.
 template <class Plan>
 bool verifier<Plan>::collectives() {
     std::vector<std::vector<int>> groups;
     std::vector<std::pair<std::vector<int>, int>> seen; // writes, members
+    std::vector<task_lane> lanes;
     for (const task& t : p_.tasks) {
         if (t.kind != task_kind::update || t.slices == 1) {
             continue;
@@ -134,6 +135,10 @@ bool verifier<Plan>::collectives() {
         }
         if (k == seen.size()) {
             seen.push_back({t.writes, 0});
+            lanes.push_back(t.lane);
+        }
+        if (lanes[k] != t.lane) {
+            return refuse(&t, "the members of a collective are on different lanes");
         }
         ++seen[k].second;
         if (static_cast<int>(t.writes.size()) != t.slices) {

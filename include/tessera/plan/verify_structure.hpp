@@ -8,16 +8,21 @@
 
 namespace tessera::detail {
 
-/// Every index is one; every task is in its device's list once; every segment lies in its source and its target.
+/// Every index is one; every task is in its list once; every segment lies in its source and its target.
 template <class Plan>
 bool verifier<Plan>::structure() {
+    if (p_.lanes < 1 || p_.lanes > 2 || p_.order.size() != at(p_.lists())) {
+        return refuse(nullptr, "it has " + std::to_string(p_.order.size()) + " lists for " +
+                                   std::to_string(p_.devices) + " devices of " + std::to_string(p_.lanes) + " lanes");
+    }
     std::vector<int> seen(p_.tasks.size(), 0);
-    for (std::size_t d = 0; d < p_.order.size(); ++d) {
-        for (std::size_t i = 0; i < p_.order[d].size(); ++i) {
-            const int t = p_.order[d][i];
-            if (t < 0 || at(t) >= p_.tasks.size() || p_.tasks[at(t)].device != static_cast<int>(d) ||
+    for (std::size_t l = 0; l < p_.order.size(); ++l) {
+        for (std::size_t i = 0; i < p_.order[l].size(); ++i) {
+            const int t = p_.order[l][i];
+            if (t < 0 || at(t) >= p_.tasks.size() || p_.list_of(p_.tasks[at(t)]) != static_cast<int>(l) ||
                 p_.tasks[at(t)].position != static_cast<int>(i)) {
-                return refuse(nullptr, "the list of device " + std::to_string(d) + " names a task that is not its own");
+                return refuse(nullptr, "the list of " + text_of_list(p_, static_cast<int>(l)) +
+                                           " names a task that is not its own");
             }
             ++seen[at(t)];
         }
@@ -32,6 +37,9 @@ bool verifier<Plan>::structure() {
         const task& t = p_.tasks[i];
         if (seen[i] != 1) {
             return refuse(&t, "a task is not in its device's list exactly once");
+        }
+        if (t.lane != task_lane::compute && t.kind == task_kind::compute) {
+            return refuse(&t, "a computation is on a communication lane");
         }
         for (const std::vector<int>* list : {&t.reads, &t.writes}) {
             for (int k : *list) {

@@ -26,8 +26,11 @@ struct strategy_difference {
     bool schedule = false;
     bool statistics = false;
     bool parameters_on = false;
+    bool overlap = false;
 
-    bool any() const { return !ops.empty() || micro_batches || period || schedule || statistics || parameters_on; }
+    bool any() const {
+        return !ops.empty() || micro_batches || period || schedule || statistics || parameters_on || overlap;
+    }
 };
 
 namespace detail {
@@ -79,6 +82,7 @@ inline strategy_difference difference(const graph_view& g, const strategy& a, co
     r.schedule = x.stages != y.stages || x.workers != y.workers || x.mirrored != y.mirrored || x.keeps != y.keeps;
     r.statistics = a.statistics != b.statistics;
     r.parameters_on = a.parameters_on != b.parameters_on;
+    r.overlap = a.overlap != b.overlap;
     return r;
 }
 

@@ -133,4 +133,21 @@ inline std::vector<int> block_stages(const graph_view& g, const repeated_blocks&
     return stage;
 }
 
+/// Stages of equally many blocks, as far as they divide.
+inline std::vector<int> even_stages(const graph_view& g, const repeated_blocks& r, int stages) {
+    return block_stages(g, r, std::vector<index_t>(static_cast<std::size_t>(g.op_count), 1), stages);
+}
+
+/// A grid whose places are divided as Megatron-LM does it, with even stages.
+inline device_grid megatron_grid(const graph_view& g, int data, int tensor, int stages, int micro_batches,
+                                 bool recompute = false) {
+    return {data,
+            tensor,
+            stages,
+            micro_batches,
+            recompute,
+            megatron_within(g, tensor),
+            even_stages(g, find_repeats(g), stages)};
+}
+
 } // namespace tessera::search

@@ -168,7 +168,7 @@ private:
                             x.micro_batches = static_cast<int>(batch / (data * b));
                             x.recompute = again;
                             x.within = configurations;
-                            x.stage = stages_for(stages);
+                            x.stage = even_stages(g_, estimate_.repeats(), stages);
                             c.what.within = name;
                             all.push_back(c);
                         }
@@ -177,11 +177,6 @@ private:
             }
         }
         return all;
-    }
-
-    /// Stages of equally many blocks, as far as they divide.
-    std::vector<int> stages_for(int stages) const {
-        return block_stages(g_, estimate_.repeats(), std::vector<index_t>(at(g_.op_count), 1), stages);
     }
 
     std::vector<std::pair<std::string, std::vector<configuration>>> within(int tensor, index_t samples) const {

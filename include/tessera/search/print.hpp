@@ -110,6 +110,10 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
                                    : "device " + std::to_string(s.parameters_on);
     };
     line(d.parameters_on, "parameters", home(a), home(b));
+    const auto place = [](const strategy& s) {
+        return std::string(s.overlap ? "beside computation" : "among computation");
+    };
+    line(d.overlap, "communication", place(a), place(b));
     std::vector<std::vector<std::string>> rows{{"layer", first, second, "differs in"}};
     for (const operator_difference& o : d.ops) {
         const description op = g.describe(o.op);

@@ -36,17 +36,8 @@ struct activity_trace {
 
 /// Throws what simulate() throws.
 inline activity_trace trace(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {}) {
-    if (p.devices > on.devices()) {
-        return {{}, 0, simulate(g, p, on, times).makespan}; // refuses
-    }
     carrier how(on, g, times);
-    const activity_graph a = activities_of(p, how);
-    std::vector<int> order(a.items.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        order[i] = static_cast<int>(i);
-    }
-    schedule s;
-    scheduler(on.devices(), how.lanes()).run(a.items, order, s);
+    const auto& [a, s] = run_activities(p, how);
     activity_trace t;
     t.lanes = on.lanes();
     t.makespan = s.makespan;

@@ -28,7 +28,8 @@ struct carried {
 /// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others,
 ///   and all where the times say so, read and write remote tiles as copies do.
 /// - Copies and updates run beside the computation, one after the other on a lane of the device's own, or, where the device copies in turn,
-///   among its tasks. In turn there are no collectives: every thread reads and writes its slice of the others' memory itself.
+///   among its tasks, unless the plan has put them on its communication lane. In turn there are no collectives: every thread reads and
+///   writes its slice of the others' memory itself.
 class carrier {
 public:
     carrier(const cluster& on, const graph_view& g, const task_times& times) : on_(on), g_(g), times_(times) {
@@ -61,7 +62,7 @@ public:
             } else {
                 begin_messages();
                 const index_t local = t.kind == task_kind::copy ? copy_messages(tiles, t) : remote_tiles(tiles, t);
-                finish_messages(t.device, local, c.what);
+                finish_messages(t.device, local, c.what, t.lane != task_lane::compute);
             }
             all.push_back(static_cast<carried&&>(c));
         }
@@ -106,8 +107,8 @@ private:
             busy_[at(lane)] += bytes * 1000 + 1; // + 1: also a lane that nothing measurable passes is used
         }
     }
-    /// The activity that the messages make, with `local` nanoseconds of the device's own work.
-    void finish_messages(int device, index_t local, activity& a) {
+    /// The activity that the messages make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs.
+    void finish_messages(int device, index_t local, activity& a, bool beside = false) {
         index_t wire = 0;
         for (int lane : used_) {
             const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
@@ -116,8 +117,10 @@ private:
             a.lanes.push_back({lane, busy});
         }
         const bool in_turn = on_.class_of(device).copies_in_turn;
-        if (in_turn) {
+        if (in_turn && !beside) {
             a.device = device;
+        } else if (in_turn) {
+            a.lanes.push_back({on_.lanes() + device, std::max<index_t>(1, latency_ + wire + local)});
         } else if (local > 0) {
             a.lanes.push_back({on_.lanes() + device, local});
         }

@@ -9,8 +9,8 @@
 
 namespace tessera::simulation {
 
-/// What operators cannot be lowered one by one for (clipping by the global norm, micro-batches, stages, recomputation, gradients from
-/// outside) is lowered and simulated as a whole at every change: slower, with the same interface and results.
+/// What operators cannot be lowered one by one for (clipping by the global norm, micro-batches, stages, recomputation, communication lanes,
+/// gradients from outside) is lowered and simulated as a whole at every change: slower, with the same interface and results.
 class delta_simulation {
 public:
     /// The cluster must outlive the object. The strategy must keep the rules. Throws tessera::error for more devices than the cluster has.

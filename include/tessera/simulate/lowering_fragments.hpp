@@ -18,13 +18,13 @@ public:
     static bool covers(const lower_options& o) {
         return o.update.clip_norm <= 0 && o.output_gradient < 0 && o.kind == run_kind::training;
     }
-    /// Nor are micro-batches, stages and recomputation.
+    /// Nor are micro-batches, stages, recomputation and communication lanes.
     static bool covers(const strategy& s) {
         bool staged = s.micro_batches > 1 || s.schedule.stages > 0;
         for (const configuration& c : s.ops) {
             staged = staged || c.stage != 0 || c.recompute;
         }
-        return !staged && s.parameters_on < 0;
+        return !staged && s.parameters_on < 0 && !s.overlap;
     }
 
     /// Throws tessera::error for what is not covered. The strategy must keep the rules (see require()).
@@ -37,7 +37,8 @@ public:
         }
         if (!covers(s)) {
             throw error("tessera: operators are lowered one by one without micro-batches, stages and recomputation, "
-                        "and with parameters where shards need them; lower() the whole network instead");
+                        "with parameters where shards need them and without communication lanes; lower() the whole "
+                        "network instead");
         }
         s_ = own_.view();
         consumers_.resize(count(g.tensor_count));

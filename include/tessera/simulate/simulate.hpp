@@ -55,13 +55,15 @@ struct activity_graph {
 };
 
 /// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again
-/// included; everywhere else the order follows from the tiles.
+/// included; everywhere else the order follows from the tiles. A communication lane takes its tasks one after the other, in the plan's
+/// order.
 inline activity_graph activities_of(const plan& p, carrier& how) {
     activity_graph g;
     std::vector<carried> all = how.carry(p.tiles, p.tasks);
     tile_users users;
     users.resize(p.tiles.size());
     std::vector<int> last_of_task(p.tasks.size(), -1);
+    std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication lane
     const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
     for (std::size_t i = 0; i < all.size(); ++i) {
         carried& c = all[i];
@@ -70,13 +72,22 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
         after = c.beside;
         const task& t = p.tasks[static_cast<std::size_t>(c.task)];
         for (const wait_for& w : t.waits) {
-            if (how.machine().class_of(t.device).copies_in_turn && how.machine().class_of(w.device).copies_in_turn) {
-                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.device)];
+            if (how.machine().class_of(t.device).copies_in_turn &&
+                how.machine().class_of(p.device_of_list(w.list)).copies_in_turn) {
+                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.list)];
                 after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
             }
         }
         for (int k = c.task; k < c.task + c.count; ++k) {
+            const task& part = p.tasks[static_cast<std::size_t>(k)];
             last_of_task[static_cast<std::size_t>(k)] = number;
+            if (part.lane != task_lane::compute) {
+                int& last = last_of_device[static_cast<std::size_t>(part.device)];
+                if (last >= 0 && last != number) {
+                    after.push_back(last);
+                }
+                last = number;
+            }
         }
         users.add(c, number, p.tiles, root, after);
         g.items.push_back(static_cast<activity&&>(c.what));
@@ -98,25 +109,36 @@ inline void add_span(std::vector<task_span>& spans, int first, int count, index_
 
 } // namespace detail
 
-/// Simulates one run of a plan. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
+/// The activities of a plan, and when each runs.
+struct activity_run {
+    activity_graph what;
+    schedule when;
+};
+
+/// Runs a plan's activities once. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
 /// other.
-inline timeline simulate(const plan& p, carrier& how) {
+inline activity_run run_activities(const plan& p, carrier& how) {
     const cluster& on = how.machine();
     if (p.devices > on.devices()) {
         throw error("tessera: the plan is for " + std::to_string(p.devices) + " devices, but the machine '" +
                     on.graph().name + "' has " + std::to_string(on.devices()));
     }
-    const activity_graph g = activities_of(p, how);
-    std::vector<int> order(g.items.size());
+    activity_run r{activities_of(p, how), {}};
+    std::vector<int> order(r.what.items.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i);
     }
-    schedule s;
-    scheduler(on.devices(), how.lanes()).run(g.items, order, s);
+    scheduler(on.devices(), how.lanes()).run(r.what.items, order, r.when);
+    return r;
+}
+
+/// Simulates one run of a plan. Throws what run_activities() throws.
+inline timeline simulate(const plan& p, carrier& how) {
+    const auto& [g, s] = run_activities(p, how);
     timeline t;
     t.makespan = s.makespan;
     t.tasks.resize(p.tasks.size());
-    t.device_busy.assign(static_cast<std::size_t>(on.devices()), 0);
+    t.device_busy.assign(static_cast<std::size_t>(how.machine().devices()), 0);
     t.lane_busy.assign(static_cast<std::size_t>(how.lanes()), 0);
     for (std::size_t i = 0; i < g.items.size(); ++i) {
         const activity& a = g.items[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulation of a bound plan on threads of one host: every device walks its list as the executor does, waits where the plan says so, and
-// takes longer where another presses on the memory that they share.
+// Simulation of a bound plan on threads of one host: each walks its list as the executor does, waits where the plan says so, and takes
+// longer where another presses on the memory that they share, or where there are fewer cores than threads at work.
 #pragma once
 
 #include "tessera/base/error.hpp"
@@ -29,19 +29,20 @@ struct thread_costs {
     /// time of others is in proportion to how much it suffers itself, at most this (after the bubbles of Mars et al.,
     /// MICRO 2011).
     index_t pressure = 500;
+    int cores = 0; ///< that the threads share; 0: one for each
 };
 
 namespace detail {
 
-/// Devices at work: how much of their tasks is left, at the rates of the moment.
+/// Threads at work: how much of their tasks is left, at the rates of the moment.
 class thread_simulation {
 public:
     thread_simulation(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs)
-        : p_(p), times_(times), costs_(costs), devices_(static_cast<std::size_t>(p.devices)) {
+        : p_(p), times_(times), costs_(costs), threads_(static_cast<std::size_t>(p.lists())) {
         t_.tasks.resize(p.tasks.size());
-        t_.device_busy.assign(devices_.size(), 0);
-        for (std::size_t d = 0; d < devices_.size(); ++d) {
-            devices_[d].free = d == 0 ? costs.late : costs.hand_over;
+        t_.device_busy.assign(static_cast<std::size_t>(p.devices), 0);
+        for (std::size_t i = 0; i < threads_.size(); ++i) {
+            threads_[i].free = i == 0 ? costs.late : costs.hand_over;
         }
     }
 
@@ -49,12 +50,12 @@ public:
         for (;;) {
             start_tasks();
             index_t next = -1; // the first moment at which anything changes
-            for (const device& d : devices_) {
-                if (d.task >= 0) {
-                    const index_t end = now_ + std::max<index_t>(1, stretched(d));
+            for (const thread& x : threads_) {
+                if (x.task >= 0) {
+                    const index_t end = now_ + std::max<index_t>(1, stretched(x));
                     next = next < 0 || end < next ? end : next;
-                } else if (d.begin > now_) {
-                    next = next < 0 || d.begin < next ? d.begin : next;
+                } else if (x.begin > now_) {
+                    next = next < 0 || x.begin < next ? x.begin : next;
                 }
             }
             if (next < 0) {
@@ -63,9 +64,9 @@ public:
             pass(next);
         }
         std::size_t done = 0;
-        for (const device& d : devices_) {
-            done += static_cast<std::size_t>(d.finished);
-            t_.makespan = std::max(t_.makespan, d.free);
+        for (const thread& x : threads_) {
+            done += static_cast<std::size_t>(x.finished);
+            t_.makespan = std::max(t_.makespan, x.free);
         }
         if (done != p_.tasks.size()) {
             throw error("tessera: " + std::to_string(p_.tasks.size() - done) + " of " +
@@ -80,7 +81,7 @@ public:
     }
 
 private:
-    struct device {
+    struct thread {
         int finished = 0;
         int task = -1;       // at work on it
         index_t free = 0;    // when its last task ended
@@ -91,63 +92,72 @@ private:
     };
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    /// Puts every device that may start its next task to work on it, or notes when it may.
+    /// Puts every thread that may start its next task to work on it, or notes when it may.
     void start_tasks() {
-        for (std::size_t i = 0; i < devices_.size(); ++i) {
-            device& d = devices_[i];
-            d.begin = -1;
-            if (d.task >= 0 || at(d.finished) == p_.order[i].size()) {
-                continue;
-            }
-            const task& t = p_.tasks[at(p_.order[i][at(d.finished)])];
-            index_t begin = d.free + costs_.dispatch;
-            for (const wait_for& w : t.waits) {
-                const device& other = devices_[at(w.device)];
-                if (other.finished < w.count) {
-                    begin = -1;
-                    break;
-                }
-                const index_t end = t_.tasks[at(p_.order[at(w.device)][at(w.count - 1)])].end;
-                begin = end > d.free ? std::max(begin, end + costs_.notice) : begin;
-            }
-            d.begin = begin;
-            if (begin < 0 || begin > now_) {
-                continue;
-            }
-            d.task = p_.order[i][at(d.finished)];
-            const thread_time& x = times_[at(d.task)];
-            d.left = x.alone * 1024;
-            d.suffers = x.pressed > x.alone ? (x.pressed - x.alone) * 1024 / x.alone : 0;
-            t_.tasks[at(d.task)].start = begin;
+        index_t busy = 0;
+        for (std::size_t i = 0; i < threads_.size(); ++i) {
+            thread& x = threads_[i];
+            start_task(i, x);
+            busy += x.task >= 0 ? 1 : 0;
         }
-        for (device& d : devices_) { // who works now presses on the others
+        for (thread& x : threads_) { // who works now presses on the others
             index_t pressure = 0;
-            for (const device& other : devices_) {
-                if (&other != &d && other.task >= 0) {
+            for (const thread& other : threads_) {
+                if (&other != &x && other.task >= 0) {
                     pressure += std::min<index_t>(1024, other.suffers * 1000 / std::max<index_t>(1, costs_.pressure));
                 }
             }
-            d.slower = d.suffers * pressure / 1024;
+            x.slower = x.suffers * pressure / 1024;
+            if (costs_.cores > 0 && busy > costs_.cores) { // which take turns on the cores
+                x.slower = (1024 + x.slower) * busy / costs_.cores - 1024;
+            }
         }
     }
 
-    /// Nanoseconds until a device's task ends at the present rate.
-    static index_t stretched(const device& d) { return (d.left * (1024 + d.slower) / 1024 + 1023) / 1024; }
+    void start_task(std::size_t list, thread& x) {
+        x.begin = -1;
+        if (x.task >= 0 || at(x.finished) == p_.order[list].size()) {
+            return;
+        }
+        const task& t = p_.tasks[at(p_.order[list][at(x.finished)])];
+        index_t begin = x.free + costs_.dispatch;
+        for (const wait_for& w : t.waits) {
+            if (threads_[at(w.list)].finished < w.count) {
+                return;
+            }
+            const index_t end = t_.tasks[at(p_.order[at(w.list)][at(w.count - 1)])].end;
+            begin = end > x.free ? std::max(begin, end + costs_.notice) : begin;
+        }
+        x.begin = begin;
+        if (begin > now_) {
+            return;
+        }
+        x.task = p_.order[list][at(x.finished)];
+        const thread_time& takes = times_[at(x.task)];
+        x.left = takes.alone * 1024;
+        x.suffers = takes.pressed > takes.alone ? (takes.pressed - takes.alone) * 1024 / takes.alone : 0;
+        t_.tasks[at(x.task)].start = begin;
+    }
+
+    /// Nanoseconds until a thread's task ends at the present rate.
+    static index_t stretched(const thread& x) { return (x.left * (1024 + x.slower) / 1024 + 1023) / 1024; }
 
     void pass(index_t until) {
-        for (std::size_t i = 0; i < devices_.size(); ++i) {
-            device& d = devices_[i];
-            if (d.task < 0) {
+        for (std::size_t i = 0; i < threads_.size(); ++i) {
+            thread& x = threads_[i];
+            if (x.task < 0) {
                 continue;
             }
-            if (now_ + stretched(d) <= until) {
-                t_.tasks[at(d.task)].end = until;
-                t_.device_busy[i] += until - t_.tasks[at(d.task)].start;
-                d.free = until;
-                d.task = -1;
-                ++d.finished;
+            if (now_ + stretched(x) <= until) {
+                t_.tasks[at(x.task)].end = until;
+                if (i < t_.device_busy.size()) {
+                    t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
+                }
+                x.free = until;
+                x.task = -1;
+                ++x.finished;
             } else {
-                d.left -= (until - now_) * 1024 * 1024 / (1024 + d.slower);
+                x.left -= (until - now_) * 1024 * 1024 / (1024 + x.slower);
             }
         }
         now_ = until;
@@ -156,7 +166,7 @@ private:
     const plan& p_;
     const std::vector<thread_time>& times_;
     const thread_costs& costs_;
-    std::vector<device> devices_;
+    std::vector<thread> threads_;
     timeline t_;
     index_t now_ = 0;
 };

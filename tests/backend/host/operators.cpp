@@ -16,18 +16,6 @@ namespace {
 using namespace tests;
 namespace host = ts::host;
 
-tile part_of(const tile& all, const ts::box& region) {
-    tile t{region, {}, {}};
-    for (const std::size_t i : positions(region, all.region)) {
-        if (all.integers.empty()) {
-            t.numbers.push_back(all.numbers[i]);
-        } else {
-            t.integers.push_back(all.integers[i]);
-        }
-    }
-    return t;
-}
-
 /// Memory between guards, full of NaNs.
 class guarded {
 public:

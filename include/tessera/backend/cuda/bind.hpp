@@ -5,6 +5,7 @@
 
 #include "tessera/backend/cuda/call_list.hpp"
 #include "tessera/backend/cuda/merge.hpp"
+#include "tessera/plan/lanes.hpp"
 
 namespace tessera::cuda {
 
@@ -16,6 +17,7 @@ public:
         : p_(p), g_(g), o_(o), algorithms_(algorithms), where_(exchanges_of(o_)) {}
 
     void run() {
+        use_one_lane(p_);
         merger(p_, g_).run(o_.fuse);
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();
@@ -192,7 +194,8 @@ private:
 
 } // namespace detail
 
-/// Binds a logical plan. Afterwards finish() places its memory and make_call_list() makes its calls.
+/// Binds a logical plan. Its communication lanes become one with the computation's: exchanges and collectives between GPUs have a stream of
+/// their own in any case, in the plan's order, and calls are queued from one thread for each device. Afterwards finish() places its memory and make_call_list() makes its calls.
 inline void bind(plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms) {
     if (static_cast<int>(o.gpus.size()) < p.devices) {
         throw error("tessera: the plan has " + std::to_string(p.devices) + " devices and only " +

@@ -138,7 +138,7 @@ private:
             }
             for (const wait_for& w : t.waits) {
                 if (w.count > 0) {
-                    join(p_.order[at(w.device)][at(w.count - 1)]);
+                    join(p_.order[at(w.list)][at(w.count - 1)]);
                 }
             }
             last[at(t.device)] = static_cast<int>(i);

@@ -45,6 +45,8 @@ private:
         p_.tasks.clear();
         for (std::size_t i = 0; i < old.size(); ++i) {
             task t = static_cast<task&&>(old[i]);
+            device_ = t.device;
+            lane_ = t.lane;
             switch (t.kind) {
             case task_kind::compute:
                 rewrite_compute(t, chosen[i]);
@@ -140,6 +142,7 @@ private:
         task r;
         r.kind = task_kind::reorder;
         r.device = tile_at(t).device;
+        r.lane = r.device == device_ ? lane_ : task_lane::compute;
         r.op = -1;
         r.reads = {t};
         r.writes = {to};
@@ -280,6 +283,8 @@ private:
     const format_table& table_;
     std::vector<converted> converted_;
     std::vector<left_behind> workspaces_;
+    int device_ = 0; ///< of the task at hand, with its lane
+    task_lane lane_ = task_lane::compute;
 };
 
 } // namespace tessera::host::detail

@@ -194,6 +194,7 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
     c.hand_over = used > 1 ? nanoseconds("host hand-over" + threads) : 0;
     c.notice = nanoseconds("host notice");
     c.dispatch = nanoseconds("host dispatch");
+    c.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     // Neighbours on a shared machine make the measurement waver; outside of these bounds it is theirs.
     c.pressure = std::clamp<index_t>(static_cast<index_t>(*known.find("host pressure") * 1000), 400, 1000);
     return c;

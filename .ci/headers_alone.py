@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every header compiles alone: headers_alone.py [--jobs N] [--without REGEX] FOLDER COMPILER OPTION...
+
+What includes another header, directly or not, may as well be read after it: it sees the same declarations. So some headers that many
+others include are precompiled, each header is read behind that one of them that spares most, and those behind the same one are put into
+as few chains as there can be, each header of a chain including the one before it. A chain is one source, written into FOLDER. A header
+that lacks an include of its own still fails: all that stands before it is what it includes itself.
+"""
+import argparse
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+INCLUDE = Path(__file__).resolve().parents[1] / "include"
+LINE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+PRECOMPILED = 12
+
+
+def read_closures():
+    """Every file of the library, and of others what it includes, with all that it includes, directly or not; and what reading each costs."""
+    direct, costs = {}, {}
+    for path in INCLUDE.rglob("*"):
+        if path.suffix not in (".hpp", ".inl"):
+            continue
+        name, text, found = path.relative_to(INCLUDE).as_posix(), path.read_text(), set()
+        for own, other in LINE.findall(text):
+            beside = (path.parent / own).resolve()
+            found.add(beside.relative_to(INCLUDE).as_posix() if own and beside.is_file() else own or other)
+        missing = [one for one in found if one.startswith("tessera/") and not (INCLUDE / one).is_file()]
+        if missing:
+            sys.exit(f"headers_alone.py: {name} includes {missing[0]}, which is not below {INCLUDE}")
+        direct[name], costs[name] = found, len(text)
+    closures = {}
+
+    def close(name):
+        if name not in closures:
+            below = direct.get(name, set())
+            closures[name] = below.union(*(close(one) for one in below))
+            costs.setdefault(name, 60000)  # another library's, with what it includes
+        return closures[name]
+
+    for name in direct:
+        close(name)
+    return closures, costs
+
+
+def choose_precompiled(headers, closures, costs):
+    """The best to precompile of what each header includes, or none: chosen one by one, each time what spares most."""
+    spared = {name: sum(costs[one] for one in closures[name]) + costs[name] for name in headers}
+    best = dict.fromkeys(headers)
+
+    def gain(candidate):
+        return sum(max(0, spared[candidate] - spared.get(best[name], 0)) for name in headers
+                   if candidate in closures[name]) - spared[candidate]
+
+    for _ in range(PRECOMPILED):
+        chosen = max(headers, key=gain)
+        if gain(chosen) <= 0:
+            break
+        for name in headers:
+            if chosen in closures[name] and spared[chosen] > spared.get(best[name], 0):
+                best[name] = chosen
+    return best
+
+
+def chains_of(headers, closures):
+    """As few chains as there can be: a largest matching of headers with their successors (Fulkerson 1956)."""
+    after = {}
+
+    def find_next(header, seen):
+        for lower in sorted(closures[header] & headers - seen):
+            seen.add(lower)
+            if lower not in after or find_next(after[lower], seen):
+                after[lower] = header
+                return True
+        return False
+
+    for header in sorted(headers):
+        find_next(header, set())
+    for header in sorted(headers - set(after.values())):
+        chain = [header]
+        while chain[-1] in after:
+            chain.append(after[chain[-1]])
+        yield chain
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--without", metavar="REGEX", help="headers that cannot be read here")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+
+    closures, costs = read_closures()
+    headers = {name for name in closures if name.endswith(".hpp") and name.startswith("tessera/")
+               and not (options.without and re.search(options.without, name))}
+    best = choose_precompiled(headers, closures, costs)
+    options.folder.mkdir(parents=True, exist_ok=True)
+
+    def compile_one(text, source, *arguments):
+        source.write_text(text)
+        done = subprocess.run([*options.command, *arguments, str(source)], capture_output=True, text=True)
+        return "" if done.returncode == 0 else f"{source} does not compile:\n{text}{done.stderr}"
+
+    def written(header):
+        return options.folder / header.replace("/", "_")
+
+    def precompile(header):
+        text = f'#include "{header}"\n'
+        return compile_one(text, written(header), "-x", "c++-header", "-o", f"{written(header)}.gch")
+
+    def read(job):
+        number, first, chain = job
+        text = "".join(f'#include "{header}"\n' for header in chain)
+        before = ["-Winvalid-pch", "-include", str(written(first))] if first else []
+        return compile_one(text, options.folder / f"chain_{number}.cpp", "-fsyntax-only", *before)
+
+    precompiled = sorted(set(best.values()) - {None})
+    jobs = [(first, chain) for first in [None, *precompiled]
+            for chain in chains_of({name for name in headers if best[name] == first}, closures)]
+    jobs = [(number, *job) for number, job in enumerate(jobs)]
+    with ThreadPoolExecutor(options.jobs) as workers:
+        wrong = [text for text in workers.map(precompile, precompiled) if text]
+        wrong = wrong or [text for text in workers.map(read, jobs) if text]
+    print("\n".join(wrong) or f"{len(headers)} headers compile alone, read in {len(jobs)} sources behind {len(precompiled)} precompiled ones")
+    return 1 if wrong or not headers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communication lanes: what moves between devices leaves the computation's list, so that it runs beside it.
+#pragma once
+
+#include "tessera/plan/plan.hpp"
+
+namespace tessera {
+
+/// True for a copy, a reduction or an update that reads or writes another device's memory.
+template <class Plan>
+bool is_communication(const Plan& p, const task& t) {
+    if (t.kind != task_kind::copy && t.kind != task_kind::reduce && t.kind != task_kind::update) {
+        return false;
+    }
+    for (const std::vector<int>* tiles : {&t.reads, &t.writes}) {
+        for (const int i : *tiles) {
+            const int device = p.tiles[static_cast<std::size_t>(i)].device;
+            if (device >= 0 && device != t.device) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/// Gives every device a communication lane and puts the tasks on it that is_communication() names. They keep their places in the plan's order,
+/// which is the order in which the lane takes them. To be called before the plan is bound, or before finish().
+template <class Plan>
+void use_communication_lanes(Plan& p) {
+    p.lanes = 2;
+    for (task& t : p.tasks) {
+        if (is_communication(p, t)) {
+            t.lane = task_lane::communication;
+        }
+    }
+}
+
+/// Puts everything into the devices' first lists: for a backend that runs communication beside computation in another way.
+template <class Plan>
+void use_one_lane(Plan& p) {
+    p.lanes = 1;
+    for (task& t : p.tasks) {
+        t.lane = task_lane::compute;
+    }
+}
+
+} // namespace tessera

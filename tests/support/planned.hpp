@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tessera/layout/strategy.hpp"
+#include "tessera/plan/finish.hpp"
+#include "tessera/plan/lower.hpp"
+
+namespace test_support {
+
+/// The finished plan of a legal strategy.
+inline tessera::plan planned(const tessera::graph_view& g, const tessera::strategy& s, int devices,
+                             const tessera::lower_options& o = {}) {
+    tessera::require(g, s.view(), devices);
+    tessera::plan p = tessera::lower(g, s.view(), devices, o);
+    tessera::finish(g, p);
+    return p;
+}
+
+} // namespace test_support
