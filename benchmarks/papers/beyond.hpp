@@ -251,8 +251,10 @@ private:
                     pipeline(k, schedule::one_forward_one_backward(k, m), true), false);
                 add(shape + "ZB-H1, no barrier", replicas(count), pipeline(k, schedule::zero_bubble_h1(k, m), false),
                     false);
-                add(shape + "interleaved, no barrier", replicas(count),
-                    pipeline(k, schedule::interleaved(k, 2, m), false), false);
+                if (2 * k <= one(count).view().op_count) { // every stage needs an operator
+                    add(shape + "interleaved, no barrier", replicas(count),
+                        pipeline(k, schedule::interleaved(k, 2, m), false), false);
+                }
             }
         }
     }
