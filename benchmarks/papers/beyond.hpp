@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every system of the papers on one network and one cluster, and what is found among combinations of strategies, schedules and synchronization.
+#pragma once
+
+#include "benchmarks/papers/gradients.hpp"
+#include "benchmarks/papers/p3.hpp"
+#include "tessera/schedule/gems.hpp"
+#include "tessera/schedule/interleaved.hpp"
+#include "tessera/schedule/one_forward_one_backward.hpp"
+#include "tessera/schedule/zero_bubble.hpp"
+#include "tessera/search/mcmc.hpp"
+#include "tessera/search/optcnn.hpp"
+
+#include <map>
+#include <string>
+
+namespace papers {
+
+struct cell {
+    std::string network;
+    ts::graph (*describe)(index_t);
+    index_t batch;
+    std::string cluster;
+    ts::device_graph machine;
+    bool servers = false; ///< parameter servers take gradients in at a bounded rate
+    double seconds = 5;   ///< of MCMC
+};
+
+/// A strategy with its step.
+struct candidate {
+    std::string name;
+    const ts::graph* network = nullptr;
+    ts::strategy value;
+    bool barrier = true; ///< between steps; else what a step in the middle of many takes
+    double ms = 0;
+    index_t bytes = 0; ///< of the fullest device
+};
+
+class contest {
+public:
+    explicit contest(const cell& c) : cell_(c), on_(c.machine) {
+        times_.server_megabytes = c.servers ? mxnet_server : 0;
+        for (int d = 0; d < on_.devices(); ++d) {
+            const index_t m = on_.class_of(d).memory_bytes;
+            limit_ = limit_ == 0 || m < limit_ ? m : limit_;
+        }
+    }
+
+    void run() {
+        seeds();
+        const std::size_t own = all_.size();
+        combinations();
+        const candidate* best_seed = best(0, own);
+        const candidate* found = best(0, all_.size());
+        std::printf("| %s | %s | %lld |", cell_.network.c_str(), cell_.cluster.c_str(),
+                    static_cast<long long>(cell_.batch));
+        const char* const columns[] = {"data parallel", "servers", "Horovod", "P3",      "GPipe",
+                                       "HyPar-Flow",    "GEMS",    "OptCNN",  "FlexFlow"};
+        for (const char* column : columns) {
+            bool known = false;
+            for (std::size_t i = 0; i < own && !known; ++i) {
+                const candidate& c = all_[i];
+                known = c.name == column;
+                known ? static_cast<void>(std::printf(" %.1f%s |", c.ms, c.bytes > limit_ ? " (!)" : "")) : void();
+            }
+            if (!known) {
+                std::printf(" |");
+            }
+        }
+        if (best_seed == nullptr || found == nullptr) {
+            std::printf(" nothing fits | | |\n");
+        } else {
+            std::printf(" %s | %.1f: %s | %.3f |\n", best_seed->name.c_str(), found->ms, found->name.c_str(),
+                        best_seed->ms / found->ms);
+        }
+        std::fflush(stdout);
+    }
+
+private:
+    /// Step times first; memory is planned for those that would win.
+    const candidate* best(std::size_t from, std::size_t to) {
+        const candidate* least = nullptr;
+        for (std::size_t i = from; i < to; ++i) {
+            candidate& c = all_[i];
+            if (c.ms > 0 && (least == nullptr || c.ms < least->ms) && bytes_of(c) <= limit_) {
+                least = &c;
+            }
+        }
+        return least;
+    }
+    index_t bytes_of(candidate& c) {
+        if (c.bytes == 0) {
+            ts::strategy one = c.value;
+            one.period = 1;
+            c.bytes = memory_of(c.network->view(), one, on_.devices()).most;
+        }
+        return c.bytes;
+    }
+
+    const ts::graph& replicas(int count) {
+        ts::graph& g = replicas_[count];
+        if (g.ops.empty()) {
+            g = replicas_of(one(count), count);
+        }
+        return g;
+    }
+    const ts::graph& one(int count) {
+        ts::graph& g = ones_[count];
+        if (g.ops.empty()) {
+            g = cell_.describe(cell_.batch / count);
+        }
+        return g;
+    }
+
+    void add(const std::string& name, const ts::graph& g, ts::strategy s, bool barrier) {
+        candidate c{name, &g, std::move(s), barrier};
+        try {
+            c.ms = step_ms(g.view(), c.value, on_, times_);
+            if (!barrier) {
+                ts::strategy two = c.value;
+                two.period = 2;
+                ts::strategy four = c.value;
+                four.period = 4;
+                c.ms = (step_ms(g.view(), four, on_, times_) - step_ms(g.view(), two, on_, times_)) / 2;
+            }
+        } catch (const ts::error& e) {
+            std::fprintf(stderr, "%s, %s: %s\n", cell_.network.c_str(), name.c_str(), e.what());
+            return;
+        }
+        std::fprintf(stderr, "%s, %s: %.3f ms\n", cell_.network.c_str(), name.c_str(), c.ms);
+        all_.push_back(std::move(c));
+    }
+
+    double bytes_per_ns() const {
+        double least = 1e300;
+        for (const ts::link& l : cell_.machine.links) {
+            least = std::min(least, static_cast<double>(l.megabytes) / 1000);
+        }
+        return least;
+    }
+    /// Of a device that reaches 60 % of its peak, as convolutions do in the simulator.
+    schedule::worker_speed speed() const {
+        return {0.6 * static_cast<double>(on_.class_of(0).gigaflops[0]), bytes_per_ns()};
+    }
+    std::vector<schedule::ready_gradient> gradients(const ts::graph& g, int workers_of_it) const {
+        return schedule::gradients_of(g.view(), speed(), workers_of_it);
+    }
+    /// Synchronization by name.
+    ts::synchronization policy(const std::string& name, const ts::graph& g, int sharing) const {
+        const std::vector<schedule::ready_gradient> all = gradients(g, sharing);
+        const schedule::worker_speed rates = speed();
+        const int n = on_.devices();
+        return name == "servers"   ? schedule::parameter_server(all, {n})
+               : name == "P3"      ? schedule::p3(all, {n, 50'000, rates})
+               : name == "fused"   ? schedule::tensor_fusion(all)
+               : name == "buckets" ? schedule::buckets(all)
+               : name == "prioritized all-reduces"
+                   ? schedule::byte_scheduler(all, {ts::exchange::all_reduce, 1, 2'000'000, 4'000'000, rates})
+               : name == "prioritized slices"
+                   ? schedule::byte_scheduler(all, {ts::exchange::sliced, 1, 2'000'000, 4'000'000, rates})
+               : name == "blocking" ? schedule::blocking_all_reduce(all)
+                                    : ts::synchronization{};
+    }
+
+    /// K stages on each of n / K replicas.
+    ts::strategy pipeline(int stages, const ts::pipeline_schedule& order, bool recomputes) {
+        const int n = on_.devices();
+        const int count = n / stages;
+        const ts::graph_view g = one(count).view();
+        const std::vector<int> stage =
+            schedule::balance_stages(search::operator_times(g, on_.class_of(0)), order.stages);
+        ts::strategy s = search::pipeline(g, stage, order);
+        recomputes ? recompute_all(g, s) : void();
+        return replicas_of(s, count, stages);
+    }
+    ts::strategy data(int n) { return replicas_of(search::single_device(one(n).view()), n, 1); }
+
+    void seeds() {
+        const int n = on_.devices();
+        for (const auto& [name, how] :
+             {std::pair{"data parallel", "blocking"}, {"servers", "servers"}, {"Horovod", "fused"}, {"P3", "P3"}}) {
+            ts::strategy s = data(n);
+            s.sync = policy(how, replicas(n), n);
+            add(name, replicas(n), s, std::string(name) == "data parallel" || std::string(name) == "Horovod");
+        }
+        const auto parts = [&](int count, int wanted) {
+            return static_cast<int>(std::min<index_t>(wanted, cell_.batch / count));
+        };
+        add("GPipe", replicas(1), pipeline(n, schedule::gpipe(n, parts(1, 4 * n), schedule::rematerialize::all), true),
+            true);
+        const std::size_t before = all_.size();
+        for (int k = 2; k <= n; k *= 2) {
+            add("HyPar-Flow", replicas(n / k), pipeline(k, schedule::gpipe(k, parts(n / k, 2 * k)), false), true);
+        }
+        std::sort(all_.begin() + static_cast<std::ptrdiff_t>(before), all_.end(),
+                  [](const candidate& a, const candidate& b) { return a.ms < b.ms; });
+        all_.resize(std::min(all_.size(), before + 1));
+        add("GEMS", replicas(1), pipeline(n, schedule::gems(n, parts(1, 2)), false), true);
+        whole_ = cell_.describe(cell_.batch);
+        const ts::graph_view v = whole_.view();
+        try {
+            add("OptCNN", whole_, search::optcnn(v, ts::uniform_machine(on_)), true);
+        } catch (const ts::error& e) {
+            std::fprintf(stderr, "%s: %s\n", cell_.network.c_str(), e.what());
+        }
+        search::mcmc_options o;
+        o.budget = INT64_MAX;
+        o.patience = INT64_MAX;
+        o.times = times_;
+        search::mcmc_chain chain(on_, v, search::data_parallel(v, n), o);
+        const auto begin = benchmarks::clock_type::now();
+        while (benchmarks::milliseconds_since(begin) < cell_.seconds * 1000) {
+            chain.run(5);
+        }
+        add("FlexFlow", whole_, chain.best(), true);
+        for (candidate& c : all_) {
+            bytes_of(c);
+        }
+    }
+
+    void combinations() {
+        const int n = on_.devices();
+        const char* const policies[] = {"one by one", "fused", "prioritized all-reduces", "prioritized slices"};
+        for (const char* how : policies) {
+            ts::strategy s = data(n);
+            s.sync = policy(how, replicas(n), n);
+            add(std::string("data parallel, ") + how + ", no barrier", replicas(n), s, false);
+        }
+        for (const char* how : {"one by one", "prioritized slices"}) {
+            for (const char* seed : {"OptCNN", "FlexFlow"}) {
+                for (std::size_t i = 0; i < all_.size(); ++i) {
+                    if (all_[i].name == seed) {
+                        ts::strategy s = all_[i].value;
+                        s.sync = policy(how, whole_, n);
+                        add(std::string(seed) + "'s splits, " + how + ", no barrier", whole_, s, false);
+                    }
+                }
+            }
+        }
+        for (int k = 2; k <= n; k *= 2) {
+            const int count = n / k;
+            for (const int m : {k, 2 * k, 4 * k}) {
+                if (cell_.batch / count < m) {
+                    continue;
+                }
+                const std::string shape = std::to_string(k) + " stages x " + std::to_string(count) + ", " +
+                                          std::to_string(m) + " micro-batches, ";
+                add(shape + "1F1B, no barrier", replicas(count),
+                    pipeline(k, schedule::one_forward_one_backward(k, m), false), false);
+                add(shape + "1F1B recomputing, no barrier", replicas(count),
+                    pipeline(k, schedule::one_forward_one_backward(k, m), true), false);
+                add(shape + "ZB-H1, no barrier", replicas(count), pipeline(k, schedule::zero_bubble_h1(k, m), false),
+                    false);
+                if (2 * k <= one(count).view().op_count) { // every stage needs an operator
+                    add(shape + "interleaved, no barrier", replicas(count),
+                        pipeline(k, schedule::interleaved(k, 2, m), false), false);
+                }
+            }
+        }
+    }
+
+    cell cell_;
+    ts::cluster on_;
+    ts::simulation::task_times times_;
+    index_t limit_ = 0;
+    std::map<int, ts::graph> ones_;     ///< the network of one of so many replicas
+    std::map<int, ts::graph> replicas_; ///< all of them
+    ts::graph whole_;
+    std::vector<candidate> all_;
+};
+
+} // namespace papers

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tables of synchronization share: workers that train a network each, their gradients under a policy, and what a steady step takes.
+#pragma once
+
+#include "benchmarks/papers/hybrids.hpp"
+#include "tessera/schedule/blocking_all_reduce.hpp"
+#include "tessera/schedule/buckets.hpp"
+#include "tessera/schedule/byte_scheduler.hpp"
+#include "tessera/schedule/p3.hpp"
+#include "tessera/schedule/parameter_server.hpp"
+#include "tessera/schedule/tensor_fusion.hpp"
+
+namespace papers {
+
+/// Where a convolution of 3 x 3 without strides takes 4/9 of its multiplications: by Winograd's F(2 x 2, 3 x 3), as GPU libraries compute it (Lavin and
+/// Gray, CVPR 2016). Adds the times of a plan's tasks to a profile.
+inline void add_winograd(ts::cost::profile& to, const ts::graph_view& g, const ts::plan& p,
+                         const ts::device_class& on) {
+    for (const ts::task& t : p.tasks) {
+        if (t.kind != ts::task_kind::compute || g.ops[t.op].attributes.kind != ts::op_kind::conv2d) {
+            continue;
+        }
+        const ts::op_attributes& a = g.ops[t.op].attributes;
+        if (a.window[0] == 3 && a.window[1] == 3 && a.stride[0] == 1 && a.stride[1] == 1 && a.dilation[0] == 1 &&
+            a.groups == 1) {
+            ts::cost::work w = ts::simulation::work_of(g, g.describe(t.op), p.tiles, t);
+            w.flops = w.flops * 4 / 9;
+            to.set(ts::simulation::signature_of(g, p.tiles, t), ts::cost::roofline_time(w, on));
+        }
+    }
+}
+
+/// Workers, one for each device: each has the network, normalizes its own samples, and shares what it trains.
+class workers {
+public:
+    workers(const ts::graph& one, int count, const ts::device_class& on)
+        : count_(count), class_(on), graph_(replicas_of(one, count)) {
+        strategy_ = replicas_of(search::single_device(one.view()), count, 1);
+        measure(one.view());
+    }
+
+    ts::graph_view view() const { return graph_.view(); }
+    int count() const { return count_; }
+    /// Task times; `served`: 10^6 bytes per second at which a parameter server takes gradients in.
+    ts::simulation::task_times times(index_t served = 0) const {
+        ts::simulation::task_times t;
+        t.measured = &winograd_;
+        t.server_megabytes = served;
+        return t;
+    }
+    /// A step of one worker alone.
+    double alone_ms() const { return alone_; }
+    /// Gradients with the times at which they are ready in the simulation of one worker, from the beginning of its backward pass.
+    const std::vector<schedule::ready_gradient>& gradients() const { return gradients_; }
+
+    ts::plan plan(const ts::synchronization& how, int period = 1) const {
+        ts::strategy s = strategy_;
+        s.sync = how;
+        s.period = period;
+        return ts::lower(graph_.view(), s.view(), count_);
+    }
+    /// A step in the middle of many: nothing but its own slices holds an operator up, so that steps overlap. Four more steps take four times as long.
+    double steady_ms(const ts::synchronization& how, const ts::cluster& on, const ts::simulation::task_times& t) const {
+        return (step_ms(graph_.view(), plan(how, 6), on, t) - step_ms(graph_.view(), plan(how, 2), on, t)) / 4;
+    }
+
+private:
+    void measure(const ts::graph_view& one) {
+        const ts::strategy s = search::single_device(one);
+        const ts::plan p = ts::lower(one, s.view(), 1);
+        add_winograd(winograd_, one, p, class_);
+        const ts::simulation::timeline t =
+            ts::simulation::simulate(one, p, ts::cluster(nodes_of("one", class_, 1, 1, {})), times());
+        alone_ = in_ms(t.makespan);
+        index_t backward = t.makespan;
+        std::vector<index_t> ready(static_cast<std::size_t>(one.parameter_count), 0);
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            const ts::task& x = p.tasks[i];
+            const bool back = x.what == ts::pass::backward || x.what == ts::pass::backward_input ||
+                              x.what == ts::pass::backward_weight;
+            if (x.kind != ts::task_kind::compute || !back) {
+                continue;
+            }
+            backward = std::min(backward, t.tasks[i].start);
+            for (const int w : x.writes) {
+                const ts::tile& to = p.tiles[static_cast<std::size_t>(w)];
+                if (to.kind == ts::tile_kind::parameter_gradient) {
+                    index_t& r = ready[static_cast<std::size_t>(to.tensor)];
+                    r = std::max(r, t.tasks[i].end);
+                }
+            }
+        }
+        std::vector<index_t> of_shared; // by the parameters' numbers among the workers
+        for (int q = 0; q < one.parameter_count; ++q) {
+            of_shared.insert(of_shared.end(), one.parameters[q].trained ? 1 : static_cast<std::size_t>(count_),
+                             ready[static_cast<std::size_t>(q)] - backward);
+        }
+        gradients_ = schedule::gradients_of(graph_.view());
+        for (schedule::ready_gradient& x : gradients_) {
+            x.ready = std::max<index_t>(0, of_shared[static_cast<std::size_t>(x.parameter)]);
+        }
+        std::sort(gradients_.begin(), gradients_.end(),
+                  [](const schedule::ready_gradient& a, const schedule::ready_gradient& b) {
+                      return a.ready != b.ready ? a.ready < b.ready : a.layer > b.layer;
+                  });
+    }
+
+    int count_;
+    ts::device_class class_;
+    ts::graph graph_;
+    ts::strategy strategy_;
+    ts::cost::profile winograd_;
+    double alone_ = 0;
+    std::vector<schedule::ready_gradient> gradients_;
+};
+
+} // namespace papers
