@@ -53,16 +53,11 @@ struct strategy {
     synchronization sync; ///< of gradients and parameters
 
     strategy_view view() const {
-        return {ops.data(),
-                static_cast<int>(ops.size()),
-                pool.data(),
-                static_cast<index_t>(pool.size()),
-                micro_batches,
-                schedule.stages > 0 ? &schedule : nullptr,
-                statistics,
-                parameters_on,
-                overlap,
-                sync.is_usual() ? nullptr : &sync,
+        return {ops.data(),    static_cast<int>(ops.size()),
+                pool.data(),   static_cast<index_t>(pool.size()),
+                micro_batches, schedule.stages > 0 ? &schedule : nullptr,
+                statistics,    parameters_on,
+                overlap,       sync.is_usual() ? nullptr : &sync,
                 period};
     }
 
