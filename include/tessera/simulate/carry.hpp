@@ -409,5 +409,3 @@ private:
 };
 
 } // namespace tessera::simulation
-
-#include "tessera/simulate/carry_exchange.hpp"

@@ -2,7 +2,7 @@
 // simulate(plan): predicts when every task of a plan starts and ends on a cluster, from the same tasks in the same order as the executor runs.
 #pragma once
 
-#include "tessera/simulate/carry.hpp"
+#include "tessera/simulate/carry_exchange.hpp"
 #include "tessera/simulate/timeline.hpp"
 
 namespace tessera::simulation {
