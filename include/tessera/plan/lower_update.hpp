@@ -25,7 +25,7 @@ void lowering<Options>::finish_parameters(int op) {
 /// have other regions.
 template <class Options>
 std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::vector<piece>& copies) {
-    const std::vector<int> all = equal_contributions(parameter, copies[0].region);
+    std::vector<int> all = equal_contributions(parameter, copies[0].region);
     std::vector<char> here(at(p_.devices), 0);
     bool crosses = false;
     bool several = false; // on one device
