@@ -8,6 +8,10 @@
 
 #include "tessera/backend/reference/backend.hpp"
 
+#ifdef TESSERA_TEST_HOST
+#include "tessera/host.hpp"
+#endif
+
 #include <doctest/doctest.h>
 
 namespace {
