@@ -278,7 +278,9 @@ private:
                 all.push_back(m + k * in_part_);
             }
         }
-        std::stable_sort(all.begin(), all.end(), [this](int a, int b) { return on_.node_of(a) < on_.node_of(b); });
+        std::sort(all.begin(), all.end(), [this](int a, int b) {
+            return on_.node_of(a) != on_.node_of(b) ? on_.node_of(a) < on_.node_of(b) : a < b;
+        });
         return all;
     }
 
