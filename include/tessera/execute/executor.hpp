@@ -166,8 +166,8 @@ private:
         }
     }
 
-    /// Waits until a list has finished so many tasks, or a device has failed. With two lanes on too few cores a thread that waits sleeps,
-    /// so that computation has the core.
+    /// Waits until a list has finished so many tasks, or a device has failed. With two lanes on too few cores a thread that waits lets others
+    /// have its core and then sleeps, so that it is there at once, before a task that computes has ended, when it is woken.
     void await(counter& other, int count) {
         const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
         if (!sleeps_) {
@@ -180,12 +180,19 @@ private:
             }
             detail::relax();
         }
+        for (const index_t begin = nanoseconds_now(); nanoseconds_now() - begin < patience;) {
+            if (over()) {
+                return;
+            }
+            sched_yield();
+        }
         other.sleepers.fetch_add(1);
         for (int seen = other.value.load(); seen < count && !threads_.failed(); seen = other.value.load()) {
             other.value.wait(seen);
         }
         other.sleepers.fetch_sub(1);
     }
+    static constexpr index_t patience = 200'000; ///< ns; a sleeper takes about 50,000 to wake
 
     /// After a failure: whoever sleeps looks again.
     void wake_all() {
