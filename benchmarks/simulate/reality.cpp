@@ -7,6 +7,7 @@
 // Three more arguments of run: the first strategy, how many, and seconds each. reality.sh does all this in order.
 #include "benchmarks/simulate/cases.hpp"
 #include "benchmarks/simulate/report.hpp"
+#include "benchmarks/support/timing.hpp"
 #include "tessera/backend/host/this_host.hpp"
 #include "tessera/simulate/simulate.hpp"
 
@@ -84,11 +85,6 @@ double busiest_by_roofline(const ts::graph_view& g, const ts::plan& p, const ts:
     return *std::max_element(busy.begin(), busy.end());
 }
 
-double lower_quartile(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x[x.size() / 4];
-}
-
 struct running {
     reality::result result;
     ts::owned<ts::session<backend>> session;
@@ -135,13 +131,13 @@ int run(const std::string& name, const std::string& file, const std::string& out
                 for (const int to : {k % 2, 2}) {
                     every[to].insert(every[to].end(), r.rounds[k].begin(), r.rounds[k].end());
                 }
-                const double round = lower_quartile(r.rounds[k]) * 1e3;
+                const double round = benchmarks::lower_quartile(r.rounds[k]) * 1e3;
                 least = k == 0 ? round : std::min(least, round);
                 most = std::max(most, round);
             }
-            r.result.half[0] = lower_quartile(every[0]) * 1e3;
-            r.result.half[1] = lower_quartile(every[1]) * 1e3;
-            r.result.measured = lower_quartile(every[2]) * 1e3;
+            r.result.half[0] = benchmarks::lower_quartile(every[0]) * 1e3;
+            r.result.half[1] = benchmarks::lower_quartile(every[1]) * 1e3;
+            r.result.measured = benchmarks::lower_quartile(every[2]) * 1e3;
             std::printf("%-22s %d  measured %9.4f ms (rounds %.4f to %.4f)  predicted %9.4f  %+6.1f %%\n",
                         r.result.strategy.c_str(), r.result.devices, r.result.measured, least, most,
                         r.result.of[reality::profiled], 100 * (r.result.of[reality::profiled] / r.result.measured - 1));
