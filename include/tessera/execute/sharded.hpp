@@ -51,8 +51,8 @@ public:
     int first_backward_task() const { return boundary_; }
     index_t moved_bytes() const { return plan_.moved_bytes; } ///< between devices, forward and backward together
     /// Floating-point operations of the whole operator, a multiply-add counted as two, without what shards compute twice.
-    index_t forward_flops() const { return flops(false); }
-    index_t backward_flops() const { return flops(true); }
+    index_t forward_flops() const { return tessera::forward_flops(view().describe(0)); }
+    index_t backward_flops() const { return tessera::backward_flops(view().describe(0)); }
 
     // Data of the caller, to be changed between runs.
     std::span<float> input(int k = 0) { return numbers_[static_cast<std::size_t>(view().ops[0].inputs[k])]; }
@@ -240,15 +240,6 @@ private:
             initialize(g, g.ops[0].parameters[slot], 1, values);
             set_parameter(slot, values);
         }
-    }
-
-    index_t flops(bool is_backward_pass) const {
-        const description d = view().describe(0);
-        interval all[max_loops];
-        for (int l = 0; l < d.loops.size(); ++l) {
-            all[l] = {0, d.loops[l].extent};
-        }
-        return is_backward_pass ? tessera::backward_flops(d, all) : tessera::forward_flops(d, all);
     }
 
     std::vector<float> collect(const std::vector<result_piece>& pieces, int tensor) const {

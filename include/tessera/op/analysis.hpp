@@ -102,6 +102,17 @@ constexpr bool splittable(const description& d, int loop_index) {
     return true;
 }
 
+/// All loops from end to end.
+struct loop_ranges {
+    interval range[max_loops]{};
+
+    constexpr explicit loop_ranges(const description& d) {
+        for (int l = 0; l < d.loops.size(); ++l) {
+            range[l] = {0, d.loops[l].extent};
+        }
+    }
+};
+
 /// The region of an operand touched while loop l runs over ranges[l]: in each dimension the interval image of the affine
 /// index, clamped to the tensor (what lies outside is padding). Exact for contiguous shards; with gaps (stride > window,
 /// dilation) the smallest box around it.
@@ -182,6 +193,9 @@ constexpr index_t forward_flops(const description& d, const interval* ranges) {
     return total;
 }
 
+/// Those of the whole operator.
+constexpr index_t forward_flops(const description& d) { return forward_flops(d, loop_ranges(d).range); }
+
 /// Floating-point operations of the backward pass over `ranges`: one forward's worth for every operand that gets a gradient
 /// from a multiplication, which makes 2x forward for convolutions and matrix products.
 constexpr index_t backward_flops(const description& d, const interval* ranges) {
@@ -199,6 +213,8 @@ constexpr index_t backward_flops(const description& d, const interval* ranges) {
     }
     return total;
 }
+
+constexpr index_t backward_flops(const description& d) { return backward_flops(d, loop_ranges(d).range); }
 
 /// Bytes that the forward pass over `ranges` reads and writes, each operand once; of what is looked up, as much as is written.
 constexpr index_t forward_bytes(const description& d, const interval* ranges) {

@@ -4,6 +4,7 @@
 
 #include "tessera/layout/synchronization.hpp"
 #include "tessera/net/graph.hpp"
+#include "tessera/op/analysis.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -28,19 +29,6 @@ struct worker_speed {
 
 namespace detail {
 
-/// Floating-point operations of an operator forward.
-inline index_t forward_flops(const description& d) {
-    index_t total = 0;
-    for (int k = 0; k < d.nests.size(); ++k) {
-        index_t points = d.nests[k].flops;
-        for (int l = 0; l < d.loops.size(); ++l) {
-            points *= has(d.nests[k].loops, l) ? d.loops[l].extent : 1;
-        }
-        total += points;
-    }
-    return total;
-}
-
 inline message message_of(exchange how, const ready_gradient& x) { return {how, 0, {{x.parameter, 0, 1}}}; }
 
 } // namespace detail
@@ -56,7 +44,7 @@ inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worke
     }
     double time = 0;
     for (int op = g.op_count; op-- > 0;) {
-        time += 2.0 * static_cast<double>(detail::forward_flops(g.describe(op))) / workers / speed.flops_per_ns;
+        time += 2.0 * static_cast<double>(forward_flops(g.describe(op))) / workers / speed.flops_per_ns;
         for (int k = g.ops[op].parameters.size(); k-- > 0;) {
             const int p = g.ops[op].parameters[k];
             bool listed = !g.parameters[p].trained || first_user[static_cast<std::size_t>(p)] != op;
