@@ -45,8 +45,7 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
             continue;
         }
         const ts::graph_view g = c.network.view();
-        const batch_data data(g, 7);
-        std::vector<std::pair<int, oracle>> known;
+        oracles expected(c);
         for (std::size_t policy = 0; policy < small_policies(g, 2).size(); ++policy) {
             for (int i = 0; i <= strategies; ++i) {
                 ++number;
@@ -68,17 +67,7 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
                 const ts::synchronization& value = policies[policy].second;
                 s.sync = value;
                 s.overlap = number % 2 == 1;
-                // Batch norms over the mini-batch make it one.
-                const int count = s.statistics == ts::statistics_over::mini_batch ? 1 : s.micro_batches;
-                const oracle* expected = nullptr;
-                for (const auto& [known_count, o] : known) {
-                    expected = known_count == count ? &o : expected;
-                }
-                if (expected == nullptr) {
-                    known.emplace_back(count, oracle(g, data, c.how, 3, 11, count));
-                    expected = &known.back().second;
-                }
-                const sweep_result r = run_strategy(c, s, devices, data, *expected, 11, make);
+                const sweep_result r = expected.run(s, devices, make);
                 ++runs;
                 CAPTURE(name);
                 CAPTURE(schedule);

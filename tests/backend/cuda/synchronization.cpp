@@ -23,8 +23,7 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
     for (const ts::optimizer& how : {ts::optimizer(rule), ts::optimizer(rule, 0.05F)}) {
         const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), how};
         const ts::graph_view g = c.network.view();
-        const batch_data data(g, 7);
-        const oracle expected(g, data, how, 3, 11);
+        oracles expected(c);
         ts::strategy s(g);
         for (ts::configuration& x : s.ops) {
             x.degree[0] = devices;
@@ -35,7 +34,7 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
             s.sync = sync;
             const auto make = [&](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, kind % 3)); };
             ++kind;
-            const sweep_result r = run_strategy(c, s, devices, data, expected, 11, make);
+            const sweep_result r = expected.run(s, devices, make);
             CAPTURE(name);
             CAPTURE(kind);
             sweep_check().hold(c, devices, r, allowed_rounding);
@@ -43,8 +42,7 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
         s.sync = {};
         s.period = 2;
         const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
-        CHECK(run_strategy(c, s, devices, data, expected, 11, make).failure.find("plans of one step") !=
-              std::string::npos);
+        CHECK(expected.run(s, devices, make).failure.find("plans of one step") != std::string::npos);
     }
     const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), ts::sgd{}};
     ts::strategy s(c.network.view());
@@ -52,8 +50,6 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
         x.degree[0] = devices;
     }
     s.sync = ts::schedule::parameter_average(1);
-    const batch_data data(c.network.view(), 7);
-    const oracle expected(c.network.view(), data, c.how, 1, 11);
     const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
-    CHECK(run_strategy(c, s, devices, data, expected, 11, make).failure.find("does not average") != std::string::npos);
+    CHECK(oracles(c).run(s, devices, make).failure.find("does not average") != std::string::npos);
 }
