@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
         for (std::size_t k = 0; k < cases.size(); ++k) {
             const sweep_case& c = cases[k];
             const ts::graph_view g = c.network.view();
-            const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
+            const double allowed = allowed_rounding_of(c, allowed_rounding_with_adam);
             for (int i = 0; i < each; ++i) {
                 const int devices = 1 + number % 4;
                 pipeline_case p = random_pipeline(g, devices, 9000 + static_cast<std::uint64_t>(number), seen);
