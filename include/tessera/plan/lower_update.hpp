@@ -145,35 +145,20 @@ template <class Options>
 void lowering<Options>::update_group(int parameter, const std::vector<piece>& copies) {
     const box& region = copies[0].region;
     const std::vector<int> sources = summed_by_device(parameter, copies);
-    const int slices = sources.empty() ? 1 : static_cast<int>(copies.size());
-    const int op = user_of(parameter);
-    for (int i = 0; i < static_cast<int>(copies.size()); ++i) {
-        const int device = copies[at(i)].device;
-        std::vector<int> from = sources;
+    if (parameter_gradients_[at(parameter)].pieces.empty()) {
+        return;
+    }
+    const int members = static_cast<int>(copies.size());
+    reduced_slice r{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources};
+    for (int i = 0; i < members; ++i) {
+        r.device = copies[at(i)].device;
         if (sources.empty()) {
-            if (parameter_gradients_[at(parameter)].pieces.empty()) {
-                return;
-            }
-            from = {gathered_parameter_gradient(parameter, region, device, op)};
-        }
-        const int state = state_tile(parameter, region, device, i * (slices > 1 ? 1 : 0), slices);
-        task& t = add_task(task_kind::update, op, pass::update, i, device);
-        t.parameter = parameter;
-        t.slices = slices;
-        t.slice = slices > 1 ? i : 0;
-        t.state = state;
-        t.reads = from;
-        if (slices > 1) {
-            const index_t size = even_part(region.volume(), slices, t.slice).size();
-            for (const piece& c : copies) {
-                t.writes.push_back(c.tile);
-            }
-            count_moved(from, device, size);
-            count_moved(t.writes, device, size);
+            r.copies = {copies[at(i)]};
+            r.from = {gathered_parameter_gradient(parameter, region, r.device, user_of(parameter))};
         } else {
-            t.writes.push_back(copies[at(i)].tile);
-            count_moved(from, device, region.volume());
+            r.slice = i;
         }
+        update_from(r, i);
     }
 }
 
@@ -237,7 +222,7 @@ void lowering<Options>::reduce_parameter(int parameter) {
             }
             count_moved(from, device, even_part(region.volume(), slices, slice).size());
             norms_.push_back(norm);
-            reduced_.push_back({parameter, slice, slices, sum, copies, device});
+            reduced_.push_back({parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}});
             if (slices == 1) {
                 reduced_.back().copies = {copies[at(i)]};
             }
@@ -248,28 +233,9 @@ void lowering<Options>::reduce_parameter(int parameter) {
 
 template <class Options>
 void lowering<Options>::update_clipped(int parameter) {
-    const int op = user_of(parameter);
     int number = 0;
     for (const reduced_slice& r : reduced_) {
-        if (r.parameter != parameter) {
-            continue;
-        }
-        const box& region = r.copies[0].region;
-        const int state = state_tile(parameter, region, r.device, r.slice, r.slices);
-        task& t = add_task(task_kind::update, op, pass::update, number++, r.device);
-        t.parameter = parameter;
-        t.slice = r.slice;
-        t.slices = r.slices;
-        t.state = state;
-        t.reads = {r.source};
-        t.norms = norms_;
-        for (int n : norms_) {
-            t.reads.push_back(n);
-        }
-        for (const piece& c : r.copies) {
-            t.writes.push_back(c.tile);
-        }
-        count_moved(t.writes, r.device, even_part(region.volume(), r.slices, r.slice).size());
+        r.parameter == parameter ? update_from(r, number++) : void();
     }
 }
 
