@@ -163,18 +163,6 @@ void lowering<Options>::update_group(int parameter, const std::vector<piece>& co
 }
 
 template <class Options>
-int lowering<Options>::user_of(int parameter) const {
-    for (int op = 0; op < g_.op_count; ++op) {
-        for (int p : g_.ops[op].parameters) {
-            if (p == parameter) {
-                return op;
-            }
-        }
-    }
-    return -1;
-}
-
-template <class Options>
 int lowering<Options>::gathered_parameter_gradient(int parameter, const box& region, int device, int op) {
     std::vector<gathered_tile> none;
     return need(parameter_gradients_[at(parameter)], none, region, device, -1, tile_kind::parameter_gradient, parameter,

@@ -118,6 +118,7 @@ protected: // simulation::operator_lowering lowers one operator anew
             }
         }
         inputs_ = values_;
+        first_user_.assign(count(g_.parameter_count), -1);
         uses_left_.assign(count(g_.parameter_count), 0);
         for (int op = 0; op < g_.op_count; ++op) {
             descriptions_[at(op)] = g_.describe(op);
@@ -125,6 +126,7 @@ protected: // simulation::operator_lowering lowers one operator anew
             bool needs = false;
             for (int p : g_.ops[op].parameters) {
                 needs = needs || g_.parameters[p].trained;
+                first_user_[at(p)] = first_user_[at(p)] < 0 ? op : first_user_[at(p)];
                 uses_left_[at(p)] += sweeps_;
             }
             for (const operand& x : desc(op).operands) { // none flows through where an expert's slots are
@@ -381,7 +383,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     void count_moved(const std::vector<int>& tiles, int device, index_t elements);
     int state_tile(int parameter, const box& region, int device, int slice, int slices);
     void update_group(int parameter, const std::vector<piece>& copies);
-    int user_of(int parameter) const;
+    int user_of(int parameter) const { return first_user_[at(parameter)]; }
     int gathered_parameter_gradient(int parameter, const box& region, int device, int op);
     void reduce_parameter(int parameter);
     void update_clipped(int parameter);
@@ -487,6 +489,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<std::pair<int, intermediate_state>> intermediates_;
     std::vector<std::pair<int, intermediate_state>> joint_intermediates_; ///< of no micro-batch, but of all
     std::vector<index_t> contribution_keys_;
+    std::vector<int> first_user_; ///< operator, by parameter
     std::vector<int> uses_;
     std::vector<int> uses_left_;
     std::vector<int> states_; ///< tiles of the optimizer's states
