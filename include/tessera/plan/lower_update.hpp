@@ -26,39 +26,30 @@ void lowering<Options>::finish_parameters(int op) {
 template <class Options>
 std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::vector<piece>& copies) {
     std::vector<int> all = equal_contributions(parameter, copies[0].region);
-    std::vector<char> here(at(p_.devices), 0);
-    bool crosses = false;
-    bool several = false; // on one device
+    std::vector<std::vector<int>> by_device;
+    std::vector<int> place(at(p_.devices), -1); // of a device's list
     for (const int t : all) {
-        crosses = crosses || tile_at(t).device != copies[0].device;
-        several = here[at(tile_at(t).device)]++ != 0 || several;
+        int& own = place[at(tile_at(t).device)];
+        if (own < 0) {
+            own = static_cast<int>(by_device.size());
+            by_device.emplace_back();
+        }
+        by_device[at(own)].push_back(t);
     }
+    bool crosses = by_device.size() > 1;
     for (const piece& c : copies) {
-        crosses = crosses || c.device != copies[0].device;
+        crosses = crosses || place[at(c.device)] < 0;
     }
-    if (!crosses || !several) {
+    if (!crosses) {
         return all;
     }
-    std::vector<std::vector<int>> devices;
-    for (const int t : all) {
-        bool placed = false;
-        for (std::vector<int>& list : devices) {
-            if (tile_at(list[0]).device == tile_at(t).device) {
-                list.push_back(t);
-                placed = true;
-            }
-        }
-        if (!placed) {
-            devices.push_back({t});
-        }
-    }
     std::vector<int> result;
-    for (const std::vector<int>& list : devices) {
-        int sum = list[0];
+    for (const std::vector<int>& list : by_device) {
+        int sum = list.size() > 1 ? -1 : list[0];
         for (const auto& [of, known] : local_sums_) {
-            sum = list.size() > 1 && of == list ? known : sum;
+            sum = of == list ? known : sum;
         }
-        if (list.size() > 1 && sum == list[0]) {
+        if (sum < 0) {
             const int device = tile_at(list[0]).device;
             sum = add_tile(tile_kind::parameter_gradient, parameter, copies[0].region, device, element::f32);
             add_sum(user_of(parameter), pass::update, 0, device, list, sum);
