@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every synchronization policy, alone and composed with splits and pipelines, computes what one device computes. TESSERA_STRATEGIES=20 runs as many
 // strategies for every network and policy.
+#include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/sweep_check.hpp"
 
@@ -18,16 +19,6 @@ namespace {
 
 namespace ts = tessera;
 using namespace test_support;
-
-/// Every operator split by samples over all devices.
-ts::strategy data_parallel(const ts::graph_view& g, int devices) {
-    ts::strategy s(g);
-    for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)].degree[0] = devices;
-        s.ops[static_cast<std::size_t>(op)].uneven = s.ops[static_cast<std::size_t>(op)].reduces = true;
-    }
-    return s;
-}
 
 } // namespace
 
@@ -90,8 +81,7 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
     const int devices = 3;
     ts::workers threads(devices);
     const auto trained_by = [&](auto backend, const ts::synchronization& sync, int period, bool overlap) {
-        ts::strategy s = data_parallel(g, devices);
-        s.sync = sync;
+        ts::strategy s = data_parallel(g, devices, sync);
         s.period = period;
         s.overlap = overlap;
         ts::session<decltype(backend)> session(g, s, devices, how, {}, backend, threads);

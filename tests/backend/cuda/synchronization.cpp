@@ -2,6 +2,7 @@
 // Synchronization policies as lists of calls: the numbers of one device, on one GPU and on several; what cannot run is refused.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
+#include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/sweep_check.hpp"
 
@@ -24,10 +25,7 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
         const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), how};
         const ts::graph_view g = c.network.view();
         oracles expected(c);
-        ts::strategy s(g);
-        for (ts::configuration& x : s.ops) {
-            x.degree[0] = devices;
-        }
+        ts::strategy s = data_parallel(g, devices);
         for (const auto& policy : small_policies(g, devices)) {
             const std::string& name = policy.first;
             const ts::synchronization& sync = policy.second;
@@ -45,11 +43,7 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
         CHECK(expected.run(s, devices, make).failure.find("plans of one step") != std::string::npos);
     }
     const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), ts::sgd{}};
-    ts::strategy s(c.network.view());
-    for (ts::configuration& x : s.ops) {
-        x.degree[0] = devices;
-    }
-    s.sync = ts::schedule::parameter_average(1);
+    const ts::strategy s = data_parallel(c.network.view(), devices, ts::schedule::parameter_average(1));
     const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
     CHECK(oracles(c).run(s, devices, make).failure.find("does not average") != std::string::npos);
 }
