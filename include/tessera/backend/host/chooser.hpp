@@ -69,9 +69,8 @@ template <class Plan>
 class chooser {
 public:
     chooser(const Plan& p, const graph_view& g, const std::vector<description>& descriptions,
-            const parameter_store* store, catalog& c, format_table& table, tuning how, std::uint64_t seed)
-        : p_(p), g_(g), descriptions_(descriptions), store_(store), catalog_(c), table_(table), how_(how), seed_(seed) {
-    }
+            const parameter_store* store, catalog& c, tuning how, std::uint64_t seed)
+        : p_(p), g_(g), descriptions_(descriptions), store_(store), catalog_(c), how_(how), seed_(seed) {}
 
     decisions run() {
         make_groups();
@@ -141,7 +140,6 @@ private:
     const std::vector<description>& descriptions_;
     const parameter_store* store_;
     catalog& catalog_;
-    format_table& table_;
     tuning how_;
     std::uint64_t seed_;
     std::vector<group> groups_;
