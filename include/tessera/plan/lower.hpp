@@ -10,6 +10,7 @@
 #include "tessera/plan/lower_redistribution.hpp"
 #include "tessera/plan/lower_results.hpp"
 #include "tessera/plan/lower_sharded.hpp"
+#include "tessera/plan/lower_stages.hpp"
 #include "tessera/plan/lower_steps.hpp"
 #include "tessera/plan/lower_synchronization.hpp"
 #include "tessera/plan/lower_update.hpp"

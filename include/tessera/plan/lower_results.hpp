@@ -2,6 +2,7 @@
 // What a plan leaves to be read after its run, and the order of its tasks.
 #pragma once
 
+#include "tessera/plan/lanes.hpp"
 #include "tessera/plan/lowering.hpp"
 
 namespace tessera::detail {

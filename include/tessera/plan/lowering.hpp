@@ -3,9 +3,7 @@
 // named beside its functions.
 #pragma once
 
-#include "tessera/plan/lanes.hpp"
 #include "tessera/plan/lowering_state.hpp"
-#include "tessera/schedule/timetable.hpp"
 
 namespace tessera::detail {
 
@@ -155,14 +153,17 @@ protected: // simulation::operator_lowering lowers one operator anew
     int need_value(int tensor, const box& region, const shard& s, int op, pass what);
     intermediate_state& intermediate(int op, int which);
 
-    // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
+    // ---- stages and their order: lower_stages.hpp -------------------------------------------------------------------
 
     void arrange();
     void arrange_jointly(std::vector<step>& all);
     [[noreturn]] void refuse_joint_statistics(const char* why) const;
-    void begin_step();
     void check_stages() const;
     std::vector<std::vector<int>> stages_after() const;
+
+    // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
+
+    void begin_step();
     void prepare_micro_batches();
     std::vector<shard> shards_of(int op, int micro_batch) const;
     bool is_mirrored() const { return s_.schedule != nullptr && s_.schedule->is_mirrored(micro_batch_); }
