@@ -395,6 +395,10 @@ TEST_CASE("what cannot hold is refused by name") {
     ts::strategy s = data_parallel(g.view(), 2, ts::schedule::parameter_average(1));
     CHECK(refusal(s, ts::sgd{}) == "");
     says(refusal(s, ts::adam{}), "plain SGD");
+    s.sync.average_every = -1;
+    says(refusal(s, ts::sgd{}), "averaged every -1 steps");
+    CHECK_THROWS_AS((void)ts::schedule::parameter_average(0), ts::error);
+    CHECK_THROWS_AS((void)ts::schedule::gradients_of(g.view(), {}, 0), ts::error);
     s.sync = ts::schedule::parameter_average(3);
     says(refusal(s, ts::sgd{}), "averaged every 3 steps, but the plan has 1");
     s = data_parallel(g.view(), 2, ts::schedule::zero(all, 3));

@@ -2,11 +2,13 @@
 // What a synchronization policy is given: a network's gradients in the order in which they become ready, with predicted times.
 #pragma once
 
+#include "tessera/base/error.hpp"
 #include "tessera/layout/synchronization.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/op/analysis.hpp"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 namespace tessera::schedule {
@@ -34,7 +36,12 @@ inline message message_of(exchange how, const ready_gradient& x) { return {how, 
 } // namespace detail
 
 /// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers` share the batch.
+/// Throws tessera::error where there is no worker or it does not compute.
 inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worker_speed& speed = {}, int workers = 1) {
+    if (workers < 1 || !(speed.flops_per_ns > 0)) {
+        throw error("tessera: gradients of " + std::to_string(workers) + " workers that compute at " +
+                    std::to_string(speed.flops_per_ns) + " FLOP/ns; give at least one worker and a rate above 0");
+    }
     std::vector<ready_gradient> all;
     std::vector<int> first_user(static_cast<std::size_t>(g.parameter_count), -1);
     for (int op = g.op_count; op-- > 0;) {
