@@ -166,6 +166,7 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
         }
     }
     CHECK_THROWS_AS((void)ts::search::hypar_flow(g, on.class_of(0), 11, 1, 4), ts::error);
+    CHECK_THROWS_AS((void)ts::search::hypar_flow(g, on.class_of(0), stages, 0, 4), ts::error);
 }
 
 TEST_CASE("plans of GPipe, 1F1B, interleaved 1F1B and ZB-H1 take what their closed forms say") {

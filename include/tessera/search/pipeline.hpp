@@ -41,7 +41,7 @@ struct pipeline_options {
 };
 
 /// A pipeline: `stage` for every operator (see schedule::balance_stages); the workers of the schedule have the devices from 0 on, one after the
-/// other. Throws tessera::error where there is not a stage for every operator, or not a width for every worker.
+/// other. Throws tessera::error where there is not a stage for every operator, or not a width above 0 for every worker.
 inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, const pipeline_schedule& order,
                          const pipeline_options& how) {
     if (static_cast<int>(stage.size()) != g.op_count) {
@@ -58,7 +58,12 @@ inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, con
     }
     std::vector<int> first(1, 0);
     for (std::size_t w = 0; w < workers; ++w) {
-        first.push_back(first.back() + (how.widths.empty() ? how.width : how.widths[w]));
+        const int width = how.widths.empty() ? how.width : how.widths[w];
+        if (width < 1) {
+            throw error("tessera: worker " + std::to_string(w) + " of the pipeline has " + std::to_string(width) +
+                        " devices; give each at least one");
+        }
+        first.push_back(first.back() + width);
     }
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
