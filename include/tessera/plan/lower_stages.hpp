@@ -14,6 +14,15 @@ void lowering<Options>::arrange() {
     if (count < 1) {
         throw error("tessera: a batch cannot be cut into " + std::to_string(count) + " micro-batches; say at least 1");
     }
+    if (o_.output_gradient >= 0 &&
+        (o_.output_gradient >= g_.tensor_count || g_.tensors[o_.output_gradient].producer >= 0)) {
+        throw error("tessera: tensor " + std::to_string(o_.output_gradient) +
+                    " is to hold a gradient handed in from outside, but it is no input of the network");
+    }
+    if (!(o_.update.loss_scale > 0)) {
+        throw error("tessera: a loss scale of " + std::to_string(o_.update.loss_scale) +
+                    ", by which gradients are divided; give one above 0");
+    }
     if (count > 1 && o_.output_gradient >= 0) {
         throw error("tessera: a gradient handed in from outside goes with one micro-batch, not with " +
                     std::to_string(count));

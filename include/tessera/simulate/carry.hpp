@@ -38,6 +38,10 @@ class carrier {
 public:
     carrier(const cluster& on, const graph_view& g, const task_times& times)
         : on_(on), g_(g), times_(times), wires_(on, times.parts), collectives_(on, times.parts) {
+        if (times.reached.memory < 1) {
+            throw error("tessera: " + std::to_string(times.reached.memory) +
+                        " per cent of the memory's bandwidth are reached; give at least 1");
+        }
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
         }

@@ -12,8 +12,9 @@ namespace tessera::simulation {
 /// Gathers the messages of one activity after the other. Of a machine in equal parts the first one's messages are given.
 class wires {
 public:
+    /// Throws tessera::error where the machine does not have so many equal parts.
     wires(const cluster& on, int parts)
-        : on_(on), busy_(at(on.lanes()), 0), parts_(parts), in_part_(on.devices() / parts),
+        : on_(on), busy_(at(on.lanes()), 0), parts_(parts), in_part_(devices_of_part(on, parts)),
           shared_(parts > 1 ? at(in_part_ * in_part_) : 0) {}
 
     /// Devices of each of the machine's parts.
@@ -92,6 +93,14 @@ public:
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    static int devices_of_part(const cluster& on, int parts) {
+        if (parts < 1 || on.devices() % parts != 0) {
+            throw error("tessera: a machine of " + std::to_string(on.devices()) + " devices does not have " +
+                        std::to_string(parts) + " equal parts; give a number that divides its devices");
+        }
+        return on.devices() / parts;
+    }
 
     void use(int lane, index_t what) {
         if (busy_[at(lane)] == 0) {
