@@ -180,15 +180,20 @@ constexpr std::uint32_t gradient_reduced_loops(const description& d, int which) 
     return mask;
 }
 
+/// Floating-point operations of a nest over `ranges`.
+constexpr index_t flops_of_nest(const description& d, int k, const interval* ranges) {
+    index_t flops = d.nests[k].flops;
+    for (int l = 0; l < d.loops.size(); ++l) {
+        flops *= has(d.nests[k].loops, l) ? ranges[l].size() : 1;
+    }
+    return flops;
+}
+
 /// Floating-point operations of the forward pass over `ranges`.
 constexpr index_t forward_flops(const description& d, const interval* ranges) {
     index_t total = 0;
-    for (const nest& n : d.nests) {
-        index_t points = n.flops;
-        for (int l = 0; l < d.loops.size(); ++l) {
-            points *= has(n.loops, l) ? ranges[l].size() : 1;
-        }
-        total += points;
+    for (int k = 0; k < d.nests.size(); ++k) {
+        total += flops_of_nest(d, k, ranges);
     }
     return total;
 }
@@ -202,14 +207,7 @@ constexpr index_t backward_flops(const description& d, const interval* ranges) {
     index_t total = 0;
     for (int o = 0; o < d.operands.size(); ++o) {
         const int k = gradient_nest(d, o);
-        if (k < 0 || d.operands[o].additive) {
-            continue;
-        }
-        index_t points = d.nests[k].flops;
-        for (int l = 0; l < d.loops.size(); ++l) {
-            points *= has(d.nests[k].loops, l) ? ranges[l].size() : 1;
-        }
-        total += points;
+        total += k < 0 || d.operands[o].additive ? 0 : flops_of_nest(d, k, ranges);
     }
     return total;
 }
