@@ -37,6 +37,8 @@ int main(int count, char** arguments) {
         std::vector<prepared> all;
         for (const auto& [name, network] : networks) {
             const ts::graph_view g = network.view();
+            const std::size_t first = all.size();
+            std::vector<const ts::plan*> plans;
             for (const int m : {2, 4, 8}) {
                 const test_support::scheduled kinds[] = {
                     {"GPipe", ts::schedule::gpipe(devices, m), false},
@@ -48,13 +50,16 @@ int main(int count, char** arguments) {
                     p.run.reset(new ts::session<ts::host::backend>(g, test_support::pipeline_of(g, x, on), devices,
                                                                    b.update(), {}, b, team.threads()));
                     p.run->set_learning_rate(0);
-                    const ts::plan& bound = p.run->training_plan();
-                    clock.learn(bound, g);
-                    p.predicted =
-                        static_cast<double>(simulation::simulate(bound, clock.times(bound, g).tasks, costs).makespan) *
-                        1e-6;
+                    plans.push_back(&p.run->training_plan());
                     all.push_back(static_cast<prepared&&>(p));
                 }
+            }
+            clock.learn(plans, g);
+            for (std::size_t i = 0; i < plans.size(); ++i) {
+                all[first + i].predicted =
+                    static_cast<double>(
+                        simulation::simulate(*plans[i], clock.times(*plans[i], g).tasks, costs).makespan) *
+                    1e-6;
             }
         }
         std::printf("%ld cores, %d devices\n\n| network | schedule | micro-batches | predicted, ms | measured, ms | "

@@ -49,6 +49,11 @@ public:
             }
         };
         threads_.run(prepare, plan_.lanes);
+        for (const task& t : plan_.tasks) {
+            for (const wait_for& w : t.waits) {
+                lists_[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)].awaited = true;
+            }
+        }
     }
 
     const plan& bound() const { return plan_; }
@@ -94,6 +99,7 @@ private:
         const wait_for* waits = nullptr;
         int wait_count = 0;
         int step = 0;
+        bool awaited = false; ///< by a task of another list
     };
     struct alignas(64) counter {
         std::atomic<int> value{0}; ///< tasks of the list that have finished
@@ -151,7 +157,7 @@ private:
             ++finished;
             if (sleeps_) {
                 mine.value.store(finished); // in one order with `sleepers`, or a thread might fall asleep unseen
-                if (mine.sleepers.load() > 0) {
+                if (e.awaited && mine.sleepers.load() > 0) { // a wake-up costs a thread more than a small task does
                     mine.value.notify_all();
                 }
             } else {
