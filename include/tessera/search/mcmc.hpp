@@ -14,7 +14,7 @@ namespace tessera::search {
 
 /// When a chain stops before its budget is spent.
 enum class stop_rule : std::uint8_t {
-    flexflow, ///< nothing better has been found during half of its proposals (the paper, section 6.2)
+    flexflow, ///< nothing better has been found during half of its proposals (FlexFlow, section 6)
     /// Doubling its work has brought less than least_gain. If cost falls with the logarithm of work, ten times as much brings at most 3.3 times that.
     doubling,
 };
