@@ -9,18 +9,10 @@
 
 namespace flexflow {
 
-/// Proposals of a chain: fewer where each takes longer.
-inline int default_proposals(int which, int devices) {
-    const int small[] = {2000, 800, 800, 600, 600, 500};
-    const int middle[] = {500, 100, 100, 50, 60, 40};
-    const int large[] = {200, 10, 10, 5, 6, 4};
-    return (devices <= 4 ? small : devices <= 16 ? middle : large)[which];
-}
-
 /// What may change, and how long.
 struct variant {
     std::uint64_t seed = 1;
-    int times = 1; ///< as many proposals
+    int times = 1; ///< as much work
     bool with_reduction = true;
     bool operator_placement = true;
     bool with_parts = true;
@@ -95,20 +87,37 @@ private:
     search::coarse_search_options options(const variant& v) const {
         search::coarse_search_options o;
         search::parallel_search_options& whole = o.search;
-        whole.chain.budget =
-            v.times * (settings_.proposals > 0 ? settings_.proposals : default_proposals(which_, devices()));
-        whole.chain.patience = whole.chain.budget; // no early end, so that times can be compared
-        whole.chain.temperature = settings_.temperature;
+        rule_of(whole.chain, v.times);
         whole.chain.seed = v.seed;
         whole.chain.proposals.offered.with_reduction = v.with_reduction;
         whole.chain.proposals.operator_placement = v.operator_placement;
         whole.threads = settings_.threads;
-        o.most_proposals *= v.times;
-        whole.rounds = devices() > 16 ? 1 : devices() > 4 ? 2 : 4;
+        o.most_proposals = settings_.proposals > 0 ? o.most_proposals * v.times : whole.chain.budget;
+        const bool large = devices() > 16; // there a chain's start alone takes up to a second
+        whole.rounds = large ? 2 : 4;
+        whole.far_behind = 0.01;
         whole.random_starts = 0;
         whole.drop_slow_starts = true;
-        whole.most_chains = 2;
+        whole.most_chains = large ? 2 : 4;
+        o.chains = 4;
         return o;
+    }
+    /// So much work that doubling it brings little; with a number of proposals no early end.
+    void rule_of(search::mcmc_options& o, int times) const {
+        if (settings_.proposals > 0) {
+            o.budget = o.patience = std::int64_t{times} * settings_.proposals;
+        } else {
+            const auto activities = [times](double millions) {
+                return static_cast<std::int64_t>(1e6 * millions * times);
+            };
+            o.stop = search::stop_rule::doubling;
+            o.budget = 1'000'000'000; // none
+            o.patience = std::int64_t{100} * times;
+            o.least_work = activities(settings_.least_work);
+            o.most_work = activities(devices() > 4 ? settings_.work : 4 * settings_.work);
+        }
+        o.return_after = settings_.return_after;
+        o.temperature = settings_.temperature;
     }
     ts::strategy optcnn(bool with_reduction) const {
         search::optcnn_options o;
@@ -205,9 +214,10 @@ inline std::string long_one(problem& p, const found& once) {
     variant v;
     v.times = 10;
     const found ten = p.run(v);
-    return row("| %s | %d | %.3f | %.3f | %.2f %% | %.1f | %lld |\n", p.name(), p.devices(), in_ms(once.result.cost),
-               in_ms(ten.result.cost), 100 * (in_ms(once.result.cost) / in_ms(ten.result.cost) - 1), ten.seconds,
-               static_cast<long long>(ten.made));
+    return row("| %s | %d | %.3f | %.3f | %.2f %% | %.1f | %.1f | %lld | %lld |\n", p.name(), p.devices(),
+               in_ms(once.result.cost), in_ms(ten.result.cost),
+               100 * (in_ms(once.result.cost) / in_ms(ten.result.cost) - 1), once.seconds, ten.seconds,
+               static_cast<long long>(once.made), static_cast<long long>(ten.made));
 }
 
 inline std::string ablation_one(problem& p, const found& all) {
@@ -252,10 +262,10 @@ inline void searches(const settings& s, const tables& wanted) {
         }
     }
     if (wanted.longer) {
-        std::printf(
-            "\n## Ten times as long\n\n| network | GPUs | found ms | ten times as long | worse by | s | proposals "
-            "|\n|---|---|---|---|---|---|---|\n%s",
-            longer.c_str());
+        std::printf("\n## Ten times as long\n\n| network | GPUs | found ms | ten times as long | worse by | s | s | "
+                    "proposals | "
+                    "proposals |\n|---|---|---|---|---|---|---|---|---|\n%s",
+                    longer.c_str());
     }
     if (wanted.seeds) {
         std::printf("\n## Spread over seeds\n\n| network | GPUs | least ms | mean | most | spread | seeds "
@@ -263,7 +273,7 @@ inline void searches(const settings& s, const tables& wanted) {
                     seeds.c_str());
     }
     if (wanted.ablation) {
-        std::printf("\n## What the search may change\n\nms per step with as many proposals.\n\n| network | GPUs | data "
+        std::printf("\n## What the search may change\n\nms per step by the same rule.\n\n| network | GPUs | data "
                     "parallel | everything | no reduction splits | no operator placement | parts of the machine not "
                     "searched first |\n|---|---|---|---|---|---|---|\n%s",
                     ablation.c_str());

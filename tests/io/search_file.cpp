@@ -18,6 +18,10 @@ search::parallel_search_options small(int threads) {
     search::parallel_search_options o;
     o.chain.budget = 240;
     o.chain.patience = 120;
+    o.chain.stop = search::stop_rule::doubling;
+    o.chain.least_work = 20'000;
+    o.chain.most_work = 1'000'000;
+    o.chain.return_after = 30;
     o.threads = threads;
     return o;
 }
@@ -31,8 +35,8 @@ bool same(const search::search_state& a, const search::search_state& b) {
         const search::mcmc_state& y = b.chains[i].state;
         equal = a.chains[i].start == b.chains[i].start && a.chains[i].start_cost == b.chains[i].start_cost &&
                 same(x.current, y.current) && x.random == y.random && x.made == y.made && x.accepted == y.accepted &&
-                x.improved_at == y.improved_at && x.visited == y.visited &&
-                x.improvements.size() == y.improvements.size();
+                x.improved_at == y.improved_at && x.work == y.work && x.mark_work == y.mark_work &&
+                x.mark_cost == y.mark_cost && x.improvements.size() == y.improvements.size();
         for (std::size_t k = 0; k < x.improvements.size() && equal; ++k) {
             equal = x.improvements[k].cost == y.improvements[k].cost &&
                     same(x.improvements[k].value, y.improvements[k].value);
@@ -121,7 +125,7 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
     }
     const std::string body = text.substr(text.find('\n') + 1);
     const auto resummed = [](const std::string& s) {
-        return "tessera-search 1 " + std::to_string(ts::io::detail::sum_of(s)) + "\n" + s;
+        return "tessera-search 2 " + std::to_string(ts::io::detail::sum_of(s)) + "\n" + s;
     };
     CHECK(resummed(body) == text);
     std::uint64_t state = 3;
@@ -142,6 +146,9 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
     CHECK(thrown > 30);
     search::mcmc_options other = o.chain;
     other.seed = 99;
+    CHECK_THROWS_AS(ts::io::search_from_text(text, g.view(), on, other), ts::error);
+    other = o.chain;
+    other.return_after = 29;
     CHECK_THROWS_AS(ts::io::search_from_text(text, g.view(), on, other), ts::error);
     CHECK_THROWS_AS(ts::io::read_search(path + ".none", g.view(), on, o.chain), ts::error);
 }

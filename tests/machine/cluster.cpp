@@ -214,4 +214,10 @@ TEST_CASE("cluster: to and from the machine of the additive model") {
     CHECK(p100.gigaflops == 10600);
     CHECK(p100.link_megabytes == 12000);
     CHECK(ts::uniform_machine(ts::cluster(ts::machines::heterogeneous())).gigaflops == 10600);
+    // The first so many of a machine's devices are a machine of their own.
+    const ts::cluster k80(ts::machines::k80_nodes(4));
+    for (const int nodes : {1, 2, 4}) {
+        CHECK(ts::uniform_machine(k80, ts::precision::fp32, 4 * nodes) ==
+              ts::uniform_machine(ts::cluster(ts::machines::k80_nodes(nodes))));
+    }
 }

@@ -120,6 +120,86 @@ TEST_CASE("mcmc: a chain stops after half of its proposals brought nothing") {
     CHECK(chain.best_cost() == simulated(g.view(), search::single_device(g.view()), on));
 }
 
+TEST_CASE("mcmc: a chain stops when doubling its work brings little, and does no more than its most work") {
+    const ts::graph g = ts::describe<networks::lenet5>(32);
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    search::mcmc_options o = small(100'000);
+    o.stop = search::stop_rule::doubling;
+    o.patience = 50;
+    o.least_work = 30'000;
+    o.most_work = 10'000'000;
+    for (const double gain : {0.0, 0.002, 0.05}) {
+        o.least_gain = gain;
+        // Step by step, with the best cost after each, in which the rule can be looked up.
+        search::mcmc_chain chain(on, g.view(), search::single_device(g.view()), o);
+        std::vector<std::pair<std::int64_t, index_t>> seen;
+        while (!chain.stopped()) {
+            chain.run(1);
+            seen.push_back({chain.work(), chain.best_cost()});
+        }
+        const auto after =
+            [&](std::int64_t work) { // the first time that so much has been done, from the 25th proposal on
+                std::size_t i = 24;
+                while (i < seen.size() && seen[i].first < work) {
+                    ++i;
+                }
+                return i;
+            };
+        std::size_t at = after(15'000);
+        while (true) {
+            REQUIRE(at < seen.size());
+            const std::size_t next = after(2 * seen[at].first);
+            REQUIRE(next < seen.size());
+            const auto best = static_cast<double>(seen[next].second);
+            if (static_cast<double>(seen[at].second) - best <= gain * best) {
+                CHECK(next + 1 == seen.size());
+                break;
+            }
+            at = next;
+        }
+        CHECK(chain.work() >= o.least_work);
+        MESSAGE("stops after ", chain.made(), " proposals");
+    }
+    o.least_gain = -1; // never
+    o.most_work = 40'000;
+    search::mcmc_chain chain(on, g.view(), search::single_device(g.view()), o);
+    chain.run(o.budget);
+    CHECK(chain.stopped());
+    CHECK(chain.made() < o.budget);
+    CHECK(chain.work() >= o.most_work);
+    CHECK(chain.work() < o.most_work + 2 * static_cast<std::int64_t>(chain.activities()));
+}
+
+TEST_CASE(
+    "mcmc: a chain goes on from its best after proposals that brought nothing; so much work in parts is the whole") {
+    const ts::graph g = ts::describe<networks::lenet5>(32);
+    const ts::cluster on(ts::machines::k80_nodes(1));
+    search::mcmc_options o = small(400);
+    o.patience = 400;
+    o.temperature = 100; // takes nearly everything
+    o.return_after = 1;
+    o.proposals.groups = false; // one operator at a time
+    search::mcmc_chain chain(on, g.view(), search::data_parallel(g.view(), 4), o);
+    int elsewhere = 0;
+    while (!chain.stopped()) {
+        chain.run(1, 1);
+        const ts::strategy now = chain.state().current;
+        REQUIRE(chain.current_cost() == simulated(g.view(), now, on));
+        int different = 0;
+        for (int op = 0; op < g.view().op_count; ++op) {
+            different += ts::change_of(now, op) == ts::change_of(chain.best(), op) ? 0 : 1;
+        }
+        REQUIRE(different <= 1);
+        elsewhere += different;
+    }
+    CHECK(elsewhere > 100);
+    CHECK(chain.made() == 400);
+    search::mcmc_chain whole(on, g.view(), search::data_parallel(g.view(), 4), o);
+    whole.run(400);
+    CHECK(whole.work() == chain.work());
+    CHECK(whole.best().ops == chain.best().ops);
+}
+
 TEST_CASE("mcmc: finds the optimum of a space that can be searched exhaustively") {
     const ts::cluster on(ts::machines::p100_nodes(2, 1));
     const ts::graph g = ts::describe<two_layers>(16);

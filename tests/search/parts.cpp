@@ -102,6 +102,42 @@ TEST_CASE("parts: a machine renumbered across its nodes, and strategies in the o
     CHECK(worst_price(g, across, 4, true) < 0.1); // four parts share each node's card
 }
 
+TEST_CASE("parts: renumbered and repeated strategies keep what else a strategy says") {
+    const ts::cluster on(ts::machines::k80_nodes(4));
+    const std::vector<int> order = search::across_nodes(16, 4);
+    const ts::cluster across(search::renumbered(on.graph(), order));
+    const ts::graph g = ts::describe<networks::mlp>(66);
+    ts::strategy s = search::data_parallel(g.view(), 4);
+    s.cut(0, g.view().describe(0).find_loop(ts::loop_name::sample), {10, 30, 50});
+    s.place(0, {3, 1, 8, 12});
+    s.micro_batches = 2;
+    s.overlap = true;
+    s.statistics = ts::statistics_over::mini_batch;
+    s.parameters_on = 5;
+    const ts::strategy old = search::in_old_numbers(s, g.view(), order);
+    CHECK(old.parameters_on == order[5]);
+    const auto same_else = [&](const ts::strategy& a) {
+        return a.micro_batches == 2 && a.period == s.period && a.overlap && a.statistics == s.statistics &&
+               a.sync == s.sync;
+    };
+    CHECK(same_else(old));
+    CHECK(ts::change_of(old, 0).pool == std::vector<ts::index_t>{10, 30, 50, order[3], order[1], order[8], order[12]});
+    CHECK(simulated(g.view(), s, across) == simulated(g.view(), old, on));
+    s = search::data_parallel(g.view(), 4);
+    s.parameters_on = 5;
+    CHECK(simulated(g.view(), s, across) == simulated(g.view(), search::in_old_numbers(s, g.view(), order), on));
+    const ts::graph of_64 = ts::describe<networks::mlp>(64);
+    s = search::data_parallel(ts::with_batch(of_64.view(), 16).view(), 4);
+    s.micro_batches = 2;
+    s.overlap = true;
+    s.statistics = ts::statistics_over::mini_batch;
+    s.sync.messages.push_back({ts::exchange::all_reduce, 0, {{0, 0, 1}, {1, 0, 1}}});
+    const ts::strategy whole = search::repeated(s, of_64.view(), 4, 4);
+    CHECK(same_else(whole));
+    CHECK(whole.parameters_on == -1);
+    CHECK_NOTHROW(ts::require(of_64.view(), whole.view(), 16));
+}
+
 TEST_CASE("parts: a strategy of every part is what the whole machine does, priced alike") {
     const ts::cluster p100(ts::machines::p100_nodes(4));
     const ts::cluster k80(ts::machines::k80_nodes(4));

@@ -10,7 +10,8 @@ namespace tessera::search {
 
 struct coarse_search_options {
     parallel_search_options search; ///< of the whole machine
-    /// Proposals of a chain on one of n parts: its budget times 10 n, since each costs so much less and most is found there, but at most so many.
+    /// Proposals of a chain on one of n parts: its budget times 10 n, since each costs so much less and most is found there, but at most so many. Its limits of work are
+    /// those of a chain on the whole machine.
     std::int64_t most_proposals = 300;
     int rounds = 4; ///< on a part
     int chains = 2; ///< on a part
@@ -108,26 +109,10 @@ private:
         }
         optcnn_options o;
         o.offered = options_.search.chain.proposals.offered;
-        starts.push_back({"OptCNN", tied_optcnn(part, machine_of(on, devices), o).best});
+        starts.push_back(
+            {"OptCNN", tied_optcnn(part, uniform_machine(on, part.ops[0].attributes.math, devices), o).best});
         return starts;
     }
-    /// The uniform machine of a part's devices: its links alone.
-    static machine machine_of(const cluster& on, int devices) {
-        machine m = uniform_machine(on);
-        m.devices = devices;
-        m.link_megabytes = m.link_latency = 0;
-        for (int a = 0; a < devices; ++a) {
-            for (int b = 0; b < devices; ++b) {
-                if (a != b) {
-                    const route r = on.between(a, b);
-                    m.link_latency = std::max(m.link_latency, r.latency);
-                    m.link_megabytes = m.link_megabytes > 0 ? std::min(m.link_megabytes, r.megabytes) : r.megabytes;
-                }
-            }
-        }
-        return m;
-    }
-
     /// The best for a part; without operators if nothing fits in memory.
     strategy search(const cluster& on, const graph_view& part, int devices, const std::vector<named_strategy>& starts,
                     const reporter& report) const {
@@ -138,7 +123,9 @@ private:
         o.chain.times.parts = on.devices() / devices;
         const std::int64_t more = std::int64_t{10} * o.chain.times.parts;
         o.chain.budget = std::min(options_.most_proposals, o.chain.budget * more);
-        o.chain.patience = std::min(o.chain.budget, o.chain.patience * more);
+        if (o.chain.stop == stop_rule::flexflow) { // by work the same rule holds for all sizes
+            o.chain.patience = std::min(o.chain.budget, o.chain.patience * more);
+        }
         o.rounds = options_.rounds;
         o.random_starts = 0;
         o.drop_slow_starts = true;

@@ -15,7 +15,7 @@
 namespace tessera::search {
 
 struct parallel_search_options {
-    mcmc_options chain; ///< budget and patience hold for each chain
+    mcmc_options chain; ///< budget, work and patience hold for each chain
     int threads = 0;    ///< 0: one for each core
     int rounds = 4;     ///< after each round the chains are compared
     double far_behind =
@@ -31,7 +31,7 @@ struct parallel_search_options {
 
 struct search_progress {
     std::int64_t made = 0;         ///< proposals of all chains
-    std::int64_t budget = 0;       ///< that all chains may make
+    std::int64_t budget = 0;       ///< that all chains may make, an estimate where their work is limited
     index_t best_cost = INT64_MAX; ///< ns per step
 };
 
@@ -79,6 +79,7 @@ public:
                 require(g, i.value.view(), on.devices());
             }
             made_ += c.state.made;
+            work_ += c.state.work;
             best_ = std::min(best_, c.state.best_cost());
         }
     }
@@ -91,7 +92,7 @@ public:
         if (state_.round == 0 && options_.drop_slow_starts) {
             compare_starts();
         }
-        const std::int64_t share = (options_.chain.budget + options_.rounds - 1) / options_.rounds;
+        const std::int64_t share = (options_.chain.budget - 1) / options_.rounds + 1;
         std::mutex reporting;
         on_all_cores([&](std::size_t i) { advance(i, share, report, reporting); });
         ++state_.round;
@@ -207,17 +208,32 @@ private:
             mine.start_cost = chain.current_cost();
         }
         constexpr std::int64_t slice = 20;
-        for (std::int64_t made = 0; made < share && !chain.stopped(); made += slice) {
+        const std::int64_t work = options_.chain.most_work / options_.rounds + 1;
+        const std::int64_t begin = chain.work();
+        for (std::int64_t made = 0; made < share && chain.work() - begin < work && !chain.stopped(); made += slice) {
             const std::int64_t before = chain.made();
-            chain.run(std::min(slice, share - made));
+            const std::int64_t worked = chain.work();
+            chain.run(std::min(slice, share - made), work - (chain.work() - begin));
             if (report) {
                 const std::lock_guard lock(reporting);
                 made_ += chain.made() - before;
+                work_ += chain.work() - worked;
                 best_ = std::min(best_, chain.best_cost());
-                report({made_, options_.chain.budget * chains_that_search(), best_});
+                report({made_, expected(), best_});
             }
         }
         mine.state = chain.state();
+    }
+
+    /// Proposals that all chains may make; where their work is limited, as many as that will be if they go on to cost what they did.
+    std::int64_t expected() const {
+        const auto chains = static_cast<double>(chains_that_search());
+        double all = chains * static_cast<double>(options_.chain.budget);
+        if (options_.chain.most_work < INT64_MAX && work_ > 0) {
+            all = std::min(all, chains * static_cast<double>(options_.chain.most_work) * static_cast<double>(made_) /
+                                    static_cast<double>(work_));
+        }
+        return std::max(made_, all < 9e18 ? static_cast<std::int64_t>(all) : INT64_MAX);
     }
 
     bool all_stopped() const {
@@ -245,6 +261,8 @@ private:
                 c.state.improvements.resize(std::min<std::size_t>(c.state.improvements.size(), 1)); // the start stays
                 c.state.improvements.push_back(goal);
                 c.state.improved_at = c.state.made;
+                c.state.mark_work = 0;
+                c.state.mark_cost = INT64_MAX;
             }
         }
     }
@@ -255,6 +273,7 @@ private:
     search_state state_;
     clock::time_point begin_;
     std::int64_t made_ = 0;
+    std::int64_t work_ = 0;
     index_t best_ = INT64_MAX;
 };
 

@@ -22,10 +22,15 @@ inline std::uint64_t sum_of(std::string_view text) {
     return op::mix(h);
 }
 
-/// What a search is about: another network, machine or seed gives another number.
+/// What a search is about: another network, machine, seed, temperature or rule to stop by gives another number.
 inline std::uint64_t subject_of(const graph_view& g, const cluster& on, const search::mcmc_options& o) {
     std::string text = on.graph().name + ' ' + std::to_string(on.devices()) + ' ' + std::to_string(o.seed) + ' ' +
-                       std::to_string(o.budget) + ' ' + std::to_string(o.temperature);
+                       std::to_string(o.budget) + ' ' + std::to_string(o.temperature) + ' ' +
+                       std::to_string(o.least_gain);
+    for (const std::int64_t x :
+         {static_cast<std::int64_t>(o.stop), o.patience, o.least_work, o.most_work, o.return_after}) {
+        text += ' ' + std::to_string(x);
+    }
     for (int op = 0; op < g.op_count; ++op) {
         text += ' ' + std::string(g.ops[op].name);
         const shape& s = g.output_of(op).extents;
@@ -162,8 +167,9 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
     w.line();
     for (const search::named_chain& c : state.chains) {
         w.text += c.start + "\n" + std::to_string(c.state.random) + ' ';
-        for (const std::int64_t x : {c.start_cost, c.state.made, c.state.accepted, c.state.improved_at, c.state.visited,
-                                     static_cast<std::int64_t>(c.state.improvements.size())}) {
+        for (const std::int64_t x :
+             {c.start_cost, c.state.made, c.state.accepted, c.state.improved_at, c.state.work, c.state.mark_work,
+              c.state.mark_cost, static_cast<std::int64_t>(c.state.improvements.size())}) {
             w.number(x);
         }
         w.line();
@@ -174,17 +180,17 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
             w.write(i.value);
         }
     }
-    return "tessera-search 1 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
+    return "tessera-search 2 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
 }
 
-/// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget or
-/// temperature.
+/// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget,
+/// rule to stop by or temperature.
 inline search::search_state search_from_text(std::string_view text, const graph_view& g, const cluster& on,
                                              const search::mcmc_options& o) {
     using reader = detail::search_reader;
     reader head(text);
-    if (head.word() != "tessera-search" || head.word() != "1") {
-        reader::refuse("it does not begin with 'tessera-search 1'; it is something else, or of another version");
+    if (head.word() != "tessera-search" || head.word() != "2") {
+        reader::refuse("it does not begin with 'tessera-search 2'; it is something else, or of another version");
     }
     const auto sum = head.number<std::uint64_t>(0, UINT64_MAX, "the check sum");
     const std::string_view body = text.substr(std::min(text.find('\n') + 1, text.size()));
@@ -193,7 +199,8 @@ inline search::search_state search_from_text(std::string_view text, const graph_
     }
     reader r(body);
     if (r.number<std::uint64_t>(0, UINT64_MAX, "the subject") != detail::subject_of(g, on, o)) {
-        reader::refuse("it belongs to another network, machine, seed, budget or temperature; begin anew");
+        reader::refuse(
+            "it belongs to another network, machine, seed, budget, rule to stop by or temperature; begin anew");
     }
     search::search_state state;
     state.round = r.small("the round", 0);
@@ -207,7 +214,9 @@ inline search::search_state search_from_text(std::string_view text, const graph_
         c.state.made = r.count("a number of proposals");
         c.state.accepted = r.count("a number of proposals");
         c.state.improved_at = r.count("a number of proposals");
-        c.state.visited = r.count("a number of activities");
+        c.state.work = r.count("a number of activities");
+        c.state.mark_work = r.count("a number of activities");
+        c.state.mark_cost = r.count("a cost");
         const std::int64_t improvements = r.count("the number of improvements", search::mcmc_chain::most_improvements);
         c.state.current = r.read_strategy(g.op_count);
         for (std::int64_t k = 0; k < improvements; ++k) {

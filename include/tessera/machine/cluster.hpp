@@ -209,22 +209,22 @@ private:
 };
 
 /// The machine of the additive cost model that is nearest from below: as many devices, each like the slowest, every two linked like the
-/// two that are furthest apart. Its one rate is that for matrix products in the precision of the network.
-inline machine uniform_machine(const cluster& n, precision math = precision::fp32) {
+/// two that are furthest apart. Its one rate is that for matrix products in the precision of the network. With `first`, of the first so many devices alone.
+inline machine uniform_machine(const cluster& n, precision math = precision::fp32, int first = 0) {
     machine m;
-    m.devices = n.devices();
-    for (int d = 0; d < n.devices(); ++d) {
+    m.devices = first > 0 && first < n.devices() ? first : n.devices();
+    for (int d = 0; d < m.devices; ++d) {
         const device_class& c = n.class_of(d);
-        const bool first = d == 0;
         const index_t rate = c.rate(work_kind::matrix_product, math);
-        m.gigaflops = first ? rate : std::min(m.gigaflops, rate);
-        m.memory_megabytes = first ? c.memory_megabytes : std::min(m.memory_megabytes, c.memory_megabytes);
-        m.launch = first ? c.launch : std::max(m.launch, c.launch);
-        m.capacity = first ? c.memory_bytes : std::min(m.capacity, c.memory_bytes);
+        m.gigaflops = d == 0 ? rate : std::min(m.gigaflops, rate);
+        m.memory_megabytes = d == 0 ? c.memory_megabytes : std::min(m.memory_megabytes, c.memory_megabytes);
+        m.launch = d == 0 ? c.launch : std::max(m.launch, c.launch);
+        m.capacity = d == 0 ? c.memory_bytes : std::min(m.capacity, c.memory_bytes);
     }
+    const int step = m.devices > 64 ? 7 : 1; // of large machines a sample
     bool linked = false;
-    for (int a = 0; a < n.devices(); ++a) {
-        for (int b = 0; b<n.devices(); b += n.devices()> 64 ? 7 : 1) { // of large machines a sample
+    for (int a = 0; a < m.devices; ++a) {
+        for (int b = 0; b < m.devices; b += step) {
             if (a != b) {
                 const route r = n.between(a, b);
                 m.link_latency = std::max(m.link_latency, r.latency);

@@ -12,13 +12,30 @@
 
 namespace tessera::search {
 
+/// When a chain stops before its budget is spent.
+enum class stop_rule : std::uint8_t {
+    flexflow, ///< nothing better has been found during half of its proposals (FlexFlow, section 6)
+    /// Doubling its work has brought less than least_gain. If cost falls with the logarithm of work, ten times as much brings at most 3.3 times that.
+    doubling,
+};
+
 struct mcmc_options {
     proposal_options proposals;
     /// A proposal that takes x longer than the present strategy is accepted with probability exp(-x / (temperature * present)). Relative,
     /// so that one value serves all networks and machines.
     double temperature = 0.01;
     std::int64_t budget = 10'000; ///< proposals of one chain
-    std::int64_t patience = 200;  ///< at least so many proposals before a chain may stop early
+    stop_rule stop = stop_rule::flexflow;
+    std::int64_t patience = 200; ///< at least so many proposals before a chain may stop early
+    /// At least so much work before, with stop_rule::doubling. Work is counted in activities that the simulator works out, and for every proposal a sixteenth of all for
+    /// what it costs besides. Unlike seconds it is the same on every machine, and unlike proposals it takes about as long in every network and
+    /// for every number of devices.
+    std::int64_t least_work = 1'000'000;
+    double least_gain = 0.0025;         ///< that stop_rule::doubling asks for, relative
+    std::int64_t most_work = INT64_MAX; ///< of one chain
+    /// After so many proposals without anything better a chain goes on from its best. 0: never, as in the paper (its published code does so a hundred times in a
+    /// search).
+    std::int64_t return_after = 0;
     std::uint64_t seed = 1;
     lower_options lowering; ///< how the optimizer updates
     simulation::task_times times;
@@ -40,13 +57,29 @@ struct mcmc_state {
     std::int64_t made = 0;
     std::int64_t accepted = 0;
     std::int64_t improved_at = 0;
-    std::int64_t visited = 0; ///< activities worked out
+    std::int64_t work = 0; ///< see mcmc_options::least_work
+    /// For stop_rule::doubling: from where the next doubling is counted, 0 before the first, and the best cost there, 0 after the last.
+    std::int64_t mark_work = 0;
+    index_t mark_cost = INT64_MAX;
 
     /// ns per step; INT64_MAX while nothing that fits in memory has been seen.
     index_t best_cost() const { return improvements.empty() ? INT64_MAX : improvements.back().cost; }
-    /// FlexFlow's rules: the budget is spent, or nothing better has been found during half of the search.
+    /// The budget is spent, or the rule says that more would be in vain.
     bool stopped(const mcmc_options& o) const {
-        return made >= o.budget || (made >= o.patience && made - improved_at > made / 2);
+        const bool idle =
+            o.stop == stop_rule::flexflow ? made >= o.patience && made - improved_at > made / 2 : mark_cost == 0;
+        return made >= o.budget || work >= o.most_work || idle;
+    }
+    /// With stop_rule::doubling: sees whether the work has doubled, and what that has brought.
+    void mark(const mcmc_options& o) {
+        const bool first = mark_work == 0 && 2 * made >= o.patience && 2 * work >= o.least_work;
+        if (!first && (mark_work == 0 || work < 2 * mark_work)) {
+            return;
+        }
+        const auto best = static_cast<double>(best_cost());
+        const bool worth = first || improvements.empty() || static_cast<double>(mark_cost) - best > o.least_gain * best;
+        mark_work = work;
+        mark_cost = worth ? best_cost() : 0;
     }
 };
 
@@ -69,9 +102,10 @@ public:
         excess_ = o.proposals.memory_limit ? memory_.excess() : 0;
     }
 
-    /// Makes proposals until so many more have been made, or the chain stops.
-    void run(std::int64_t more) {
-        for (std::int64_t i = 0; i < more && !stopped(); ++i) {
+    /// Makes proposals until so many more have been made, or so much more work done, or the chain stops.
+    void run(std::int64_t more, std::int64_t work = INT64_MAX) {
+        const std::int64_t before = state_.work;
+        for (std::int64_t i = 0; i < more && state_.work - before < work && !stopped(); ++i) {
             step();
         }
     }
@@ -93,7 +127,7 @@ public:
     std::int64_t made() const { return state_.made; }
     std::int64_t accepted() const { return state_.accepted; }
     std::int64_t improved_at() const { return state_.improved_at; }
-    std::int64_t visited() const { return state_.visited; }
+    std::int64_t work() const { return state_.work; }
     std::size_t activities() const { return simulated_.activities(); }
 
 private:
@@ -105,11 +139,25 @@ private:
     }
 
     void step() {
-        ++state_.made;
-        const proposal p = propose_.next(simulated_.current(), pick_);
-        if (p.empty()) {
-            return; // an illegal one: the chain stays where it is
+        propose();
+        if (options_.stop == stop_rule::doubling) {
+            state_.mark(options_);
         }
+    }
+
+    void propose() {
+        const std::int64_t idle = state_.made - state_.improved_at;
+        if (options_.return_after > 0 && idle > 0 && idle % options_.return_after == 0 &&
+            !state_.improvements.empty()) {
+            go_to(state_.improvements.back().value);
+        }
+        ++state_.made;
+        proposal p = propose_.next(simulated_.current(), pick_);
+        std::erase_if(p, [this](const change& x) { return x == change_of(simulated_.current(), x.op); });
+        if (p.empty()) {
+            return; // illegal, or nothing new: the chain stays where it is
+        }
+        state_.work += static_cast<std::int64_t>(simulated_.activities() / 16);
         const index_t now = simulated_.makespan();
         const index_t bytes = memory_.excess_after(simulated_.current(), p);
         const index_t excess = options_.proposals.memory_limit ? bytes : 0;
@@ -124,7 +172,7 @@ private:
             most = slower < 4e18 ? now + static_cast<index_t>(slower) : most;
         }
         const index_t next = simulated_.propose(p, most);
-        state_.visited += static_cast<std::int64_t>(simulated_.visited());
+        state_.work += static_cast<std::int64_t>(simulated_.visited());
         if (next > most) {
             simulated_.reject();
             return;
@@ -140,6 +188,25 @@ private:
             }
             state_.improvements.push_back({next, compacted(simulated_.current())});
         }
+    }
+
+    void go_to(const strategy& there) {
+        proposal p;
+        for (int op = 0; op < static_cast<int>(there.ops.size()); ++op) {
+            change x = change_of(there, op);
+            if (!(x == change_of(simulated_.current(), op))) {
+                p.push_back(static_cast<change&&>(x));
+            }
+        }
+        if (p.empty()) {
+            return;
+        }
+        const index_t bytes = memory_.excess_after(simulated_.current(), p);
+        excess_ = options_.proposals.memory_limit ? bytes : 0;
+        memory_.accept();
+        simulated_.propose(p);
+        state_.work += static_cast<std::int64_t>(simulated_.visited());
+        simulated_.accept();
     }
 
     mcmc_options options_;

@@ -3,6 +3,7 @@
 // are searched first (coarse to fine).
 #pragma once
 
+#include "tessera/layout/change.hpp"
 #include "tessera/machine/cluster.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/search/experts.hpp"
@@ -81,31 +82,35 @@ inline device_graph renumbered(const device_graph& g, const std::vector<int>& or
     }
     return r;
 }
-/// A strategy for a machine renumbered so, in the old numbers.
+/// A strategy for a machine renumbered so, in the old numbers, with all else that it says (a mirrored schedule names its second replica's devices by their numbers,
+/// which stay as they are).
 inline strategy in_old_numbers(const strategy& s, const graph_view& g, const std::vector<int>& order) {
-    strategy r(g);
-    r.micro_batches = s.micro_batches;
-    r.overlap = s.overlap;
+    strategy r = s;
+    r.pool.clear();
+    if (s.parameters_on >= 0) {
+        r.parameters_on = order[static_cast<std::size_t>(s.parameters_on)];
+    }
     for (int op = 0; op < g.op_count; ++op) {
         const configuration& c = s.ops[static_cast<std::size_t>(op)];
         const description d = g.describe(op);
-        std::vector<int> where;
+        change x = change_of(s, op); // with its cut points
+        const std::size_t cuts = x.what.devices >= 0 ? static_cast<std::size_t>(x.what.devices) : x.pool.size();
+        x.pool.resize(cuts);
+        x.what.devices = static_cast<int>(cuts);
         for (int i = 0; i < c.shards(); ++i) {
-            where.push_back(order[static_cast<std::size_t>(shard_at(c, s.pool.data(), d, i).device)]);
+            x.pool.push_back(order[static_cast<std::size_t>(shard_at(c, s.pool.data(), d, i).device)]);
         }
-        r.ops[static_cast<std::size_t>(op)] = c;
-        r.place(op, where);
+        apply(r, x);
     }
     return r;
 }
 
 /// What a whole machine does when each of `copies` parts of `devices` devices follows a strategy for a part, with a share of the samples each: operator by operator so
 /// many times the degree of the samples, the shards of part k on the devices from k * devices on. `g` is the network with all samples. An
-/// operator without samples stays on the first part. (The strategy has no cut points.)
+/// operator without samples stays on the first part, as does a central copy of the parameters; all else that the strategy says stays. (It has no cut points.)
 inline strategy repeated(const strategy& part, const graph_view& g, int devices, int copies) {
-    strategy s(g);
-    s.micro_batches = part.micro_batches;
-    s.overlap = part.overlap;
+    strategy s = part;
+    s.pool.clear();
     for (int op = 0; op < g.op_count; ++op) {
         const configuration& from = part.ops[static_cast<std::size_t>(op)];
         const description d = g.describe(op);

@@ -254,17 +254,22 @@ private:
         while (parts > static_cast<int>(layers.size()) || parts > devices_) {
             parts /= 2;
         }
-        const std::vector<configuration>& offered = choices_[at(kind_of(first))];
-        configuration chosen = offered[at(pick(static_cast<int>(offered.size())))];
-        const int samples = descriptions_[at(first)].find_loop(loop_name::sample);
-        if (pick(2) == 0 && samples >= 0) { // as often as not by samples over all that a block gets
-            for (const configuration& c : offered) {
-                chosen = c.degree[samples] * parts == devices_ ? c : chosen;
-            }
-        }
-        if (parts < 2 || chosen.shards() * parts > devices_) {
+        if (parts < 2) {
             return;
         }
+        const int samples = descriptions_[at(first)].find_loop(loop_name::sample);
+        const bool by_samples = pick(2) == 0 && samples >= 0; // as often as not by samples over all that a block gets
+        std::vector<configuration> offered;
+        for (const configuration& c : choices_[at(kind_of(first))]) {
+            const bool fits = c.shards() * parts <= devices_;
+            if (fits && (!by_samples || (c.shards() == c.degree[samples] && c.shards() * parts == devices_))) {
+                offered.push_back(c);
+            }
+        }
+        if (offered.empty()) {
+            return;
+        }
+        const configuration chosen = offered[at(pick(static_cast<int>(offered.size())))];
         const bool strided = pick(2) == 0;
         for (int i = 0; i < parts; ++i) {
             shape_of_one one{layers[at(i)], chosen, {}};
