@@ -2,10 +2,12 @@
 // What a synchronization policy is given: a network's gradients in the order in which they become ready, with predicted times.
 #pragma once
 
+#include "tessera/base/error.hpp"
 #include "tessera/layout/synchronization.hpp"
 #include "tessera/net/graph.hpp"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 namespace tessera::schedule {
@@ -42,6 +44,12 @@ inline index_t forward_flops(const description& d) {
 }
 
 inline message message_of(exchange how, const ready_gradient& x) { return {how, 0, {{x.parameter, 0, 1}}}; }
+
+inline void require_servers(int servers) {
+    if (servers < 1) {
+        throw error("tessera: " + std::to_string(servers) + " parameter servers; there must be at least one");
+    }
+}
 
 } // namespace detail
 
@@ -110,6 +118,41 @@ inline std::vector<std::size_t> priority_order(const std::vector<ready_gradient>
         }
     }
     return order;
+}
+
+/// Gradients cut as evenly as they come into slices of at most some elements, each a message of its own.
+struct slicing {
+    exchange how = exchange::server;
+    int servers = 1;         ///< which slices take in turn
+    index_t slice = 1;       ///< elements, at most
+    double bytes_per_ns = 1; ///< of the link for which the order is made
+    index_t credit = 0;      ///< bytes that may be on their way at a time; 0: one slice
+};
+
+/// Slices in the order of priority_order(). Throws tessera::error for slices of less than one element and for fewer than one server.
+inline synchronization prioritized_slices(const std::vector<ready_gradient>& gradients, const slicing& how) {
+    detail::require_servers(how.servers);
+    if (how.slice < 1) {
+        throw error("tessera: gradients in slices of " + std::to_string(how.slice) +
+                    " elements; a slice must have at least one");
+    }
+    std::vector<ready_gradient> items;
+    std::vector<message> messages;
+    int next = 0;
+    for (const ready_gradient& x : gradients) {
+        const index_t count = (x.elements + how.slice - 1) / how.slice;
+        for (index_t k = 0; k < count; ++k) {
+            items.push_back(x);
+            items.back().elements = even_part(x.elements, count, k).size();
+            messages.push_back(
+                {how.how, next++ % how.servers, {{x.parameter, static_cast<int>(k), static_cast<int>(count)}}});
+        }
+    }
+    synchronization s;
+    for (const std::size_t i : priority_order(items, how.bytes_per_ns, how.credit)) {
+        s.messages.push_back(static_cast<message&&>(messages[i]));
+    }
+    return s;
 }
 
 } // namespace tessera::schedule
