@@ -83,38 +83,45 @@ inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worke
 /// ready, the next is handed to the link when at most `credit` bytes would be on their way, or none are.
 inline std::vector<std::size_t> priority_order(const std::vector<ready_gradient>& items, double bytes_per_ns,
                                                index_t credit) {
+    std::vector<std::size_t> by_ready(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        by_ready[i] = i;
+    }
+    std::sort(by_ready.begin(), by_ready.end(), [&](std::size_t a, std::size_t b) {
+        return items[a].ready != items[b].ready ? items[a].ready < items[b].ready : a < b;
+    });
+    const auto less_urgent = [&](std::size_t a, std::size_t b) {
+        return items[a].layer != items[b].layer ? items[a].layer > items[b].layer : a > b;
+    };
+    std::vector<std::size_t> ready;                       // a heap
+    std::vector<std::pair<double, index_t>> on_their_way; // end, bytes, in order
     std::vector<std::size_t> order;
-    std::vector<char> sent(items.size(), 0);
-    std::vector<std::pair<double, index_t>> on_their_way; // end, bytes
+    std::size_t seen = 0;    // of by_ready
+    std::size_t arrived = 0; // of on_their_way
+    index_t outstanding = 0;
     double now = 0;
     double link_free = 0;
     while (order.size() < items.size()) {
-        index_t outstanding = 0;
-        double next = -1; // the moment at which anything can change
-        const auto consider = [&next](double t) { next = next < 0 || t < next ? t : next; };
-        for (const auto& [end, bytes] : on_their_way) {
-            outstanding += end > now ? bytes : 0;
-            end > now ? consider(end) : void();
+        for (; seen < items.size() && static_cast<double>(items[by_ready[seen]].ready) <= now; ++seen) {
+            ready.push_back(by_ready[seen]);
+            std::push_heap(ready.begin(), ready.end(), less_urgent);
         }
-        std::size_t best = items.size();
-        for (std::size_t i = 0; i < items.size(); ++i) {
-            if (sent[i] != 0) {
-                continue;
-            }
-            if (static_cast<double>(items[i].ready) > now) {
-                consider(static_cast<double>(items[i].ready));
-            } else if (best == items.size() || items[i].layer < items[best].layer) {
-                best = i;
-            }
+        for (; arrived < on_their_way.size() && on_their_way[arrived].first <= now; ++arrived) {
+            outstanding -= on_their_way[arrived].second;
         }
-        if (best < items.size() && (outstanding == 0 || outstanding + items[best].bytes() <= credit)) {
-            sent[best] = 1;
+        if (!ready.empty() && (outstanding == 0 || outstanding + items[ready[0]].bytes() <= credit)) {
+            const std::size_t best = ready[0];
+            std::pop_heap(ready.begin(), ready.end(), less_urgent);
+            ready.pop_back();
             order.push_back(best);
             link_free = std::max(link_free, now) + static_cast<double>(items[best].bytes()) / bytes_per_ns;
             on_their_way.emplace_back(link_free, items[best].bytes());
-        } else {
-            now = next;
-            std::erase_if(on_their_way, [now](const auto& x) { return x.first <= now; });
+            outstanding += items[best].bytes();
+        } else { // on to the next moment at which anything can change
+            const bool more = seen < items.size();
+            const bool waits = arrived < on_their_way.size();
+            const double next = more ? static_cast<double>(items[by_ready[seen]].ready) : 0;
+            now = !waits ? next : !more ? on_their_way[arrived].first : std::min(next, on_their_way[arrived].first);
         }
     }
     return order;

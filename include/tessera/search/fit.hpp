@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, and re-materialization,
-// under a memory limit, by simulation.
+// Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, re-materialization and
+// synchronization, under a memory limit, by simulation.
 #pragma once
 
 #include "tessera/plan/finish.hpp"
@@ -51,7 +51,7 @@ public:
 
     fit_result run() {
         simulate_baselines();
-        simulate_best(fit_candidates(g_, on_, least_limit_, o_, estimate_));
+        simulate_best(fit_candidates(g_, on_, least_limit_, waits_, o_, estimate_));
         refine(static_cast<int>(rows_.size()) + o_.refinements);
         return conclude();
     }
@@ -100,7 +100,9 @@ private:
         return p;
     }
 
-    strategy made(const fit_choice& x) { return strategy_of(g_, x, o_, estimate_.step_times_of(x)[0]); }
+    strategy made(const fit_choice& x) {
+        return strategy_of(g_, x, o_, estimate_.step_times_of(x)[0], estimate_.speed());
+    }
 
     /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and one device.
     void simulate_baselines() {
@@ -117,10 +119,6 @@ private:
         x.inside = {inside};
         x.stage.assign(at(g_.op_count), 0);
         simulate_choice(x, estimate_(x));
-        for (const fit_policy& p : o_.policies) {
-            x.policy = p.name;
-            width > 1 ? simulate_choice(x, estimate_(x)) : void();
-        }
     }
 
     bool something_fits() const {
@@ -140,12 +138,12 @@ private:
         std::vector<char> taken(from.all.size(), 0);
         const auto take = [&](std::size_t i) {
             if (taken[i]++ == 0) {
-                simulate_choice(from.all[i].how, from.all[i].guess);
+                simulate_choice(from.choice(i), from.all[i].guess);
             }
         };
         std::vector<std::pair<schedule::kind, schedule::rematerialize>> kinds;
         for (const std::size_t i : from.by_time) {
-            const schedule::settings& order = from.all[i].how.order;
+            const schedule::settings& order = from.bases[from.all[i].base].order;
             const std::pair kind{order.which, order.again};
             if (static_cast<int>(rows_.size()) < budget / 2 &&
                 std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
@@ -176,7 +174,7 @@ private:
         while (static_cast<int>(rows_.size()) < budget) {
             const fit_row from = rows_[best()];
             std::vector<fit_candidate> near;
-            for (fit_choice& x : neighbours_of(g_, from.how, o_)) {
+            for (fit_choice& x : neighbours_of(g_, from.how, o_, waits_)) {
                 const fit_guess guess = estimate_(x);
                 ++considered_;
                 near.push_back({static_cast<fit_choice&&>(x), guess});
