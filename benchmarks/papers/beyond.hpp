@@ -191,6 +191,17 @@ private:
         recomputes ? recompute_all(g, s) : void();
         return replicas_of(s, count, stages);
     }
+    /// Nanoseconds that a device computes for the slowest of so many stages, by the roofline for whole batches.
+    index_t slowest_stage(int stages) {
+        const ts::graph_view g = one(on_.devices() / stages).view();
+        const std::vector<index_t> times = search::operator_times(g, on_.class_of(0));
+        const std::vector<int> stage = schedule::balance_stages(times, stages);
+        std::vector<index_t> sums(static_cast<std::size_t>(stages), 0);
+        for (std::size_t op = 0; op < times.size(); ++op) {
+            sums[static_cast<std::size_t>(stage[op])] += times[op];
+        }
+        return *std::max_element(sums.begin(), sums.end());
+    }
     ts::strategy data(int n) { return replicas_of(search::single_device(one(n).view()), n, 1); }
 
     void seeds() {
@@ -273,6 +284,11 @@ private:
         }
         for (int k = 2; k <= n; k *= 2) {
             const int count = n / k;
+            if (fastest_ > 0 && 0.8 * in_ms(slowest_stage(k)) > fastest_) { // what waits for it takes longer
+                std::fprintf(stderr, "%s, %d stages: the slowest takes %.3f ms\n", cell_.network.c_str(), k,
+                             in_ms(slowest_stage(k)));
+                continue;
+            }
             for (const int m : {k, 2 * k, 4 * k}) {
                 if (cell_.batch / count < m) {
                     continue;

@@ -388,12 +388,22 @@ private:
         last = static_cast<int>(number);
     }
 
-    /// The last activity of each kind that a device has been part of: messages do not overtake each other.
+    /// The last activity of each kind that a device has been part of: messages do not overtake each other, those of a server none from or to the
+    /// same member.
     struct last_messages {
         int collective = -1;
-        int push = -1;
-        int pull = -1;
+        std::vector<std::pair<int, int>> pushes; ///< server, activity
+        std::vector<std::pair<int, int>> pulls;  ///< member, activity
     };
+    static int& last_to(std::vector<std::pair<int, int>>& list, int device) {
+        for (auto& [to, last] : list) {
+            if (to == device) {
+                return last;
+            }
+        }
+        list.emplace_back(device, -1);
+        return list.back().second;
+    }
 
     const cluster& on_;
     graph_view g_;

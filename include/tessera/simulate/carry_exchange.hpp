@@ -104,8 +104,9 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     return last;
 }
 
-/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member follow each other in the
-/// plan's order, and so do a server's pulls.
+/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member to one server follow
+/// each other in the plan's order, and so do pulls the other way: the next leaves when the one before has left, not when it has arrived. (A server's tasks
+/// are in its own list, so that no order holds between servers.)
 inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
                                std::vector<carried>& all) {
     const task& t = tasks[at(number)];
@@ -113,6 +114,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
     own.task = number;
     own.in_order = true;
     index_t sources = 0;
+    index_t way = 0; // ns: the greatest latency, which the last push has still before it when it has left
     for (int r : t.reads) {
         const tile& x = tiles[at(r)];
         sources += x.kind != tile_kind::scalar ? 1 : 0;
@@ -126,8 +128,10 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         push.reads = {r};
         begin_messages();
         message(x.device, t.device, tile_bytes(x, t));
+        way = std::max(way, latency_);
+        latency_ = 0;
         finish_messages(t.device, 0, push.what);
-        follow(last_of_[at(x.device)].push, push, all.size());
+        follow(last_to(last_of_[at(x.device)].pushes, t.device), push, all.size());
         own.beside.push_back(static_cast<int>(all.size()));
         all.push_back(static_cast<carried&&>(push));
     }
@@ -138,6 +142,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         work = sources * slice * 1000 / times_.server_megabytes + 1;
     }
     finish_messages(t.device, work, own.what);
+    own.what.duration += way;
     const std::size_t updated = all.size();
     for (int w : t.writes) {
         if (tiles[at(w)].device == t.device) {
@@ -153,13 +158,26 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         carried pull;
         pull.task = number;
         pull.in_order = true;
-        pull.overwrites = {w};
         pull.beside = {static_cast<int>(updated)};
         begin_messages();
         message(t.device, x.device, tile_bytes(x, t));
+        const index_t after = latency_;
+        latency_ = 0;
         finish_messages(t.device, 0, pull.what);
-        follow(last_of_[at(t.device)].pull, pull, all.size());
+        follow(last_to(last_of_[at(t.device)].pulls, x.device), pull, all.size());
+        if (after == 0) {
+            pull.overwrites = {w};
+        }
         all.push_back(static_cast<carried&&>(pull));
+        if (after > 0) {
+            carried arrival;
+            arrival.task = number;
+            arrival.in_order = true;
+            arrival.overwrites = {w};
+            arrival.beside = {static_cast<int>(all.size()) - 1};
+            arrival.what.duration = after;
+            all.push_back(static_cast<carried&&>(arrival));
+        }
     }
     return number;
 }
