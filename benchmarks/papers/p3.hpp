@@ -25,11 +25,6 @@ inline ts::synchronization p3_policy(const workers& w, p3_system which, double r
 /// One MXNet server took 780 us to apply an update of 2 MB (apache/mxnet#14485).
 inline constexpr index_t mxnet_server = 2560; // 10^6 bytes per second
 
-struct p3_run {
-    double ms = 0;
-    ts::synchronization policy;
-};
-
 /// The order in which queues by priority would have let messages go, as far as a simulation of two steps tells: at which times gradients were ready, and how
 /// long after one message the link took the next.
 inline ts::synchronization queued_again(const workers& w, const ts::synchronization& before, const ts::cluster& on,

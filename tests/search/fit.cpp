@@ -26,14 +26,14 @@ struct tower : ts::sequential<ts::features<64>, ts::repeat<10, layer, ts::relu>,
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Devices on which the small networks take long enough that it matters how they are cut.
-ts::cluster machine_of(int devices, index_t memory = 0, index_t latency = 500) {
+ts::cluster machine_of(int devices, index_t memory = 0) {
     ts::device_graph g;
     g.name = "small";
     g.add_class({"d", {1, 1, 1}, 100, memory, 200, false});
     for (int d = 0; d < devices; ++d) {
         g.add_device(0, "d" + std::to_string(d));
         for (int e = 0; e < d; ++e) {
-            g.add_link(e, d, 100, latency);
+            g.add_link(e, d, 100, 500);
         }
     }
     return ts::cluster(g);
@@ -77,6 +77,7 @@ void all_stages(int ops, int stages, std::vector<int>& stage, const Use& use) {
 std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on, const search::fit_options& o) {
     std::vector<outcome> all;
     const auto add = [&](ts::strategy s, int members) { // devices that may share parameters
+        s.period = o.period;
         all.push_back(outcome_of(g, on, s, o.lowering));
         const schedule::worker_speed speed{0.6, 0.1}; // machine_of()'s
         for (std::size_t k = 0; k < o.policies.size() && members > 1; ++k) {
@@ -240,6 +241,10 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
          [](in x) {
              return schedule::byte_scheduler(x.gradients, {ts::exchange::all_reduce, 1, 400, 800, x.speed});
          }},
+        {"slices",
+         [](in x) {
+             return schedule::byte_scheduler(x.gradients, {ts::exchange::sliced, 1, 400, 800, x.speed});
+         }},
         {"ZeRO 1", [](in x) { return schedule::zero(x.gradients, 1, 400); }},
         {"ZeRO 3", [](in x) { return schedule::zero(x.gradients, 3); }},
     };
@@ -248,9 +253,17 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     search::fit_options usual = whole;
     usual.simulations = 32;
     usual.refinements = 16;
-    const ts::cluster on = machine_of(2, 0, 50'000); // so that few messages are better than many
+    const ts::cluster on = machine_of(2);
+    whole.period = 2;
+    const std::vector<outcome> pairs = all_outcomes(g, on, whole);
+    const search::fit_result pair = search::fit(g, on, 0, whole);
+    const auto shorter = [](const outcome& a, const outcome& b) { return a.step < b.step; };
+    CHECK(pair.row.step == std::min_element(pairs.begin(), pairs.end(), shorter)->step / 2);
+    MESSAGE("two steps without a barrier: " << pair.row.step << " ns each (" << search::to_text(g, pair.row.how)
+                                            << ")");
+    whole.period = 1;
     std::vector<outcome> all = all_outcomes(g, on, whole);
-    std::sort(all.begin(), all.end(), [](const outcome& a, const outcome& b) { return a.step < b.step; });
+    std::sort(all.begin(), all.end(), shorter);
     index_t least = INT64_MAX;
     for (const outcome& x : all) {
         least = std::min(least, x.most);
@@ -287,7 +300,7 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     o.fewer_devices = false;
     o.simulations = 4;
     o.refinements = 0;
-    CHECK(o.policies.size() == 11);
+    CHECK(o.policies.size() == 12);
     std::vector<std::pair<index_t, std::string>> needs;
     for (const search::fit_policy& p : o.policies) {
         ts::strategy s = search::data_parallel(heavy.view(), 4);
@@ -306,12 +319,24 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     o.policies.pop_back();
     CHECK(!search::fit(heavy.view(), four, needs[0].first, o).fits); // without it nothing does
 
+    // Without a barrier between steps a step takes its share of the plan, and less than with one.
+    o.simulations = 64;
+    const search::fit_result barrier = search::fit(heavy.view(), four, 0, o);
+    o.period = 3;
+    const search::fit_result none = search::fit(heavy.view(), four, 0, o);
+    CHECK(none.best.period == 3);
+    CHECK(none.row.step == outcome_of(heavy.view(), four, none.best, o.lowering).step / 3);
+    CHECK(none.row.step < barrier.row.step);
+    MESSAGE("a step takes " << barrier.row.step << " ns (" << search::to_text(heavy.view(), barrier.row.how)
+                            << "), without a barrier " << none.row.step << " ns ("
+                            << search::to_text(heavy.view(), none.row.how) << ")");
+    o.period = 1;
+
     // Where devices copy in turn, lists of communication are tried too.
     ts::device_graph host = four.graph();
     host.classes[0].copies_in_turn = true;
-    o.simulations = 64;
     const search::fit_result lanes = search::fit(heavy.view(), ts::cluster(host), 0, o);
-    CHECK(lanes.considered == 2 * (1 + 10));
+    CHECK(lanes.considered == 2 * (1 + 11));
     CHECK(std::any_of(lanes.rows.begin(), lanes.rows.end(), [](const search::fit_row& r) { return r.how.overlap; }));
     CHECK(lanes.best.overlap == lanes.row.how.overlap);
 }

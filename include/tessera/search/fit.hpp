@@ -14,7 +14,7 @@ namespace tessera::search {
 struct fit_row {
     fit_choice how;
     fit_guess guess;
-    index_t step = 0;                ///< ns, simulated
+    index_t step = 0;                ///< ns, simulated; of a plan of several steps, each one's share
     std::vector<index_t> peak_bytes; ///< of every device, as plan_memory() predicts them
     index_t most_bytes = 0;          ///< the largest of them
     bool fits = false;
@@ -75,7 +75,7 @@ private:
             times.measured = o_.measured;
             times.reached = o_.reached;
             const simulation::timeline t = simulation::simulate(g_, p, on_, times);
-            row.step = t.makespan;
+            row.step = t.makespan / o_.period;
             row.peak_bytes = t.peak_bytes;
             row.fits = true;
             for (std::size_t d = 0; d < row.peak_bytes.size(); ++d) {
@@ -269,10 +269,10 @@ private:
 /// plan_memory(), and a result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for
 /// a network without operators or options that leave nothing to choose from.
 inline fit_result fit(const graph_view& g, const cluster& on, index_t memory = 0, const fit_options& o = {}) {
-    if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1) {
+    if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1 ||
+        o.period < 1) {
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
-                    "re-materialization and "
-                    "simulation");
+                    "re-materialization, step and simulation");
     }
     return detail::fit_search(g, on, memory, o).run();
 }

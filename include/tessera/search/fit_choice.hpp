@@ -59,6 +59,7 @@ struct fit_options {
     std::vector<schedule::rematerialize> again = {schedule::rematerialize::none, schedule::rematerialize::all,
                                                   schedule::rematerialize::except_last};
     std::vector<fit_policy> policies = every_policy(); ///< besides every gradient by itself
+    int period = 1;            ///< steps of a plan, without a barrier between them: what priorities are for
     bool lanes = true;         ///< where devices copy in turn, communication also in lists of its own
     bool fewer_devices = true; ///< also strategies that leave half of the devices, or more, idle
     int every_cut =
@@ -140,6 +141,7 @@ inline strategy strategy_of(const graph_view& g, const fit_choice& x, const fit_
     }
     s.statistics = o.statistics;
     s.overlap = x.overlap;
+    s.period = o.period;
     if (!x.policy.empty()) {
         s.sync = policy_of(g, x.policy, x.members(), o, speed);
     }

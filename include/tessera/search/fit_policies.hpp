@@ -46,6 +46,10 @@ inline std::vector<fit_policy> every_policy() {
          [](in x) {
              return schedule::byte_scheduler(x.gradients, {exchange::all_reduce, 1, 8'000'000, 16'000'000, x.speed});
          }},
+        {"ByteScheduler on slices",
+         [](in x) {
+             return schedule::byte_scheduler(x.gradients, {exchange::sliced, 1, 1'000'000, 4'000'000, x.speed});
+         }},
         {"ZeRO 1", [](in x) { return schedule::zero(x.gradients, 1); }},
         {"ZeRO 2", [](in x) { return schedule::zero(x.gradients, 2); }},
         {"ZeRO 3", [](in x) { return schedule::zero(x.gradients, 3); }},

@@ -381,6 +381,8 @@ private:
                     std::vector<carried>& all);
     int add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
                    std::vector<carried>& all);
+    index_t add_hops(carried& c, int from, int to, index_t bytes, int& last, std::vector<carried>& all,
+                     std::vector<int>& arrived);
     void follow(int& last, carried& c, std::size_t number) {
         if (last >= 0) {
             c.beside.push_back(last);
@@ -388,22 +390,12 @@ private:
         last = static_cast<int>(number);
     }
 
-    /// The last activity of each kind that a device has been part of: messages do not overtake each other, those of a server none from or to the
-    /// same member.
+    /// The last activity of each kind that a device has been part of: messages do not overtake each other.
     struct last_messages {
         int collective = -1;
-        std::vector<std::pair<int, int>> pushes; ///< server, activity
-        std::vector<std::pair<int, int>> pulls;  ///< member, activity
+        int push = -1;
+        int pull = -1;
     };
-    static int& last_to(std::vector<std::pair<int, int>>& list, int device) {
-        for (auto& [to, last] : list) {
-            if (to == device) {
-                return last;
-            }
-        }
-        list.emplace_back(device, -1);
-        return list.back().second;
-    }
 
     const cluster& on_;
     graph_view g_;

@@ -104,9 +104,39 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     return last;
 }
 
-/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member to one server follow
-/// each other in the plan's order, and so do pulls the other way: the next leaves when the one before has left, not when it has arrived. (A server's tasks
-/// are in its own list, so that no order holds between servers.)
+/// A message of its own over the first half of its way, its sender's, and over the second, its receiver's: switches between them buffer, so that a receiver
+/// that is busy with others' messages does not keep the sender from sending. It leaves when `last`, the sender's one before, has left. Adds the two
+/// activities, with what `c` says otherwise, to `arrived`; it has arrived when these have ended and the latency, which is returned, is over.
+inline index_t carrier::add_hops(carried& c, int from, int to, index_t bytes, int& last, std::vector<carried>& all,
+                                 std::vector<int>& arrived) {
+    const route r = on_.between(from, to);
+    if (last >= 0) {
+        c.beside.push_back(last);
+    }
+    const int half = (r.lanes.size() + 1) / 2;
+    for (const int begin : {0, half}) {
+        const int end = begin == 0 ? half : r.lanes.size();
+        if (begin == end) {
+            continue;
+        }
+        carried hop = c;
+        index_t wire = 1;
+        for (int k = begin; k < end; ++k) {
+            const int lane = r.lanes[k];
+            const index_t busy = (bytes * 1000 + 1) / on_.lane_megabytes(lane);
+            wire = std::max(wire, busy);
+            hop.what.lanes.push_back({lane, busy});
+        }
+        hop.what.duration = wire;
+        last = begin == 0 ? static_cast<int>(all.size()) : last;
+        arrived.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<carried&&>(hop));
+    }
+    return r.latency;
+}
+
+/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member follow each other in the
+/// plan's order, and so do a server's pulls.
 inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
                                std::vector<carried>& all) {
     const task& t = tasks[at(number)];
@@ -126,14 +156,8 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         push.task = number;
         push.in_order = true;
         push.reads = {r};
-        begin_messages();
-        message(x.device, t.device, tile_bytes(x, t));
-        way = std::max(way, latency_);
-        latency_ = 0;
-        finish_messages(t.device, 0, push.what);
-        follow(last_to(last_of_[at(x.device)].pushes, t.device), push, all.size());
-        own.beside.push_back(static_cast<int>(all.size()));
-        all.push_back(static_cast<carried&&>(push));
+        way = std::max(
+            way, add_hops(push, x.device, t.device, tile_bytes(x, t), last_of_[at(x.device)].push, all, own.beside));
     }
     begin_messages();
     const index_t slice = tile_bytes(tiles[at(t.writes[0])], t);
@@ -158,26 +182,12 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         carried pull;
         pull.task = number;
         pull.in_order = true;
+        carried arrival = pull;
         pull.beside = {static_cast<int>(updated)};
-        begin_messages();
-        message(t.device, x.device, tile_bytes(x, t));
-        const index_t after = latency_;
-        latency_ = 0;
-        finish_messages(t.device, 0, pull.what);
-        follow(last_to(last_of_[at(t.device)].pulls, x.device), pull, all.size());
-        if (after == 0) {
-            pull.overwrites = {w};
-        }
-        all.push_back(static_cast<carried&&>(pull));
-        if (after > 0) {
-            carried arrival;
-            arrival.task = number;
-            arrival.in_order = true;
-            arrival.overwrites = {w};
-            arrival.beside = {static_cast<int>(all.size()) - 1};
-            arrival.what.duration = after;
-            all.push_back(static_cast<carried&&>(arrival));
-        }
+        arrival.what.duration = std::max<index_t>(
+            1, add_hops(pull, t.device, x.device, tile_bytes(x, t), last_of_[at(t.device)].pull, all, arrival.beside));
+        arrival.overwrites = {w};
+        all.push_back(static_cast<carried&&>(arrival));
     }
     return number;
 }
