@@ -25,6 +25,7 @@ struct cell {
     ts::device_graph machine;
     bool servers = false; ///< parameter servers take gradients in at a bounded rate
     double seconds = 5;   ///< of MCMC
+    double most = 180;    ///< seconds after which no more combinations are tried
 };
 
 /// A strategy with its step.
@@ -52,7 +53,10 @@ public:
     void run() {
         seeds();
         const std::size_t own = all_.size();
+        searching_ = true;
         combinations();
+        std::fprintf(stderr, "%s: %.0f s, %zu tried, %d not\n", cell_.network.c_str(),
+                     benchmarks::milliseconds_since(begin_) / 1000, all_.size(), untried_);
         const candidate* best_seed = best(0, own);
         const candidate* found = best(0, all_.size());
         std::printf("| %s | %s | %lld |", cell_.network.c_str(), cell_.cluster.c_str(),
@@ -115,11 +119,16 @@ private:
         return g;
     }
 
-    /// Simulates a step. What has no barrier between steps is simulated for more of them, unless a device or a lane is in use for longer in one than the
+    /// Simulates a step. What has no barrier between steps is simulated for more of them, unless it is a combination and a device or a lane is in use for longer in one than the
     /// fastest that fits takes: it cannot win then.
     void add(const std::string& name, const ts::graph& g, ts::strategy s, bool barrier) {
         candidate c{name, &g, std::move(s), barrier};
         const auto begin = benchmarks::clock_type::now();
+        if (searching_ && benchmarks::milliseconds_since(begin_) > cell_.most * 1000) {
+            std::fprintf(stderr, "%s, %s: no time left\n", cell_.network.c_str(), name.c_str());
+            ++untried_;
+            return;
+        }
         const char* note = "";
         try {
             const ts::plan p = ts::lower(g.view(), c.value.view(), on_.devices());
@@ -128,7 +137,7 @@ private:
             c.busy = in_ms(*std::max_element(t.device_busy.begin(), t.device_busy.end()));
             const double lanes =
                 t.lane_busy.empty() ? 0 : in_ms(*std::max_element(t.lane_busy.begin(), t.lane_busy.end()));
-            if (!barrier && fastest_ > 0 && std::max(c.busy, lanes) >= fastest_) {
+            if (!barrier && searching_ && fastest_ > 0 && std::max(c.busy, lanes) >= fastest_) {
                 note = ", with a barrier; without one no less than the fastest";
             } else if (!barrier) {
                 ts::strategy two = c.value;
@@ -340,6 +349,9 @@ private:
     ts::graph whole_;
     std::vector<candidate> all_;
     double fastest_ = 0; ///< ms, of what fits
+    benchmarks::clock_type::time_point begin_ = benchmarks::clock_type::now();
+    bool searching_ = false;
+    int untried_ = 0; ///< combinations for which there was no time
 };
 
 } // namespace papers

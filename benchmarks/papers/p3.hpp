@@ -95,9 +95,10 @@ struct p3_run {
 
 /// P3's workers decide at run time what goes next; a plan's order is fixed before. So it is made for a link of some rate, simulated, and made again with the times
 /// of the simulation, and the fastest is taken.
-inline p3_run run_p3(const workers& w, p3_system which, double gigabits, const ts::cluster& on) {
+inline p3_run run_p3(const workers& w, p3_system which, double gigabits, const ts::cluster& on,
+                     index_t served = mxnet_server) {
     const double card = gigabits / 8 * w.count() / (2.0 * (w.count() - 1)); // pushes and pulls share it
-    const ts::simulation::task_times times = w.times(mxnet_server);
+    const ts::simulation::task_times times = w.times(served);
     p3_run best;
     ts::synchronization order = p3_policy(w, which, card);
     for (int round = 0; round < 5; ++round) {
