@@ -242,7 +242,7 @@ private:
         o.budget = INT64_MAX;
         o.patience = INT64_MAX;
         o.times = times_;
-        search::mcmc_chain chain(on_, v, search::data_parallel(v, n), o);
+        search::mcmc_chain chain(on_, v, start(v), o);
         const auto begin = benchmarks::clock_type::now();
         while (benchmarks::milliseconds_since(begin) < cell_.seconds * 1000) {
             chain.run(5);
@@ -251,6 +251,18 @@ private:
         for (candidate& c : all_) {
             bytes_of(c);
         }
+    }
+
+    /// Where MCMC starts: data parallelism or, where that does not fit, another split that does.
+    ts::strategy start(const ts::graph_view& v) const {
+        const int n = on_.devices();
+        for (const ts::strategy& s :
+             {search::data_parallel(v, n), search::one_weird_trick(v, n), search::model_parallel(v, n)}) {
+            if (search::fits(on_, v, s)) {
+                return s;
+            }
+        }
+        return search::data_parallel(v, n);
     }
 
     /// OptCNN's optimum; where that takes too long, with one choice for all steps of a recurrent layer.
@@ -277,6 +289,15 @@ private:
             ts::strategy s = data(n);
             s.sync = policy(how, replicas(n), n);
             add(std::string("data parallel, no barrier, ") + how, replicas(n), s, false);
+        }
+        for (const char* how : {"P3", "prioritized all-reduces", "prioritized slices"}) {
+            ts::strategy s = data(n);
+            s.sync = policy(how, replicas(n), n);
+            for (int round = 0; round < 2; ++round) {
+                s.sync = queued_again(replicas(n).view(), s, gradients(replicas(n), n), on_, times_);
+            }
+            add(std::string("data parallel, no barrier, ") + how + " in the order of simulated times", replicas(n), s,
+                false);
         }
         const std::vector<candidate> seeds = all_;
         for (const char* how : {"one by one", "prioritized slices"}) {
