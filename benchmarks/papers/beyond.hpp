@@ -35,7 +35,6 @@ struct candidate {
     ts::strategy value;
     bool barrier = true; ///< between steps; else what a step in the middle of many takes
     double ms = 0;
-    double busy = 0;    ///< ms that the device that computes most does so
     index_t bytes = 0;  ///< of the fullest device
     bool tried = false; ///< with every synchronization
 };
@@ -78,7 +77,7 @@ public:
             std::printf(" nothing fits | | | |\n");
         } else {
             std::printf(" %s | %.1f: %s | %.1f | %.3f |\n", best_seed->name.c_str(), found->ms, found->name.c_str(),
-                        found->busy, best_seed->ms / found->ms);
+                        with_free_links(*found), best_seed->ms / found->ms);
         }
         std::fflush(stdout);
     }
@@ -119,6 +118,22 @@ private:
         return g;
     }
 
+    /// What the same takes where moving bytes costs next to nothing: no way to synchronize makes that shorter.
+    double with_free_links(const candidate& c) const {
+        ts::device_graph free = cell_.machine;
+        for (ts::link& l : free.links) {
+            l.megabytes = ts::largest_rate;
+            l.latency = 0;
+        }
+        const ts::cluster on(free);
+        const auto ms = [&](int period) {
+            ts::strategy s = c.value;
+            s.period = period;
+            return step_ms(c.network->view(), s, on);
+        };
+        return c.barrier ? ms(1) : (ms(4) - ms(2)) / 2;
+    }
+
     /// Simulates a step. What has no barrier between steps is simulated for more of them, unless it is a combination and a device or a lane is in use for longer in one than the
     /// fastest that fits takes: it cannot win then.
     void add(const std::string& name, const ts::graph& g, ts::strategy s, bool barrier) {
@@ -134,10 +149,10 @@ private:
             const ts::plan p = ts::lower(g.view(), c.value.view(), on_.devices());
             const ts::simulation::timeline t = ts::simulation::simulate(g.view(), p, on_, times_);
             c.ms = in_ms(t.makespan);
-            c.busy = in_ms(*std::max_element(t.device_busy.begin(), t.device_busy.end()));
+            const double busy = in_ms(*std::max_element(t.device_busy.begin(), t.device_busy.end()));
             const double lanes =
                 t.lane_busy.empty() ? 0 : in_ms(*std::max_element(t.lane_busy.begin(), t.lane_busy.end()));
-            if (!barrier && searching_ && fastest_ > 0 && std::max(c.busy, lanes) >= fastest_) {
+            if (!barrier && searching_ && fastest_ > 0 && std::max(busy, lanes) >= fastest_) {
                 note = ", with a barrier; without one no less than the fastest";
             } else if (!barrier) {
                 ts::strategy two = c.value;
@@ -248,6 +263,10 @@ private:
             chain.run(5);
         }
         add("FlexFlow", whole_, chain.best(), true);
+        const auto& steps = chain.improvements(); // the best for a barrier need not be the best without
+        for (std::size_t i = steps.size() > 4 ? steps.size() - 4 : 0; i + 1 < steps.size(); ++i) {
+            walked_.push_back(steps[i].value);
+        }
         for (candidate& c : all_) {
             bytes_of(c);
         }
@@ -299,7 +318,10 @@ private:
             add(std::string("data parallel, no barrier, ") + how + " in the order of simulated times", replicas(n), s,
                 false);
         }
-        const std::vector<candidate> seeds = all_;
+        std::vector<candidate> seeds = all_;
+        for (std::size_t i = 0; i < walked_.size(); ++i) {
+            seeds.push_back({"FlexFlow", &whole_, walked_[i]});
+        }
         for (const char* how : {"one by one", "prioritized slices"}) {
             for (const candidate& c : seeds) {
                 if (c.name == "OptCNN" || c.name == "FlexFlow") {
@@ -368,6 +390,7 @@ private:
     std::map<int, ts::graph> ones_;     ///< the network of one of so many replicas
     std::map<int, ts::graph> replicas_; ///< all of them
     ts::graph whole_;
+    std::vector<ts::strategy> walked_; ///< what MCMC found before its best
     std::vector<candidate> all_;
     double fastest_ = 0; ///< ms, of what fits
     benchmarks::clock_type::time_point begin_ = benchmarks::clock_type::now();

@@ -313,6 +313,12 @@ inline std::string remove_a_task(ts::plan& p, random& pick) {
     return text;
 }
 
+/// True where a task's slice of what it writes has no elements: there are more slices than elements.
+inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
+    const ts::tile& x = p.tiles[place(t.writes[0])];
+    return (t.slices > 1 && x.slices == 1 ? ts::even_part(x.elements, t.slices, t.slice).size() : x.elements) == 0;
+}
+
 /// A task that sums, updates or gathers reads something twice, forgets something, takes another's slice, or leaves a copy out. Says of which task, or
 /// nothing where the plan has none.
 inline std::string tamper_with_exchange(ts::plan& p, random& pick) {
@@ -320,7 +326,7 @@ inline std::string tamper_with_exchange(ts::plan& p, random& pick) {
         const int i = pick(static_cast<int>(p.tasks.size()));
         ts::task& t = p.tasks[place(i)];
         const int how = pick(4);
-        if (t.parameter < 0) {
+        if (t.parameter < 0 || has_no_elements(p, t)) {
             continue;
         }
         const char* what = nullptr;
