@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     std::printf("%-30s %12s %12s %12s %8s %13s\n", "policy", "loss", "gradients", "weights", "failed", "combinations");
     const std::vector<sweep_case> cases = sweep_cases();
     const auto names = small_policies(cases[0].network.view(), 2);
-    std::vector<std::vector<std::pair<int, oracle>>> known(cases.size());
+    std::vector<oracles> expected(cases.begin(), cases.end());
     for (std::size_t policy = 0; policy < names.size(); ++policy) {
         double worst[3] = {};
         int failed = 0;
@@ -33,24 +33,13 @@ int main(int argc, char** argv) {
         for (std::size_t k = 0; k < cases.size(); ++k) {
             const sweep_case& c = cases[k];
             const ts::graph_view g = c.network.view();
-            const batch_data data(g, 7);
-            const double allowed = c.how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
+            const double allowed = allowed_rounding_of(c, allowed_rounding_with_adam);
             for (int i = 0; i < each; ++i) {
                 const int devices = 1 + number % 4;
                 pipeline_case p = random_pipeline(g, devices, 9000 + static_cast<std::uint64_t>(number), seen);
                 p.how.sync = small_policies(g, devices)[policy].second;
                 p.how.overlap = number++ % 2 == 1;
-                // Batch norms over the mini-batch make it one.
-                const int count = p.how.statistics == ts::statistics_over::mini_batch ? 1 : p.how.micro_batches;
-                const oracle* expected = nullptr;
-                for (const auto& [known_count, o] : known[k]) {
-                    expected = known_count == count ? &o : expected;
-                }
-                if (expected == nullptr) {
-                    known[k].emplace_back(count, oracle(g, data, c.how, 3, 11, count));
-                    expected = &known[k].back().second;
-                }
-                const sweep_result r = run_strategy(c, p.how, devices, data, *expected, 11, make);
+                const sweep_result r = expected[k].run(p.how, devices, make);
                 ++run;
                 worst[0] = std::max(worst[0], r.seen.loss);
                 worst[1] = std::max(worst[1], r.seen.gradient);

@@ -2,8 +2,7 @@
 // The numbers of one device under every schedule: LeNet-5, a residual net, a U-Net and a Transformer on 1 to 4 devices of the host, after three
 // steps, against one device in double that runs the same micro-batches. Ends with 1 if one of them differs.
 #include "support/every_schedule.hpp"
-
-#include "tessera/backend/host/backend.hpp"
+#include "support/host_formats.hpp"
 
 #include <cstdio>
 
@@ -15,16 +14,10 @@ int main() {
     int failures = 0;
     int run = 0;
     sweep_schedules(
-        0, 1,
-        [&](const ts::optimizer& how) {
-            ts::host::backend_options options;
-            options.how = run / 2 % 2 == 0 ? ts::host::tuning::estimate : ts::host::tuning::random;
-            options.seed = static_cast<std::uint64_t>(run++ / 2);
-            return ts::host::backend(how, options);
-        },
+        0, 1, [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); },
         [&](const sweep_case& c, const named_schedule& s, int devices, const sweep_result& r) {
             const double worst = std::max({r.seen.loss, r.seen.gradient, r.seen.change});
-            const bool good = r.failure.empty() && r.repeats && r.seen.copies_equal && worst <= 1e-4;
+            const bool good = r.failure.empty() && r.repeats && r.seen.copies_equal && worst <= allowed_rounding;
             ++combinations;
             failures += good ? 0 : 1;
             if (devices == 1) {

@@ -4,12 +4,14 @@
 //   unet measured [SIZE...]      two devices of this host; default 128 256 512
 //   unet simulated               four P100s of one node
 //   unet plot FILE.svg           images per second of pipelines of 1 to 16 P100s for several batch sizes, simulated
-// Measured: U-Net of width 8, four levels, batch 8 (at 512 pixels 4); peak: the fullest device's parameters, state and arena as the plan
-// predicts them, which a step writes to the last byte (see memory.cpp).
+// Measured: U-Net of width 8, four levels, batch 8 (at 512 pixels 4). "found": by search::fit, and again in three quarters of the memory that data
+// parallelism needs. Peak: the fullest device's parameters, state and arena as the plan predicts them, which a step writes to the last byte (see
+// memory.cpp).
 #include "examples/zoo/unet.hpp"
 #include "benchmarks/schedules/support.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/svg_plot.hpp"
+#include "tessera/search/fit.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 namespace {
@@ -39,14 +41,34 @@ std::vector<method> methods(const ts::graph_view& g, int devices, int m, const t
     return all;
 }
 
+/// The fastest strategy that search::fit finds, in all of the devices' memory or in `memory` bytes of each.
+method found(const ts::graph_view& g, const ts::cluster& on, ts::index_t memory, ts::search::fit_options o) {
+    o.lowering.update = ts::sgd{.momentum = 0.9F};
+    o.simulations = 24;
+    o.refinements = 12;
+    const ts::search::fit_result r = ts::search::fit(g, on, memory, o);
+    std::string name = memory > 0 ? "found in " + std::to_string(memory / 1'000'000) + " MB: " : "found: ";
+    return {name + (r.fits ? "" : "nothing fits, least: ") + ts::search::to_text(g, r.row.how), r.best};
+}
+
 template <index_t Size>
 void measure(index_t batch) {
     constexpr int devices = 2;
     const ts::graph network = ts::describe<networks::padded_unet<Size, 3, 2, 8, 4>>(batch);
     const ts::graph_view g = network.view();
     const ts::detail::synthetic_batch<ts::graph_view> data(g);
-    const ts::device_class on = ts::machines::this_host(2).classes[0];
-    for (const method& x : methods(g, devices, 4, on)) {
+    ts::host::backend searched_for(ts::optimizer(ts::sgd{.momentum = 0.9F}));
+    const ts::cluster on(ts::host::this_host(searched_for, ts::local_devices(devices)));
+    std::vector<method> all = methods(g, devices, 4, on.class_of(0));
+    ts::search::fit_options o;
+    o.reached = ts::host::reached_here();
+    o.policies.clear(); // no cores are left for communication
+    all.push_back(found(g, on, 0, o));
+    ts::plan plain = ts::lower(g, all[1].how.view(), devices, {.update = searched_for.update()});
+    ts::number_tasks(plain);
+    ts::plan_memory(plain);
+    all.push_back(found(g, on, peak_of(plain) * 3 / 4, o)); // in less than data parallelism needs
+    for (const method& x : all) {
         ts::host::backend b(ts::optimizer(ts::sgd{.momentum = 0.9F}));
         ts::workers threads(devices);
         ts::session<ts::host::backend> run(g, x.how, devices, b.update(), {}, b, threads);
@@ -76,7 +98,10 @@ void simulate_size() {
     const index_t batch = 8;
     const ts::graph network = ts::describe<networks::padded_unet<Size>>(batch);
     const ts::graph_view g = network.view();
-    for (const method& x : methods(g, on.devices(), static_cast<int>(batch), gpu)) {
+    std::vector<method> all = methods(g, on.devices(), static_cast<int>(batch), gpu);
+    const ts::search::fit_options everything;
+    all.push_back(found(g, on, 0, everything));
+    for (const method& x : all) {
         ts::plan p;
         const double ms = simulated(g, x.how, on, p);
         const index_t peak = peak_of(p);

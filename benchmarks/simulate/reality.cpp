@@ -4,9 +4,10 @@
 //   reality run NETWORK PROFILE RESULTS      predicts every strategy's step from the profile alone, then measures it
 //   reality table SVG RESULTS...             errors, rank correlations and the scatter plot of what the runs have written
 //   reality tasks NETWORK PROFILE STRATEGY   one strategy, task by task
-// Three more arguments of run: the first strategy, how many, and seconds each.
+// Three more arguments of run: the first strategy, how many, and seconds each. reality.sh does all this in order.
 #include "benchmarks/simulate/cases.hpp"
 #include "benchmarks/simulate/report.hpp"
+#include "benchmarks/support/timing.hpp"
 #include "tessera/backend/host/this_host.hpp"
 #include "tessera/simulate/simulate.hpp"
 
@@ -54,18 +55,22 @@ int make_profile(const std::string& name, const std::string& file) {
                 static_cast<long long>(machine.classes[0].gigaflops[2]),
                 static_cast<long long>(machine.classes[0].memory_megabytes),
                 static_cast<long long>(machine.links[0].megabytes));
-    ts::host::task_clock clock(b, devices.threads());
+    ts::host::task_clock clock(b, devices.threads(), {.rounds = 15});
     const double begin = ts::seconds_now();
-    int kinds = 0;
     std::size_t tasks = 0;
     const std::vector<reality::named> all = reality::strategies(g);
+    std::vector<ts::plan> plans;
+    std::vector<const ts::plan*> every;
     for (const reality::named& s : all) {
-        const ts::plan p = bound_plan(b, g, s);
-        kinds += clock.learn(p, g);
-        tasks += p.tasks.size();
+        plans.push_back(bound_plan(b, g, s));
+        tasks += plans.back().tasks.size();
     }
-    std::printf("%s: %zu strategies, %zu tasks, %d kinds measured in %.1f s\n", name.c_str(), all.size(), tasks, kinds,
-                ts::seconds_now() - begin);
+    for (const ts::plan& p : plans) {
+        every.push_back(&p);
+    }
+    const int kinds = clock.learn(every, g);
+    std::printf("%s: %zu strategies, %zu tasks, %d kinds measured in %.1f s\n", name.c_str(), plans.size(), tasks,
+                kinds, ts::seconds_now() - begin);
     return 0;
 }
 
@@ -83,7 +88,7 @@ double busiest_by_roofline(const ts::graph_view& g, const ts::plan& p, const ts:
 struct running {
     reality::result result;
     ts::owned<ts::session<backend>> session;
-    std::vector<double> rounds[3];
+    std::vector<double> rounds[reality::rounds];
 };
 
 int run(const std::string& name, const std::string& file, const std::string& out, int first, int count,
@@ -104,13 +109,13 @@ int run(const std::string& name, const std::string& file, const std::string& out
     std::vector<running> group;
     ts::index_t memory = 0;
     const auto measure = [&] {
-        for (int round = 0; round < 3; ++round) {
+        for (int round = 0; round < reality::rounds; ++round) {
             for (running& r : group) {
                 for (int warm = 0; warm < 2 && (warm == 0 || r.result.seconds_to_execute < 0.3); ++warm) {
                     r.session->step(data.inputs);
                 }
                 double spent = 0;
-                while (spent < seconds / 3 || r.rounds[round].size() < 2) {
+                while (spent < seconds / reality::rounds || r.rounds[round].size() < 2) {
                     const double begin = ts::seconds_now();
                     r.session->step(data.inputs);
                     r.rounds[round].push_back(ts::seconds_now() - begin);
@@ -119,16 +124,23 @@ int run(const std::string& name, const std::string& file, const std::string& out
             }
         }
         for (running& r : group) {
-            std::vector<double> every;
-            for (int k = 0; k < 3; ++k) {
-                every.insert(every.end(), r.rounds[k].begin(), r.rounds[k].end());
-                r.result.round[k] = ts::host::detail::median_of(r.rounds[k]) * 1e3;
+            std::vector<double> every[3]; // rounds that count for one half, for the other, all
+            double least = 0;
+            double most = 0;
+            for (int k = 0; k < reality::rounds; ++k) {
+                for (const int to : {k % 2, 2}) {
+                    every[to].insert(every[to].end(), r.rounds[k].begin(), r.rounds[k].end());
+                }
+                const double round = benchmarks::lower_quartile(r.rounds[k]) * 1e3;
+                least = k == 0 ? round : std::min(least, round);
+                most = std::max(most, round);
             }
-            r.result.measured = ts::host::detail::median_of(every) * 1e3;
-            std::printf("%-22s %d  measured %9.4f ms (%.4f %.4f %.4f)  predicted %9.4f  %+6.1f %%\n",
-                        r.result.strategy.c_str(), r.result.devices, r.result.measured, r.result.round[0],
-                        r.result.round[1], r.result.round[2], r.result.of[reality::profiled],
-                        100 * (r.result.of[reality::profiled] / r.result.measured - 1));
+            r.result.half[0] = benchmarks::lower_quartile(every[0]) * 1e3;
+            r.result.half[1] = benchmarks::lower_quartile(every[1]) * 1e3;
+            r.result.measured = benchmarks::lower_quartile(every[2]) * 1e3;
+            std::printf("%-22s %d  measured %9.4f ms (rounds %.4f to %.4f)  predicted %9.4f  %+6.1f %%\n",
+                        r.result.strategy.c_str(), r.result.devices, r.result.measured, least, most,
+                        r.result.of[reality::profiled], 100 * (r.result.of[reality::profiled] / r.result.measured - 1));
             results.push_back(r.result);
         }
         std::fflush(stdout);
@@ -174,7 +186,7 @@ int run(const std::string& name, const std::string& file, const std::string& out
             memory += p.arena_bytes[d] + p.persistent_bytes[d];
         }
         group.push_back(static_cast<running&&>(r));
-        if (memory > (ts::index_t{4} << 30)) {
+        if (memory > (ts::index_t{10} << 30)) {
             measure();
         }
     }
@@ -239,12 +251,15 @@ int tasks(const std::string& name, const std::string& file, const std::string& w
 int main(int count, char** arguments) {
     try {
         const std::vector<std::string> a(arguments + 1, arguments + count);
+        const auto number = [&](std::size_t i, double otherwise) {
+            return a.size() > i ? std::atof(a[i].c_str()) : otherwise;
+        };
         if (a.size() == 3 && a[0] == "profile") {
             return make_profile(a[1], a[2]);
         }
         if (a.size() >= 4 && a[0] == "run") {
-            return run(a[1], a[2], a[3], a.size() > 4 ? std::atoi(a[4].c_str()) : 0,
-                       a.size() > 5 ? std::atoi(a[5].c_str()) : 1000, a.size() > 6 ? std::atof(a[6].c_str()) : 0.5);
+            return run(a[1], a[2], a[3], static_cast<int>(number(4, 0)), static_cast<int>(number(5, 1000)),
+                       number(6, 0.5));
         }
         if (a.size() >= 3 && a[0] == "table") {
             return reality::table(a[1], std::vector<std::string>(a.begin() + 2, a.end()));

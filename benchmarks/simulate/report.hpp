@@ -15,6 +15,8 @@
 
 namespace reality {
 
+inline constexpr int rounds = 6; ///< in which all strategies take turns
+
 enum model { profiled, roofline_makespan, roofline, additive, bytes, models };
 inline const char* to_text(int m) {
     constexpr const char* names[] = {"makespan, measured tasks", "makespan, rooflines", "rooflines, busiest device",
@@ -28,8 +30,8 @@ struct result {
     std::string strategy;
     int devices = 1;
     int tasks = 0;
-    double measured = 0;
-    double round[3]{};
+    double measured = 0; ///< the lower quartile of all steps
+    double half[2]{};    ///< of those of every other round
     double of[models]{};
     double seconds_to_build = 0;    ///< to plan, bind and prepare
     double seconds_to_execute = 0;  ///< the same and five steps
@@ -41,7 +43,7 @@ inline void write(const std::string& file, const std::vector<result>& all) {
     std::ofstream out(file, std::ios::app);
     for (const result& r : all) {
         out << r.network << ',' << r.strategy << ',' << r.devices << ',' << r.tasks << ',' << r.measured;
-        for (const double x : r.round) {
+        for (const double x : r.half) {
             out << ',' << x;
         }
         for (const double x : r.of) {
@@ -73,30 +75,29 @@ inline std::vector<result> read(const std::vector<std::string>& files) {
             while (std::getline(fields, field, ',')) {
                 numbers.push_back(std::strtod(field.c_str(), nullptr));
             }
-            if (numbers.size() != 10 + models) {
+            if (numbers.size() != 9 + models) {
                 throw tessera::error(file + ": a line of " + std::to_string(numbers.size()) + " numbers");
             }
             r.devices = static_cast<int>(numbers[0]);
             r.tasks = static_cast<int>(numbers[1]);
             r.measured = numbers[2];
-            std::copy_n(numbers.begin() + 3, 3, r.round);
-            std::copy_n(numbers.begin() + 6, models, r.of);
-            r.seconds_to_build = numbers[6 + models];
-            r.seconds_to_execute = numbers[7 + models];
-            r.seconds_to_look_up = numbers[8 + models];
-            r.seconds_to_simulate = numbers[9 + models];
+            std::copy_n(numbers.begin() + 3, 2, r.half);
+            std::copy_n(numbers.begin() + 5, models, r.of);
+            r.seconds_to_build = numbers[5 + models];
+            r.seconds_to_execute = numbers[6 + models];
+            r.seconds_to_look_up = numbers[7 + models];
+            r.seconds_to_simulate = numbers[8 + models];
             all.push_back(r);
         }
     }
     return all;
 }
 
-/// How far apart the medians of two rounds of one strategy lie, as a share: what nine of ten strategies stay below.
+/// How far apart two measurements of one strategy lie that take turns, as a share: what nine of ten strategies stay below.
 inline double noise_of(const std::vector<result>& of) {
     std::vector<double> apart;
     for (const result& r : of) {
-        const auto [low, high] = std::minmax({r.round[0], r.round[1], r.round[2]});
-        apart.push_back(high / low - 1);
+        apart.push_back(std::max(r.half[0], r.half[1]) / std::min(r.half[0], r.half[1]) - 1);
     }
     std::sort(apart.begin(), apart.end());
     return apart.empty() ? 0 : apart[apart.size() * 9 / 10];

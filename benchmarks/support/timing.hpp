@@ -32,6 +32,12 @@ inline double median(std::vector<double> x) {
     return x.empty() ? 0.0 : x[x.size() / 2];
 }
 
+/// A quarter of them are less; 0 of none.
+inline double lower_quartile(std::vector<double> x) {
+    std::sort(x.begin(), x.end());
+    return x.empty() ? 0.0 : x[x.size() / 4];
+}
+
 /// This thread runs on the cores [first, last] alone; where that is not allowed, it floats.
 inline void use_cores(int first, int last) {
     cpu_set_t set;

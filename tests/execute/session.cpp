@@ -35,16 +35,6 @@ struct running {
           session(network.view(), s, devices, how, options, backend, threads) {}
 };
 
-void set_all(ts::reference::network& oracle, const batch_data& data) {
-    for (std::size_t k = 0; k < data.tensors.size(); ++k) {
-        if (data.labels[k].empty()) {
-            oracle.set(data.tensors[k], std::span<const float>(data.numbers[k]));
-        } else {
-            oracle.set(data.tensors[k], std::span<const std::int32_t>(data.labels[k]));
-        }
-    }
-}
-
 /// Largest relative difference of the parameters, and whether equal regions on different devices hold equal bits.
 double distance(const reference_session& session, const ts::reference::network& oracle, bool& equal) {
     double worst = 0;

@@ -141,6 +141,7 @@ TEST_CASE("sizes that do not fit are refused") {
     CHECK_THROWS_WITH_AS(static_cast<void>(set.batches(0)),
                          "a batch of 0 samples was asked for; a batch has at least 1", tessera::error);
     CHECK_THROWS_AS(static_cast<void>(set.batches(-1)), tessera::error);
+    CHECK(set.batches(INT64_MAX).count() == 1);
     CHECK_THROWS_AS(static_cast<void>(set.batches(11, {.drop_last = true})), tessera::error);
     CHECK_THROWS_WITH_AS(sample_set({1, 2, 3}, {0, 1}),
                          "a set has 3 input elements for 2 samples; each sample needs the same number, at least 1",

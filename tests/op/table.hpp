@@ -3,6 +3,7 @@
 // one more row.
 #pragma once
 
+#include "tessera/op/analysis.hpp"
 #include "tessera/op/infer.hpp"
 
 #include <string>
@@ -159,16 +160,7 @@ inline const std::vector<op_case>& op_table() {
     return table;
 }
 
-/// All loops from end to end.
-struct loop_ranges {
-    ts::interval range[ts::max_loops];
-
-    explicit loop_ranges(const ts::description& d) {
-        for (int l = 0; l < d.loops.size(); ++l) {
-            range[l] = {0, d.loops[l].extent};
-        }
-    }
-};
+using ts::loop_ranges;
 
 /// Deterministic pseudo-random numbers for tests.
 struct random_numbers {

@@ -12,6 +12,7 @@
 namespace {
 
 namespace ts = tessera;
+using test_support::data_parallel;
 using test_support::planned;
 using ts::loop_name;
 using ts::pass;
@@ -33,16 +34,6 @@ struct into : ts::expert_linear<4, 6> {};
 struct out_of : ts::expert_linear<4, 5> {};
 struct experts : ts::sequential<ts::sequence<8, 5>, before, ts::mixture_of_experts<2, 1, gate, into, ts::relu, out_of>,
                                 ts::cross_entropy> {};
-
-/// Every operator split along its samples over all devices.
-ts::strategy data_parallel(const ts::graph_view& g, int devices) {
-    ts::strategy s(g);
-    for (ts::configuration& c : s.ops) {
-        c.degree[0] = devices;
-        c.uneven = true;
-    }
-    return s;
-}
 
 int count(const ts::plan& p, task_kind kind, pass what, int op = -1) {
     int n = 0;

@@ -168,6 +168,12 @@ TEST_CASE("micro-batches, stages and schedules that do not fit are refused with 
     s.micro_batches = 0;
     CHECK(lowered(g, s) == "tessera: a batch cannot be cut into 0 micro-batches; say at least 1");
     s = ts::strategy(g);
+    ts::lower_options o;
+    o.output_gradient = 99;
+    CHECK(test_support::contains(lowered(g, s, o), "tensor 99"));
+    o = {};
+    o.update.loss_scale = 0;
+    CHECK(test_support::contains(lowered(g, s, o), "loss scale of 0"));
     s.ops[1].stage = 1;
     CHECK(test_support::contains(lowered(g, s), "reads what"));
     for (std::size_t op = 1; op < s.ops.size(); ++op) {

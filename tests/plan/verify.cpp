@@ -390,6 +390,9 @@ TEST_CASE("a wrong copy is refused") {
             if (s.p.tasks[at(i)].kind != ts::task_kind::copy || s.p.tasks[at(i)].segments.empty()) {
                 continue;
             }
+            ts::plan nowhere = s.p;
+            nowhere.tasks[at(i)].writes.clear();
+            CHECK(says(verdict_of(s, nowhere), "a copy has no target"));
             for (int how = 0; how < 4; ++how) {
                 ts::plan p = s.p;
                 ts::task& t = p.tasks[at(i)];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every synchronization policy, alone and composed with splits and pipelines, computes what one device computes. TESSERA_STRATEGIES=20 runs as many
 // strategies for every network and policy.
+#include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/sweep_check.hpp"
 
@@ -19,16 +20,6 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-/// Every operator split by samples over all devices.
-ts::strategy data_parallel(const ts::graph_view& g, int devices) {
-    ts::strategy s(g);
-    for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)].degree[0] = devices;
-        s.ops[static_cast<std::size_t>(op)].uneven = s.ops[static_cast<std::size_t>(op)].reduces = true;
-    }
-    return s;
-}
-
 } // namespace
 
 TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
@@ -45,8 +36,7 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
             continue;
         }
         const ts::graph_view g = c.network.view();
-        const batch_data data(g, 7);
-        std::vector<std::pair<int, oracle>> known;
+        oracles expected(c);
         for (std::size_t policy = 0; policy < small_policies(g, 2).size(); ++policy) {
             for (int i = 0; i <= strategies; ++i) {
                 ++number;
@@ -68,17 +58,7 @@ TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
                 const ts::synchronization& value = policies[policy].second;
                 s.sync = value;
                 s.overlap = number % 2 == 1;
-                // Batch norms over the mini-batch make it one.
-                const int count = s.statistics == ts::statistics_over::mini_batch ? 1 : s.micro_batches;
-                const oracle* expected = nullptr;
-                for (const auto& [known_count, o] : known) {
-                    expected = known_count == count ? &o : expected;
-                }
-                if (expected == nullptr) {
-                    known.emplace_back(count, oracle(g, data, c.how, 3, 11, count));
-                    expected = &known.back().second;
-                }
-                const sweep_result r = run_strategy(c, s, devices, data, *expected, 11, make);
+                const sweep_result r = expected.run(s, devices, make);
                 ++runs;
                 CAPTURE(name);
                 CAPTURE(schedule);
@@ -101,8 +81,7 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
     const int devices = 3;
     ts::workers threads(devices);
     const auto trained_by = [&](auto backend, const ts::synchronization& sync, int period, bool overlap) {
-        ts::strategy s = data_parallel(g, devices);
-        s.sync = sync;
+        ts::strategy s = data_parallel(g, devices, sync);
         s.period = period;
         s.overlap = overlap;
         ts::session<decltype(backend)> session(g, s, devices, how, {}, backend, threads);

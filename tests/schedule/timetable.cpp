@@ -259,6 +259,16 @@ TEST_CASE("what is no schedule is refused with the step and the reason") {
     s = schedule::gpipe(2, 2);
     s.workers[0][0].micro_batch = 2;
     CHECK(message(s) == begin + "there is no such stage or micro-batch [forward of stage 0, micro-batch 2]");
+    CHECK(
+        test_support::message_of([&] { (void)schedule::workers_of_stages(s); }) ==
+        "tessera: a schedule of 2 stages and 2 micro-batches has a step of stage 0, micro-batch 2; both count from 0");
+    s.stages = -1;
+    CHECK(message(s) == "tessera: no timetable of -1 stages and 2 micro-batches with times for 1 and followers of 0 "
+                        "stages; give times for one or all of them, and for each those that follow it");
+    CHECK_THROWS_AS((void)schedule::timetable_of(schedule::gpipe(2, 2), {}, schedule::chain_of_stages(2)), ts::error);
+    CHECK(test_support::message_of([] {
+              (void)schedule::chimera(2, 2, {1, -2});
+          }) == "tessera: a step backward takes -2; times are at least 0");
     CHECK(test_support::message_of([] { (void)schedule::interleaved(4, 2, 6); }) ==
           "tessera: an interleaved pipeline of 4 workers cannot take 6 micro-batches; their number must divide by the "
           "workers");

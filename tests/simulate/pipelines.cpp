@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedules' closed forms in the simulation of whole plans, with stages that take equally long and communication that is free.
+#include "support/star.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 #include "tessera/plan/finish.hpp"
@@ -28,17 +29,8 @@ struct tower : ts::sequential<ts::features<6>, entry, ts::repeat<layers, layer>,
 constexpr index_t unit = 1000000; ///< ns
 
 ts::cluster free_communication(int devices) {
-    ts::device_graph g;
     constexpr index_t plenty = 1000000000;
-    g.add_class({"d", {plenty, plenty, plenty}, plenty, 0, 0, false});
-    for (int d = 0; d < devices; ++d) {
-        g.add_device(0, "d" + std::to_string(d));
-    }
-    const int middle = g.add_switch("s");
-    for (int d = 0; d < devices; ++d) {
-        g.add_link(d, middle, plenty, 0);
-    }
-    return ts::cluster(g);
+    return test_support::star(devices, plenty, plenty, plenty);
 }
 
 /// Makespan of the tower under a schedule in units of one layer's forward; a layer takes these units.
@@ -174,6 +166,7 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
         }
     }
     CHECK_THROWS_AS((void)ts::search::hypar_flow(g, on.class_of(0), 11, 1, 4), ts::error);
+    CHECK_THROWS_AS((void)ts::search::hypar_flow(g, on.class_of(0), stages, 0, 4), ts::error);
 }
 
 TEST_CASE("plans of GPipe, 1F1B, interleaved 1F1B and ZB-H1 take what their closed forms say") {

@@ -251,4 +251,7 @@ TEST_CASE("simulate: a plan for more devices than there are is refused") {
     const ts::graph g = ts::describe<two_layers>(8);
     const ts::plan p = planned(g.view(), ts::search::data_parallel(g.view(), 4), 4);
     CHECK_THROWS_AS(sim::simulate(g.view(), p, pair_of(false)), ts::error);
+    sim::task_times times;
+    times.parts = 0;
+    CHECK_THROWS_AS(sim::simulate(g.view(), p, ts::cluster(ts::machines::p100_nodes()), times), ts::error);
 }

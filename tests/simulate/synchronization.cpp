@@ -6,6 +6,7 @@
 #include "support/policies.hpp"
 #include "support/random_pipeline.hpp"
 #include "support/refusal.hpp"
+#include "support/star.hpp"
 
 #include "tessera/plan/print.hpp"
 #include "tessera/schedule/parameter_average.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 namespace ts = tessera;
 namespace sim = tessera::simulation;
+using test_support::data_parallel;
 using test_support::small_policies;
 using ts::index_t;
 
@@ -30,15 +32,6 @@ struct l2 : ts::linear<36> {};
 struct l3 : ts::linear<12> {};
 struct three_layers : ts::sequential<ts::features<12>, l1, ts::relu, l2, ts::relu, l3, ts::cross_entropy> {};
 constexpr index_t psi = 12 * 24 + 24 + 24 * 36 + 36 + 36 * 12 + 12;
-
-ts::strategy data_parallel(const ts::graph_view& g, int devices, const ts::synchronization& sync) {
-    ts::strategy s(g);
-    for (ts::configuration& c : s.ops) {
-        c.degree[0] = devices;
-    }
-    s.sync = sync;
-    return s;
-}
 
 ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how = ts::adam{}) {
     ts::lower_options o;
@@ -68,18 +61,8 @@ std::vector<index_t> sent(const ts::plan& p) {
     return bytes;
 }
 
-/// Devices with a network card each at one switch: a lane out and a lane in.
 ts::cluster switched(int devices, index_t megabytes_per_second) {
-    ts::device_graph g;
-    g.add_class({"d", {1000, 1000, 1000}, 100000, 0, 0, false});
-    for (int d = 0; d < devices; ++d) {
-        g.add_device(0, "d" + std::to_string(d));
-    }
-    const int hub = g.add_switch("switch");
-    for (int d = 0; d < devices; ++d) {
-        g.add_link(d, hub, megabytes_per_second, 0);
-    }
-    return ts::cluster(g);
+    return test_support::star(devices, 1000, 100000, megabytes_per_second);
 }
 
 ts::schedule::ready_gradient gradient(int parameter, index_t elements, index_t ready = 0, int layer = 0) {
@@ -429,6 +412,10 @@ TEST_CASE("what cannot hold is refused by name") {
     ts::strategy s = data_parallel(g.view(), 2, ts::schedule::parameter_average(1));
     CHECK(refusal(s, ts::sgd{}) == "");
     says(refusal(s, ts::adam{}), "plain SGD");
+    s.sync.average_every = -1;
+    says(refusal(s, ts::sgd{}), "averaged every -1 steps");
+    CHECK_THROWS_AS((void)ts::schedule::parameter_average(0), ts::error);
+    CHECK_THROWS_AS((void)ts::schedule::gradients_of(g.view(), {}, 0), ts::error);
     s.sync = ts::schedule::parameter_average(3);
     says(refusal(s, ts::sgd{}), "averaged every 3 steps, but the plan has 1");
     s = data_parallel(g.view(), 2, ts::schedule::zero(all, 3));

@@ -204,6 +204,7 @@ TEST_CASE("isolate: a task alone keeps all that it is, in memory where no two ti
     const ts::plan p = random_plan(network.view(), 2, 7);
     std::vector<ts::access> before;
     std::vector<ts::access> after;
+    CHECK_THROWS_AS((void)ts::isolate(p, static_cast<int>(p.tasks.size())), ts::error);
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
         const ts::plan q = ts::isolate(p, i);
         const ts::task& t = p.tasks[static_cast<std::size_t>(i)];

@@ -25,12 +25,7 @@ constexpr ts::index_t multiply_adds(const ts::graph_view& g) {
             kind != ts::op_kind::expert_linear && kind != ts::op_kind::matmul) {
             continue;
         }
-        const ts::description d = g.describe(op);
-        ts::interval all[ts::max_loops];
-        for (int l = 0; l < d.loops.size(); ++l) {
-            all[l] = {0, d.loops[l].extent};
-        }
-        flops += ts::forward_flops(d, all);
+        flops += ts::forward_flops(g.describe(op));
     }
     return flops / 2;
 }

@@ -9,7 +9,6 @@
 #include "tessera/search/pipeline.hpp"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace test_support {
@@ -49,11 +48,7 @@ inline std::vector<named_schedule> every_schedule() {
 
 /// The table's entry on some devices: stages of equally many operators, two workers on one device where there is no other, and with four
 /// devices now and then two for each worker, by samples or channels.
-struct scheduled_strategy {
-    ts::strategy how;
-    int micro_batches = 1; ///< of the one device with which it is compared
-};
-inline scheduled_strategy on_devices(const ts::graph_view& g, const named_schedule& s, int devices, int number) {
+inline ts::strategy on_devices(const ts::graph_view& g, const named_schedule& s, int devices, int number) {
     ts::schedule::settings x = s.how;
     const bool pairs = devices == 4 && number % 3 != 0;
     x.workers = devices == 1 || pairs || (devices == 3 && x.which == ts::schedule::kind::chimera) ? 2 : devices;
@@ -67,10 +62,9 @@ inline scheduled_strategy on_devices(const ts::graph_view& g, const named_schedu
     how.again = x.again;
     how.inside.assign(static_cast<std::size_t>(x.stages()),
                       number % 3 == 1 ? ts::search::baseline::data_parallel : ts::search::baseline::model_parallel);
-    scheduled_strategy result{ts::search::pipeline(g, stage, ts::schedule::make(x), how),
-                              s.joint ? 1 : x.micro_batches};
-    result.how.statistics = s.joint ? ts::statistics_over::mini_batch : ts::statistics_over::micro_batch;
-    for (ts::configuration& c : result.how.ops) { // to the machine's ends, so that mirrored workers meet
+    ts::strategy result = ts::search::pipeline(g, stage, ts::schedule::make(x), how);
+    result.statistics = s.joint ? ts::statistics_over::mini_batch : ts::statistics_over::micro_batch;
+    for (ts::configuration& c : result.ops) { // to the machine's ends, so that mirrored workers meet
         c.start = pairs ? c.start : c.start * (devices - 1) / (x.workers - 1);
     }
     return result;
@@ -79,31 +73,19 @@ inline scheduled_strategy on_devices(const ts::graph_view& g, const named_schedu
 /// Calls `report(network, schedule, devices, result)` for every `stride`-th combination, from `first` on, in all or of one network.
 template <class Make, class Report>
 void sweep_schedules(int first, int stride, Make make, Report report) {
-    constexpr int steps = 3;
-    constexpr std::uint64_t seed = 11;
     int number = 0;
     for (const sweep_case& c : sweep_cases()) {
         if (c.name != "LeNet-5" && c.name != "residual net" && c.name != "U-Net" && c.name != "Transformer block") {
             continue;
         }
         const ts::graph_view g = c.network.view();
-        const batch_data data(g, 7);
-        std::vector<std::pair<int, oracle>> known;
+        oracles expected(c);
         for (const named_schedule& s : every_schedule()) {
             for (int devices = 1; devices <= 4; ++devices, ++number) {
                 if (number % stride != first) {
                     continue;
                 }
-                const scheduled_strategy x = on_devices(g, s, devices, number);
-                const oracle* expected = nullptr;
-                for (const auto& [count, o] : known) {
-                    expected = count == x.micro_batches ? &o : expected;
-                }
-                if (expected == nullptr) {
-                    known.emplace_back(x.micro_batches, oracle(g, data, c.how, steps, seed, x.micro_batches));
-                    expected = &known.back().second;
-                }
-                report(c, s, devices, run_strategy(c, x.how, devices, data, *expected, seed, make));
+                report(c, s, devices, expected.run(on_devices(g, s, devices, number), devices, make));
             }
         }
     }

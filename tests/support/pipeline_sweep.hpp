@@ -5,35 +5,18 @@
 #include "random_pipeline.hpp"
 #include "sweep.hpp"
 
-#include <string>
-#include <utility>
-#include <vector>
-
 namespace test_support {
 
 /// Calls `report(case, pipeline, devices, result)` for random pipelines of a network from number `first` on, on 1 to 4 devices in turn.
 template <class Make, class Report>
 void sweep_pipelines(const sweep_case& c, int pipelines, coverage& seen, Make make, Report report, int first = 0) {
-    constexpr int steps = 3;
-    constexpr std::uint64_t seed = 11;
     const ts::graph_view g = c.network.view();
-    const batch_data data(g, 7);
-    std::vector<std::pair<int, oracle>> known;
+    oracles expected(c);
     for (int i = first; i < first + pipelines; ++i) {
         const int devices = 1 + i % 4;
         pipeline_case p = random_pipeline(g, devices, 3000 + static_cast<std::uint64_t>(i), seen);
         p.how.overlap = i % 3 == 1;
-        // Batch norms over the mini-batch make it one.
-        const int count = p.how.statistics == ts::statistics_over::mini_batch ? 1 : p.how.micro_batches;
-        const oracle* expected = nullptr;
-        for (const auto& [known_count, o] : known) {
-            expected = known_count == count ? &o : expected;
-        }
-        if (expected == nullptr) {
-            known.emplace_back(count, oracle(g, data, c.how, steps, seed, count));
-            expected = &known.back().second;
-        }
-        report(c, p, devices, run_strategy(c, p.how, devices, data, *expected, seed, make));
+        report(c, p, devices, expected.run(p.how, devices, make));
     }
 }
 

@@ -50,6 +50,17 @@ struct batch_data {
     }
 };
 
+/// Hands a batch to one device.
+inline void set_all(ts::reference::network& oracle, const batch_data& data) {
+    for (std::size_t k = 0; k < data.tensors.size(); ++k) {
+        if (data.labels[k].empty()) {
+            oracle.set(data.tensors[k], std::span<const float>(data.numbers[k]));
+        } else {
+            oracle.set(data.tensors[k], std::span<const std::int32_t>(data.labels[k]));
+        }
+    }
+}
+
 /// What one device in double computes in some steps; `nudge`: from starting values that are off by that share. (Its constructor is a
 /// template so that it can be compiled once; see instances.hpp.)
 struct oracle {
@@ -69,13 +80,7 @@ struct oracle {
             }
         }
         const auto start = n.parameters;
-        for (std::size_t k = 0; k < data.tensors.size(); ++k) {
-            if (data.labels[k].empty()) {
-                n.set(data.tensors[k], std::span<const float>(data.numbers[k]));
-            } else {
-                n.set(data.tensors[k], std::span<const std::int32_t>(data.labels[k]));
-            }
-        }
+        set_all(n, data);
         ts::run_state run;
         run.seed = seed;
         run.learning_rate = static_cast<double>(how.learning_rate);

@@ -37,10 +37,26 @@ struct work {
     precision math = precision::fp32; ///< the rate of which counts
 };
 
-/// Nanoseconds, at least 1: launch + max(flops / (rate for the kind in the precision * its share), bytes / (bandwidth * its share)).
+namespace detail {
+
+[[noreturn]] inline void refuse_rates(const device_class& on, index_t rate, int compute, int memory) {
+    throw error("tessera: a device of class '" + on.name + "' computes at " + std::to_string(rate) +
+                " GFLOP/s and reads at " + std::to_string(on.memory_megabytes) + " MB/s, of which " +
+                std::to_string(compute) + " and " + std::to_string(memory) +
+                " per cent are reached; each must be at least 1");
+}
+
+} // namespace detail
+
+/// Nanoseconds, at least 1: launch + max(flops / (rate for the kind in the precision * its share), bytes / (bandwidth * its share)). Throws
+/// tessera::error where a rate or a share is not above 0.
 constexpr index_t roofline_time(const work& w, const device_class& on, const roofline_efficiency& reached = {}) {
     const int k = static_cast<int>(w.kind);
-    const index_t arithmetic = w.flops * 100 / (on.rate(w.kind, w.math) * reached.compute[k]);
+    const index_t rate = on.rate(w.kind, w.math);
+    if (rate < 1 || on.memory_megabytes < 1 || reached.compute[k] < 1 || reached.memory < 1) {
+        detail::refuse_rates(on, rate, reached.compute[k], reached.memory);
+    }
+    const index_t arithmetic = w.flops * 100 / (rate * reached.compute[k]);
     const index_t traffic = w.bytes * 1000 * 100 / (on.memory_megabytes * reached.memory);
     const index_t time = on.launch + (arithmetic > traffic ? arithmetic : traffic);
     return time > 1 ? time : 1;

@@ -49,6 +49,11 @@ public:
             }
         };
         threads_.run(prepare, plan_.lanes);
+        for (const task& t : plan_.tasks) {
+            for (const wait_for& w : t.waits) {
+                lists_[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)].awaited = true;
+            }
+        }
     }
 
     const plan& bound() const { return plan_; }
@@ -94,6 +99,7 @@ private:
         const wait_for* waits = nullptr;
         int wait_count = 0;
         int step = 0;
+        bool awaited = false; ///< by a task of another list
     };
     struct alignas(64) counter {
         std::atomic<int> value{0}; ///< tasks of the list that have finished
@@ -151,7 +157,7 @@ private:
             ++finished;
             if (sleeps_) {
                 mine.value.store(finished); // in one order with `sleepers`, or a thread might fall asleep unseen
-                if (mine.sleepers.load() > 0) {
+                if (e.awaited && mine.sleepers.load() > 0) { // a wake-up costs a thread more than a small task does
                     mine.value.notify_all();
                 }
             } else {
@@ -160,8 +166,8 @@ private:
         }
     }
 
-    /// Waits until a list has finished so many tasks, or a device has failed. With two lanes on too few cores a thread that waits sleeps,
-    /// so that computation has the core.
+    /// Waits until a list has finished so many tasks, or a device has failed. With two lanes on too few cores a thread that waits lets others
+    /// have its core and then sleeps, so that it is there at once, before a task that computes has ended, when it is woken.
     void await(counter& other, int count) {
         const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
         if (!sleeps_) {
@@ -174,12 +180,19 @@ private:
             }
             detail::relax();
         }
+        for (const index_t begin = nanoseconds_now(); nanoseconds_now() - begin < patience;) {
+            if (over()) {
+                return;
+            }
+            sched_yield();
+        }
         other.sleepers.fetch_add(1);
         for (int seen = other.value.load(); seen < count && !threads_.failed(); seen = other.value.load()) {
             other.value.wait(seen);
         }
         other.sleepers.fetch_sub(1);
     }
+    static constexpr index_t patience = 200'000; ///< ns; a sleeper takes about 50,000 to wake
 
     /// After a failure: whoever sleeps looks again.
     void wake_all() {

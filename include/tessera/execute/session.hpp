@@ -3,8 +3,10 @@
 #pragma once
 
 #include "tessera/base/owned.hpp"
-#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/executor.hpp"
+#include "tessera/execute/input_data.hpp"
+#include "tessera/execute/plain_values.hpp"
 #include "tessera/net/initialize.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/plan/lower.hpp"
@@ -32,22 +34,6 @@ B make_backend(const optimizer& update, const session_options& options) {
         return B(update);
     }
 }
-
-struct evaluation {
-    double loss = 0;     ///< as in training: the weighted sum of the losses' means
-    index_t correct = 0; ///< rows of the first loss whose largest logit is the label's
-    index_t rows = 0;
-};
-
-/// One element of a list of a batch's inputs, in the order of the network's inputs: floats, or integers for labels.
-struct input_data {
-    const void* data = nullptr;
-    index_t elements = 0;
-
-    input_data() = default;
-    input_data(std::span<const float> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
-    input_data(std::span<const std::int32_t> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
-};
 
 template <Backend B>
 class session {
@@ -122,35 +108,9 @@ public:
     }
 
     /// All elements of a parameter, plain.
-    std::vector<float> parameter(int p) const {
-        std::vector<float> out(
-            static_cast<std::size_t>(graph_.parameters[static_cast<std::size_t>(p)].extents.volume()));
-        const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
-        for (const parameter_store::entry& e : store_.entries()) {
-            if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
-                std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
-                if (e.what.slices > 1) { // the other slices stay what they are
-                    box_copy(e.what.region, all, e.what.region).apply(out.data(), part.data(), true, reducer::sum);
-                }
-                backend_.to_plain(e.what, store_.address(e), part.data() + first_of(e.what));
-                box_copy(e.what.region, e.what.region, all).apply(part.data(), out.data(), true, reducer::sum);
-            }
-        }
-        return out;
-    }
+    std::vector<float> parameter(int p) const { return detail::stored_parameter(backend_, store_, p, extents_of(p)); }
     void set_parameter(int p, std::span<const float> values) {
-        const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
-        if (static_cast<index_t>(values.size()) != all.volume()) {
-            throw error("tessera: a parameter of " + std::to_string(all.volume()) + " numbers is given " +
-                        std::to_string(values.size()));
-        }
-        for (const parameter_store::entry& e : store_.entries()) {
-            if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
-                std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
-                box_copy(e.what.region, all, e.what.region).apply(values.data(), part.data(), true, reducer::sum);
-                backend_.from_plain(e.what, part.data() + first_of(e.what), store_.address(e));
-            }
-        }
+        detail::store_parameter(backend_, store_, p, extents_of(p), values);
     }
     /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None where it is stored in
     /// slices.
@@ -168,7 +128,7 @@ public:
     /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Needs keep_gradients.
     std::vector<float> gradient(int p) const {
         const run_of& r = *runs_.front();
-        const box all = whole(graph_.parameters[static_cast<std::size_t>(p)].extents);
+        const box all = whole(extents_of(p));
         std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
         add_pieces(r, r.runner.bound().gradients, p, r.period - 1, all, out);
         for (float& x : out) {
@@ -186,8 +146,9 @@ private:
         executor<B> runner;
     };
 
-    /// Place of a stored slice in its region.
-    static index_t first_of(const tile& x) { return even_part(x.region.volume(), x.slices, x.slice).begin; }
+    const shape& extents_of(int parameter) const {
+        return graph_.parameters[static_cast<std::size_t>(parameter)].extents;
+    }
 
     double step(std::span<const input_data> inputs, simulation::timeline* measured) {
         batch_.assign(inputs.begin(), inputs.end());
@@ -245,66 +206,8 @@ private:
         return *runs_.back();
     }
 
-    /// Number of samples of a batch; throws unless every input has as many.
     index_t check_inputs(std::span<const input_data> inputs) const {
-        index_t batch = -1;
-        std::size_t k = 0;
-        for (const tensor_node& t : graph_.tensors) {
-            if (t.producer >= 0) {
-                continue;
-            }
-            if (k >= inputs.size()) {
-                throw error("tessera: the batch lacks the input " + std::string(t.name));
-            }
-            const index_t each = t.extents.volume() / t.extents.extent[0];
-            const index_t samples = inputs[k].elements / each;
-            if (inputs[k].data == nullptr || samples * each != inputs[k].elements || samples < 1 ||
-                samples > t.extents.extent[0] || (batch >= 0 && samples != batch)) {
-                throw error("tessera: input " + std::string(t.name) + " has " + std::to_string(inputs[k].elements) +
-                            " elements; it needs a multiple of " + std::to_string(each) + ", at most " +
-                            std::to_string(t.extents.volume()) + ", and as many samples as the other inputs");
-            }
-            batch = samples;
-            ++k;
-        }
-        if (k != inputs.size()) {
-            throw error("tessera: the batch has " + std::to_string(inputs.size()) + " inputs and the network " +
-                        std::to_string(k));
-        }
-        check_labels(inputs);
-        return batch;
-    }
-
-    void check_labels(std::span<const input_data> inputs) const {
-        const graph_view g = graph_.view();
-        for (int op = 0; op < g.op_count; ++op) {
-            const op_node& o = g.ops[op];
-            for (int k = 0; k < o.inputs.size(); ++k) {
-                const index_t count = g.tensors[o.inputs[k]].producer < 0 ? g.integers_of(op, k) : 0;
-                if (count > 0) {
-                    check_integers(inputs[input_number(o.inputs[k])], count, g.is_loss(op), o.name);
-                }
-            }
-        }
-    }
-
-    static void check_integers(const input_data& x, index_t count, bool is_loss, std::string_view layer) {
-        const auto* numbers = static_cast<const std::int32_t*>(x.data);
-        for (index_t i = 0; i < x.elements; ++i) {
-            if (numbers[i] < 0 || numbers[i] >= count) {
-                throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) +
-                            (is_loss ? " of sample " : " at place ") + std::to_string(i) + " is not one of the " +
-                            std::to_string(count) + (is_loss ? " classes of " : " rows of ") + std::string(layer));
-            }
-        }
-    }
-
-    std::size_t input_number(int tensor) const {
-        std::size_t k = 0;
-        for (int t = 0; t < tensor; ++t) {
-            k += graph_.tensors[static_cast<std::size_t>(t)].producer < 0 ? 1 : 0;
-        }
-        return k;
+        return detail::check_inputs(graph_.view(), inputs);
     }
 
     void run(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
@@ -329,25 +232,9 @@ private:
         }
     }
 
-    /// Sums of the kept pieces of a tensor, every part and region once.
     void add_pieces(const run_of& r, const std::vector<result_piece>& pieces, int tensor, int step, const box& all,
                     std::vector<float>& out) const {
-        const plan& p = r.runner.bound();
-        seen_.clear();
-        for (const result_piece& piece : pieces) {
-            const tile& t = p.tiles[static_cast<std::size_t>(piece.tile)];
-            bool again = piece.tensor != tensor || piece.step != step;
-            for (const auto& [part, region] : seen_) {
-                again = again || (part == piece.part && region == t.region);
-            }
-            if (again) {
-                continue;
-            }
-            seen_.push_back({piece.part, t.region});
-            piece_.resize(static_cast<std::size_t>(t.region.volume()));
-            backend_.to_plain(t, r.runner.memory()[piece.tile], piece_.data());
-            box_copy(t.region, t.region, all).apply(piece_.data(), out.data(), false, reducer::sum);
-        }
+        sum_.add(backend_, r.runner.bound(), r.runner.memory(), pieces, tensor, step, all, out);
     }
 
     double total_loss(const run_of& r, int step) const {
@@ -378,24 +265,8 @@ private:
             const shape& x = g.tensors[g.ops[op].inputs[0]].extents;
             std::vector<float> logits(static_cast<std::size_t>(x.volume()), 0.0F);
             add_pieces(r, r.runner.bound().results, g.ops[op].inputs[0], 0, whole(x), logits);
-            const auto* labels = static_cast<const std::int32_t*>(inputs[input_number(g.ops[op].inputs[1])].data);
-            const int axis = op::channel_dimension(x.rank);
-            const index_t classes = x[axis];
-            const index_t blocks = axis == 1 ? x[0] : x[0] * x[1];
-            const index_t pixels = x.volume() / blocks / classes;
-            for (index_t n = 0; n < blocks; ++n) {
-                for (index_t q = 0; q < pixels; ++q) {
-                    index_t best = 0;
-                    for (index_t c = 1; c < classes; ++c) {
-                        const auto at = [&](index_t k) {
-                            return logits[static_cast<std::size_t>((n * classes + k) * pixels + q)];
-                        };
-                        best = at(c) > at(best) ? c : best;
-                    }
-                    e.correct += best == labels[n * pixels + q] ? 1 : 0;
-                    ++e.rows;
-                }
-            }
+            const input_data& labels = inputs[detail::input_number(g, g.ops[op].inputs[1])];
+            detail::count_correct(x, logits, static_cast<const std::int32_t*>(labels.data), e);
             return;
         }
     }
@@ -413,9 +284,8 @@ private:
     std::vector<input_data> batch_;
     std::vector<double> losses_;
     std::vector<const void*> pointers_;
-    mutable std::vector<float> loss_rows_; ///< with the two below: kept so that a step allocates nothing
-    mutable std::vector<float> piece_;
-    mutable std::vector<std::pair<int, box>> seen_;
+    mutable std::vector<float> loss_rows_; ///< with the next: kept so that a step allocates nothing
+    mutable detail::piece_sum sum_;
     std::vector<owned<run_of>> runs_;
 };
 

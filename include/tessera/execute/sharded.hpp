@@ -2,9 +2,9 @@
 // One operator in shards, without a network around it: for micro-benchmarks, and to look at what a split costs.
 #pragma once
 
-#include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/executor.hpp"
+#include "tessera/execute/plain_values.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 #include "tessera/net/initialize.hpp"
 #include "tessera/net/precision.hpp"
@@ -51,8 +51,8 @@ public:
     int first_backward_task() const { return boundary_; }
     index_t moved_bytes() const { return plan_.moved_bytes; } ///< between devices, forward and backward together
     /// Floating-point operations of the whole operator, a multiply-add counted as two, without what shards compute twice.
-    index_t forward_flops() const { return flops(false); }
-    index_t backward_flops() const { return flops(true); }
+    index_t forward_flops() const { return tessera::forward_flops(view().describe(0)); }
+    index_t backward_flops() const { return tessera::backward_flops(view().describe(0)); }
 
     // Data of the caller, to be changed between runs.
     std::span<float> input(int k = 0) { return numbers_[static_cast<std::size_t>(view().ops[0].inputs[k])]; }
@@ -63,14 +63,7 @@ public:
     /// All elements of parameter `slot` (0 weights, 1 bias, 2 running statistics), plain.
     void set_parameter(int slot, std::span<const float> values) {
         const int p = view().ops[0].parameters[slot];
-        const box all = whole(view().parameters[p].extents);
-        for (const parameter_store::entry& e : store_.entries()) {
-            if (e.what.kind == tile_kind::parameter && e.what.tensor == p) {
-                std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
-                box_copy(e.what.region, all, e.what.region).apply(values.data(), part.data(), true, reducer::sum);
-                backend_.from_plain(e.what, part.data(), store_.address(e));
-            }
-        }
+        detail::store_parameter(backend_, store_, p, view().parameters[p].extents, values);
     }
 
     std::vector<float> output() const { return collect(plan_.results, view().ops[0].output); }
@@ -242,35 +235,13 @@ private:
         }
     }
 
-    index_t flops(bool is_backward_pass) const {
-        const description d = view().describe(0);
-        interval all[max_loops];
-        for (int l = 0; l < d.loops.size(); ++l) {
-            all[l] = {0, d.loops[l].extent};
-        }
-        return is_backward_pass ? tessera::backward_flops(d, all) : tessera::forward_flops(d, all);
-    }
-
     std::vector<float> collect(const std::vector<result_piece>& pieces, int tensor) const {
         return sum_pieces(pieces, tensor, view().tensors[tensor].extents);
     }
     /// The parts of a tensor added up, every part and region once.
     std::vector<float> sum_pieces(const std::vector<result_piece>& pieces, int tensor, const shape& extents) const {
         std::vector<float> out(static_cast<std::size_t>(extents.volume()), 0.0F);
-        std::vector<std::pair<int, box>> seen;
-        for (const result_piece& piece : pieces) {
-            const tile& t = plan_.tiles[static_cast<std::size_t>(piece.tile)];
-            bool again = piece.tensor != tensor;
-            for (const auto& [part, region] : seen) {
-                again = again || (part == piece.part && region == t.region);
-            }
-            if (!again) {
-                seen.push_back({piece.part, t.region});
-                std::vector<float> values(static_cast<std::size_t>(t.region.volume()));
-                backend_.to_plain(t, addresses_[piece.tile], values.data());
-                box_copy(t.region, t.region, whole(extents)).apply(values.data(), out.data(), false, reducer::sum);
-            }
-        }
+        detail::piece_sum().add(backend_, plan_, addresses_, pieces, tensor, 0, whole(extents), out);
         return out;
     }
 

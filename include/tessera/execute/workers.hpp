@@ -76,6 +76,7 @@ public:
         const int others = lanes > 1 ? 2 * devices_ - 1 : devices_ - 1;
         call_ = [](void* what, int device) { (*static_cast<Body*>(what))(device); };
         what_ = &body;
+        lanes_ = lanes;
         failed_.store(false);
         claimed_.store(false);
         failure_ = nullptr;
@@ -180,7 +181,7 @@ private:
 
     void loop(int number) {
         team& mine = teams_[number < devices_ ? 0 : 1];
-        const int patience = 25 * spins(number < devices_ ? 1 : 2);
+        int patience = 25 * spins();
         std::uint64_t seen = 0;
         for (;;) {
             int spun = 0;
@@ -198,6 +199,7 @@ private:
             }
             ++seen;
             call(number);
+            patience = 25 * spins(lanes_); // while there is one, the other lane's threads may want the core
             finished_.fetch_add(1, std::memory_order_release);
         }
     }
@@ -209,6 +211,7 @@ private:
     cpu_set_t everywhere_{};
     void (*call_)(void*, int) = nullptr;
     void* what_ = nullptr;
+    int lanes_ = 1; ///< of the run
     std::exception_ptr failure_;
     std::atomic<bool> failed_{false};
     std::atomic<bool> claimed_{false};

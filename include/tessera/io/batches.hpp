@@ -143,7 +143,9 @@ public:
     [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
     /// How many batches a loop sees.
-    [[nodiscard]] std::int64_t count() const { return (end_position() + batch_size_ - 1) / batch_size_; }
+    [[nodiscard]] std::int64_t count() const {
+        return end_position() / batch_size_ + (end_position() % batch_size_ != 0 ? 1 : 0);
+    }
 
 private:
     static void refuse_uneven(std::size_t elements, std::size_t samples, const char* what) {

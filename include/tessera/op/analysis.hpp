@@ -102,6 +102,17 @@ constexpr bool splittable(const description& d, int loop_index) {
     return true;
 }
 
+/// All loops from end to end.
+struct loop_ranges {
+    interval range[max_loops]{};
+
+    constexpr explicit loop_ranges(const description& d) {
+        for (int l = 0; l < d.loops.size(); ++l) {
+            range[l] = {0, d.loops[l].extent};
+        }
+    }
+};
+
 /// The region of an operand touched while loop l runs over ranges[l]: in each dimension the interval image of the affine
 /// index, clamped to the tensor (what lies outside is padding). Exact for contiguous shards; with gaps (stride > window,
 /// dilation) the smallest box around it.
@@ -169,18 +180,26 @@ constexpr std::uint32_t gradient_reduced_loops(const description& d, int which) 
     return mask;
 }
 
+/// Floating-point operations of a nest over `ranges`.
+constexpr index_t flops_of_nest(const description& d, int k, const interval* ranges) {
+    index_t flops = d.nests[k].flops;
+    for (int l = 0; l < d.loops.size(); ++l) {
+        flops *= has(d.nests[k].loops, l) ? ranges[l].size() : 1;
+    }
+    return flops;
+}
+
 /// Floating-point operations of the forward pass over `ranges`.
 constexpr index_t forward_flops(const description& d, const interval* ranges) {
     index_t total = 0;
-    for (const nest& n : d.nests) {
-        index_t points = n.flops;
-        for (int l = 0; l < d.loops.size(); ++l) {
-            points *= has(n.loops, l) ? ranges[l].size() : 1;
-        }
-        total += points;
+    for (int k = 0; k < d.nests.size(); ++k) {
+        total += flops_of_nest(d, k, ranges);
     }
     return total;
 }
+
+/// Those of the whole operator.
+constexpr index_t forward_flops(const description& d) { return forward_flops(d, loop_ranges(d).range); }
 
 /// Floating-point operations of the backward pass over `ranges`: one forward's worth for every operand that gets a gradient
 /// from a multiplication, which makes 2x forward for convolutions and matrix products.
@@ -188,17 +207,12 @@ constexpr index_t backward_flops(const description& d, const interval* ranges) {
     index_t total = 0;
     for (int o = 0; o < d.operands.size(); ++o) {
         const int k = gradient_nest(d, o);
-        if (k < 0 || d.operands[o].additive) {
-            continue;
-        }
-        index_t points = d.nests[k].flops;
-        for (int l = 0; l < d.loops.size(); ++l) {
-            points *= has(d.nests[k].loops, l) ? ranges[l].size() : 1;
-        }
-        total += points;
+        total += k < 0 || d.operands[o].additive ? 0 : flops_of_nest(d, k, ranges);
     }
     return total;
 }
+
+constexpr index_t backward_flops(const description& d) { return backward_flops(d, loop_ranges(d).range); }
 
 /// Bytes that the forward pass over `ranges` reads and writes, each operand once; of what is looked up, as much as is written.
 constexpr index_t forward_bytes(const description& d, const interval* ranges) {

@@ -2,16 +2,23 @@
 // One task of a bound plan as a plan of its own, with memory of its own: what is needed to run it without the rest.
 #pragma once
 
+#include "tessera/base/error.hpp"
 #include "tessera/plan/memory.hpp"
+
+#include <string>
 
 namespace tessera {
 
 // A template only so that what it uses is compiled where a plan is taken apart, not wherever the header is included.
 
 /// A plan of the task number `index` alone. Its tiles keep their devices and formats and lie one behind the other, none in another's
-/// place; operands of other tasks are left out. `p` must be bound.
+/// place; operands of other tasks are left out. `p` must be bound. Throws tessera::error where it has no such task.
 template <class Plan>
 Plan isolate(const Plan& p, int index) {
+    if (index < 0 || static_cast<std::size_t>(index) >= p.tasks.size()) {
+        throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no task " +
+                    std::to_string(index) + "; they count from 0");
+    }
     Plan q;
     q.kind = p.kind;
     q.devices = p.devices;

@@ -9,10 +9,10 @@ namespace tessera::detail {
 /// Refuses averages that would not be what they are called.
 template <class Options>
 void lowering<Options>::check_averages() const {
-    if (!averages()) {
+    const int every = s_.sync != nullptr ? s_.sync->average_every : 0;
+    if (every == 0 || o_.kind != run_kind::training) {
         return;
     }
-    const int every = s_.sync->average_every;
     if (o_.update.state_count() > 0 || o_.update.clip_norm > 0) {
         throw error(
             "tessera: averages of parameters go with plain SGD: each copy would keep momentum or moments of its "

@@ -51,7 +51,6 @@ void lowering<Options>::send_sliced(const sent_piece& x) {
         reduced_slice r{x.what.parameter,
                         x.what.slice * members + i,
                         x.what.slices * members,
-                        -1,
                         x.copies,
                         device,
                         sending_.message,
@@ -63,9 +62,8 @@ void lowering<Options>::send_sliced(const sent_piece& x) {
         if (members == 1 && !clips() && updates_wait()) {
             reduced_.push_back(r);
         } else if (updates_wait()) {
-            r.source = add_slice_tile(r.parameter, x.copies[0].region, device, r.slice, r.slices);
-            add_reduce(x, i, device, r.slice, r.slices, x.sources, {r.source}, true);
-            r.from = {r.source};
+            r.from = {add_slice_tile(r.parameter, x.copies[0].region, device, r.slice, r.slices)};
+            add_reduce(x, i, device, r.slice, r.slices, x.sources, r.from, true);
             reduced_.push_back(r);
         } else {
             update_from(r, i);
@@ -89,7 +87,6 @@ void lowering<Options>::send_all_reduce(const sent_piece& x) {
         arrived_.push_back({x.what.parameter,
                             x.what.slice,
                             x.what.slices,
-                            sums[i],
                             {x.copies[i]},
                             x.copies[i].device,
                             -1,
@@ -156,15 +153,8 @@ void lowering<Options>::send_ring(const sent_piece& x) {
                 add_reduce(x, (c + s) % members, copy.device, chunk_of(c), slices, {carried[at(c)]}, {next}, false);
                 carried[at(c)] = next;
             }
-            arrived_.push_back({parameter,
-                                chunk_of(c),
-                                slices,
-                                carried[at(c)],
-                                {copy},
-                                copy.device,
-                                -1,
-                                exchange::sliced,
-                                {carried[at(c)]}});
+            arrived_.push_back(
+                {parameter, chunk_of(c), slices, {copy}, copy.device, -1, exchange::sliced, {carried[at(c)]}});
         }
     }
 }
@@ -177,11 +167,10 @@ void lowering<Options>::send_to_server(const sent_piece& x) {
     for (std::size_t i = 1; i < x.copies.size(); ++i) {
         copies.push_back(x.copies[(server + i) % x.copies.size()]);
     }
-    reduced_slice r{x.what.parameter, x.what.slice, x.what.slices, -1, copies, device, -1, exchange::server, x.sources};
+    reduced_slice r{x.what.parameter, x.what.slice, x.what.slices, copies, device, -1, exchange::server, x.sources};
     if (updates_wait()) {
-        r.source = add_slice_tile(r.parameter, copies[0].region, device, r.slice, r.slices);
-        add_reduce(x, 0, device, r.slice, r.slices, x.sources, {r.source}, true);
-        r.from = {r.source};
+        r.from = {add_slice_tile(r.parameter, copies[0].region, device, r.slice, r.slices)};
+        add_reduce(x, 0, device, r.slice, r.slices, x.sources, r.from, true);
         reduced_.push_back(r);
     } else {
         update_from(r, 0);
@@ -200,7 +189,7 @@ void lowering<Options>::update_from(const reduced_slice& r, int number) {
     t.state = state;
     t.how = r.how;
     t.message = r.message;
-    t.reads = r.from.empty() ? std::vector<int>{r.source} : r.from;
+    t.reads = r.from;
     const index_t size = even_part(region.volume(), r.slices, r.slice).size();
     count_moved(t.reads, r.device, size);
     t.norms = norms_;

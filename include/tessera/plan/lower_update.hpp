@@ -26,39 +26,30 @@ void lowering<Options>::finish_parameters(int op) {
 template <class Options>
 std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::vector<piece>& copies) {
     std::vector<int> all = equal_contributions(parameter, copies[0].region);
-    std::vector<char> here(at(p_.devices), 0);
-    bool crosses = false;
-    bool several = false; // on one device
+    std::vector<std::vector<int>> by_device;
+    std::vector<int> place(at(p_.devices), -1); // of a device's list
     for (const int t : all) {
-        crosses = crosses || tile_at(t).device != copies[0].device;
-        several = here[at(tile_at(t).device)]++ != 0 || several;
+        int& own = place[at(tile_at(t).device)];
+        if (own < 0) {
+            own = static_cast<int>(by_device.size());
+            by_device.emplace_back();
+        }
+        by_device[at(own)].push_back(t);
     }
+    bool crosses = by_device.size() > 1;
     for (const piece& c : copies) {
-        crosses = crosses || c.device != copies[0].device;
+        crosses = crosses || place[at(c.device)] < 0;
     }
-    if (!crosses || !several) {
+    if (!crosses) {
         return all;
     }
-    std::vector<std::vector<int>> devices;
-    for (const int t : all) {
-        bool placed = false;
-        for (std::vector<int>& list : devices) {
-            if (tile_at(list[0]).device == tile_at(t).device) {
-                list.push_back(t);
-                placed = true;
-            }
-        }
-        if (!placed) {
-            devices.push_back({t});
-        }
-    }
     std::vector<int> result;
-    for (const std::vector<int>& list : devices) {
-        int sum = list[0];
+    for (const std::vector<int>& list : by_device) {
+        int sum = list.size() > 1 ? -1 : list[0];
         for (const auto& [of, known] : local_sums_) {
-            sum = list.size() > 1 && of == list ? known : sum;
+            sum = of == list ? known : sum;
         }
-        if (list.size() > 1 && sum == list[0]) {
+        if (sum < 0) {
             const int device = tile_at(list[0]).device;
             sum = add_tile(tile_kind::parameter_gradient, parameter, copies[0].region, device, element::f32);
             add_sum(user_of(parameter), pass::update, 0, device, list, sum);
@@ -145,48 +136,21 @@ template <class Options>
 void lowering<Options>::update_group(int parameter, const std::vector<piece>& copies) {
     const box& region = copies[0].region;
     const std::vector<int> sources = summed_by_device(parameter, copies);
-    const int slices = sources.empty() ? 1 : static_cast<int>(copies.size());
-    const int op = user_of(parameter);
-    for (int i = 0; i < static_cast<int>(copies.size()); ++i) {
-        const int device = copies[at(i)].device;
-        std::vector<int> from = sources;
+    if (parameter_gradients_[at(parameter)].pieces.empty()) {
+        return;
+    }
+    const int members = static_cast<int>(copies.size());
+    reduced_slice r{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources};
+    for (int i = 0; i < members; ++i) {
+        r.device = copies[at(i)].device;
         if (sources.empty()) {
-            if (parameter_gradients_[at(parameter)].pieces.empty()) {
-                return;
-            }
-            from = {gathered_parameter_gradient(parameter, region, device, op)};
-        }
-        const int state = state_tile(parameter, region, device, i * (slices > 1 ? 1 : 0), slices);
-        task& t = add_task(task_kind::update, op, pass::update, i, device);
-        t.parameter = parameter;
-        t.slices = slices;
-        t.slice = slices > 1 ? i : 0;
-        t.state = state;
-        t.reads = from;
-        if (slices > 1) {
-            const index_t size = even_part(region.volume(), slices, t.slice).size();
-            for (const piece& c : copies) {
-                t.writes.push_back(c.tile);
-            }
-            count_moved(from, device, size);
-            count_moved(t.writes, device, size);
+            r.copies = {copies[at(i)]};
+            r.from = {gathered_parameter_gradient(parameter, region, r.device, user_of(parameter))};
         } else {
-            t.writes.push_back(copies[at(i)].tile);
-            count_moved(from, device, region.volume());
+            r.slice = i;
         }
+        update_from(r, i);
     }
-}
-
-template <class Options>
-int lowering<Options>::user_of(int parameter) const {
-    for (int op = 0; op < g_.op_count; ++op) {
-        for (int p : g_.ops[op].parameters) {
-            if (p == parameter) {
-                return op;
-            }
-        }
-    }
-    return -1;
 }
 
 template <class Options>
@@ -237,7 +201,7 @@ void lowering<Options>::reduce_parameter(int parameter) {
             }
             count_moved(from, device, even_part(region.volume(), slices, slice).size());
             norms_.push_back(norm);
-            reduced_.push_back({parameter, slice, slices, sum, copies, device});
+            reduced_.push_back({parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}});
             if (slices == 1) {
                 reduced_.back().copies = {copies[at(i)]};
             }
@@ -248,28 +212,9 @@ void lowering<Options>::reduce_parameter(int parameter) {
 
 template <class Options>
 void lowering<Options>::update_clipped(int parameter) {
-    const int op = user_of(parameter);
     int number = 0;
     for (const reduced_slice& r : reduced_) {
-        if (r.parameter != parameter) {
-            continue;
-        }
-        const box& region = r.copies[0].region;
-        const int state = state_tile(parameter, region, r.device, r.slice, r.slices);
-        task& t = add_task(task_kind::update, op, pass::update, number++, r.device);
-        t.parameter = parameter;
-        t.slice = r.slice;
-        t.slices = r.slices;
-        t.state = state;
-        t.reads = {r.source};
-        t.norms = norms_;
-        for (int n : norms_) {
-            t.reads.push_back(n);
-        }
-        for (const piece& c : r.copies) {
-            t.writes.push_back(c.tile);
-        }
-        count_moved(t.writes, r.device, even_part(region.volume(), r.slices, r.slice).size());
+        r.parameter == parameter ? update_from(r, number++) : void();
     }
 }
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lowering knows while a plan grows: tiles, where the pieces of every tensor are, and the copies that bring them to where they are
-// needed. How operators become tasks stands in lower_forward.hpp, lower_backward.hpp and lower_update.hpp; in which order, and what a
-// micro-batch is, in lower_steps.hpp.
+// What lowering knows while a plan grows: tiles and tasks, and where the pieces of every tensor are. What it does stands in the files that are
+// named beside its functions.
 #pragma once
 
-#include "tessera/plan/lanes.hpp"
 #include "tessera/plan/lowering_state.hpp"
-#include "tessera/schedule/timetable.hpp"
 
 namespace tessera::detail {
 
@@ -67,7 +64,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     const description& desc(int op) const { return descriptions_[at(op)]; }
     tile& tile_at(int t) { return p_.tiles[at(t)]; }
 
-    // ---- tiles -------------------------------------------------------------------------------------------------------
+    // ---- tiles and tasks ---------------------------------------------------------------------------------------------
 
     int add_tile(tile_kind kind, int tensor, const box& region, int device, element type) {
         tile t;
@@ -100,57 +97,15 @@ protected: // simulation::operator_lowering lowers one operator anew
         return p_.tasks.back();
     }
 
-    void prepare() {
-        check_messages();
-        check_averages();
-        for (int t = 0; t < g_.tensor_count; ++t) {
-            const tensor_node& n = g_.tensors[t];
-            if (n.producer < 0) {
-                const box region = whole(n.extents);
-                values_[at(t)].pieces.push_back({region, -1, 0, add_tile(tile_kind::input, t, region, -1, n.type)});
-                values_[at(t)].parts = 1;
-                p_.tiles.back().part = 0;
-                if (s_.parameters_on >= 0 && t != o_.output_gradient) {
-                    take_in(t);
-                }
-                const bool wanted = o_.output_gradient >= 0 && t != o_.output_gradient && n.type != element::i32;
-                needs_gradient_[at(t)] = wanted ? 1 : 0;
-            }
+    task& add_compute(int op, pass what, int number, const shard& s, int first, int last) {
+        task& t = add_task(task_kind::compute, op, what, number, s.device);
+        t.first_nest = first;
+        t.last_nest = last;
+        t.first_part = is_first_part(s, desc(op)) && s.part == 0;
+        for (int l = 0; l < max_loops; ++l) {
+            t.ranges[l] = s.ranges[l];
         }
-        inputs_ = values_;
-        uses_left_.assign(count(g_.parameter_count), 0);
-        for (int op = 0; op < g_.op_count; ++op) {
-            descriptions_[at(op)] = g_.describe(op);
-            shards_[at(op)] = shards_of(op, 0);
-            bool needs = false;
-            for (int p : g_.ops[op].parameters) {
-                needs = needs || g_.parameters[p].trained;
-                uses_left_[at(p)] += sweeps_;
-            }
-            for (const operand& x : desc(op).operands) { // none flows through where an expert's slots are
-                const bool flows = x.kind == operand_kind::input && x.differentiable;
-                needs = needs || (flows && needs_gradient_[at(g_.ops[op].inputs[x.slot])] != 0);
-            }
-            needs_gradient_[at(g_.ops[op].output)] = needs ? 1 : 0;
-        }
-        // Parameters live where a shard needs them, also one that a short batch leaves without samples.
-        for (int op = 0; op < g_.op_count; ++op) {
-            place_parameters(op, shards_[at(op)]);
-        }
-        prepare_micro_batches();
-        shard_parameters();
-        uses_ = uses_left_;
-    }
-
-    void place_parameters(int op, const std::vector<shard>& shards) {
-        for (const shard& s : shards) {
-            for (int o = 0; o < desc(op).operands.size(); ++o) {
-                const operand_kind k = desc(op).operands[o].kind;
-                if (k == operand_kind::parameter || k == operand_kind::state) {
-                    parameter_tile(op, o, s);
-                }
-            }
-        }
+        return t;
     }
 
     bool is_empty(const shard& s, int op) const {
@@ -165,156 +120,8 @@ protected: // simulation::operator_lowering lowers one operator anew
     /// Region of an operand; that of a parameter does not depend on the loops that do not index it, so an empty shard has one too.
     box region_of(int op, int which, const shard& s) const { return region(desc(op), which, s.ranges); }
 
-    int parameter_tile(int op, int which, const shard& s) {
-        const int parameter = g_.ops[op].parameters[desc(op).operands[which].slot];
-        const box region = region_of(op, which, s);
-        const int home = home_of(op, which, s);
-        for (const piece& p : parameters_[at(parameter)].pieces) {
-            if (p.device == home && p.region == region) {
-                return p.tile;
-            }
-        }
-        const int t = add_tile(tile_kind::parameter, parameter, region, home, element::f32);
-        parameters_[at(parameter)].pieces.push_back({region, home, 0, t});
-        return t;
-    }
-
-    // ---- parameters on one device ------------------------------------------------------------------------------------
-
-    /// Where a shard's part of a parameter is stored. Running statistics stay with the shards that make them.
-    int home_of(int op, int which, const shard& s) const {
-        const bool central = s_.parameters_on >= 0 && desc(op).operands[which].kind == operand_kind::parameter;
-        return central ? s_.parameters_on : s.device;
-    }
-
-    /// What a shard reads a parameter from: where it is stored, or a copy of it for this run.
-    int parameter_value(int op, int which, const shard& s, pass what) {
-        const int stored = parameter_tile(op, which, s);
-        if (tile_at(stored).slices > 1) {
-            return whole_parameter(op, which, stored, what);
-        }
-        if (tile_at(stored).device == s.device) {
-            return stored;
-        }
-        for (const auto& [from, device, copy] : parameter_copies_) {
-            if (from == stored && device == s.device) {
-                return copy;
-            }
-        }
-        const box region = tile_at(stored).region;
-        const int t = add_tile(tile_kind::intermediate, op * max_operands + which, region, s.device, element::f32);
-        add_copy(op, what, stored, t);
-        parameter_copies_.push_back({stored, s.device, t});
-        return t;
-    }
-
-    /// An input of the network goes to the device that stores the parameters, and from there to the shards.
-    void take_in(int tensor) {
-        piece& where = values_[at(tensor)].pieces[0];
-        const int t = add_tile(tile_kind::activation, tensor, where.region, s_.parameters_on, g_.tensors[tensor].type);
-        int reader = 0;
-        while (reader + 1 < g_.op_count && !reads_tensor(reader, tensor)) {
-            ++reader;
-        }
-        add_copy(reader, o_.kind == run_kind::evaluation ? pass::evaluate : pass::forward, where.tile, t);
-        where.device = s_.parameters_on;
-        where.tile = t;
-    }
-    bool reads_tensor(int op, int tensor) const {
-        for (int t : g_.ops[op].inputs) {
-            if (t == tensor) {
-                return true;
-            }
-        }
-        return false;
-    }
-    /// Copies a whole tile to another.
-    void add_copy(int op, pass what, int from, int to) {
-        const bool moves = tile_at(from).device >= 0 && tile_at(from).device != tile_at(to).device;
-        p_.moved_bytes += moves ? tile_at(to).elements * bytes_of(tile_at(to).type) : 0;
-        task& copy = add_task(task_kind::copy, op, what, 0, tile_at(to).device);
-        copy.writes = {to};
-        copy.reads = {from};
-        copy.segments.push_back({from, tile_at(to).region, true});
-    }
-
-    // ---- redistribution ----------------------------------------------------------------------------------------------
-
-    /// The tile that holds `region` of a tensor on a device: a piece that is there already, one gathered before, or a new one that a
-    /// copy task fills. `part` asks for one part of a partial tensor instead of the sum.
-    int need(located& from, std::vector<gathered_tile>& cache, const box& region, int device, int part, tile_kind kind,
-             int tensor, element type, int op, pass what) {
-        if (from.parts == 1 || part >= 0) {
-            for (const piece& p : from.pieces) {
-                if (p.device == device && p.region == region && (part < 0 || p.part == part)) {
-                    return p.tile;
-                }
-            }
-        }
-        for (const gathered_tile& c : cache) {
-            if (c.device == device && c.region == region && c.part == part) {
-                return c.tile;
-            }
-        }
-        const std::vector<piece>& sources = from.pieces;
-        const gather plan_of = gather_into(sources, region, device, device, part);
-        if (plan_of.segments.size() == 1) { // all there is of it is here already: a gradient of this device's samples
-            const piece& only = sources[at(plan_of.segments[0].source)];
-            if (only.device == device && only.region == region) {
-                return only.tile;
-            }
-        }
-        const int t = add_tile(kind, tensor, region, device, type);
-        if (region.empty()) { // an input of a concatenation of which a shard needs nothing
-            cache.push_back({region, device, part, t});
-            return t;
-        }
-        tile_at(t).part = part;
-        task& copy = add_task(task_kind::copy, op, what, 0, device);
-        copy.clear = plan_of.clear;
-        copy.reduce = from.reduce;
-        copy.writes.push_back(t);
-        for (const segment& seg : plan_of.segments) {
-            const piece& source = sources[at(seg.source)];
-            copy.segments.push_back({source.tile, seg.region, seg.first});
-            copy.reads.push_back(source.tile);
-            if (source.device != device && source.device >= 0) {
-                p_.moved_bytes += seg.region.volume() * bytes_of(type);
-            }
-        }
-        cache.push_back({region, device, part, t});
-        return t;
-    }
-
-    int need_value(int tensor, const box& region, const shard& s, int op, pass what) {
-        return need(values_[at(tensor)], gathered_values_[at(tensor)], region, s.device,
-                    config(op).partial > 1 ? s.part : -1, tile_kind::activation, tensor, g_.tensors[tensor].type, op,
-                    what);
-    }
-
-    intermediate_state& intermediate(int op, int which) {
-        auto& all = is_joint(op) ? joint_intermediates_ : intermediates_;
-        for (auto& [key, state] : all) {
-            if (key == op * max_operands + which) {
-                return state;
-            }
-        }
-        all.push_back({op * max_operands + which, {}});
-        return all.back().second;
-    }
     /// True for an operator whose intermediates are sums over all micro-batches: each of these leaves a part of its own.
     bool is_joint(int op) const { return p_.joint_statistics && g_.ops[op].attributes.kind == op_kind::batch_norm; }
-
-    task& add_compute(int op, pass what, int number, const shard& s, int first, int last) {
-        task& t = add_task(task_kind::compute, op, what, number, s.device);
-        t.first_nest = first;
-        t.last_nest = last;
-        t.first_part = is_first_part(s, desc(op)) && s.part == 0;
-        for (int l = 0; l < max_loops; ++l) {
-            t.ranges[l] = s.ranges[l];
-        }
-        return t;
-    }
 
     static int first_of(std::uint32_t mask) {
         int i = 0;
@@ -324,14 +131,39 @@ protected: // simulation::operator_lowering lowers one operator anew
         return i;
     }
 
-    // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
+    // ---- what lies where before anything is computed: lower_placement.hpp -------------------------------------------
+
+    void prepare();
+    void place_parameters(int op, const std::vector<shard>& shards);
+    int parameter_tile(int op, int which, const shard& s);
+    /// Where a shard's part of a parameter is stored. Running statistics stay with the shards that make them.
+    int home_of(int op, int which, const shard& s) const {
+        const bool central = s_.parameters_on >= 0 && desc(op).operands[which].kind == operand_kind::parameter;
+        return central ? s_.parameters_on : s.device;
+    }
+    int parameter_value(int op, int which, const shard& s, pass what);
+    void take_in(int tensor);
+    bool reads_tensor(int op, int tensor) const;
+
+    // ---- redistribution: lower_redistribution.hpp -------------------------------------------------------------------
+
+    void add_copy(int op, pass what, int from, int to);
+    int need(located& from, std::vector<gathered_tile>& cache, const box& region, int device, int part, tile_kind kind,
+             int tensor, element type, int op, pass what);
+    int need_value(int tensor, const box& region, const shard& s, int op, pass what);
+    intermediate_state& intermediate(int op, int which);
+
+    // ---- stages and their order: lower_stages.hpp -------------------------------------------------------------------
 
     void arrange();
     void arrange_jointly(std::vector<step>& all);
     [[noreturn]] void refuse_joint_statistics(const char* why) const;
-    void begin_step();
     void check_stages() const;
     std::vector<std::vector<int>> stages_after() const;
+
+    // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
+
+    void begin_step();
     void prepare_micro_batches();
     std::vector<shard> shards_of(int op, int micro_batch) const;
     bool is_mirrored() const { return s_.schedule != nullptr && s_.schedule->is_mirrored(micro_batch_); }
@@ -381,7 +213,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     void count_moved(const std::vector<int>& tiles, int device, index_t elements);
     int state_tile(int parameter, const box& region, int device, int slice, int slices);
     void update_group(int parameter, const std::vector<piece>& copies);
-    int user_of(int parameter) const;
+    int user_of(int parameter) const { return first_user_[at(parameter)]; }
     int gathered_parameter_gradient(int parameter, const box& region, int device, int op);
     void reduce_parameter(int parameter);
     void update_clipped(int parameter);
@@ -418,56 +250,11 @@ protected: // simulation::operator_lowering lowers one operator anew
     void shard_parameters();
     int whole_parameter(int op, int which, int stored, pass what);
 
-    // ---- results -----------------------------------------------------------------------------------------------------
+    // ---- results: lower_results.hpp ---------------------------------------------------------------------------------
 
-    void keep(int tensor, const located& where) {
-        for (const piece& p : where.pieces) {
-            if (p.device >= 0) {
-                p_.results.push_back({tensor, p.part, p.tile, step_});
-                p_.tiles[at(p_.root(p.tile))].keep = true;
-                p_.tiles[at(p.tile)].keep = true;
-            }
-        }
-    }
-
-    void collect_results() {
-        for (int op = 0; op < g_.op_count; ++op) {
-            for (int m = 0; m < p_.micro_batches && g_.is_loss(op); ++m) {
-                select(m);
-                keep(g_.ops[op].output, values_[at(g_.ops[op].output)]);
-                if (o_.kind == run_kind::evaluation) {
-                    keep(g_.ops[op].inputs[0], values_[at(g_.ops[op].inputs[0])]);
-                }
-            }
-        }
-        if (o_.output_gradient >= 0) {
-            const int out = g_.ops[g_.op_count - 1].output;
-            keep(out, values_[at(out)]);
-            for (int t : g_.ops[0].inputs) {
-                keep(t, gradients_[at(t)]);
-            }
-        }
-        if (keeps_gradients()) {
-            for (int p = 0; p < g_.parameter_count; ++p) {
-                for (const piece& c : parameter_gradients_[at(p)].pieces) {
-                    p_.gradients.push_back({p, c.part, c.tile, step_});
-                }
-            }
-        }
-    }
-    /// Puts every task into its list.
-    void number() {
-        if (s_.overlap) {
-            use_communication_lanes(p_);
-        }
-        p_.order.resize(at(p_.lists()));
-        for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-            task& t = p_.tasks[at(i)];
-            std::vector<int>& list = p_.order[at(p_.list_of(t))];
-            t.position = static_cast<int>(list.size());
-            list.push_back(i);
-        }
-    }
+    void keep(int tensor, const located& where);
+    void collect_results();
+    void number();
 
     graph_view g_;
     strategy_view s_;
@@ -487,6 +274,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<std::pair<int, intermediate_state>> intermediates_;
     std::vector<std::pair<int, intermediate_state>> joint_intermediates_; ///< of no micro-batch, but of all
     std::vector<index_t> contribution_keys_;
+    std::vector<int> first_user_; ///< operator, by parameter
     std::vector<int> uses_;
     std::vector<int> uses_left_;
     std::vector<int> states_; ///< tiles of the optimizer's states

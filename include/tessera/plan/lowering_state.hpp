@@ -52,17 +52,16 @@ struct intermediate_state {
     std::vector<gathered_tile> gathered_gradients;
 };
 
-/// A summed slice of a parameter's gradient that waits for the norm of all gradients.
+/// A slice of a parameter and what its update reads.
 struct reduced_slice {
     int parameter = 0;
     int slice = 0;
     int slices = 1;
-    int source = -1; ///< tile that holds the summed slice
     std::vector<piece> copies;
     int device = 0;
     int message = -1; ///< with this and what follows: see task
     exchange how = exchange::sliced;
-    std::vector<int> from{}; ///< tiles that hold it or add up to it; empty: `source` does
+    std::vector<int> from{}; ///< tiles that hold the slice's summed gradient or add up to it
 };
 
 /// A parameter's shard whole, gathered for one micro-batch's forward or backward.

@@ -61,6 +61,10 @@ bool verifier<Plan>::structure() {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
+        const bool reorders = t.kind == task_kind::reorder;
+        if ((reorders || t.kind == task_kind::copy) && (t.writes.empty() || (reorders && t.reads.empty()))) {
+            return refuse(&t, "a copy has no target, or a reorder no source");
+        }
         if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t)) ||
             (t.kind == task_kind::gather && !gather_is_complete(t)) ||
             (t.kind == task_kind::average && !average_is_complete(t))) {
@@ -73,7 +77,7 @@ bool verifier<Plan>::structure() {
 /// A copy covers its target: every element is overwritten exactly once before others are added, or cleared first.
 template <class Plan>
 bool verifier<Plan>::copy_is_complete(const task& t) {
-    const box& target = p_.tiles[at(t.writes.at(0))].region;
+    const box& target = p_.tiles[at(t.writes[0])].region;
     index_t overwritten = 0;
     for (std::size_t i = 0; i < t.segments.size(); ++i) {
         const copy_segment& s = t.segments[i];

@@ -86,6 +86,7 @@ inline pipeline_schedule chimera(int stages, int micro_batches, const step_times
     for (int m = 0; m < micro_batches; ++m) {
         s.mirrored.push_back(static_cast<char>(m % 2));
     }
+    detail::check_times(times);
     detail::greedy(s, times).run();
     return s;
 }

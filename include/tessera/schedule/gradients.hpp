@@ -5,6 +5,7 @@
 #include "tessera/base/error.hpp"
 #include "tessera/layout/synchronization.hpp"
 #include "tessera/net/graph.hpp"
+#include "tessera/op/analysis.hpp"
 
 #include <algorithm>
 #include <string>
@@ -30,19 +31,6 @@ struct worker_speed {
 
 namespace detail {
 
-/// Floating-point operations of an operator forward.
-inline index_t forward_flops(const description& d) {
-    index_t total = 0;
-    for (int k = 0; k < d.nests.size(); ++k) {
-        index_t points = d.nests[k].flops;
-        for (int l = 0; l < d.loops.size(); ++l) {
-            points *= has(d.nests[k].loops, l) ? d.loops[l].extent : 1;
-        }
-        total += points;
-    }
-    return total;
-}
-
 inline message message_of(exchange how, const ready_gradient& x) { return {how, 0, {{x.parameter, 0, 1}}}; }
 
 inline void require_servers(int servers) {
@@ -54,7 +42,12 @@ inline void require_servers(int servers) {
 } // namespace detail
 
 /// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers` share the batch.
+/// Throws tessera::error where there is no worker or it does not compute.
 inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worker_speed& speed = {}, int workers = 1) {
+    if (workers < 1 || !(speed.flops_per_ns > 0)) {
+        throw error("tessera: gradients of " + std::to_string(workers) + " workers that compute at " +
+                    std::to_string(speed.flops_per_ns) + " FLOP/ns; give at least one worker and a rate above 0");
+    }
     std::vector<ready_gradient> all;
     std::vector<int> first_user(static_cast<std::size_t>(g.parameter_count), -1);
     for (int op = g.op_count; op-- > 0;) {
@@ -64,7 +57,7 @@ inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worke
     }
     double time = 0;
     for (int op = g.op_count; op-- > 0;) {
-        time += 2.0 * static_cast<double>(detail::forward_flops(g.describe(op))) / workers / speed.flops_per_ns;
+        time += 2.0 * static_cast<double>(forward_flops(g.describe(op))) / workers / speed.flops_per_ns;
         for (int k = g.ops[op].parameters.size(); k-- > 0;) {
             const int p = g.ops[op].parameters[k];
             bool listed = !g.parameters[p].trained || first_user[static_cast<std::size_t>(p)] != op;

@@ -56,12 +56,19 @@ inline void keep_results(pipeline_schedule& s, rematerialize which) {
     }
 }
 
-/// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without steps.
+/// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without steps. Throws tessera::error for a step of a stage or
+/// micro-batch that the schedule does not have.
 inline std::vector<int> workers_of_stages(const pipeline_schedule& s) {
-    std::vector<int> result(static_cast<std::size_t>(s.stages), -1);
+    std::vector<int> result(static_cast<std::size_t>(s.stages < 0 ? 0 : s.stages), -1);
     const int workers = static_cast<int>(s.workers.size());
     for (int w = 0; w < workers; ++w) {
         for (const step& x : s.workers[static_cast<std::size_t>(w)]) {
+            const int marked = s.mirrored.empty() ? s.micro_batches : static_cast<int>(s.mirrored.size());
+            if (x.stage < 0 || x.stage >= s.stages || x.micro_batch < 0 || x.micro_batch >= marked) {
+                throw error("tessera: a schedule of " + std::to_string(s.stages) + " stages and " +
+                            std::to_string(marked) + " micro-batches has a step of stage " + std::to_string(x.stage) +
+                            ", micro-batch " + std::to_string(x.micro_batch) + "; both count from 0");
+            }
             result[static_cast<std::size_t>(x.stage)] = s.is_mirrored(x.micro_batch) ? workers - 1 - w : w;
         }
     }

@@ -105,10 +105,17 @@ inline std::vector<operator_load> sums_of(const std::vector<operator_load>& load
 /// The stage of every operator where the operators, in their order, are cut into as many pieces as there are rooms, none empty, so that every
 /// piece fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the
 /// least. A network's operators are listed so that none reads what comes later: every such cut is a pipeline, whatever skips over it, and for
-/// a chain there are no others. Throws tessera::error where there are fewer operators than stages, or a number is negative.
+/// a chain there are no others. Throws tessera::error where there are fewer operators than stages, a number is negative, or a room has no device.
 /// O(stages * operators^2).
 inline balanced_stages balance_stages(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms) {
     const std::vector<operator_load> until = detail::sums_of(loads, rooms.size());
+    for (const stage_room& r : rooms) {
+        if (r.devices < 1 || r.held_parts < 1 || r.in_flight < 0) {
+            throw error("tessera: a stage on " + std::to_string(r.devices) + " devices with its parameters in " +
+                        std::to_string(r.held_parts) + " parts and " + std::to_string(r.in_flight) +
+                        " micro-batches in flight; give at least 1 device and 1 part, and no negative number");
+        }
+    }
     const auto time = [&](std::size_t s, std::size_t begin, std::size_t end) {
         return (until[end].time - until[begin].time) / rooms[s].devices;
     };

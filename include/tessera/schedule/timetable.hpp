@@ -53,6 +53,38 @@ inline std::string text_of(const step& s) {
 }
 
 /// Walks the workers' lists. `follows` lists for every stage the stages that read its results.
+/// Refuses times that a step cannot take.
+inline void check_times(const step_times& times) {
+    for (int k = 0; k < 5; ++k) {
+        if (times(static_cast<step_kind>(k)) < 0) {
+            throw error("tessera: a step " + std::string(to_text(static_cast<step_kind>(k))) + " takes " +
+                        std::to_string(times(static_cast<step_kind>(k))) + "; times are at least 0");
+        }
+    }
+}
+
+/// Refuses what a timetable cannot be made of.
+inline void check_timetable(const pipeline_schedule& s, const std::vector<step_times>& times,
+                            const std::vector<std::vector<int>>& follows) {
+    const auto stages = static_cast<std::size_t>(s.stages);
+    bool fits = s.stages > 0 && s.micro_batches > 0 && (times.size() == 1 || times.size() == stages);
+    fits = fits && follows.size() == stages;
+    for (const std::vector<int>& list : follows) {
+        for (const int i : list) {
+            fits = fits && i >= 0 && i < s.stages;
+        }
+    }
+    if (!fits) {
+        throw error("tessera: no timetable of " + std::to_string(s.stages) + " stages and " +
+                    std::to_string(s.micro_batches) + " micro-batches with times for " + std::to_string(times.size()) +
+                    " and followers of " + std::to_string(follows.size()) +
+                    " stages; give times for one or all of them, and for each those that follow it");
+    }
+    for (const step_times& t : times) {
+        check_times(t);
+    }
+}
+
 class walker {
 public:
     walker(const pipeline_schedule& s, const std::vector<std::vector<int>>& follows)
@@ -219,7 +251,7 @@ private:
 
 /// Every stage is read by the next one.
 inline std::vector<std::vector<int>> chain_of_stages(int stages) {
-    std::vector<std::vector<int>> follows(static_cast<std::size_t>(stages));
+    std::vector<std::vector<int>> follows(static_cast<std::size_t>(std::max(stages, 0)));
     for (int i = 0; i + 1 < stages; ++i) {
         follows[static_cast<std::size_t>(i)].push_back(i + 1);
     }
@@ -227,9 +259,10 @@ inline std::vector<std::vector<int>> chain_of_stages(int stages) {
 }
 
 /// The times of a schedule's steps, `times` for every stage or one for all. Throws tessera::error for a schedule that lacks a step, has one
-/// twice, or waits for itself; `follows` lists for every stage those that read its results.
+/// twice, or waits for itself, for times that are negative or not as many; `follows` lists for every stage those that read its results.
 inline timetable timetable_of(const pipeline_schedule& s, const std::vector<step_times>& times,
                               const std::vector<std::vector<int>>& follows) {
+    detail::check_timetable(s, times, follows);
     detail::walker w(s, follows);
     w.check();
     return w.run(times);

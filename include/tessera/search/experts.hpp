@@ -35,13 +35,7 @@ constexpr configuration split_by(const description& d, std::initializer_list<spl
     return c;
 }
 
-inline index_t flops_of(const description& d) {
-    interval all[max_loops];
-    for (int l = 0; l < d.loops.size(); ++l) {
-        all[l] = {0, d.loops[l].extent};
-    }
-    return forward_flops(d, all) + tessera::backward_flops(d, all);
-}
+inline index_t flops_of(const description& d) { return forward_flops(d) + backward_flops(d); }
 
 } // namespace detail
 

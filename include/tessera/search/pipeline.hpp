@@ -16,19 +16,15 @@ inline std::vector<index_t> operator_times(const graph_view& g, const device_cla
     std::vector<index_t> times;
     for (int op = 0; op < g.op_count; ++op) {
         const description d = g.describe(op);
-        interval ranges[max_loops];
-        for (int l = 0; l < d.loops.size(); ++l) {
-            ranges[l] = {0, d.loops[l].extent};
-        }
         if (g.ops[op].attributes.kind == op_kind::flatten) { // it only renames
             times.push_back(0);
             continue;
         }
-        const index_t bytes = forward_bytes(d, ranges);
+        const index_t bytes = forward_bytes(d, loop_ranges(d).range);
         const op_attributes& a = g.ops[op].attributes;
-        cost::work w{cost::kind_of_work(a.kind), forward_flops(d, ranges), bytes, a.math};
+        cost::work w{cost::kind_of_work(a.kind), forward_flops(d), bytes, a.math};
         const index_t forward = cost::roofline_time(w, on, reached);
-        w.flops = backward_flops(d, ranges);
+        w.flops = backward_flops(d);
         w.bytes = 2 * bytes;
         times.push_back(forward + cost::roofline_time(w, on, reached));
     }
@@ -45,7 +41,7 @@ struct pipeline_options {
 };
 
 /// A pipeline: `stage` for every operator (see schedule::balance_stages); the workers of the schedule have the devices from 0 on, one after the
-/// other. Throws tessera::error where there is not a stage for every operator, or not a width for every worker.
+/// other. Throws tessera::error where there is not a stage for every operator, or not a width above 0 for every worker.
 inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, const pipeline_schedule& order,
                          const pipeline_options& how) {
     if (static_cast<int>(stage.size()) != g.op_count) {
@@ -62,7 +58,12 @@ inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, con
     }
     std::vector<int> first(1, 0);
     for (std::size_t w = 0; w < workers; ++w) {
-        first.push_back(first.back() + (how.widths.empty() ? how.width : how.widths[w]));
+        const int width = how.widths.empty() ? how.width : how.widths[w];
+        if (width < 1) {
+            throw error("tessera: worker " + std::to_string(w) + " of the pipeline has " + std::to_string(width) +
+                        " devices; give each at least one");
+        }
+        first.push_back(first.back() + width);
     }
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {

@@ -3,11 +3,9 @@
 // update tasks that share a sum.
 #pragma once
 
-#include "tessera/cost/collective.hpp"
-#include "tessera/simulate/schedule.hpp"
+#include "tessera/simulate/group_collectives.hpp"
 #include "tessera/simulate/task_time.hpp"
-
-#include <utility>
+#include "tessera/simulate/wires.hpp"
 
 namespace tessera::simulation {
 
@@ -38,13 +36,15 @@ struct carried {
 ///   writes its slice of the others' memory itself.
 class carrier {
 public:
-    carrier(const cluster& on, const graph_view& g, const task_times& times) : on_(on), g_(g), times_(times) {
+    carrier(const cluster& on, const graph_view& g, const task_times& times)
+        : on_(on), g_(g), times_(times), wires_(on, times.parts), collectives_(on, times.parts) {
+        if (times.reached.memory < 1) {
+            throw error("tessera: " + std::to_string(times.reached.memory) +
+                        " per cent of the memory's bandwidth are reached; give at least 1");
+        }
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
         }
-        busy_.resize(static_cast<std::size_t>(on.lanes()), 0);
-        in_part_ = on.devices() / times.parts;
-        shared_.resize(times.parts > 1 ? at(in_part_ * in_part_) : 0);
     }
 
     /// Links' lanes come first, then one for each device.
@@ -75,9 +75,9 @@ public:
                 c.what.device = t.device;
                 c.what.duration = time_of(tiles, t);
             } else {
-                begin_messages();
+                wires_.begin();
                 const index_t local = t.kind == task_kind::copy ? copy_messages(tiles, t) : remote_tiles(tiles, t);
-                finish_messages(t.device, local, c.what, t.lane != task_lane::compute);
+                wires_.finish(t.device, local, c.what, t.lane != task_lane::compute);
                 if (t.kind == task_kind::update && times_.parts > 1) {
                     add_mirrored(tiles, t, c.what);
                 }
@@ -109,64 +109,6 @@ private:
         return c;
     }
 
-    // ---- messages of one activity: bytes over routes ------------------------------------------------------------------
-
-    void begin_messages() {
-        latency_ = 0;
-        used_.clear();
-    }
-    void message(int from, int to, index_t bytes) {
-        const route r = on_.between(from, to);
-        latency_ = std::max(latency_, r.latency);
-        for (int lane : r.lanes) {
-            if (busy_[at(lane)] == 0) {
-                used_.push_back(lane);
-            }
-            busy_[at(lane)] += bytes * 1000 + 1; // + 1: also a lane that nothing measurable passes is used
-        }
-    }
-    /// The same where other parts send theirs at the same time, some over the same lanes.
-    void message_of_parts(int from, int to, index_t bytes) {
-        std::vector<std::pair<int, int>>& lanes = shared_[at(from * in_part_ + to)];
-        const route mine = on_.between(from, to);
-        if (lanes.empty()) {
-            for (int lane : mine.lanes) {
-                lanes.push_back({lane, 1});
-                for (int k = 1; k < times_.parts; ++k) {
-                    for (int other : on_.between(from + k * in_part_, to + k * in_part_).lanes) {
-                        lanes.back().second += other == lane ? 1 : 0;
-                    }
-                }
-            }
-        }
-        latency_ = std::max(latency_, mine.latency);
-        for (const auto& [lane, parts] : lanes) {
-            if (busy_[at(lane)] == 0) {
-                used_.push_back(lane);
-            }
-            busy_[at(lane)] += parts * bytes * 1000 + 1;
-        }
-    }
-    /// The activity that the messages make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs.
-    void finish_messages(int device, index_t local, activity& a, bool beside = false) {
-        index_t wire = 0;
-        for (int lane : used_) {
-            const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
-            busy_[at(lane)] = 0;
-            wire = std::max(wire, busy);
-            a.lanes.push_back({lane, busy});
-        }
-        const bool in_turn = on_.class_of(device).copies_in_turn;
-        if (in_turn && !beside) {
-            a.device = device;
-        } else if (in_turn) {
-            a.lanes.push_back({on_.lanes() + device, std::max<index_t>(1, latency_ + wire + local)});
-        } else if (local > 0) {
-            a.lanes.push_back({on_.lanes() + device, local});
-        }
-        a.duration = std::max<index_t>(1, latency_ + wire + local);
-    }
-
     /// Returns the nanoseconds of passes over the device's own memory: pieces that are here already (or come from the caller) are read
     /// and written, and what is added to reads the sum once more.
     index_t copy_messages(const std::vector<tile>& tiles, const task& t) {
@@ -176,8 +118,8 @@ private:
             const index_t bytes = s.region.volume() * bytes_of(source.type);
             const bool remote = source.device >= 0 && source.device != t.device;
             if (remote) {
-                times_.parts > 1 ? message_of_parts(source.device, t.device, bytes)
-                                 : message(source.device, t.device, bytes);
+                times_.parts > 1 ? wires_.send_in_every_part(source.device, t.device, bytes)
+                                 : wires_.send(source.device, t.device, bytes);
             }
             local += s.overwrite ? (remote ? 0 : 2 * bytes) : 3 * bytes;
         }
@@ -199,167 +141,44 @@ private:
             }
             if (!added || std::find(senders_.begin(), senders_.end(), x.device) == senders_.end()) {
                 senders_.push_back(x.device);
-                from_all_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
+                wires_.send_from_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
             }
         }
         for (int w : t.writes) {
             const tile& x = tiles[at(w)];
             for (int k = 0; k < parts; ++k) {
-                if (x.device + k * in_part_ != t.device) {
-                    message(t.device, x.device + k * in_part_, tile_bytes(x, t) / parts);
+                if (x.device + k * wires_.in_part() != t.device) {
+                    wires_.send(t.device, x.device + k * wires_.in_part(), tile_bytes(x, t) / parts);
                 }
             }
         }
         return time_of(tiles, t) / parts;
     }
-    void from_all_parts(int from, int to, index_t bytes, int parts) {
-        for (int k = 0; k < parts; ++k) {
-            if (from + k * in_part_ != to) {
-                message(from + k * in_part_, to, bytes);
-            }
-        }
-    }
     /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
     void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
-        begin_messages();
+        wires_.begin();
         for (std::size_t i = 0; i < senders_.size(); ++i) {
             for (int k = 1; k < times_.parts; ++k) {
-                message(senders_[i], t.device + k * in_part_, tile_bytes(tiles[at(t.writes[0])], t) / times_.parts);
+                wires_.send(senders_[i], t.device + k * wires_.in_part(),
+                            tile_bytes(tiles[at(t.writes[0])], t) / times_.parts);
             }
         }
         for (int w : t.writes) {
             const tile& x = tiles[at(w)];
             for (int k = 1; k < times_.parts; ++k) {
-                message(t.device + k * in_part_, x.device, tile_bytes(x, t) / times_.parts);
+                wires_.send(t.device + k * wires_.in_part(), x.device, tile_bytes(x, t) / times_.parts);
             }
         }
-        for (int lane : used_) {
-            const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
-            busy_[at(lane)] = 0;
-            const auto known =
-                std::find_if(a.lanes.begin(), a.lanes.end(), [&](const lane_use& u) { return u.lane == lane; });
-            if (known == a.lanes.end()) {
-                a.lanes.push_back({lane, busy});
-            } else {
-                known->busy += busy;
-            }
-        }
-        used_.clear();
+        wires_.finish_meanwhile(a);
     }
 
-    // ---- groups of updates ---------------------------------------------------------------------------------------------
-
-    struct choice {
-        std::vector<int> members;
-        cost::collective_choice costs;
-    };
-
-    const cost::collective_choice& choice_for(const std::vector<int>& members) {
-        std::uint64_t h = 0xcbf29ce484222325ULL;
-        for (int m : members) {
-            h = (h ^ static_cast<std::uint64_t>(m)) * 0x100000001b3ULL;
-        }
-        std::vector<choice>& bucket = choices_[static_cast<std::size_t>(h % choices_.size())];
-        for (const choice& c : bucket) {
-            if (c.members == members) {
-                return c.costs;
-            }
-        }
-        if (bucket.size() > 64) { // random placements: forget rather than grow without end
-            bucket.clear();
-        }
-        bucket.push_back({members, cost::all_reduce_halves(on_, in_all_parts(members))});
-        return bucket.back().costs;
-    }
-    std::vector<int> in_all_parts(const std::vector<int>& members) const {
-        std::vector<int> all;
-        for (int k = 0; k < times_.parts; ++k) {
-            for (int m : members) {
-                all.push_back(m + k * in_part_);
-            }
-        }
-        std::sort(all.begin(), all.end(), [this](int a, int b) {
-            return on_.node_of(a) != on_.node_of(b) ? on_.node_of(a) < on_.node_of(b) : a < b;
-        });
-        return all;
-    }
+    // ---- groups of updates, and messages: carry_exchange.hpp -------------------------------------------------------------
 
     static void add_member(std::vector<int>& members, int device) {
         const auto place = std::lower_bound(members.begin(), members.end(), device);
         if (place == members.end() || *place != device) {
             members.insert(place, device);
         }
-    }
-
-    /// Half of a collective as an activity; nothing for a single member.
-    carried half(const std::vector<int>& members, index_t bytes) {
-        carried c;
-        const cost::collective_cost& best = choice_for(members).best(bytes);
-        c.what.duration = std::max<index_t>(1, best.time(bytes));
-        for (const cost::lane_load& l : best.lanes) {
-            c.what.lanes.push_back({l.lane, cost::collective_cost::scaled(l.busy, bytes)});
-        }
-        return c;
-    }
-
-    void add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
-                   std::vector<carried>& all) {
-        const task& leader = tasks[at(first)];
-        const index_t bytes = cost_bytes(tiles[at(leader.writes[0])]);
-        std::vector<int> readers;
-        std::vector<int> writers;
-        bool sums = times_.parts > 1;
-        for (int r : leader.reads) {
-            add_member(readers, tiles[at(r)].device);
-            sums = sums || tiles[at(r)].device != leader.device;
-        }
-        // With clipping each task reads its own sum and all norms; then there is nothing to scatter.
-        sums = sums && leader.norms.empty();
-        for (int w : leader.writes) {
-            add_member(writers, tiles[at(w)].device);
-            add_member(readers, tiles[at(w)].device);
-        }
-        int scatter = -1;
-        if (sums) {
-            scatter = static_cast<int>(all.size());
-            all.push_back(half(readers, bytes));
-            all.back().reads = leader.reads;
-            all.back().task = first;
-            all.back().count = leader.slices;
-        }
-        std::vector<int> updates;
-        for (int i = first; i < first + leader.slices; ++i) {
-            const task& t = tasks[at(i)];
-            carried c;
-            c.task = i;
-            begin_messages();
-            if (scatter >= 0) {
-                c.beside.push_back(scatter);
-            } else {
-                c.reads = t.reads;
-                for (int r : t.reads) {
-                    const tile& x = tiles[at(r)];
-                    if (x.device != t.device) {
-                        message(x.device, t.device, tile_bytes(x, t));
-                    }
-                }
-            }
-            finish_messages(t.device, time_of_own_slice(tiles, t), c.what);
-            updates.push_back(static_cast<int>(all.size()));
-            all.push_back(static_cast<carried&&>(c));
-        }
-        if (writers.size() > 1 || times_.parts > 1) {
-            all.push_back(half(writers, bytes));
-        } else { // several copies on one device
-            carried local;
-            local.what.lanes.push_back({on_.lanes() + writers[0], memory_time(writers[0], bytes) + 1});
-            local.what.duration = memory_time(writers[0], bytes) + 1;
-            all.push_back(static_cast<carried&&>(local));
-        }
-        all.back().overwrites = leader.writes;
-        all.back().beside = updates;
-        all.back().task = first;
-        all.back().count = leader.slices;
     }
 
     /// The summed gradient's slice, the parameter's, and the optimizer's state: the rest has come and goes by collectives.
@@ -369,14 +188,14 @@ private:
         return on_.class_of(t.device).launch + memory_time(t.device, bytes) + 1;
     }
 
-    // ---- messages: see carry_exchange.hpp --------------------------------------------------------------------------------
-
     bool is_exchange(const task& t) const {
         const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
                            t.kind == task_kind::average;
         return known && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
                !on_.class_of(t.device).copies_in_turn;
     }
+    void add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
+                   std::vector<carried>& all);
     int add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                     std::vector<carried>& all);
     int add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
@@ -400,16 +219,11 @@ private:
     const cluster& on_;
     graph_view g_;
     task_times times_;
+    wires wires_;
+    group_collectives collectives_;
     std::vector<last_messages> last_of_;
     std::vector<description> descriptions_;
-    std::vector<index_t> busy_;
-    std::vector<int> used_;
     std::vector<int> senders_;
-    index_t latency_ = 0;
-    int in_part_ = 0; ///< devices of each of the machine's equal parts
-    std::vector<std::vector<std::pair<int, int>>>
-        shared_; ///< by two devices of a part: their lanes, and how many parts use each alike
-    std::vector<std::vector<choice>> choices_ = std::vector<std::vector<choice>>(509);
 };
 
 } // namespace tessera::simulation

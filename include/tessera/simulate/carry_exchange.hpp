@@ -1,11 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activities of the messages that a synchronization policy makes: one collective for all tasks of a message, and what goes to a parameter server and
-// back.
+// Activities of what devices sum and share: a group of updates, the messages that a synchronization policy makes, with one collective for all tasks of
+// a message, and what goes to a parameter server and back.
 #pragma once
 
 #include "tessera/simulate/carry.hpp"
 
 namespace tessera::simulation {
+
+/// Update tasks that share a sum: a reduce-scatter, each task's own slice, and an all-gather.
+inline void carrier::add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
+                               std::vector<carried>& all) {
+    const task& leader = tasks[at(first)];
+    const index_t bytes = cost_bytes(tiles[at(leader.writes[0])]);
+    std::vector<int> readers;
+    std::vector<int> writers;
+    bool sums = times_.parts > 1;
+    for (int r : leader.reads) {
+        add_member(readers, tiles[at(r)].device);
+        sums = sums || tiles[at(r)].device != leader.device;
+    }
+    // With clipping each task reads its own sum and all norms; then there is nothing to scatter.
+    sums = sums && leader.norms.empty();
+    for (int w : leader.writes) {
+        add_member(writers, tiles[at(w)].device);
+        add_member(readers, tiles[at(w)].device);
+    }
+    int scatter = -1;
+    if (sums) {
+        scatter = static_cast<int>(all.size());
+        all.emplace_back();
+        all.back().what = collectives_.half(readers, bytes);
+        all.back().reads = leader.reads;
+        all.back().task = first;
+        all.back().count = leader.slices;
+    }
+    std::vector<int> updates;
+    for (int i = first; i < first + leader.slices; ++i) {
+        const task& t = tasks[at(i)];
+        carried c;
+        c.task = i;
+        wires_.begin();
+        if (scatter >= 0) {
+            c.beside.push_back(scatter);
+        } else {
+            c.reads = t.reads;
+            for (int r : t.reads) {
+                const tile& x = tiles[at(r)];
+                if (x.device != t.device) {
+                    wires_.send(x.device, t.device, tile_bytes(x, t));
+                }
+            }
+        }
+        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what);
+        updates.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<carried&&>(c));
+    }
+    if (writers.size() > 1 || times_.parts > 1) {
+        all.emplace_back();
+        all.back().what = collectives_.half(writers, bytes);
+    } else { // several copies on one device
+        carried local;
+        local.what.lanes.push_back({on_.lanes() + writers[0], memory_time(writers[0], bytes) + 1});
+        local.what.duration = memory_time(writers[0], bytes) + 1;
+        all.push_back(static_cast<carried&&>(local));
+    }
+    all.back().overwrites = leader.writes;
+    all.back().beside = updates;
+    all.back().task = first;
+    all.back().count = leader.slices;
+}
 
 /// The tasks of a message: an all-gather if they gather slices of a parameter; else a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
 /// Messages follow each other on the devices that they share, in the plan's order. Returns the last task.
@@ -45,8 +108,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     const int count = last - first + 1;
     const auto put = [&](carried& c) {
         const std::size_t number = all.size();
-        carried timed = half(members, bytes);
-        c.what = static_cast<activity&&>(timed.what);
+        c.what = collectives_.half(members, bytes);
         c.task = first;
         c.count = count;
         c.in_order = true;
@@ -75,7 +137,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
         carried c;
         c.task = i;
         c.in_order = true;
-        begin_messages();
+        wires_.begin();
         if (before >= 0) {
             c.beside.push_back(before);
         } else {
@@ -84,10 +146,10 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
         for (int r : t.reads) { // norms
             const tile& x = tiles[at(r)];
             if (x.kind == tile_kind::scalar && x.device != t.device) {
-                message(x.device, t.device, tile_bytes(x, t));
+                wires_.send(x.device, t.device, tile_bytes(x, t));
             }
         }
-        finish_messages(t.device, time_of_own_slice(tiles, t), c.what);
+        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what);
         if (!shares) { // then what it writes is its own
             for (int w : t.writes) {
                 (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
@@ -159,13 +221,13 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         way = std::max(
             way, add_hops(push, x.device, t.device, tile_bytes(x, t), last_of_[at(x.device)].push, all, own.beside));
     }
-    begin_messages();
+    wires_.begin();
     const index_t slice = tile_bytes(tiles[at(t.writes[0])], t);
     index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, (sources - 1) * slice);
     if (times_.server_megabytes > 0) {
         work = sources * slice * 1000 / times_.server_megabytes + 1;
     }
-    finish_messages(t.device, work, own.what);
+    wires_.finish(t.device, work, own.what);
     own.what.duration += way;
     const std::size_t updated = all.size();
     for (int w : t.writes) {

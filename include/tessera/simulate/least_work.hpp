@@ -53,7 +53,7 @@ public:
         for (int o = 0; o < d.operands.size() && kind != op_kind::add; ++o) {
             const int nest = is_wanted(op, d.operands[o]) ? gradient_nest(d, o) : -1;
             if (nest >= 0 && !d.operands[o].additive && !region(d, o, s.ranges).empty()) {
-                w.flops += detail::points_of(d, nest, s.ranges);
+                w.flops += flops_of_nest(d, nest, s.ranges);
             }
         }
         constexpr index_t roundings = 8; // every task's time is rounded down

@@ -9,29 +9,17 @@
 
 namespace tessera::simulation {
 
-namespace detail {
-
-constexpr index_t points_of(const description& d, int nest_number, const interval* ranges) {
-    index_t points = d.nests[nest_number].flops;
-    for (int l = 0; l < d.loops.size(); ++l) {
-        points *= has(d.nests[nest_number].loops, l) ? ranges[l].size() : 1;
-    }
-    return points;
-}
-
-} // namespace detail
-
 /// Floating-point operations of a compute task: of its nests forward, and one nest's worth for every gradient that takes a multiplication.
 constexpr index_t flops_of(const description& d, const task& t) {
     index_t flops = 0;
     if (t.what == pass::forward || t.what == pass::evaluate || t.what == pass::recompute) {
         for (int k = t.first_nest; k <= t.last_nest; ++k) {
-            flops += detail::points_of(d, k, t.ranges);
+            flops += flops_of_nest(d, k, t.ranges);
         }
     } else if (t.what != pass::update) {
         for (int o = 0; o < d.operands.size(); ++o) {
             if (has(t.emits, o) && !d.operands[o].additive) {
-                flops += detail::points_of(d, t.first_nest, t.ranges);
+                flops += flops_of_nest(d, t.first_nest, t.ranges);
             }
         }
     }

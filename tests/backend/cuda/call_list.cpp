@@ -2,6 +2,7 @@
 // The list of calls against its plan: 200 random strategies, and lists with a defect, which the same checks must refuse.
 #include "support/cuda_lists.hpp"
 #include "support/networks.hpp"
+#include "support/planned.hpp"
 #include "support/random_pipeline.hpp"
 
 #include "tessera/net/describe.hpp"
@@ -50,15 +51,11 @@ std::vector<one_case> cases() {
 }
 
 /// A data-parallel multilayer perceptron on as many GPUs as devices: its updates share collectives.
-listed data_parallel(int devices, const ts::optimizer& update) {
+listed listed_mlp(int devices, const ts::optimizer& update) {
     const ts::graph g = ts::describe<test_networks::mlp::network>(8);
-    ts::strategy s(g.view());
-    for (ts::configuration& c : s.ops) {
-        c.degree[0] = devices;
-    }
     ts::lower_options o;
     o.update = update;
-    return make_listed(g.view(), s, devices, gpu_placement(devices, 1), o);
+    return make_listed(g.view(), data_parallel(g.view(), devices), devices, gpu_placement(devices, 1), o);
 }
 
 /// How many lists: TESSERA_LISTS, or `otherwise`.
@@ -150,14 +147,14 @@ TEST_CASE("one device makes one vendor call for each task that has one") {
 
 TEST_CASE("data parallel updates on several GPUs are a reduce-scatter and an all-gather") {
     for (const bool clips : {false, true}) {
-        const listed x = data_parallel(2, ts::optimizer(ts::sgd{.momentum = 0.9F}, clips ? 1.0F : 0.0F));
+        const listed x = listed_mlp(2, ts::optimizer(ts::sgd{.momentum = 0.9F}, clips ? 1.0F : 0.0F));
         CHECK(list_checker(x).run() == "");
         // Five parameters, all of even size; with clipping their sums are exchanged one by one, for the norm.
         CHECK(count(x.list, ts::cuda::collective::kind::reduce_scatter) == (clips ? 0 : 5 * 2));
         CHECK(count(x.list, ts::cuda::collective::kind::all_gather) == 5 * 2);
     }
     // 18 x 24, 10 x 18 and the biases of 24 and 10 divide by 2; by 4 those of 10 do not.
-    const listed four = data_parallel(4, ts::optimizer());
+    const listed four = listed_mlp(4, ts::optimizer());
     CHECK(list_checker(four).run() == "");
     CHECK(count(four.list, ts::cuda::collective::kind::all_gather) == 4 * 4);
 }

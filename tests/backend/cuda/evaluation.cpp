@@ -12,16 +12,6 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-void set_all(ts::reference::network& oracle, const batch_data& data) {
-    for (std::size_t k = 0; k < data.tensors.size(); ++k) {
-        if (data.labels[k].empty()) {
-            oracle.set(data.tensors[k], std::span<const float>(data.numbers[k]));
-        } else {
-            oracle.set(data.tensors[k], std::span<const std::int32_t>(data.labels[k]));
-        }
-    }
-}
-
 } // namespace
 
 TEST_CASE("short batches train and evaluations evaluate as one device does, on one GPU and on several") {

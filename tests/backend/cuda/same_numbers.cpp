@@ -3,6 +3,7 @@
 // what one device computes. The vendor's functions are taken at their word; ours run as they are written.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
+#include "support/planned.hpp"
 #include "support/sweep_check.hpp"
 
 #include "tessera/net/precision.hpp"
@@ -31,11 +32,7 @@ TEST_CASE("data parallel updates by reduce-scatter and all-gather give the same 
         for (const ts::optimizer& how : {plain, adam, clipped}) {
             for (const int devices : {2, 4}) {
                 const ts::graph_view g = network.view();
-                ts::strategy s(g);
-                for (ts::configuration& c : s.ops) {
-                    c.degree[0] = devices;
-                    c.reduces = true;
-                }
+                const ts::strategy s = data_parallel(g, devices);
                 const batch_data data(g, 7);
                 const oracle expected(g, data, how, 4, 11);
                 emulated_backend backend(how, gpu_placement(devices, 1));

@@ -2,6 +2,7 @@
 // Synchronization policies as lists of calls: the numbers of one device, on one GPU and on several; what cannot run is refused.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
+#include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/sweep_check.hpp"
 
@@ -23,19 +24,15 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
     for (const ts::optimizer& how : {ts::optimizer(rule), ts::optimizer(rule, 0.05F)}) {
         const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), how};
         const ts::graph_view g = c.network.view();
-        const batch_data data(g, 7);
-        const oracle expected(g, data, how, 3, 11);
-        ts::strategy s(g);
-        for (ts::configuration& x : s.ops) {
-            x.degree[0] = devices;
-        }
+        oracles expected(c);
+        ts::strategy s = data_parallel(g, devices);
         for (const auto& policy : small_policies(g, devices)) {
             const std::string& name = policy.first;
             const ts::synchronization& sync = policy.second;
             s.sync = sync;
             const auto make = [&](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, kind % 3)); };
             ++kind;
-            const sweep_result r = run_strategy(c, s, devices, data, expected, 11, make);
+            const sweep_result r = expected.run(s, devices, make);
             CAPTURE(name);
             CAPTURE(kind);
             sweep_check().hold(c, devices, r, allowed_rounding);
@@ -43,17 +40,10 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
         s.sync = {};
         s.period = 2;
         const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
-        CHECK(run_strategy(c, s, devices, data, expected, 11, make).failure.find("plans of one step") !=
-              std::string::npos);
+        CHECK(expected.run(s, devices, make).failure.find("plans of one step") != std::string::npos);
     }
     const sweep_case c{"MLP", ts::describe<test_networks::mlp::network>(6), ts::sgd{}};
-    ts::strategy s(c.network.view());
-    for (ts::configuration& x : s.ops) {
-        x.degree[0] = devices;
-    }
-    s.sync = ts::schedule::parameter_average(1);
-    const batch_data data(c.network.view(), 7);
-    const oracle expected(c.network.view(), data, c.how, 1, 11);
+    const ts::strategy s = data_parallel(c.network.view(), devices, ts::schedule::parameter_average(1));
     const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
-    CHECK(run_strategy(c, s, devices, data, expected, 11, make).failure.find("does not average") != std::string::npos);
+    CHECK(oracles(c).run(s, devices, make).failure.find("does not average") != std::string::npos);
 }

@@ -39,7 +39,7 @@ public:
             }
             descriptions.push_back(g.describe(op));
         }
-        detail::chooser<Plan> choice(p, g, descriptions, store, catalog_, formats_, options_.how, options_.seed);
+        detail::chooser<Plan> choice(p, g, descriptions, store, catalog_, options_.how, options_.seed);
         detail::binder<Plan>(p, formats_).run(choice.run());
         profile_.save();
     }

@@ -19,7 +19,7 @@ struct plan_times {
 };
 
 struct clock_options {
-    int rounds = 9;             ///< in which every kind of task is run once; the median counts
+    int rounds = 9;             ///< in which every kind of task is run once; the lower quartile counts
     index_t memory = 512 << 20; ///< bytes of operands that are held at the same time
 };
 
@@ -88,28 +88,32 @@ public:
         : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1) {}
 
     /// Measures every kind of task of a bound and finished plan that the profile does not have; returns how many.
-    int learn(const Plan& p, const graph_view& g) {
-        const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(p);
+    int learn(const Plan& p, const graph_view& g) { return learn({&p}, g); }
+    /// The same of several plans of one network: their kinds of tasks take turns, so that all meet the same moments of the machine.
+    int learn(const std::vector<const Plan*>& plans, const graph_view& g) {
         std::vector<owned<experiment>> list;
         index_t bytes = 0;
         int learnt = 0;
-        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            const std::string name = name_of(p, static_cast<int>(i), g, reuses[i]);
-            bool known = backend_.measured().find(name) != nullptr;
-            for (const owned<experiment>& e : list) {
-                known = known || e->name == name;
-            }
-            if (known) {
-                continue;
-            }
-            list.emplace_back(new experiment(name, isolate(p, static_cast<int>(i)), reuses[i]));
-            prepare(*list.back(), g);
-            bytes += list.back()->bytes;
-            ++learnt;
-            if (bytes > options_.memory) {
-                run(list);
-                list.clear();
-                bytes = 0;
+        for (const Plan* p : plans) {
+            const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(*p);
+            for (std::size_t i = 0; i < p->tasks.size(); ++i) {
+                const std::string name = name_of(*p, static_cast<int>(i), g, reuses[i]);
+                bool known = backend_.measured().find(name) != nullptr;
+                for (std::size_t k = 0; k < list.size() && !known; ++k) {
+                    known = list[k]->name == name;
+                }
+                if (known) {
+                    continue;
+                }
+                list.emplace_back(new experiment(name, isolate(*p, static_cast<int>(i)), reuses[i]));
+                prepare(*list.back(), g);
+                bytes += list.back()->bytes;
+                ++learnt;
+                if (bytes > options_.memory) {
+                    run(list);
+                    list.clear();
+                    bytes = 0;
+                }
             }
         }
         run(list);
@@ -293,16 +297,18 @@ private:
             }
         }
         for (owned<experiment>& e : list) {
-            backend_.measured().add(e->name, median(e->seconds[0]));
+            backend_.measured().add(e->name, typical(e->seconds[0]));
             if (!e->seconds[1].empty()) {
-                backend_.measured().add(e->name + pressed_suffix, median(e->seconds[1]));
+                backend_.measured().add(e->name + pressed_suffix, typical(e->seconds[1]));
             }
         }
     }
 
-    static double median(std::vector<double> x) {
+    /// The lower quartile: what the machine does while others that it is shared with leave it alone. Such moments are long beside a task, so that
+    /// the quartiles of a step's tasks add up to that of the step.
+    static double typical(std::vector<double> x) {
         std::sort(x.begin(), x.end());
-        return std::max(1e-9, x[x.size() / 2]);
+        return std::max(1e-9, x[x.size() / 4]);
     }
 
     static double clock_overhead() {

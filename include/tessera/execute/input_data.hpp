@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of a batch, and what a network asks of them.
+#pragma once
+
+#include "tessera/base/error.hpp"
+#include "tessera/net/graph.hpp"
+
+#include <span>
+#include <string>
+
+namespace tessera {
+
+/// One element of a list of a batch's inputs, in the order of the network's inputs: floats, or integers for labels.
+struct input_data {
+    const void* data = nullptr;
+    index_t elements = 0;
+
+    input_data() = default;
+    input_data(std::span<const float> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
+    input_data(std::span<const std::int32_t> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
+};
+
+namespace detail {
+
+/// Place of a tensor among the network's inputs.
+inline std::size_t input_number(const graph_view& g, int tensor) {
+    std::size_t k = 0;
+    for (int t = 0; t < tensor; ++t) {
+        k += g.tensors[t].producer < 0 ? 1 : 0;
+    }
+    return k;
+}
+
+inline void check_integers(const input_data& x, index_t count, bool is_loss, std::string_view layer) {
+    const auto* numbers = static_cast<const std::int32_t*>(x.data);
+    for (index_t i = 0; i < x.elements; ++i) {
+        if (numbers[i] < 0 || numbers[i] >= count) {
+            throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) +
+                        (is_loss ? " of sample " : " at place ") + std::to_string(i) + " is not one of the " +
+                        std::to_string(count) + (is_loss ? " classes of " : " rows of ") + std::string(layer));
+        }
+    }
+}
+
+/// Number of samples of a batch; throws unless every input of the network has as many, and labels and tokens are among what it knows.
+inline index_t check_inputs(const graph_view& g, std::span<const input_data> inputs) {
+    index_t batch = -1;
+    std::size_t k = 0;
+    for (int i = 0; i < g.tensor_count; ++i) {
+        const tensor_node& t = g.tensors[i];
+        if (t.producer >= 0) {
+            continue;
+        }
+        if (k >= inputs.size()) {
+            throw error("tessera: the batch lacks the input " + std::string(t.name));
+        }
+        const index_t each = t.extents.volume() / t.extents[0];
+        const index_t samples = inputs[k].elements / each;
+        if (inputs[k].data == nullptr || samples * each != inputs[k].elements || samples < 1 ||
+            samples > t.extents[0] || (batch >= 0 && samples != batch)) {
+            throw error("tessera: input " + std::string(t.name) + " has " + std::to_string(inputs[k].elements) +
+                        " elements; it needs a multiple of " + std::to_string(each) + ", at most " +
+                        std::to_string(t.extents.volume()) + ", and as many samples as the other inputs");
+        }
+        batch = samples;
+        ++k;
+    }
+    if (k != inputs.size()) {
+        throw error("tessera: the batch has " + std::to_string(inputs.size()) + " inputs and the network " +
+                    std::to_string(k));
+    }
+    for (int op = 0; op < g.op_count; ++op) {
+        const op_node& o = g.ops[op];
+        for (int j = 0; j < o.inputs.size(); ++j) {
+            const index_t count = g.tensors[o.inputs[j]].producer < 0 ? g.integers_of(op, j) : 0;
+            if (count > 0) {
+                check_integers(inputs[input_number(g, o.inputs[j])], count, g.is_loss(op), o.name);
+            }
+        }
+    }
+    return batch;
+}
+
+} // namespace detail
+
+} // namespace tessera

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tessera/machine/cluster.hpp"
+
+#include <string>
+
+namespace test_support {
+
+/// Equal devices with a network card each at one switch: a lane out and a lane in, without latency.
+inline tessera::cluster star(int devices, tessera::index_t gigaflops, tessera::index_t memory_megabytes,
+                             tessera::index_t link_megabytes) {
+    tessera::device_graph g;
+    g.add_class({"d", {gigaflops, gigaflops, gigaflops}, memory_megabytes, 0, 0, false});
+    for (int d = 0; d < devices; ++d) {
+        g.add_device(0, "d" + std::to_string(d));
+    }
+    const int hub = g.add_switch("switch");
+    for (int d = 0; d < devices; ++d) {
+        g.add_link(d, hub, link_megabytes, 0);
+    }
+    return tessera::cluster(g);
+}
+
+} // namespace test_support
