@@ -269,9 +269,18 @@ inline std::string swap_dependent(ts::plan& p, random& pick) {
     return "";
 }
 
+/// True where a task's slice of what it writes has no elements: there are more slices than elements.
+inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
+    const ts::tile& x = p.tiles[place(t.writes[0])];
+    return (t.slices > 1 && x.slices == 1 ? ts::even_part(x.elements, t.slices, t.slice).size() : x.elements) == 0;
+}
+
 /// True where another task reads what a task writes, or it stays when the run has ended. (Of gradients that replicas of a shard make alike, the
 /// others may take but one.)
 inline bool is_needed(const ts::plan& p, int task) {
+    if (p.tasks[place(task)].parameter >= 0 && has_no_elements(p, p.tasks[place(task)])) {
+        return false;
+    }
     for (const int w : p.tasks[place(task)].writes) {
         const int root = p.root(w);
         if (p.tiles[place(root)].keep || ts::is_persistent(p.tiles[place(root)].kind)) {
@@ -311,12 +320,6 @@ inline std::string remove_a_task(ts::plan& p, random& pick) {
         }
     }
     return text;
-}
-
-/// True where a task's slice of what it writes has no elements: there are more slices than elements.
-inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
-    const ts::tile& x = p.tiles[place(t.writes[0])];
-    return (t.slices > 1 && x.slices == 1 ? ts::even_part(x.elements, t.slices, t.slice).size() : x.elements) == 0;
 }
 
 /// A task that sums, updates or gathers reads something twice, forgets something, takes another's slice, or leaves a copy out. Says of which task, or
