@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // P3 (Jayarajan et al. 2019, arXiv 1905.03960) in the simulator, as Markdown: throughput of four networks over bandwidths, with MXNet's servers, with
-// slices alone, and with priorities.
+// slices alone, and with priorities. Usage: p3_tables [anything: the table with a fitted constant alone]
 #include "benchmarks/papers/p3.hpp"
 #include "examples/networks.hpp"
 #include "examples/zoo/inception.hpp"
@@ -49,9 +49,7 @@ best_gain network(const char* name, const workers& w) {
     return best;
 }
 
-} // namespace
-
-int main() {
+void tables(const workers& resnet, const workers& inception, const workers& vgg, const workers& sockeye) {
     std::printf("## P3\n\n4 machines with one P4000 and one co-located server each, 32 samples per machine; steps of a "
                 "steady run (plans of 6 steps less "
                 "plans of 2: no barrier between steps).\nServers take gradients in at 2.56 GB/s (one published datum: "
@@ -60,10 +58,6 @@ int main() {
                 "(Winograd). Nothing fitted.\n\n"
                 "| network | Gb/s | MXNet's servers | slices alone | P3 | slices, %% | P3, %% | no communication |\n"
                 "|---|---|---|---|---|---|---|---|\n");
-    const workers resnet(ts::describe<networks::resnet50>(batch), machines, p4000());
-    const workers inception(ts::describe<networks::inception_v3>(batch), machines, p4000());
-    const workers vgg(ts::describe<networks::vgg19>(batch), machines, p4000());
-    const workers sockeye(ts::describe<networks::nmt_parts<30, 512, 17000>::network>(batch), machines, p4000());
     const best_gain of_resnet = network("ResNet-50", resnet);
     const best_gain of_inception = network("Inception-v3", inception);
     const best_gain of_vgg = network("VGG-19", vgg);
@@ -77,11 +71,26 @@ int main() {
     greatest("Inception-v3", "about +18 % (recalled, unproven)", "", of_inception);
     greatest("VGG-19", "+66 %", "15", of_vgg);
     greatest("Sockeye-like (LSTM 2:2, 512 hidden, 30 steps, 17,000 words)", "+38 %", "", of_sockeye);
+}
 
-    // The one constant that the paper does not give, on one row.
-    const double served = fit(
-        300, 5000, 66, false,
-        [&](double rate) { return run(vgg, 15, static_cast<index_t>(rate)).gain(p3_system::priorities); }, 8);
+} // namespace
+
+int main(int count, char**) {
+    const workers resnet(ts::describe<networks::resnet50>(batch), machines, p4000());
+    const workers inception(ts::describe<networks::inception_v3>(batch), machines, p4000());
+    const workers vgg(ts::describe<networks::vgg19>(batch), machines, p4000());
+    const workers sockeye(ts::describe<networks::nmt_parts<30, 512, 17000>::network>(batch), machines, p4000());
+    if (count == 1) {
+        tables(resnet, inception, vgg, sockeye);
+    }
+    // The one constant that the paper does not give, on one row: the fastest servers with which VGG-19 gains as much, or the most.
+    double served = mxnet_server;
+    double most = 0;
+    for (double rate = mxnet_server; rate > 800 && most < 66; rate *= 0.95) {
+        const double gain = run(vgg, 15, static_cast<index_t>(rate)).gain(p3_system::priorities);
+        served = gain > most ? rate : served;
+        most = std::max(most, gain);
+    }
     std::printf("\nWith servers that take gradients in at %.2f GB/s, fitted on VGG-19's gain at 15 Gb/s, as a "
                 "prediction of the others:\n\n"
                 "| network | Gb/s | slices, paper | slices, %% | P3, paper | P3, %% |\n|---|---|---|---|---|---|\n",
