@@ -10,6 +10,7 @@
 #include "tessera/schedule/zero_bubble.hpp"
 #include "tessera/search/mcmc.hpp"
 #include "tessera/search/optcnn.hpp"
+#include "tessera/search/tied.hpp"
 
 #include <map>
 #include <string>
@@ -24,6 +25,7 @@ struct cell {
     ts::device_graph machine;
     bool servers = false; ///< parameter servers take gradients in at a bounded rate
     double seconds = 5;   ///< of MCMC
+    double most = 180;    ///< seconds after which no more combinations are tried
 };
 
 /// A strategy with its step.
@@ -33,7 +35,8 @@ struct candidate {
     ts::strategy value;
     bool barrier = true; ///< between steps; else what a step in the middle of many takes
     double ms = 0;
-    index_t bytes = 0; ///< of the fullest device
+    index_t bytes = 0;  ///< of the fullest device
+    bool tried = false; ///< with every synchronization
 };
 
 class contest {
@@ -49,7 +52,10 @@ public:
     void run() {
         seeds();
         const std::size_t own = all_.size();
+        searching_ = true;
         combinations();
+        std::fprintf(stderr, "%s: %.0f s, %zu tried, %d not\n", cell_.network.c_str(),
+                     benchmarks::milliseconds_since(begin_) / 1000, all_.size(), untried_);
         const candidate* best_seed = best(0, own);
         const candidate* found = best(0, all_.size());
         std::printf("| %s | %s | %lld |", cell_.network.c_str(), cell_.cluster.c_str(),
@@ -68,10 +74,10 @@ public:
             }
         }
         if (best_seed == nullptr || found == nullptr) {
-            std::printf(" nothing fits | | |\n");
+            std::printf(" nothing fits | | | |\n");
         } else {
-            std::printf(" %s | %.1f: %s | %.3f |\n", best_seed->name.c_str(), found->ms, found->name.c_str(),
-                        best_seed->ms / found->ms);
+            std::printf(" %s | %.1f: %s | %.1f | %.3f |\n", best_seed->name.c_str(), found->ms, found->name.c_str(),
+                        with_free_links(*found), best_seed->ms / found->ms);
         }
         std::fflush(stdout);
     }
@@ -112,22 +118,58 @@ private:
         return g;
     }
 
+    /// What the same takes where moving bytes costs next to nothing: no way to synchronize makes that shorter.
+    double with_free_links(const candidate& c) const {
+        ts::device_graph free = cell_.machine;
+        for (ts::link& l : free.links) {
+            l.megabytes = ts::largest_rate;
+            l.latency = 0;
+        }
+        const ts::cluster on(free);
+        const auto ms = [&](int period) {
+            ts::strategy s = c.value;
+            s.period = period;
+            return step_ms(c.network->view(), s, on);
+        };
+        return c.barrier ? ms(1) : (ms(4) - ms(2)) / 2;
+    }
+
+    /// Simulates a step. What has no barrier between steps is simulated for more of them, unless it is a combination and a device or a lane is in use for longer in one than the
+    /// fastest that fits takes: it cannot win then.
     void add(const std::string& name, const ts::graph& g, ts::strategy s, bool barrier) {
         candidate c{name, &g, std::move(s), barrier};
+        const auto begin = benchmarks::clock_type::now();
+        if (searching_ && benchmarks::milliseconds_since(begin_) > cell_.most * 1000) {
+            std::fprintf(stderr, "%s, %s: no time left\n", cell_.network.c_str(), name.c_str());
+            ++untried_;
+            return;
+        }
+        const char* note = "";
         try {
-            c.ms = step_ms(g.view(), c.value, on_, times_);
-            if (!barrier) {
+            const ts::plan p = ts::lower(g.view(), c.value.view(), on_.devices());
+            const ts::simulation::timeline t = ts::simulation::simulate(g.view(), p, on_, times_);
+            c.ms = in_ms(t.makespan);
+            const double busy = in_ms(*std::max_element(t.device_busy.begin(), t.device_busy.end()));
+            const double lanes =
+                t.lane_busy.empty() ? 0 : in_ms(*std::max_element(t.lane_busy.begin(), t.lane_busy.end()));
+            if (!barrier && searching_ && fastest_ > 0 && std::max(busy, lanes) >= fastest_) {
+                note = ", with a barrier; without one no less than the fastest";
+            } else if (!barrier) {
                 ts::strategy two = c.value;
                 two.period = 2;
                 ts::strategy four = c.value;
                 four.period = 4;
                 c.ms = (step_ms(g.view(), four, on_, times_) - step_ms(g.view(), two, on_, times_)) / 2;
             }
+            if ((fastest_ == 0 || c.ms < fastest_) && bytes_of(c) <= limit_) {
+                fastest_ = c.ms;
+            }
         } catch (const ts::error& e) {
             std::fprintf(stderr, "%s, %s: %s\n", cell_.network.c_str(), name.c_str(), e.what());
             return;
         }
-        std::fprintf(stderr, "%s, %s: %.3f ms\n", cell_.network.c_str(), name.c_str(), c.ms);
+        std::fprintf(stderr, "%s, %s: %.3f ms%s (%.1f s)\n", cell_.network.c_str(), name.c_str(), c.ms, note,
+                     benchmarks::milliseconds_since(begin) / 1000);
         all_.push_back(std::move(c));
     }
 
@@ -173,6 +215,17 @@ private:
         recomputes ? recompute_all(g, s) : void();
         return replicas_of(s, count, stages);
     }
+    /// Nanoseconds that a device computes for the slowest of so many stages, by the roofline for whole batches.
+    index_t slowest_stage(int stages) {
+        const ts::graph_view g = one(on_.devices() / stages).view();
+        const std::vector<index_t> times = search::operator_times(g, on_.class_of(0));
+        const std::vector<int> stage = schedule::balance_stages(times, stages);
+        std::vector<index_t> sums(static_cast<std::size_t>(stages), 0);
+        for (std::size_t op = 0; op < times.size(); ++op) {
+            sums[static_cast<std::size_t>(stage[op])] += times[op];
+        }
+        return *std::max_element(sums.begin(), sums.end());
+    }
     ts::strategy data(int n) { return replicas_of(search::single_device(one(n).view()), n, 1); }
 
     void seeds() {
@@ -192,53 +245,102 @@ private:
         for (int k = 2; k <= n; k *= 2) {
             add("HyPar-Flow", replicas(n / k), pipeline(k, schedule::gpipe(k, parts(n / k, 2 * k)), false), true);
         }
-        std::sort(all_.begin() + static_cast<std::ptrdiff_t>(before), all_.end(),
-                  [](const candidate& a, const candidate& b) { return a.ms < b.ms; });
+        std::sort(all_.begin() + static_cast<std::ptrdiff_t>(before), all_.end(), [&](candidate& a, candidate& b) {
+            return std::pair{bytes_of(a) > limit_, a.ms} < std::pair{bytes_of(b) > limit_, b.ms};
+        });
         all_.resize(std::min(all_.size(), before + 1));
         add("GEMS", replicas(1), pipeline(n, schedule::gems(n, parts(1, 2)), false), true);
         whole_ = cell_.describe(cell_.batch);
         const ts::graph_view v = whole_.view();
-        try {
-            add("OptCNN", whole_, search::optcnn(v, ts::uniform_machine(on_)), true);
-        } catch (const ts::error& e) {
-            std::fprintf(stderr, "%s: %s\n", cell_.network.c_str(), e.what());
-        }
+        add("OptCNN", whole_, optcnn(v), true);
         search::mcmc_options o;
         o.budget = INT64_MAX;
         o.patience = INT64_MAX;
         o.times = times_;
-        search::mcmc_chain chain(on_, v, search::data_parallel(v, n), o);
+        search::mcmc_chain chain(on_, v, start(v), o);
         const auto begin = benchmarks::clock_type::now();
         while (benchmarks::milliseconds_since(begin) < cell_.seconds * 1000) {
             chain.run(5);
         }
         add("FlexFlow", whole_, chain.best(), true);
+        const auto& steps = chain.improvements(); // the best for a barrier need not be the best without
+        for (std::size_t i = steps.size() > 4 ? steps.size() - 4 : 0; i + 1 < steps.size(); ++i) {
+            walked_.push_back(steps[i].value);
+        }
         for (candidate& c : all_) {
             bytes_of(c);
         }
     }
 
+    /// Where MCMC starts: data parallelism or, where that does not fit, another split that does.
+    ts::strategy start(const ts::graph_view& v) const {
+        const int n = on_.devices();
+        for (const ts::strategy& s :
+             {search::data_parallel(v, n), search::one_weird_trick(v, n), search::model_parallel(v, n)}) {
+            if (search::fits(on_, v, s)) {
+                return s;
+            }
+        }
+        return search::data_parallel(v, n);
+    }
+
+    /// OptCNN's optimum; where that takes too long, with one choice for all steps of a recurrent layer.
+    ts::strategy optcnn(const ts::graph_view& v) {
+        const auto begin = benchmarks::clock_type::now();
+        const ts::machine uniform = ts::uniform_machine(on_);
+        ts::strategy s;
+        try {
+            search::optcnn_options o;
+            o.elimination.budget = 1'000'000'000;
+            s = search::optcnn(v, uniform, o);
+        } catch (const ts::error&) {
+            s = search::tied_optcnn(v, uniform).best;
+            std::fprintf(stderr, "%s, OptCNN: one choice for all steps of a layer\n", cell_.network.c_str());
+        }
+        std::fprintf(stderr, "%s, OptCNN's search: %.1f s\n", cell_.network.c_str(),
+                     benchmarks::milliseconds_since(begin) / 1000);
+        return s;
+    }
+
     void combinations() {
         const int n = on_.devices();
-        const char* const policies[] = {"one by one", "fused", "prioritized all-reduces", "prioritized slices"};
-        for (const char* how : policies) {
+        for (const char* how : policies_) {
             ts::strategy s = data(n);
             s.sync = policy(how, replicas(n), n);
-            add(std::string("data parallel, ") + how + ", no barrier", replicas(n), s, false);
+            add(std::string("data parallel, no barrier, ") + how, replicas(n), s, false);
+        }
+        for (const char* how : {"P3", "prioritized all-reduces", "prioritized slices"}) {
+            ts::strategy s = data(n);
+            s.sync = policy(how, replicas(n), n);
+            for (int round = 0; round < 2; ++round) {
+                s.sync = queued_again(replicas(n).view(), s, gradients(replicas(n), n), on_, times_);
+            }
+            add(std::string("data parallel, no barrier, ") + how + " in the order of simulated times", replicas(n), s,
+                false);
+        }
+        std::vector<candidate> seeds = all_;
+        for (std::size_t i = 0; i < walked_.size(); ++i) {
+            seeds.push_back({"FlexFlow", &whole_, walked_[i]});
         }
         for (const char* how : {"one by one", "prioritized slices"}) {
-            for (const char* seed : {"OptCNN", "FlexFlow"}) {
-                for (std::size_t i = 0; i < all_.size(); ++i) {
-                    if (all_[i].name == seed) {
-                        ts::strategy s = all_[i].value;
-                        s.sync = policy(how, whole_, n);
-                        add(std::string(seed) + "'s splits, " + how + ", no barrier", whole_, s, false);
-                    }
+            for (const candidate& c : seeds) {
+                if (c.name == "OptCNN" || c.name == "FlexFlow") {
+                    ts::strategy s = c.value;
+                    s.sync = policy(how, whole_, n);
+                    add(c.name + "'s splits, no barrier, " + how, whole_, s, false);
                 }
             }
+            ts::strategy s = search::one_weird_trick(whole_.view(), n);
+            s.sync = policy(how, whole_, n);
+            add(std::string("one weird trick, no barrier, ") + how, whole_, s, false);
         }
         for (int k = 2; k <= n; k *= 2) {
             const int count = n / k;
+            if (fastest_ > 0 && 0.8 * in_ms(slowest_stage(k)) > fastest_) { // what waits for it takes longer
+                std::fprintf(stderr, "%s, %d stages: the slowest takes %.3f ms\n", cell_.network.c_str(), k,
+                             in_ms(slowest_stage(k)));
+                continue;
+            }
             for (const int m : {k, 2 * k, 4 * k}) {
                 if (cell_.batch / count < m) {
                     continue;
@@ -257,8 +359,30 @@ private:
                 }
             }
         }
+        for (int round = 0; round < 2; ++round) { // the best with every other synchronization
+            const candidate* found = best(0, all_.size());
+            if (found == nullptr || found->barrier || found->tried) {
+                return;
+            }
+            const auto which = static_cast<std::size_t>(found - all_.data());
+            all_[which].tried = true;
+            const candidate from = all_[which];
+            std::string name = from.name;
+            for (const char* how : policies_) {
+                const std::string said = std::string(", ") + how;
+                const std::size_t at = name.find(said);
+                at != std::string::npos ? void(name.erase(at, said.size())) : void();
+            }
+            for (const char* how : policies_) {
+                ts::strategy s = from.value;
+                s.sync = policy(how, *from.network, n);
+                s.sync == from.value.sync ? void() : add(name + ", " + how, *from.network, s, false);
+            }
+        }
     }
 
+    static constexpr const char* policies_[] = {"one by one", "fused", "buckets", "prioritized all-reduces",
+                                                "prioritized slices"};
     cell cell_;
     ts::cluster on_;
     ts::simulation::task_times times_;
@@ -266,7 +390,12 @@ private:
     std::map<int, ts::graph> ones_;     ///< the network of one of so many replicas
     std::map<int, ts::graph> replicas_; ///< all of them
     ts::graph whole_;
+    std::vector<ts::strategy> walked_; ///< what MCMC found before its best
     std::vector<candidate> all_;
+    double fastest_ = 0; ///< ms, of what fits
+    benchmarks::clock_type::time_point begin_ = benchmarks::clock_type::now();
+    bool searching_ = false;
+    int untried_ = 0; ///< combinations for which there was no time
 };
 
 } // namespace papers

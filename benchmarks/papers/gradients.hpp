@@ -40,6 +40,7 @@ public:
     }
 
     ts::graph_view view() const { return graph_.view(); }
+    const ts::strategy& strategy() const { return strategy_; }
     int count() const { return count_; }
     /// Task times; `served`: 10^6 bytes per second at which a parameter server takes gradients in.
     ts::simulation::task_times times(index_t served = 0) const {
@@ -113,5 +114,80 @@ private:
     double alone_ = 0;
     std::vector<schedule::ready_gradient> gradients_;
 };
+
+/// The messages of a strategy, of one slice each, in the order in which queues by priority would have let them go, as far as a simulation of two steps tells:
+/// at which times gradients were ready, and how long after one message the next left. `gradients` say in which layer each parameter is.
+inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strategy& s,
+                                        const std::vector<schedule::ready_gradient>& gradients, const ts::cluster& on,
+                                        const ts::simulation::task_times& times) {
+    ts::strategy two = s;
+    two.period = 2;
+    const ts::plan p = ts::lower(g, two.view(), on.devices());
+    const ts::simulation::timeline t = ts::simulation::simulate(g, p, on, times);
+    std::vector<index_t> ready(static_cast<std::size_t>(g.parameter_count), 0);
+    std::vector<index_t> left; // when messages did
+    int known = -1;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        const ts::task& x = p.tasks[i];
+        if (x.step == 1 && x.kind != ts::task_kind::compute && (x.how == ts::exchange::server || x.message > known)) {
+            left.push_back(t.tasks[i].start);
+            known = std::max(known, x.message);
+        } else if (x.step == 0) {
+            known = std::max(known, x.message);
+        } else if (x.kind == ts::task_kind::compute) {
+            for (const int k : x.writes) {
+                const ts::tile& to = p.tiles[static_cast<std::size_t>(k)];
+                if (to.kind == ts::tile_kind::parameter_gradient) {
+                    index_t& r = ready[static_cast<std::size_t>(to.tensor)];
+                    r = std::max(r, t.tasks[i].end);
+                }
+            }
+        }
+    }
+    struct waiting {
+        int layer = 0;
+        index_t ready = 0;
+        const ts::message* what = nullptr;
+    };
+    std::vector<int> layer(ready.size(), 0);
+    for (const schedule::ready_gradient& x : gradients) {
+        layer[static_cast<std::size_t>(x.parameter)] = x.layer;
+    }
+    std::vector<waiting> queue;
+    for (const ts::message& m : s.sync.messages) {
+        const auto parameter = static_cast<std::size_t>(m.pieces[0].parameter);
+        queue.push_back({layer[parameter], ready[parameter], &m});
+    }
+    const std::vector<waiting> sent = queue;
+    if (left.size() != sent.size()) { // what has no copies elsewhere does not travel
+        return s.sync;
+    }
+    std::sort(queue.begin(), queue.end(), [](const waiting& a, const waiting& b) {
+        const ts::gradient_slice& x = a.what->pieces[0];
+        const ts::gradient_slice& y = b.what->pieces[0];
+        return a.layer != b.layer           ? a.layer < b.layer
+               : x.parameter != y.parameter ? x.parameter < y.parameter
+                                            : x.slice < y.slice;
+    });
+    ts::synchronization after = s.sync;
+    after.messages.clear();
+    index_t now = 0;
+    index_t each = 0; // ns from one message to the next, when that did not have to wait for its gradient
+    for (std::size_t k = 0; k < sent.size(); ++k) {
+        index_t soonest = INT64_MAX;
+        for (const waiting& x : queue) {
+            soonest = std::min(soonest, x.ready);
+        }
+        now = std::max(now, soonest);
+        const auto next = std::find_if(queue.begin(), queue.end(), [now](const waiting& x) { return x.ready <= now; });
+        after.messages.push_back(*next->what);
+        queue.erase(next);
+        if (k + 1 < sent.size() && sent[k + 1].ready <= left[k]) {
+            each = left[k + 1] - left[k];
+        }
+        now += each;
+    }
+    return after;
+}
 
 } // namespace papers

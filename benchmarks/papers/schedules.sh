@@ -34,12 +34,19 @@ cat <<'TEXT'
   measured.
 - GEMS: closed forms hold exactly on the schedule, and within some per cent on plans with real layers, whose backward pass takes other than twice as long. The 2.7 %
   that are lost on 1,024 GPUs are not gradients in the simulator if these overlap; with sums that block, the last column.
-- P3: nothing is fitted. ResNet-50 gains 40 % at 4 Gb/s (paper: 26) and nothing beyond 15; where the network is the bottleneck the simulator gains more than the paper
-  (overheads of each slice are not modelled). VGG-19's gain has another shape than the paper's: most at 6 Gb/s instead of 15, and less there, but it lasts to 30 Gb/s, where the
-  paper has slices alone at +49 %. P3 decides at run time what goes next; a plan's order is fixed, so that some points are below slices alone or jump: an order that
-  waits for a gradient that comes late leaves the link idle.
+- P3: with the one published rate of a server nothing is fitted. Where the link is the bottleneck P3 takes it whole: ResNet-50 gains what the paper says at 4 Gb/s.
+  VGG-19 gains nearly what the paper says, but at 10 Gb/s instead of 15: with four machines a gain cannot be more than servers' step over that without communication (the two
+  columns of the table), which at 15 Gb/s is 44 % and at 30 Gb/s 3 %, where the paper still has slices alone at +49 %. Slower servers raise the first, not the second
+  (last table); what else held up MXNet's servers there (one thread of ps-lite that copies messages, copies between GPU and host) is not modelled. Sockeye gains
+  two thirds of what the paper says: gradients of its unrolled cells are complete only when backward has gone through all steps. Earlier results had links
+  idle up to half of the time, as a receiver that was busy with others kept its senders waiting; now the two halves of a message's way are taken one by one, and
+  the plan's fixed order follows simulated times.
 - Horovod: Inception-v3 and ResNet-101 hide their gradients in the simulator and lose nothing; what cost 10 % in fact is not modelled (input, stragglers and negotiation
   are candidates). VGG-16 comes out within 6 points without a fit. At 512 GPUs congestion between switches is missing: the fabric is one switch. Two servers
   that stand for all are exact where the best collective is of their kind, and within 3 points else (last table).
-- Beyond: every system is the seed's own rule on the simulator, not its code. Searching is short (MCMC for the seconds given); combinations are a list, not an exhaustive search.
+- Beyond: every system is the seed's own rule on the simulator, not its code. Searching is short (MCMC for the seconds given); combinations are a list, not an
+  exhaustive search. Where the last column is 1.00, the best single system takes what the same strategy would take with free links, within 0.1 % (ResNet-50: 4 %): no
+  synchronization has anything left to give there, and no split or pipeline that was tried computes less. It is more where splits and priorities add up (AlexNet, RNNLM,
+  NMT) and where the plain systems do not fit. FlexFlow's (!): its chain starts from data parallelism, which does not fit, and looks for less memory first.
+  OptCNN for AmoebaNet and recurrent networks: one choice for all steps of a layer, as the exact search takes too long.
 TEXT

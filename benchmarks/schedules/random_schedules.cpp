@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against schedules: random stages, micro-batches, splits, schedules and orders, some of them damaged; each plan is verified, or refused by
-// a rule, and then damaged itself: a wait dropped, two dependent tasks swapped, a task removed. Usage: random_schedules [count]
+// Law 5 against schedules: random stages, micro-batches, splits, schedules, orders and synchronization policies, some of them damaged; each plan is
+// verified, or refused by a rule, and then damaged itself: a wait dropped, two dependent tasks swapped, a task removed, an exchange tampered with.
+// Usage: random_schedules [count]
 #include "support/random_schedule.hpp"
 
 #include <cstdio>
@@ -36,9 +37,11 @@ int main(int argc, char** argv) {
     }
     std::printf("%d random schedules of 7 networks on 1 to 4 devices\n", schedules);
     print("verified", found.verified);
+    print("of them, by policy", found.policies);
     print("refused", found.refused);
     for (std::size_t kind = 0; kind < found.caught.size(); ++kind) {
-        std::printf("%s: %d, caught ", mutations[kind], found.tried[kind]);
+        std::printf("%s: %d, caught %d of plans with policies; caught ", mutations[kind], found.tried[kind],
+                    found.with_policy[kind]);
         print("by rule", found.caught[kind]);
     }
     for (const std::string& w : found.wrong) {

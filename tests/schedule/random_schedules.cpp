@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against schedules: random ones are verified or refused with the rule, and damaged plans are caught. benchmarks/schedules/random_schedules
-// tries 10,000.
+// Law 5 against schedules and synchronization policies: random ones are verified or refused with the rule, and damaged plans are caught.
+// benchmarks/schedules/random_schedules tries 10,000.
 #include "support/random_schedule.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace test_support;
 
-TEST_CASE(
-    "random schedules are verified or refused with the rule; plans that lack a wait, an order or a task are caught") {
+TEST_CASE("random schedules and policies are verified or refused with the rule; plans that lack a wait, an order, a "
+          "task or a "
+          "part of an exchange are caught") {
     namespace n = test_networks;
     const ts::graph networks[] = {ts::describe<n::mlp::network>(6), ts::describe<n::unet::network>(4),
                                   ts::describe<n::residual_net::network>(4), ts::describe<n::two_losses::network>(6),
@@ -23,11 +24,13 @@ TEST_CASE(
         FAIL_CHECK(w);
     }
     CHECK(found.verified.total() + found.refused.total() == schedules);
-    CHECK(found.verified.rows.size() >= 8); // schedules
-    CHECK(found.refused.rows.size() >= 4);  // rules
-    for (std::size_t kind = 0; kind < 3; ++kind) {
+    CHECK(found.verified.rows.size() >= 8);  // schedules
+    CHECK(found.policies.rows.size() == 12); // all, and none
+    CHECK(found.refused.rows.size() >= 4);   // rules
+    for (std::size_t kind = 0; kind < mutation_kinds; ++kind) {
         CAPTURE(mutations[kind]);
         CHECK(found.tried[kind] > 60);
         CHECK(found.caught[kind].total() == found.tried[kind]);
+        CHECK(found.with_policy[kind] > 40);
     }
 }

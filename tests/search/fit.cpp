@@ -44,9 +44,10 @@ struct outcome {
     index_t most = 0;
 };
 
-outcome outcome_of(const ts::graph_view& g, const ts::cluster& on, const ts::strategy& s) {
+outcome outcome_of(const ts::graph_view& g, const ts::cluster& on, const ts::strategy& s,
+                   const ts::lower_options& how = {}) {
     ts::require(g, s.view(), on.devices());
-    ts::plan p = ts::lower(g, s.view(), on.devices());
+    ts::plan p = ts::lower(g, s.view(), on.devices(), how);
     ts::number_tasks(p);
     ts::plan_memory(p);
     const ts::simulation::timeline t = ts::simulation::simulate(g, p, on);
@@ -75,6 +76,15 @@ void all_stages(int ops, int stages, std::vector<int>& stage, const Use& use) {
 /// All strategies of the space that a search over `o` has, by loops of their own.
 std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on, const search::fit_options& o) {
     std::vector<outcome> all;
+    const auto add = [&](ts::strategy s, int members) { // devices that may share parameters
+        s.period = o.period;
+        all.push_back(outcome_of(g, on, s, o.lowering));
+        const schedule::worker_speed speed{0.6, 0.1}; // machine_of()'s
+        for (std::size_t k = 0; k < o.policies.size() && members > 1; ++k) {
+            s.sync = o.policies[k].make({schedule::gradients_of(g, speed, members), members, speed});
+            all.push_back(outcome_of(g, on, s, o.lowering));
+        }
+    };
     const int devices = on.devices();
     const index_t batch = g.tensors[0].extents[0];
     for (int used = devices; used > 0; used /= 2) {
@@ -88,7 +98,7 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
                         c.uneven = true;
                     }
                     if (m * (inside == baseline::data_parallel ? used : 1) <= batch) {
-                        all.push_back(outcome_of(g, on, s));
+                        add(s, used);
                     }
                 }
             }
@@ -117,8 +127,7 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
                                     how.width = width;
                                     how.inside.assign(at(x.stages()), inside);
                                     how.again = static_cast<schedule::rematerialize>(again);
-                                    all.push_back(
-                                        outcome_of(g, on, search::pipeline(g, stage, schedule::make(x), how)));
+                                    add(search::pipeline(g, stage, schedule::make(x), how), two ? 2 * width : width);
                                 }
                             }
                         });
@@ -198,6 +207,138 @@ TEST_CASE("what fit() returns is the fastest that fits of all strategies of a sm
         CHECK(!r.fits);
         CHECK(r.smallest_memory >= least);
     }
+}
+
+TEST_CASE("policies are a choice of fit(): the fastest of a small space with all of them, the only ones that fit, also "
+          "overlapped") {
+    using in = const search::policy_setting&;
+    const ts::graph network = ts::describe<small>(16);
+    const ts::graph_view g = network.view();
+    search::fit_options whole = small_space();
+    whole.lowering.update = ts::adam{};
+    whole.schedules = {schedule::kind::gpipe, schedule::kind::gems};
+    whole.micro_batches = {1, 2};
+    whole.policies = {
+        {"blocking", [](in x) { return schedule::blocking_all_reduce(x.gradients); }},
+        {"ring", [](in x) { return schedule::ring_all_reduce(x.gradients); }},
+        {"fused",
+         [](in x) {
+             return schedule::tensor_fusion(x.gradients, {2000, 2000});
+         }},
+        {"buckets",
+         [](in x) {
+             return schedule::buckets(x.gradients, {2400, 500});
+         }},
+        {"servers",
+         [](in x) {
+             return schedule::parameter_server(x.gradients, {x.members, 300});
+         }},
+        {"P3",
+         [](in x) {
+             return schedule::p3(x.gradients, {x.members, 200, x.speed});
+         }},
+        {"partitions",
+         [](in x) {
+             return schedule::byte_scheduler(x.gradients, {ts::exchange::all_reduce, 1, 400, 800, x.speed});
+         }},
+        {"slices",
+         [](in x) {
+             return schedule::byte_scheduler(x.gradients, {ts::exchange::sliced, 1, 400, 800, x.speed});
+         }},
+        {"ZeRO 1", [](in x) { return schedule::zero(x.gradients, 1, 400); }},
+        {"ZeRO 3", [](in x) { return schedule::zero(x.gradients, 3); }},
+    };
+    whole.simulations = 1 << 20;
+    whole.refinements = 0;
+    search::fit_options usual = whole;
+    usual.simulations = 32;
+    usual.refinements = 16;
+    const ts::cluster on = machine_of(2);
+    whole.period = 2;
+    const std::vector<outcome> pairs = all_outcomes(g, on, whole);
+    const search::fit_result pair = search::fit(g, on, 0, whole);
+    const auto shorter = [](const outcome& a, const outcome& b) { return a.step < b.step; };
+    CHECK(pair.row.step == std::min_element(pairs.begin(), pairs.end(), shorter)->step / 2);
+    MESSAGE("two steps without a barrier: " << pair.row.step << " ns each (" << search::to_text(g, pair.row.how)
+                                            << ")");
+    whole.period = 1;
+    std::vector<outcome> all = all_outcomes(g, on, whole);
+    std::sort(all.begin(), all.end(), shorter);
+    index_t least = INT64_MAX;
+    for (const outcome& x : all) {
+        least = std::min(least, x.most);
+    }
+    for (const index_t limit : {index_t{0}, least + least / 4, least}) {
+        CAPTURE(limit);
+        index_t fastest = 0;
+        for (const outcome& x : all) {
+            fastest = fastest == 0 && (limit == 0 || x.most <= limit) ? x.step : fastest;
+        }
+        const search::fit_result r = search::fit(g, on, limit, whole);
+        CHECK(r.fits);
+        CHECK(r.row.step == fastest);
+        CHECK(r.smallest_memory == least);
+        CHECK(r.simulated == r.considered);
+        const search::fit_result quick = search::fit(g, on, limit, usual);
+        CHECK(quick.fits);
+        CHECK(quick.simulated <= 48);
+        CHECK(static_cast<double>(quick.row.step) <= 1.1 * static_cast<double>(fastest));
+        MESSAGE("of " << all.size() << " strategies with policies the fastest that fits " << limit << " bytes takes "
+                      << fastest << " ns (" << search::to_text(g, r.row.how) << "), found among " << quick.simulated
+                      << " simulated " << quick.row.step << " ns (" << search::to_text(g, quick.row.how) << ")");
+    }
+
+    // Data parallelism of large layers with Adam's state: only what keeps slices of it fits.
+    const ts::graph heavy = ts::describe<tower>(8);
+    const ts::cluster four = machine_of(4);
+    search::fit_options o;
+    o.lowering.update = ts::adam{};
+    o.schedules.clear();
+    o.micro_batches = {1};
+    o.inside = {baseline::data_parallel};
+    o.again = {schedule::rematerialize::none};
+    o.fewer_devices = false;
+    o.simulations = 4;
+    o.refinements = 0;
+    CHECK(o.policies.size() == 12);
+    std::vector<std::pair<index_t, std::string>> needs;
+    for (const search::fit_policy& p : o.policies) {
+        ts::strategy s = search::data_parallel(heavy.view(), 4);
+        const search::policy_setting setting{schedule::gradients_of(heavy.view()), 4, {}};
+        s.sync = p.make(setting);
+        needs.emplace_back(outcome_of(heavy.view(), four, s, o.lowering).most, p.name);
+    }
+    std::sort(needs.begin(), needs.end());
+    CHECK(needs[0].second == "ZeRO 3");
+    const search::fit_result lean = search::fit(heavy.view(), four, needs[0].first, o);
+    CHECK(lean.fits);
+    CHECK(lean.row.how.policy == "ZeRO 3");
+    CHECK(lean.best.sync.shards_parameters);
+    CHECK(test_support::contains(search::to_text(heavy.view(), lean.row.how), "ZeRO 3"));
+    CHECK(!search::fit(heavy.view(), four, needs[0].first - 1, o).fits);
+    o.policies.pop_back();
+    CHECK(!search::fit(heavy.view(), four, needs[0].first, o).fits); // without it nothing does
+
+    // Without a barrier between steps a step takes its share of the plan, and less than with one.
+    o.simulations = 64;
+    const search::fit_result barrier = search::fit(heavy.view(), four, 0, o);
+    o.period = 3;
+    const search::fit_result none = search::fit(heavy.view(), four, 0, o);
+    CHECK(none.best.period == 3);
+    CHECK(none.row.step == outcome_of(heavy.view(), four, none.best, o.lowering).step / 3);
+    CHECK(none.row.step < barrier.row.step);
+    MESSAGE("a step takes " << barrier.row.step << " ns (" << search::to_text(heavy.view(), barrier.row.how)
+                            << "), without a barrier " << none.row.step << " ns ("
+                            << search::to_text(heavy.view(), none.row.how) << ")");
+    o.period = 1;
+
+    // Where devices copy in turn, lists of communication are tried too.
+    ts::device_graph host = four.graph();
+    host.classes[0].copies_in_turn = true;
+    const search::fit_result lanes = search::fit(heavy.view(), ts::cluster(host), 0, o);
+    CHECK(lanes.considered == 2 * (1 + 11));
+    CHECK(std::any_of(lanes.rows.begin(), lanes.rows.end(), [](const search::fit_row& r) { return r.how.overlap; }));
+    CHECK(lanes.best.overlap == lanes.row.how.overlap);
 }
 
 TEST_CASE("fit() honours the limit as plan_memory() predicts, and is never worse than data parallelism or one device "

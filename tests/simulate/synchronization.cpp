@@ -5,6 +5,7 @@
 #include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/random_pipeline.hpp"
+#include "support/refusal.hpp"
 #include "support/star.hpp"
 
 #include "tessera/plan/print.hpp"
@@ -258,7 +259,23 @@ TEST_CASE("P3: slices of at most 50,000, round robin, first layers first, at sli
     CHECK(credit(10'000) == s.messages);
     CHECK(credit(30'000)[4].pieces[0].parameter == 2);
     CHECK(credit(30'000)[5].pieces[0].parameter == 0);
-    CHECK_THROWS_AS(ts::schedule::parameter_server(list, {0}), ts::error);
+    using test_support::message_of;
+    for (const int servers : {0, -1}) {
+        const std::string text =
+            "tessera: " + std::to_string(servers) + " parameter servers; there must be at least one";
+        CHECK(message_of([&] { (void)ts::schedule::parameter_server(list, {servers}); }) == text);
+        CHECK(message_of([&] { (void)ts::schedule::p3(list, {servers}); }) == text);
+        CHECK(message_of([&] { (void)ts::schedule::byte_scheduler(list, {ts::exchange::server, servers}); }) == text);
+    }
+    for (const index_t slice : {index_t{0}, index_t{-7}}) {
+        const std::string text =
+            "tessera: gradients in slices of " + std::to_string(slice) + " elements; a slice must have at least one";
+        CHECK(message_of([&] { (void)ts::schedule::p3(list, {2, slice}); }) == text);
+        CHECK(message_of([&] {
+                  (void)ts::schedule::byte_scheduler(list, {ts::exchange::all_reduce, 1, slice});
+              }) == text);
+    }
+    CHECK(ts::schedule::p3({gradient(0, 3)}, {1, 1}).messages.size() == 3);
     CHECK_THROWS_AS(ts::schedule::zero(list, 4), ts::error);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against schedules: random ones, legal and damaged, and damaged plans, each with what has to happen to it.
+// Law 5 against schedules and synchronization: random ones, legal and damaged, and damaged plans, each with what has to happen to it.
 #pragma once
 
 #include "networks.hpp"
 #include "planned.hpp"
+#include "policies.hpp"
 #include "random_pipeline.hpp"
 
 #include <algorithm>
@@ -268,9 +269,18 @@ inline std::string swap_dependent(ts::plan& p, random& pick) {
     return "";
 }
 
+/// True where a task's slice of what it writes has no elements: there are more slices than elements.
+inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
+    const ts::tile& x = p.tiles[place(t.writes[0])];
+    return (t.slices > 1 && x.slices == 1 ? ts::even_part(x.elements, t.slices, t.slice).size() : x.elements) == 0;
+}
+
 /// True where another task reads what a task writes, or it stays when the run has ended. (Of gradients that replicas of a shard make alike, the
 /// others may take but one.)
 inline bool is_needed(const ts::plan& p, int task) {
+    if (p.tasks[place(task)].parameter >= 0 && has_no_elements(p, p.tasks[place(task)])) {
+        return false;
+    }
     for (const int w : p.tasks[place(task)].writes) {
         const int root = p.root(w);
         if (p.tiles[place(root)].keep || ts::is_persistent(p.tiles[place(root)].kind)) {
@@ -312,18 +322,53 @@ inline std::string remove_a_task(ts::plan& p, random& pick) {
     return text;
 }
 
-inline constexpr const char* mutations[] = {"a wait dropped", "two dependent tasks swapped", "a task removed"};
+/// A task that sums, updates or gathers reads something twice, forgets something, takes another's slice, or leaves a copy out. Says of which task, or
+/// nothing where the plan has none.
+inline std::string tamper_with_exchange(ts::plan& p, random& pick) {
+    for (int tries = 0; tries < 60; ++tries) {
+        const int i = pick(static_cast<int>(p.tasks.size()));
+        ts::task& t = p.tasks[place(i)];
+        const int how = pick(4);
+        if (t.parameter < 0 || has_no_elements(p, t)) {
+            continue;
+        }
+        const char* what = nullptr;
+        if (how == 0) {
+            t.reads.push_back(t.reads[0]);
+            what = ", one read twice";
+        } else if (how == 1 && t.reads.size() > 1) {
+            t.reads.pop_back();
+            what = ", one not read";
+        } else if (how == 2 && t.slices > 1) {
+            t.slice = (t.slice + 1) % t.slices;
+            what = ", another slice";
+        } else if (how == 3 && t.writes.size() > 1) {
+            t.writes.pop_back();
+            what = ", one not written";
+        }
+        if (what != nullptr) {
+            return text_of(p, i) + what;
+        }
+    }
+    return "";
+}
+
+inline constexpr const char* mutations[] = {"a wait dropped", "two dependent tasks swapped", "a task removed",
+                                            "an exchange tampered with"};
+inline constexpr std::size_t mutation_kinds = 4;
 
 /// What became of random schedules.
 struct schedule_findings {
     counts_by_name verified; ///< by the schedule's name
+    counts_by_name policies; ///< of the verified ones, by the synchronization policy's name
     counts_by_name refused;  ///< by rule
-    std::array<int, 3> tried{};
-    std::array<counts_by_name, 3> caught; ///< by rule, for every kind of mutation
-    std::vector<std::string> wrong;       ///< what should not be
+    std::array<int, mutation_kinds> tried{};
+    std::array<counts_by_name, mutation_kinds> caught; ///< by rule, for every kind of mutation
+    std::array<int, mutation_kinds> with_policy{};     ///< of those caught
+    std::vector<std::string> wrong;                    ///< what should not be
 };
 
-/// One random schedule: planned and verified, or refused; then its plan damaged in three ways.
+/// One random schedule with a random policy, or none, for one step or two: planned and verified, or refused; then its plan damaged in every way.
 inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t seed, coverage& seen,
                          schedule_findings& found) {
     random pick{ts::op::mix(seed ^ 0x5c4ed01eULL)};
@@ -335,12 +380,20 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
         c.how.statistics = ts::statistics_over::micro_batch;
         c.schedule = "any legal order";
     }
+    const auto policies = small_policies(g, devices);
+    const auto policy = place(pick(static_cast<int>(policies.size()) + 4)); // some have none
+    const bool synchronizes = policy < policies.size();
+    if (synchronizes) {
+        c.how.sync = policies[policy].second;
+        c.how.period = 1 + (pick(6) == 0 ? 1 : 0);
+    }
     const bool damaged = c.how.schedule.stages > 0 && pick(4) == 0;
     const std::string how = damaged ? damage(c.how.schedule, pick) : "sound";
     ts::plan p;
     try {
         p = planned(g, c.how, devices); // and verified
         found.verified.add(c.schedule);
+        found.policies.add(synchronizes ? policies[policy].first : "every gradient by itself");
     } catch (const ts::error& e) {
         found.refused.add(rule_of(e.what()));
         if (!damaged) {
@@ -351,11 +404,12 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
     if (how == "a step lost" || how == "a step doubled" || how == "a step of another micro-batch") {
         found.wrong.push_back(std::to_string(seed) + ": accepted with " + how);
     }
-    for (std::size_t kind = 0; kind < 3; ++kind) {
+    for (std::size_t kind = 0; kind < mutation_kinds; ++kind) {
         ts::plan broken = p;
         const std::string where = kind == 0   ? drop_a_wait(broken, pick)
                                   : kind == 1 ? swap_dependent(broken, pick)
-                                              : remove_a_task(broken, pick);
+                                  : kind == 2 ? remove_a_task(broken, pick)
+                                              : tamper_with_exchange(broken, pick);
         if (where.empty()) {
             continue;
         }
@@ -363,8 +417,10 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
         const ts::verdict v = ts::verify(g, broken);
         if (v) {
             found.caught[kind].add(rule_of(v.text));
+            found.with_policy[kind] += synchronizes ? 1 : 0;
         } else {
-            found.wrong.push_back(std::to_string(seed) + ": not caught: " + mutations[kind] + where);
+            found.wrong.push_back(std::to_string(seed) + ": not caught: " + mutations[kind] + where +
+                                  (synchronizes ? ", " + policies[policy].first : ""));
         }
     }
 }

@@ -17,26 +17,10 @@ struct credit_rule {
 };
 
 /// Gradients are cut into partitions; of what is ready those of the first layers go first, as long as there is credit, which returns when a partition
-/// has arrived.
+/// has arrived. Throws tessera::error for partitions of less than one parameter and for fewer than one server.
 inline synchronization byte_scheduler(const std::vector<ready_gradient>& gradients, const credit_rule& rule) {
-    std::vector<ready_gradient> items;
-    std::vector<message> messages;
-    int next = 0;
-    for (const ready_gradient& x : gradients) {
-        const index_t count = (x.elements + rule.partition - 1) / rule.partition;
-        for (index_t k = 0; k < count; ++k) {
-            items.push_back(x);
-            items.back().elements = even_part(x.elements, count, k).size();
-            messages.push_back({rule.how,
-                                next++ % (rule.servers > 0 ? rule.servers : 1),
-                                {{x.parameter, static_cast<int>(k), static_cast<int>(count)}}});
-        }
-    }
-    synchronization s;
-    for (const std::size_t i : priority_order(items, rule.speed.bytes_per_ns, rule.credit * bytes_of(element::f32))) {
-        s.messages.push_back(static_cast<message&&>(messages[i]));
-    }
-    return s;
+    return prioritized_slices(gradients, {rule.how, rule.servers, rule.partition, rule.speed.bytes_per_ns,
+                                          rule.credit * bytes_of(element::f32)});
 }
 
 } // namespace tessera::schedule

@@ -33,6 +33,12 @@ namespace detail {
 
 inline message message_of(exchange how, const ready_gradient& x) { return {how, 0, {{x.parameter, 0, 1}}}; }
 
+inline void require_servers(int servers) {
+    if (servers < 1) {
+        throw error("tessera: " + std::to_string(servers) + " parameter servers; there must be at least one");
+    }
+}
+
 } // namespace detail
 
 /// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers` share the batch.
@@ -70,41 +76,83 @@ inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worke
 /// ready, the next is handed to the link when at most `credit` bytes would be on their way, or none are.
 inline std::vector<std::size_t> priority_order(const std::vector<ready_gradient>& items, double bytes_per_ns,
                                                index_t credit) {
+    std::vector<std::size_t> by_ready(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        by_ready[i] = i;
+    }
+    std::sort(by_ready.begin(), by_ready.end(), [&](std::size_t a, std::size_t b) {
+        return items[a].ready != items[b].ready ? items[a].ready < items[b].ready : a < b;
+    });
+    const auto less_urgent = [&](std::size_t a, std::size_t b) {
+        return items[a].layer != items[b].layer ? items[a].layer > items[b].layer : a > b;
+    };
+    std::vector<std::size_t> ready;                       // a heap
+    std::vector<std::pair<double, index_t>> on_their_way; // end, bytes, in order
     std::vector<std::size_t> order;
-    std::vector<char> sent(items.size(), 0);
-    std::vector<std::pair<double, index_t>> on_their_way; // end, bytes
+    std::size_t seen = 0;    // of by_ready
+    std::size_t arrived = 0; // of on_their_way
+    index_t outstanding = 0;
     double now = 0;
     double link_free = 0;
     while (order.size() < items.size()) {
-        index_t outstanding = 0;
-        double next = -1; // the moment at which anything can change
-        const auto consider = [&next](double t) { next = next < 0 || t < next ? t : next; };
-        for (const auto& [end, bytes] : on_their_way) {
-            outstanding += end > now ? bytes : 0;
-            end > now ? consider(end) : void();
+        for (; seen < items.size() && static_cast<double>(items[by_ready[seen]].ready) <= now; ++seen) {
+            ready.push_back(by_ready[seen]);
+            std::push_heap(ready.begin(), ready.end(), less_urgent);
         }
-        std::size_t best = items.size();
-        for (std::size_t i = 0; i < items.size(); ++i) {
-            if (sent[i] != 0) {
-                continue;
-            }
-            if (static_cast<double>(items[i].ready) > now) {
-                consider(static_cast<double>(items[i].ready));
-            } else if (best == items.size() || items[i].layer < items[best].layer) {
-                best = i;
-            }
+        for (; arrived < on_their_way.size() && on_their_way[arrived].first <= now; ++arrived) {
+            outstanding -= on_their_way[arrived].second;
         }
-        if (best < items.size() && (outstanding == 0 || outstanding + items[best].bytes() <= credit)) {
-            sent[best] = 1;
+        if (!ready.empty() && (outstanding == 0 || outstanding + items[ready[0]].bytes() <= credit)) {
+            const std::size_t best = ready[0];
+            std::pop_heap(ready.begin(), ready.end(), less_urgent);
+            ready.pop_back();
             order.push_back(best);
             link_free = std::max(link_free, now) + static_cast<double>(items[best].bytes()) / bytes_per_ns;
             on_their_way.emplace_back(link_free, items[best].bytes());
-        } else {
-            now = next;
-            std::erase_if(on_their_way, [now](const auto& x) { return x.first <= now; });
+            outstanding += items[best].bytes();
+        } else { // on to the next moment at which anything can change
+            const bool more = seen < items.size();
+            const bool waits = arrived < on_their_way.size();
+            const double next = more ? static_cast<double>(items[by_ready[seen]].ready) : 0;
+            now = !waits ? next : !more ? on_their_way[arrived].first : std::min(next, on_their_way[arrived].first);
         }
     }
     return order;
+}
+
+/// Gradients cut as evenly as they come into slices of at most some elements, each a message of its own.
+struct slicing {
+    exchange how = exchange::server;
+    int servers = 1;         ///< which slices take in turn
+    index_t slice = 1;       ///< elements, at most
+    double bytes_per_ns = 1; ///< of the link for which the order is made
+    index_t credit = 0;      ///< bytes that may be on their way at a time; 0: one slice
+};
+
+/// Slices in the order of priority_order(). Throws tessera::error for slices of less than one element and for fewer than one server.
+inline synchronization prioritized_slices(const std::vector<ready_gradient>& gradients, const slicing& how) {
+    detail::require_servers(how.servers);
+    if (how.slice < 1) {
+        throw error("tessera: gradients in slices of " + std::to_string(how.slice) +
+                    " elements; a slice must have at least one");
+    }
+    std::vector<ready_gradient> items;
+    std::vector<message> messages;
+    int next = 0;
+    for (const ready_gradient& x : gradients) {
+        const index_t count = (x.elements + how.slice - 1) / how.slice;
+        for (index_t k = 0; k < count; ++k) {
+            items.push_back(x);
+            items.back().elements = even_part(x.elements, count, k).size();
+            messages.push_back(
+                {how.how, next++ % how.servers, {{x.parameter, static_cast<int>(k), static_cast<int>(count)}}});
+        }
+    }
+    synchronization s;
+    for (const std::size_t i : priority_order(items, how.bytes_per_ns, how.credit)) {
+        s.messages.push_back(static_cast<message&&>(messages[i]));
+    }
+    return s;
 }
 
 } // namespace tessera::schedule

@@ -15,26 +15,9 @@ struct p3_rule {
 
 /// Slices of gradients go round robin to servers on the workers, which sum, update and send back each slice by itself. Of what is ready the slices
 /// of the first layers go first, one slice at a time: urgent ones overtake at slices' ends. (With a plan of several steps, an operator waits for its
-/// own slices alone: there is no barrier between steps.)
+/// own slices alone: there is no barrier between steps.) Throws tessera::error for slices of less than one parameter and for fewer than one server.
 inline synchronization p3(const std::vector<ready_gradient>& gradients, const p3_rule& rule) {
-    std::vector<ready_gradient> items;
-    std::vector<message> messages;
-    int next = 0;
-    for (const ready_gradient& x : gradients) {
-        const index_t count = (x.elements + rule.slice - 1) / rule.slice;
-        for (index_t k = 0; k < count; ++k) {
-            items.push_back(x);
-            items.back().elements = even_part(x.elements, count, k).size();
-            messages.push_back({exchange::server,
-                                next++ % (rule.servers > 0 ? rule.servers : 1),
-                                {{x.parameter, static_cast<int>(k), static_cast<int>(count)}}});
-        }
-    }
-    synchronization s;
-    for (const std::size_t i : priority_order(items, rule.speed.bytes_per_ns, 0)) {
-        s.messages.push_back(static_cast<message&&>(messages[i]));
-    }
-    return s;
+    return prioritized_slices(gradients, {exchange::server, rule.servers, rule.slice, rule.speed.bytes_per_ns, 0});
 }
 
 } // namespace tessera::schedule

@@ -2,10 +2,7 @@
 // A parameter server on every worker, as MXNet's distributed key-value store: the baseline of Jayarajan et al., "P3" (arXiv 1905.03960).
 #pragma once
 
-#include "tessera/base/error.hpp"
 #include "tessera/schedule/gradients.hpp"
-
-#include <string>
 
 namespace tessera::schedule {
 
@@ -18,9 +15,7 @@ struct server_rule {
 /// Every gradient goes to its server as soon as it is ready; the server sums, updates, and sends the parameters back. A worker that is one of n
 /// servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one server.
 inline synchronization parameter_server(const std::vector<ready_gradient>& gradients, const server_rule& rule) {
-    if (rule.servers < 1) {
-        throw error("tessera: " + std::to_string(rule.servers) + " parameter servers; there must be at least one");
-    }
+    detail::require_servers(rule.servers);
     synchronization s;
     for (const ready_gradient& x : gradients) {
         const bool cut = x.elements >= rule.big;

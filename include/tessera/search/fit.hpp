@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, and re-materialization,
-// under a memory limit, by simulation.
+// Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, re-materialization and
+// synchronization, under a memory limit, by simulation.
 #pragma once
 
 #include "tessera/plan/finish.hpp"
@@ -14,7 +14,7 @@ namespace tessera::search {
 struct fit_row {
     fit_choice how;
     fit_guess guess;
-    index_t step = 0;                ///< ns, simulated
+    index_t step = 0;                ///< ns, simulated; of a plan of several steps, each one's share
     std::vector<index_t> peak_bytes; ///< of every device, as plan_memory() predicts them
     index_t most_bytes = 0;          ///< the largest of them
     bool fits = false;
@@ -51,7 +51,7 @@ public:
 
     fit_result run() {
         simulate_baselines();
-        simulate_best(fit_candidates(g_, on_, least_limit_, o_, estimate_));
+        simulate_best(fit_candidates(g_, on_, least_limit_, waits_, o_, estimate_));
         refine(static_cast<int>(rows_.size()) + o_.refinements);
         return conclude();
     }
@@ -75,7 +75,7 @@ private:
             times.measured = o_.measured;
             times.reached = o_.reached;
             const simulation::timeline t = simulation::simulate(g_, p, on_, times);
-            row.step = t.makespan;
+            row.step = t.makespan / o_.period;
             row.peak_bytes = t.peak_bytes;
             row.fits = true;
             for (std::size_t d = 0; d < row.peak_bytes.size(); ++d) {
@@ -100,7 +100,9 @@ private:
         return p;
     }
 
-    strategy made(const fit_choice& x) { return strategy_of(g_, x, o_, estimate_.step_times_of(x)[0]); }
+    strategy made(const fit_choice& x) {
+        return strategy_of(g_, x, o_, estimate_.step_times_of(x)[0], estimate_.speed());
+    }
 
     /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and one device.
     void simulate_baselines() {
@@ -117,10 +119,6 @@ private:
         x.inside = {inside};
         x.stage.assign(at(g_.op_count), 0);
         simulate_choice(x, estimate_(x));
-        for (const fit_policy& p : o_.policies) {
-            x.policy = p.name;
-            width > 1 ? simulate_choice(x, estimate_(x)) : void();
-        }
     }
 
     bool something_fits() const {
@@ -140,12 +138,12 @@ private:
         std::vector<char> taken(from.all.size(), 0);
         const auto take = [&](std::size_t i) {
             if (taken[i]++ == 0) {
-                simulate_choice(from.all[i].how, from.all[i].guess);
+                simulate_choice(from.choice(i), from.all[i].guess);
             }
         };
         std::vector<std::pair<schedule::kind, schedule::rematerialize>> kinds;
         for (const std::size_t i : from.by_time) {
-            const schedule::settings& order = from.all[i].how.order;
+            const schedule::settings& order = from.bases[from.all[i].base].order;
             const std::pair kind{order.which, order.again};
             if (static_cast<int>(rows_.size()) < budget / 2 &&
                 std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
@@ -176,7 +174,7 @@ private:
         while (static_cast<int>(rows_.size()) < budget) {
             const fit_row from = rows_[best()];
             std::vector<fit_candidate> near;
-            for (fit_choice& x : neighbours_of(g_, from.how, o_)) {
+            for (fit_choice& x : neighbours_of(g_, from.how, o_, waits_)) {
                 const fit_guess guess = estimate_(x);
                 ++considered_;
                 near.push_back({static_cast<fit_choice&&>(x), guess});
@@ -271,10 +269,10 @@ private:
 /// plan_memory(), and a result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for
 /// a network without operators or options that leave nothing to choose from.
 inline fit_result fit(const graph_view& g, const cluster& on, index_t memory = 0, const fit_options& o = {}) {
-    if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1) {
+    if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1 ||
+        o.period < 1) {
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
-                    "re-materialization and "
-                    "simulation");
+                    "re-materialization, step and simulation");
     }
     return detail::fit_search(g, on, memory, o).run();
 }

@@ -14,37 +14,63 @@ struct fit_candidate {
 
 class fit_candidates {
 public:
-    std::vector<fit_candidate> all;
-    std::vector<std::size_t> by_time;   ///< what seems to fit first, then the fastest first
+    /// A choice without its way to exchange, and that way.
+    struct candidate {
+        std::size_t base = 0;
+        std::string policy;
+        bool overlap = false;
+        fit_guess guess;
+    };
+    std::vector<fit_choice> bases;
+    std::vector<candidate> all;
+    std::vector<std::size_t> by_time;   ///< the best of each base first, of these what seems to fit, then the fastest
     std::vector<std::size_t> by_memory; ///< what needs least first
     int seems_to_fit = 0;               ///< so many of the first by time
 
     /// `limit`: bytes of the device that has least; 0: none.
-    fit_candidates(const graph_view& g, const cluster& on, index_t limit, const fit_options& o, fit_estimator& estimate)
+    fit_candidates(const graph_view& g, const cluster& on, index_t limit, bool in_turn, const fit_options& o,
+                   fit_estimator& estimate)
         : g_(g), o_(o), estimate_(estimate), limit_(limit) {
         for (const fit_choice& x : fit_space(g, on.devices(), o)) {
             for (const std::vector<int>& stage : cuts_of(x)) {
                 fit_choice y = x;
                 y.stage = stage;
-                const fit_guess guess = estimate(y);
-                all.push_back({static_cast<fit_choice&&>(y), guess});
+                const fit_estimator::computation computed = estimate.computation_of(y);
+                for (const auto& [policy, overlap] : exchanges_of(x, o, in_turn)) {
+                    y.policy = policy;
+                    y.overlap = overlap;
+                    all.push_back({bases.size(), policy, overlap, estimate(y, computed)});
+                }
+                bases.push_back(static_cast<fit_choice&&>(y));
             }
         }
-        by_time.resize(all.size());
         for (std::size_t i = 0; i < all.size(); ++i) {
-            by_time[i] = i;
+            by_memory.push_back(i);
         }
-        by_memory = by_time;
         // What seems not to fit comes last: its estimate may be wrong.
-        order(by_time, [&](const fit_guess& x) { return std::pair{limit > 0 && x.bytes > limit, x.step}; });
-        for (const fit_candidate& c : all) {
-            seems_to_fit += limit == 0 || c.guess.bytes <= limit ? 1 : 0;
+        std::vector<std::size_t> by_step = by_memory;
+        order(by_step, [&](const fit_guess& x) { return std::pair{too_large(x), x.step}; });
+        std::vector<std::size_t> others;
+        std::vector<char> seen(bases.size(), 0);
+        for (const std::size_t i : by_step) {
+            const bool first = seen[all[i].base]++ == 0;
+            seems_to_fit += first && !too_large(all[i].guess) ? 1 : 0;
+            (first ? by_time : others).push_back(i);
         }
+        by_time.insert(by_time.end(), others.begin(), others.end());
         order(by_memory, [&](const fit_guess& x) { return std::pair{x.bytes, x.step}; });
+    }
+
+    fit_choice choice(std::size_t i) const {
+        fit_choice x = bases[all[i].base];
+        x.policy = all[i].policy;
+        x.overlap = all[i].overlap;
+        return x;
     }
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    bool too_large(const fit_guess& x) const { return limit_ > 0 && x.bytes > limit_; }
 
     template <class Key>
     void order(std::vector<std::size_t>& list, const Key& key) const {
@@ -111,8 +137,9 @@ inline bool fills_all(const std::vector<int>& stage, int stages) {
 }
 
 /// Neighbours of a choice: one stage begins an operator earlier or later, or is split otherwise; a worker gives a device to another;
-/// gradients are synchronized otherwise.
-inline std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choice& x, const fit_options& o) {
+/// what devices share is exchanged otherwise.
+inline std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choice& x, const fit_options& o,
+                                             bool in_turn) {
     const auto at = [](int i) { return static_cast<std::size_t>(i); };
     std::vector<fit_choice> near;
     for (int op = 1; op < g.op_count; ++op) {
@@ -149,15 +176,11 @@ inline std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choi
             }
         }
     }
-    bool shared = x.order.mirrors(); // parameters lie on several devices
-    for (const int w : x.widths) {
-        shared = shared || w > 1;
-    }
-    for (std::size_t k = 0; shared && k <= o.policies.size(); ++k) {
-        const std::string name = k == 0 ? std::string() : o.policies[k - 1].name;
-        if (name != x.policy) {
+    for (const auto& [policy, overlap] : exchanges_of(x, o, in_turn)) {
+        if (policy != x.policy || overlap != x.overlap) {
             near.push_back(x);
-            near.back().policy = name;
+            near.back().policy = policy;
+            near.back().overlap = overlap;
         }
     }
     return near;

@@ -1,134 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategies among which fit() chooses: a schedule with its micro-batches and re-materialization, stages, and how each is split inside.
+// The space of fit(): all that its options allow on a network and a number of devices.
 #pragma once
 
-#include "tessera/cost/profile.hpp"
-#include "tessera/plan/lowering_state.hpp"
-#include "tessera/plan/print.hpp"
-#include "tessera/schedule/kinds.hpp"
-#include "tessera/search/pipeline.hpp"
+#include "tessera/search/fit_choice.hpp"
 
 namespace tessera::search {
-
-/// A way to synchronize gradients, or anything else that a strategy says beside its configurations and schedule.
-struct fit_policy {
-    std::string name;
-    void (*apply)(const graph_view& g, strategy& s) = nullptr;
-};
-
-/// Communication in a list of its own, beside computation.
-inline void overlap_communication(const graph_view&, strategy& s) { s.overlap = true; }
-
-/// One strategy of the space.
-struct fit_choice {
-    schedule::settings order;     ///< one worker: no pipeline, micro-batches one after the other
-    std::vector<int> widths;      ///< devices of every worker
-    std::vector<baseline> inside; ///< how each stage is split over them
-    std::vector<int> stage;       ///< of every operator
-    std::string policy = {};      ///< the name of one of the options' policies, or none
-
-    int devices() const {
-        int n = 0;
-        for (const int w : widths) {
-            n += w;
-        }
-        return n;
-    }
-    friend bool operator==(const fit_choice&, const fit_choice&) = default;
-};
-
-struct fit_options {
-    lower_options lowering; ///< the optimizer, above all
-    cost::roofline_efficiency reached;
-    const cost::profile* measured = nullptr;                   ///< asked first for the times of tasks in simulations
-    statistics_over statistics = statistics_over::micro_batch; ///< of batch norms
-    std::vector<schedule::kind> schedules = {schedule::kind::fill_drain,
-                                             schedule::kind::gpipe,
-                                             schedule::kind::one_forward_one_backward,
-                                             schedule::kind::interleaved,
-                                             schedule::kind::zero_bubble_h1,
-                                             schedule::kind::zero_bubble_v,
-                                             schedule::kind::chimera,
-                                             schedule::kind::gems};
-    std::vector<int> micro_batches = {1, 2, 4, 8, 16, 32, 64};
-    std::vector<int> chunks = {2};      ///< interleaved: stages of a worker
-    std::vector<int> parts = {1, 2, 4}; ///< GEMS: micro-batches of a mini-batch
-    std::vector<baseline> inside = {baseline::data_parallel, baseline::model_parallel, baseline::one_weird_trick};
-    std::vector<schedule::rematerialize> again = {schedule::rematerialize::none, schedule::rematerialize::all,
-                                                  schedule::rematerialize::except_last};
-    std::vector<fit_policy> policies = {
-        {"overlapped", overlap_communication}}; ///< tried on data parallelism and around the best
-    bool fewer_devices = true;                  ///< also strategies that leave half of the devices, or more, idle
-    int every_cut =
-        64; ///< all cuts into stages are considered where they are no more than this; otherwise balanced ones
-    int simulations = 48; ///< strategies that are lowered and simulated, at most ...
-    int refinements = 32; ///< ... and so many more in the neighbourhood of the best
-};
-
-inline std::string to_text(const graph_view& g, const fit_choice& x) {
-    const bool piped = x.order.workers > 1;
-    std::string s;
-    if (piped) {
-        s = schedule::to_text(x.order);
-    } else {
-        s = to_text(x.widths[0] == 1 ? baseline::single_device : x.inside[0]);
-        s += x.order.micro_batches > 1 ? ", " + std::to_string(x.order.micro_batches) + " micro-batches" : "";
-        s += x.order.again == schedule::rematerialize::none ? "" : ", all recomputed";
-    }
-    bool alike = true;
-    for (const int w : x.widths) {
-        alike = alike && w == x.widths[0];
-    }
-    if (!alike) {
-        s += ", devices";
-        for (const int w : x.widths) {
-            s.append(1, ' ').append(std::to_string(w));
-        }
-    } else if (piped || x.widths[0] > 1) {
-        s += ", " + std::to_string(x.widths[0]) + (x.widths[0] == 1 ? " device" : " devices") + (piped ? " each" : "");
-    }
-    if (piped && (!alike || x.widths[0] > 1)) {
-        for (std::size_t i = 0; i < x.inside.size(); ++i) {
-            if (i == 0 || x.inside[i] != x.inside[i - 1]) {
-                s.append(i == 0 ? ", " : " | ").append(to_text(x.inside[i]));
-            }
-        }
-    }
-    if (piped) {
-        s += ", cut before";
-        for (int op = 1; op < g.op_count; ++op) {
-            const auto at = static_cast<std::size_t>(op);
-            if (x.stage[at] != x.stage[at - 1]) {
-                s.append(1, ' ').append(tessera::detail::name_of(g, op));
-            }
-        }
-    }
-    return x.policy.empty() ? s : s + ", " + x.policy;
-}
-
-/// The choice as a strategy; `times` are those of a list-scheduled schedule.
-inline strategy strategy_of(const graph_view& g, const fit_choice& x, const fit_options& o,
-                            const schedule::step_times& times = {}) {
-    strategy s;
-    if (x.order.workers > 1) {
-        s = pipeline(g, x.stage, schedule::make(x.order, times),
-                     {.widths = x.widths, .inside = x.inside, .again = x.order.again});
-    } else {
-        s = strategy(g);
-        for (int op = 0; op < g.op_count; ++op) {
-            configuration& c = s.ops[static_cast<std::size_t>(op)];
-            c = baseline_configuration(g, op, x.widths[0], x.inside[0]);
-            c.uneven = true;
-            c.recompute = x.order.again != schedule::rematerialize::none;
-        }
-        s.micro_batches = x.order.micro_batches;
-    }
-    s.statistics = o.statistics;
-    for (const fit_policy& p : o.policies) {
-        p.name == x.policy ? p.apply(g, s) : void();
-    }
-    return s;
-}
 
 namespace detail {
 
@@ -155,6 +31,19 @@ inline bool is_said_already(const graph_view& g, int width, baseline inside, con
     return false;
 }
 
+/// The ways to exchange what the devices of a choice share: policies where several may have the same parameters, lists of communication where
+/// there are several and they copy in turn.
+inline std::vector<std::pair<std::string, bool>> exchanges_of(const fit_choice& x, const fit_options& o, bool in_turn) {
+    std::vector<std::pair<std::string, bool>> ways;
+    for (std::size_t k = 0; k <= (x.members() > 1 ? o.policies.size() : 0); ++k) {
+        ways.emplace_back(k == 0 ? std::string() : o.policies[k - 1].name, false);
+        if (in_turn && o.lanes && x.devices() > 1) {
+            ways.emplace_back(ways.back().first, true);
+        }
+    }
+    return ways;
+}
+
 /// Schedules, widths and splits, without stages: those that make() takes and that leave no device without samples.
 inline std::vector<fit_choice> fit_space(const graph_view& g, int devices, const fit_options& o) {
     std::vector<fit_choice> all;
@@ -165,7 +54,8 @@ inline std::vector<fit_choice> fit_space(const graph_view& g, int devices, const
                            std::vector<int>(static_cast<std::size_t>(order.workers), width),
                            std::vector<baseline>(static_cast<std::size_t>(order.stages()), inside),
                            {},
-                           {}});
+                           {},
+                           false});
         }
     };
     std::vector<std::vector<baseline>> splits(static_cast<std::size_t>(devices) + 1); // that differ, by width

@@ -200,6 +200,8 @@ private:
                     std::vector<carried>& all);
     int add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
                    std::vector<carried>& all);
+    index_t add_hops(carried& c, int from, int to, index_t bytes, int& last, std::vector<carried>& all,
+                     std::vector<int>& arrived);
     void follow(int& last, carried& c, std::size_t number) {
         if (last >= 0) {
             c.beside.push_back(last);

@@ -166,6 +166,37 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     return last;
 }
 
+/// A message of its own over the first half of its way, its sender's, and over the second, its receiver's: switches between them buffer, so that a receiver
+/// that is busy with others' messages does not keep the sender from sending. It leaves when `last`, the sender's one before, has left. Adds the two
+/// activities, with what `c` says otherwise, to `arrived`; it has arrived when these have ended and the latency, which is returned, is over.
+inline index_t carrier::add_hops(carried& c, int from, int to, index_t bytes, int& last, std::vector<carried>& all,
+                                 std::vector<int>& arrived) {
+    const route r = on_.between(from, to);
+    if (last >= 0) {
+        c.beside.push_back(last);
+    }
+    const int half = (r.lanes.size() + 1) / 2;
+    for (const int begin : {0, half}) {
+        const int end = begin == 0 ? half : r.lanes.size();
+        if (begin == end) {
+            continue;
+        }
+        carried hop = c;
+        index_t wire = 1;
+        for (int k = begin; k < end; ++k) {
+            const int lane = r.lanes[k];
+            const index_t busy = (bytes * 1000 + 1) / on_.lane_megabytes(lane);
+            wire = std::max(wire, busy);
+            hop.what.lanes.push_back({lane, busy});
+        }
+        hop.what.duration = wire;
+        last = begin == 0 ? static_cast<int>(all.size()) : last;
+        arrived.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<carried&&>(hop));
+    }
+    return r.latency;
+}
+
 /// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member follow each other in the
 /// plan's order, and so do a server's pulls.
 inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
@@ -175,6 +206,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
     own.task = number;
     own.in_order = true;
     index_t sources = 0;
+    index_t way = 0; // ns: the greatest latency, which the last push has still before it when it has left
     for (int r : t.reads) {
         const tile& x = tiles[at(r)];
         sources += x.kind != tile_kind::scalar ? 1 : 0;
@@ -186,12 +218,8 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         push.task = number;
         push.in_order = true;
         push.reads = {r};
-        wires_.begin();
-        wires_.send(x.device, t.device, tile_bytes(x, t));
-        wires_.finish(t.device, 0, push.what);
-        follow(last_of_[at(x.device)].push, push, all.size());
-        own.beside.push_back(static_cast<int>(all.size()));
-        all.push_back(static_cast<carried&&>(push));
+        way = std::max(
+            way, add_hops(push, x.device, t.device, tile_bytes(x, t), last_of_[at(x.device)].push, all, own.beside));
     }
     wires_.begin();
     const index_t slice = tile_bytes(tiles[at(t.writes[0])], t);
@@ -200,6 +228,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         work = sources * slice * 1000 / times_.server_megabytes + 1;
     }
     wires_.finish(t.device, work, own.what);
+    own.what.duration += way;
     const std::size_t updated = all.size();
     for (int w : t.writes) {
         if (tiles[at(w)].device == t.device) {
@@ -215,13 +244,12 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         carried pull;
         pull.task = number;
         pull.in_order = true;
-        pull.overwrites = {w};
+        carried arrival = pull;
         pull.beside = {static_cast<int>(updated)};
-        wires_.begin();
-        wires_.send(t.device, x.device, tile_bytes(x, t));
-        wires_.finish(t.device, 0, pull.what);
-        follow(last_of_[at(t.device)].pull, pull, all.size());
-        all.push_back(static_cast<carried&&>(pull));
+        arrival.what.duration = std::max<index_t>(
+            1, add_hops(pull, t.device, x.device, tile_bytes(x, t), last_of_[at(t.device)].pull, all, arrival.beside));
+        arrival.overwrites = {w};
+        all.push_back(static_cast<carried&&>(arrival));
     }
     return number;
 }
