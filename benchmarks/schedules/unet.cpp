@@ -62,7 +62,7 @@ void measure(index_t batch) {
     std::vector<method> all = methods(g, devices, 4, on.class_of(0));
     ts::search::fit_options o;
     o.reached = ts::host::reached_here();
-    o.policies.clear(); // no cores are left for communication
+    o.lanes = false; // no cores are left for them
     all.push_back(found(g, on, 0, o));
     ts::plan plain = ts::lower(g, all[1].how.view(), devices, {.update = searched_for.update()});
     ts::number_tasks(plain);
