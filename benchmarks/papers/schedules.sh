@@ -34,10 +34,11 @@ cat <<'TEXT'
   measured.
 - GEMS: closed forms hold exactly on the schedule, and within some per cent on plans with real layers, whose backward pass takes other than twice as long. The 2.7 %
   that are lost on 1,024 GPUs are not gradients in the simulator if these overlap; with sums that block, the last column.
-- P3: with the one published rate of a server nothing is fitted. Where the link is the bottleneck P3 takes it whole: ResNet-50 gains what the paper says at 4 Gb/s.
+- P3: with the one published rate of a server nothing is fitted. Where the link is the bottleneck P3 takes it whole: ResNet-50 gains 29 % at 4 Gb/s (paper: 26).
   VGG-19 gains nearly what the paper says, but at 10 Gb/s instead of 15: with four machines a gain cannot be more than servers' step over that without communication (the two
-  columns of the table), which at 15 Gb/s is 44 % and at 30 Gb/s 3 %, where the paper still has slices alone at +49 %. Slower servers raise the first, not the second
-  (last table); what else held up MXNet's servers there (one thread of ps-lite that copies messages, copies between GPU and host) is not modelled. Sockeye gains
+  columns of the table), which at 15 Gb/s is 44 % and at 30 Gb/s 3 %, where the paper still has slices alone at +49 %. With
+  servers of half the published rate, fitted on VGG-19 at 15 Gb/s (last table), ResNet-50's +26 % is predicted as the paper has it, and slices alone at 30 Gb/s gain 15 %
+  of its 49: what else held up MXNet's servers there (one thread of ps-lite that copies messages, copies between GPU and host) is not modelled. Sockeye gains
   two thirds of what the paper says: gradients of its unrolled cells are complete only when backward has gone through all steps. Earlier results had links
   idle up to half of the time, as a receiver that was busy with others kept its senders waiting; now the two halves of a message's way are taken one by one, and
   the plan's fixed order follows simulated times.
