@@ -52,7 +52,6 @@ inline std::string text_of(const step& s) {
            std::to_string(s.micro_batch);
 }
 
-/// Walks the workers' lists. `follows` lists for every stage the stages that read its results.
 /// Refuses times that a step cannot take.
 inline void check_times(const step_times& times) {
     for (int k = 0; k < 5; ++k) {
@@ -85,6 +84,7 @@ inline void check_timetable(const pipeline_schedule& s, const std::vector<step_t
     }
 }
 
+/// Walks the workers' lists. `follows` lists for every stage the stages that read its results.
 class walker {
 public:
     walker(const pipeline_schedule& s, const std::vector<std::vector<int>>& follows)
