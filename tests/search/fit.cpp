@@ -396,6 +396,10 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
     CHECK(enough.fits);
     CHECK(enough.row.most_bytes <= r.smallest_memory);
     CHECK(search::fit(g, machine_of(4, 5000), 1000000, o).fits == false); // the smaller of the two counts
+    search::fit_options empty;
+    empty.policies.push_back({"mine", nullptr});
+    CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), 0, empty); }),
+                                 "is called 'mine' and has no function"));
     o.micro_batches.clear();
     CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), 0, o); }),
                                  "nothing to fit"));

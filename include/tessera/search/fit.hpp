@@ -267,12 +267,18 @@ private:
 /// worse than data parallelism, than the other splits over all devices, or than one device, where these fit. All choices are estimated; the
 /// best by the estimate are planned and simulated, and then their neighbours: step times and peaks in the result are those of simulate() and
 /// plan_memory(), and a result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for
-/// a network without operators or options that leave nothing to choose from.
+/// a network without operators, options that leave nothing to choose from, and policies without a name or a function.
 inline fit_result fit(const graph_view& g, const cluster& on, index_t memory = 0, const fit_options& o = {}) {
     if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1 ||
         o.period < 1) {
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
                     "re-materialization, step and simulation");
+    }
+    for (const fit_policy& p : o.policies) {
+        if (p.name.empty() || p.make == nullptr) {
+            throw error("tessera: a synchronization policy of fit() is called '" + p.name + "' and has " +
+                        (p.make == nullptr ? "no" : "a") + " function; give a name and a function");
+        }
     }
     return detail::fit_search(g, on, memory, o).run();
 }
