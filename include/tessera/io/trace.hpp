@@ -63,6 +63,8 @@ private:
     static constexpr int links_pid = 2;
     static constexpr int measured_pid = 3;
 
+    /// No two processes have a thread of the same number, and none has 0 or a process's: Perfetto takes those for the process's own thread.
+    static constexpr int thread_of(int pid, int row) { return pid * 10'000'000 + row + 1; }
     static double microseconds(index_t ns) { return static_cast<double>(ns) / 1000; }
     void add(const json& event) {
         text_ += text_.empty() ? "" : ",\n";
@@ -72,9 +74,10 @@ private:
         add({{"ph", "M"}, {"pid", pid}, {"name", "process_name"}, {"args", {{"name", name}}}});
         add({{"ph", "M"}, {"pid", pid}, {"name", "process_sort_index"}, {"args", {{"sort_index", pid}}}});
     }
-    void name_thread(int pid, int tid, const std::string& name) {
+    void name_thread(int pid, int row, const std::string& name) {
+        const int tid = thread_of(pid, row);
         add({{"ph", "M"}, {"pid", pid}, {"tid", tid}, {"name", "thread_name"}, {"args", {{"name", name}}}});
-        add({{"ph", "M"}, {"pid", pid}, {"tid", tid}, {"name", "thread_sort_index"}, {"args", {{"sort_index", tid}}}});
+        add({{"ph", "M"}, {"pid", pid}, {"tid", tid}, {"name", "thread_sort_index"}, {"args", {{"sort_index", row}}}});
     }
     void name_devices(int pid) {
         for (int d = 0; d < r_.plan.devices; ++d) {
@@ -85,7 +88,7 @@ private:
             }
         }
     }
-    void span(int pid, int tid, const task& t, bool in_group, index_t start, index_t end) {
+    void span(int pid, int row, const task& t, bool in_group, index_t start, index_t end) {
         if (end <= start) {
             return; // not run
         }
@@ -102,7 +105,7 @@ private:
         }
         add({{"ph", "X"},
              {"pid", pid},
-             {"tid", tid},
+             {"tid", thread_of(pid, row)},
              {"ts", microseconds(start)},
              {"dur", microseconds(end - start)},
              {"name", text_of_task(r_, t)},
