@@ -25,9 +25,8 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
     const auto add = [&](int which, bool write, bool sliced) {
         const int root = p.root(which);
         const tile& x = p.tiles[static_cast<std::size_t>(root)];
-        const bool cut =
-            sliced && t.slices > 1 && x.slices == 1 && x.type == element::f32 && x.kind != tile_kind::optimizer_state;
-        const interval elements = cut ? even_part(x.elements, t.slices, t.slice) : interval{0, x.elements};
+        const bool part = sliced && x.type == element::f32 && x.kind != tile_kind::optimizer_state;
+        const interval elements = part ? slice_of(x, t) : interval{0, x.elements};
         if (!elements.empty()) { // there may be more slices than elements
             out.push_back({root, elements, write});
         }

@@ -150,9 +150,9 @@ struct task {
     }
 };
 
-/// The elements of a tile that a task of slices touches; a tile that is itself that slice is touched whole.
+/// The elements of a tile that a task touches: its slice, if it has one; a tile that is itself that slice is touched whole.
 constexpr interval slice_of(const tile& x, const task& t) {
-    return x.slices > 1 ? interval{0, x.elements} : even_part(x.elements, t.slices, t.slice);
+    return x.slices > 1 || t.slices < 2 ? interval{0, x.elements} : even_part(x.elements, t.slices, t.slice);
 }
 
 /// Where a network's loss, or any tensor that the caller wants, lies when a run has ended.
