@@ -81,9 +81,8 @@ void lowering<Options>::average_copies() {
             }
             t.writes = t.reads;
             const index_t size = even_part(copies[0].region.volume(), members, i).size();
-            const std::vector<int> tiles = t.reads;
-            count_moved(tiles, copies[at(i)].device, size);
-            count_moved(tiles, copies[at(i)].device, size);
+            count_moved(t.reads, copies[at(i)].device, size);
+            count_moved(t.writes, copies[at(i)].device, size);
         }
     }
     averaged_.clear();

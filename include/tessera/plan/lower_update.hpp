@@ -114,11 +114,11 @@ int lowering<Options>::state_tile(int parameter, const box& region, int device, 
     if (o_.update.state_count() == 0) {
         return -1;
     }
-    for (const int k : step_ > 0 ? states_ : std::vector<int>{}) {
-        const tile& x = tile_at(k);
+    for (std::size_t i = 0; i < states_.size() && step_ > 0; ++i) {
+        const tile& x = tile_at(states_[i]);
         if (x.tensor == parameter && x.device == device && x.slice == slice && x.slices == slices &&
             x.region == region) {
-            return k;
+            return states_[i];
         }
     }
     const int t = add_tile(tile_kind::optimizer_state, parameter, region, device, element::f32);

@@ -62,6 +62,7 @@ private:
     bool gather_is_complete(const task& t);
     bool average_is_complete(const task& t);
     bool parts();
+    std::vector<char> gathered_tiles() const;
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
 
     // ---- micro-batches add up: verify_sums.hpp ----------------------------------------------------------------------

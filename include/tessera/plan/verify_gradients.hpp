@@ -13,12 +13,7 @@ template <class Plan>
 bool verifier<Plan>::gradients() {
     held_.assign(p_.tiles.size(), {});
     std::vector<std::pair<index_t, int>> parts; // of every parameter, each once: its contributions
-    std::vector<char> gathered(p_.tiles.size(), 0);
-    for (const task& t : p_.tasks) {
-        for (int w : t.kind == task_kind::copy || t.kind == task_kind::reorder ? t.writes : std::vector<int>{}) {
-            gathered[at(w)] = 1;
-        }
-    }
+    const std::vector<char> gathered = gathered_tiles();
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
         if (p_.tiles[i].kind == tile_kind::parameter_gradient && p_.tiles[i].part >= 0 && gathered[i] == 0) {
             parts.push_back({p_.tiles[i].tensor, static_cast<int>(i)});
@@ -113,8 +108,7 @@ void verifier<Plan>::hold(const task& t, int which, const std::vector<int>& sum)
     if (x.kind != tile_kind::parameter_gradient) {
         return;
     }
-    const bool sliced = x.slices == 1 && t.slices > 1;
-    const interval own = sliced ? even_part(x.elements, t.slices, t.slice) : interval{0, x.elements};
+    const interval own = slice_of(x, t);
     std::vector<held_sum>& all = held_[at(p_.root(which))];
     for (held_sum& h : all) {
         if (h.elements == own) {
@@ -138,8 +132,7 @@ bool verifier<Plan>::parts_of(const task& t, std::vector<int>& sum) {
             sum.push_back(x.part >= 0 ? x.part : all_parts);
             continue;
         }
-        const bool sliced = x.slices == 1 && t.slices > 1;
-        const interval own = sliced ? even_part(x.elements, t.slices, t.slice) : interval{0, x.elements};
+        const interval own = slice_of(x, t);
         index_t covered = 0;
         const std::vector<int>* first = own.empty() ? &known[0].parts : nullptr; // more slices than elements
         for (const held_sum& h : known) {

@@ -56,8 +56,8 @@ bool verifier<Plan>::structure() {
                 return refuse(&t, "a task writes to another device's memory");
             }
         }
-        for (int k : t.kind == task_kind::compute ? t.reads : std::vector<int>{}) {
-            if (p_.tiles[at(k)].device != t.device) {
+        for (int k : t.reads) {
+            if (t.kind == task_kind::compute && p_.tiles[at(k)].device != t.device) {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
@@ -134,16 +134,25 @@ bool verifier<Plan>::average_is_complete(const task& t) {
            refuse(&t, "an average does not read and write every copy of its parameter once");
 }
 
+/// Tiles that copies and reorders fill: they hold what other tiles hold.
+template <class Plan>
+std::vector<char> verifier<Plan>::gathered_tiles() const {
+    std::vector<char> gathered(p_.tiles.size(), 0);
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::copy || t.kind == task_kind::reorder) {
+            for (int w : t.writes) {
+                gathered[at(w)] = 1;
+            }
+        }
+    }
+    return gathered;
+}
+
 /// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each
 /// contribution to its parameter.
 template <class Plan>
 bool verifier<Plan>::parts() {
-    std::vector<char> gathered(p_.tiles.size(), 0); // or the same elements in another format
-    for (const task& t : p_.tasks) {
-        for (int w : t.kind == task_kind::copy || t.kind == task_kind::reorder ? t.writes : std::vector<int>{}) {
-            gathered[at(w)] = 1;
-        }
-    }
+    const std::vector<char> gathered = gathered_tiles();
     std::vector<std::pair<index_t, int>> pieces; // by tensor
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
         if (p_.tiles[i].part >= 0 && gathered[i] == 0) {

@@ -41,8 +41,9 @@ bool verifier<Plan>::sums() {
     std::vector<int> writer(p_.tiles.size(), -1);
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
-        for (int r : t.kind == task_kind::sum || t.kind == task_kind::reorder ? t.reads : std::vector<int>{}) {
-            if (r != t.writes[0]) {
+        const bool adds = t.kind == task_kind::sum || t.kind == task_kind::reorder;
+        for (int r : t.reads) {
+            if (adds && r != t.writes[0]) {
                 readers[at(r)].push_back(i);
             }
         }

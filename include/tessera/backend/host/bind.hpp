@@ -255,8 +255,8 @@ private:
 
     void rewrite_update(task& t) {
         const int first = t.writes[0];
-        for (int w : t.kind == task_kind::reduce ? t.writes : std::vector<int>{}) {
-            if (tile_at(w).kind != tile_kind::scalar) {
+        for (int w : t.writes) {
+            if (t.kind == task_kind::reduce && tile_at(w).kind != tile_kind::scalar) {
                 tile_at(w).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
                 set_size(w);
             }
