@@ -58,13 +58,13 @@ public:
             made = owned<job>(new detail::copy_job<Plan>(p, t, where));
             break;
         case task_kind::sum:
-            made = owned<job>(new detail::sum_job<Plan>(p, t, where));
+            made = owned<job>(new detail::shared_job<tile_sum>(p, t, where));
             break;
         case task_kind::average:
-            made = owned<job>(new detail::average_job<Plan>(p, t, where));
+            made = owned<job>(new detail::shared_job<copy_average>(p, t, where));
             break;
         case task_kind::gather:
-            made = owned<job>(new detail::gather_job<Plan>(p, t, where));
+            made = owned<job>(new detail::shared_job<slice_join>(p, t, where));
             break;
         case task_kind::reorder:
             made = make_reorder(p, t, where);

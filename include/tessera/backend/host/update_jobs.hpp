@@ -187,37 +187,16 @@ private:
     float* state_ = nullptr;
 };
 
-/// The sum over micro-batches.
-template <class Plan>
-class sum_job : public job {
+/// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies.
+template <class Work>
+class shared_job : public job {
 public:
-    sum_job(const Plan& p, const task& t, const addresses& where) : sum_(p, t, where) {}
-    void run(const run_state&) override { sum_.run(); }
+    template <class Plan>
+    shared_job(const Plan& p, const task& t, const addresses& where) : work_(p, t, where) {}
+    void run(const run_state&) override { work_.run(); }
 
 private:
-    tile_sum sum_;
-};
-
-/// The average of all copies of a parameter's slice.
-template <class Plan>
-class average_job : public job {
-public:
-    average_job(const Plan& p, const task& t, const addresses& where) : average_(p, t, where) {}
-    void run(const run_state&) override { average_.run(); }
-
-private:
-    copy_average average_;
-};
-
-/// A parameter's slices, joined.
-template <class Plan>
-class gather_job : public job {
-public:
-    gather_job(const Plan& p, const task& t, const addresses& where) : join_(p, t, where) {}
-    void run(const run_state&) override { join_.run(); }
-
-private:
-    slice_join join_;
+    Work work_;
 };
 
 class running_job : public job {
