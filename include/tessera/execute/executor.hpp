@@ -174,17 +174,10 @@ private:
             detail::spin_until(over, spins_);
             return;
         }
-        for (int i = 0; i < spins_; ++i) {
-            if (over()) {
-                return;
-            }
-            detail::relax();
-        }
-        for (const index_t begin = nanoseconds_now(); nanoseconds_now() - begin < patience;) {
-            if (over()) {
-                return;
-            }
-            sched_yield();
+        const index_t begin = nanoseconds_now();
+        detail::spin_until([&] { return over() || nanoseconds_now() - begin > patience; }, spins_);
+        if (over()) {
+            return;
         }
         other.sleepers.fetch_add(1);
         for (int seen = other.value.load(); seen < count && !threads_.failed(); seen = other.value.load()) {
