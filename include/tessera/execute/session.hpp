@@ -86,8 +86,9 @@ public:
         const auto period = static_cast<std::size_t>(strategy_.period);
         for (std::size_t i = 0; i < batches.size();) {
             bool whole = i + period <= batches.size();
+            const index_t samples = whole && period > 1 ? check_inputs(batches[i]) : 0;
             for (std::size_t k = 1; k < period && whole; ++k) {
-                whole = check_inputs(batches[i + k]) == check_inputs(batches[i]);
+                whole = check_inputs(batches[i + k]) == samples;
             }
             const std::size_t count = whole ? period : 1;
             run_steps(batches.subspan(i, count), rates.empty() ? rates : rates.subspan(i, count), nullptr, losses);
