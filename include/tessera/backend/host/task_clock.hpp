@@ -92,19 +92,18 @@ public:
     /// The same of several plans of one network: their kinds of tasks take turns, so that all meet the same moments of the machine.
     int learn(const std::vector<const Plan*>& plans, const graph_view& g) {
         std::vector<owned<experiment>> list;
+        std::vector<std::string> listed; // sorted
         index_t bytes = 0;
         int learnt = 0;
         for (const Plan* p : plans) {
             const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(*p);
             for (std::size_t i = 0; i < p->tasks.size(); ++i) {
                 const std::string name = name_of(*p, static_cast<int>(i), g, reuses[i]);
-                bool known = backend_.measured().find(name) != nullptr;
-                for (std::size_t k = 0; k < list.size() && !known; ++k) {
-                    known = list[k]->name == name;
-                }
-                if (known) {
+                const auto place = std::lower_bound(listed.begin(), listed.end(), name);
+                if (backend_.measured().find(name) != nullptr || (place != listed.end() && *place == name)) {
                     continue;
                 }
+                listed.insert(place, name);
                 list.emplace_back(new experiment(name, isolate(*p, static_cast<int>(i)), reuses[i]));
                 prepare(*list.back(), g);
                 bytes += list.back()->bytes;
