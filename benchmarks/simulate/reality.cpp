@@ -230,13 +230,13 @@ int tasks(const std::string& name, const std::string& file, const std::string& w
         std::printf("us: device, start and time measured, start and time predicted, pressed, task\n");
         double total[2]{};
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            const double length = ts::host::detail::median_of(lengths[i]);
+            const double length = benchmarks::median(lengths[i]);
             const double said = static_cast<double>(t.tasks[i].end - t.tasks[i].start) * 1e-3;
             total[0] += length;
             total[1] += said;
             std::printf("%d %9.2f %8.2f  %9.2f %8.2f %+7.2f p%8.2f  %s\n", p.tasks[i].device,
-                        ts::host::detail::median_of(starts[i]), length, static_cast<double>(t.tasks[i].start) * 1e-3,
-                        said, said - length, static_cast<double>(twice[0].tasks[i].pressed) * 1e-3,
+                        benchmarks::median(starts[i]), length, static_cast<double>(t.tasks[i].start) * 1e-3, said,
+                        said - length, static_cast<double>(twice[0].tasks[i].pressed) * 1e-3,
                         clock.name_of(p, static_cast<int>(i), g, reuses[i]).c_str());
         }
         std::printf("all tasks: measured %.1f us, predicted %.1f us; run %.1f us, predicted %.1f us\n", total[0],

@@ -2,6 +2,7 @@
 // What predictions and measurements say together: errors, rank correlations, a scatter plot.
 #pragma once
 
+#include "benchmarks/support/timing.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/io/svg_scatter.hpp"
 
@@ -135,11 +136,6 @@ inline double mean_error(const std::vector<result>& of, int m) {
     return 100 * sum / static_cast<double>(of.size());
 }
 
-inline double median_of(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x[x.size() / 2];
-}
-
 /// Prints the tables as Markdown and writes the scatter plot.
 inline int table(const std::string& svg, const std::vector<std::string>& files) {
     const std::vector<result> all = read(files);
@@ -201,8 +197,9 @@ inline int table(const std::string& svg, const std::vector<std::string>& files) 
         }
         std::printf("| %s | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.0f | %.1f | %.3f | %.4f | %.0f | %.0f |\n",
                     name.c_str(), mean_error(of, profiled), mean_error(of, roofline_makespan), mean_error(of, roofline),
-                    mean_error(of, additive), tasks / static_cast<double>(of.size()), median_of(execute),
-                    median_of(look_up), median_of(simulate), median_of(steps), median_of(whole));
+                    mean_error(of, additive), tasks / static_cast<double>(of.size()), benchmarks::median(execute),
+                    benchmarks::median(look_up), benchmarks::median(simulate), benchmarks::median(steps),
+                    benchmarks::median(whole));
     }
     std::ofstream(svg) << tessera::io::scatter_svg(chart);
     return passed ? 0 : 1;
