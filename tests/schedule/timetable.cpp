@@ -212,6 +212,9 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
                 CHECK(s.micro_batches == m);
                 CHECK(static_cast<int>(s.workers.size()) == k);
                 const std::vector<int> home = schedule::workers_of_stages(s);
+                for (int i = 0; i < s.stages; ++i) {
+                    CHECK(x.worker_of(i) == home[static_cast<std::size_t>(i)]);
+                }
                 for (const timetable::entry& e : t.steps) {
                     const int worker = home[static_cast<std::size_t>(e.what.stage)];
                     CHECK(e.worker == (s.is_mirrored(e.what.micro_batch) ? k - 1 - worker : worker));

@@ -44,6 +44,11 @@ struct settings {
     constexpr int stages() const {
         return which == kind::interleaved ? workers * chunks : which == kind::zero_bubble_v ? workers * 2 : workers;
     }
+    /// The worker of a stage, where micro-batches are not mirrored.
+    constexpr int worker_of(int stage) const {
+        const bool back = which == kind::zero_bubble_v && stage >= workers; // down the workers and up again
+        return back ? 2 * workers - 1 - stage : stage % workers;
+    }
     /// True where half of the micro-batches run on a second, mirrored replica.
     constexpr bool mirrors() const { return which == kind::chimera || which == kind::gems; }
     friend constexpr bool operator==(const settings&, const settings&) = default;

@@ -149,10 +149,8 @@ public:
 
     static std::vector<int> homes_of(const fit_choice& x) {
         std::vector<int> home;
-        const int workers = x.order.workers;
         for (int s = 0; s < x.order.stages(); ++s) {
-            const bool back = x.order.which == schedule::kind::zero_bubble_v && s >= workers;
-            home.push_back(back ? 2 * workers - 1 - s : s % workers);
+            home.push_back(x.order.worker_of(s));
         }
         return home;
     }
