@@ -126,12 +126,7 @@ private:
             l.latency = 0;
         }
         const ts::cluster on(free);
-        const auto ms = [&](int period) {
-            ts::strategy s = c.value;
-            s.period = period;
-            return step_ms(c.network->view(), s, on);
-        };
-        return c.barrier ? ms(1) : (ms(4) - ms(2)) / 2;
+        return c.barrier ? step_ms(c.network->view(), c.value, on) : steady_ms(c.network->view(), c.value, on);
     }
 
     /// Simulates a step. What has no barrier between steps is simulated for more of them, unless it is a combination and a device or a lane is in use for longer in one than the
@@ -155,11 +150,7 @@ private:
             if (!barrier && searching_ && fastest_ > 0 && std::max(busy, lanes) >= fastest_) {
                 note = ", with a barrier; without one no less than the fastest";
             } else if (!barrier) {
-                ts::strategy two = c.value;
-                two.period = 2;
-                ts::strategy four = c.value;
-                four.period = 4;
-                c.ms = (step_ms(g.view(), four, on_, times_) - step_ms(g.view(), two, on_, times_)) / 2;
+                c.ms = steady_ms(g.view(), c.value, on_, times_);
             }
             if ((fastest_ == 0 || c.ms < fastest_) && bytes_of(c) <= limit_) {
                 fastest_ = c.ms;

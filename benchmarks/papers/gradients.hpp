@@ -30,6 +30,23 @@ inline void add_winograd(ts::cost::profile& to, const ts::graph_view& g, const t
     }
 }
 
+/// When the last contribution to every parameter's gradient has been made in a step of a plan.
+inline std::vector<index_t> ready_times(const ts::plan& p, const ts::simulation::timeline& t, int parameters,
+                                        int step) {
+    std::vector<index_t> ready(static_cast<std::size_t>(parameters), 0);
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        const ts::task& x = p.tasks[i];
+        for (const int w : x.writes) {
+            const ts::tile& to = p.tiles[static_cast<std::size_t>(w)];
+            if (x.kind == ts::task_kind::compute && x.step == step && to.kind == ts::tile_kind::parameter_gradient) {
+                index_t& r = ready[static_cast<std::size_t>(to.tensor)];
+                r = std::max(r, t.tasks[i].end);
+            }
+        }
+    }
+    return ready;
+}
+
 /// Workers, one for each device: each has the network, normalizes its own samples, and shares what it trains.
 class workers {
 public:
@@ -60,9 +77,11 @@ public:
         s.period = period;
         return ts::lower(graph_.view(), s.view(), count_);
     }
-    /// A step in the middle of many: nothing but its own slices holds an operator up, so that steps overlap. Four more steps take four times as long.
+    /// A step in the middle of many: nothing but its own slices holds an operator up.
     double steady_ms(const ts::synchronization& how, const ts::cluster& on, const ts::simulation::task_times& t) const {
-        return (step_ms(graph_.view(), plan(how, 6), on, t) - step_ms(graph_.view(), plan(how, 2), on, t)) / 4;
+        ts::strategy s = strategy_;
+        s.sync = how;
+        return papers::steady_ms(graph_.view(), s, on, t, 6);
     }
 
 private:
@@ -74,23 +93,15 @@ private:
             ts::simulation::simulate(one, p, ts::cluster(nodes_of("one", class_, 1, 1, {})), times());
         alone_ = in_ms(t.makespan);
         index_t backward = t.makespan;
-        std::vector<index_t> ready(static_cast<std::size_t>(one.parameter_count), 0);
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const ts::task& x = p.tasks[i];
             const bool back = x.what == ts::pass::backward || x.what == ts::pass::backward_input ||
                               x.what == ts::pass::backward_weight;
-            if (x.kind != ts::task_kind::compute || !back) {
-                continue;
-            }
-            backward = std::min(backward, t.tasks[i].start);
-            for (const int w : x.writes) {
-                const ts::tile& to = p.tiles[static_cast<std::size_t>(w)];
-                if (to.kind == ts::tile_kind::parameter_gradient) {
-                    index_t& r = ready[static_cast<std::size_t>(to.tensor)];
-                    r = std::max(r, t.tasks[i].end);
-                }
+            if (x.kind == ts::task_kind::compute && back) {
+                backward = std::min(backward, t.tasks[i].start);
             }
         }
+        const std::vector<index_t> ready = ready_times(p, t, one.parameter_count, 0);
         std::vector<index_t> of_shared; // by the parameters' numbers among the workers
         for (int q = 0; q < one.parameter_count; ++q) {
             of_shared.insert(of_shared.end(), one.parameters[q].trained ? 1 : static_cast<std::size_t>(count_),
@@ -124,7 +135,7 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
     two.period = 2;
     const ts::plan p = ts::lower(g, two.view(), on.devices());
     const ts::simulation::timeline t = ts::simulation::simulate(g, p, on, times);
-    std::vector<index_t> ready(static_cast<std::size_t>(g.parameter_count), 0);
+    const std::vector<index_t> ready = ready_times(p, t, g.parameter_count, 1);
     std::vector<index_t> left; // when messages did
     int known = -1;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
@@ -134,14 +145,6 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
             known = std::max(known, x.message);
         } else if (x.step == 0) {
             known = std::max(known, x.message);
-        } else if (x.kind == ts::task_kind::compute) {
-            for (const int k : x.writes) {
-                const ts::tile& to = p.tiles[static_cast<std::size_t>(k)];
-                if (to.kind == ts::tile_kind::parameter_gradient) {
-                    index_t& r = ready[static_cast<std::size_t>(to.tensor)];
-                    r = std::max(r, t.tasks[i].end);
-                }
-            }
         }
     }
     struct waiting {

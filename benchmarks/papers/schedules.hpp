@@ -48,6 +48,16 @@ inline double step_ms(const ts::graph_view& g, const ts::strategy& s, const ts::
     return step_ms(g, ts::lower(g, s.view(), on.devices()), on, times);
 }
 
+/// Milliseconds of a step in the middle of many without a barrier between them, so that they overlap: what so many steps take longer than two, each.
+inline double steady_ms(const ts::graph_view& g, ts::strategy s, const ts::cluster& on,
+                        const ts::simulation::task_times& times = {}, int steps = 4) {
+    const auto ms = [&](int period) {
+        s.period = period;
+        return step_ms(g, s, on, times);
+    };
+    return (ms(steps) - ms(2)) / (steps - 2);
+}
+
 /// What a plan needs of the devices' memory.
 struct memory_use {
     index_t persistent = 0; ///< bytes of parameters and optimizer state, all devices together
