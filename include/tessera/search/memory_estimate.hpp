@@ -22,6 +22,7 @@ public:
                 first_user_[at(p)] = op;
             }
         }
+        descriptions_.reserve(at(g.op_count));
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
             add(op, s.ops[at(op)], s.pool.data(), bytes_, 1);

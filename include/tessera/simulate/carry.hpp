@@ -42,6 +42,7 @@ public:
             throw error("tessera: " + std::to_string(times.reached.memory) +
                         " per cent of the memory's bandwidth are reached; give at least 1");
         }
+        descriptions_.reserve(at(g.op_count));
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
         }

@@ -16,6 +16,7 @@ class least_work {
 public:
     least_work(const graph_view& g, const cost::roofline_efficiency& reached)
         : g_(g), reached_(reached), needs_(at(g.tensor_count), 0), reaches_(at(g.op_count), 0) {
+        descriptions_.reserve(at(g.op_count));
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
             bool needs = false;
