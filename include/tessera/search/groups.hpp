@@ -26,6 +26,12 @@ constexpr bool starts_block(const op_node& op) {
            op.attributes.kind != op_kind::layer_norm;
 }
 
+/// Slices of the same extent are alike, wherever they begin.
+constexpr bool alike(op_attributes a, op_attributes b) {
+    a.begin = b.begin = 0;
+    return a == b;
+}
+
 struct forest {
     std::vector<int> up;
     int root(int i) {
@@ -92,7 +98,7 @@ inline operator_groups group_operators(const graph_view& g) {
         for (int k : kinds_of_block[at(block)]) {
             const op_node& first = g.ops[groups.kinds[at(k)][0]];
             const op_node& own = g.ops[op];
-            if (first.key == own.key && first.attributes == own.attributes &&
+            if (first.key == own.key && detail::alike(first.attributes, own.attributes) &&
                 g.tensors[first.output].extents == g.tensors[own.output].extents &&
                 g.tensors[first.inputs[0]].extents == g.tensors[own.inputs[0]].extents &&
                 first.inputs.size() == own.inputs.size()) {
