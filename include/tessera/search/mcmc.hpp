@@ -6,6 +6,7 @@
 #include "tessera/plan/memory.hpp"
 #include "tessera/search/experts.hpp"
 #include "tessera/search/memory_estimate.hpp"
+#include "tessera/search/plain_changes.hpp"
 #include "tessera/simulate/delta.hpp"
 
 #include <cmath>
@@ -152,7 +153,11 @@ private:
             go_to(state_.improvements.back().value);
         }
         ++state_.made;
-        proposal p = propose_.next(simulated_.current(), pick_);
+        const proposal_options& o = options_.proposals;
+        const bool plain = o.plain && o.groups && !o.only_blocks && state_.made % 2 == 0;
+        proposal p = plain ? plain_change(propose_, simulated_.current(), static_cast<std::uint64_t>(state_.made / 2),
+                                          options_.seed)
+                           : propose_.next(simulated_.current(), pick_);
         std::erase_if(p, [this](const change& x) { return x == change_of(simulated_.current(), x.op); });
         if (p.empty()) {
             return; // illegal, or nothing new: the chain stays where it is

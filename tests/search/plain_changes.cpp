@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tessera/search/plain_changes.hpp"
+
+#include "examples/networks.hpp"
+#include "examples/zoo/recurrent.hpp"
+#include "tessera/machine/presets.hpp"
+#include "tessera/search/side_by_side.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+namespace {
+
+namespace ts = tessera;
+namespace search = tessera::search;
+
+using small_rnn = networks::rnnlm_parts<3, 16, 50>::network;
+
+std::string text_of(const search::proposal& p) {
+    std::string text;
+    for (const ts::change& x : p) {
+        text += std::to_string(x.op) + ":";
+        for (const int degree : x.what.degree) {
+            text += std::to_string(degree) + ",";
+        }
+        text += std::to_string(x.what.start) + "/" + std::to_string(x.what.stride) + "/";
+        for (const ts::index_t d : x.pool) {
+            text += std::to_string(d) + ",";
+        }
+        text += " ";
+    }
+    return text;
+}
+
+/// All plain changes by their definition: blocks' layers, loops, sets of devices in use, alone or not.
+std::set<std::string> by_hand(const search::proposal_space& space, const ts::strategy& now, int devices) {
+    std::set<std::vector<int>> sets;
+    for (std::size_t b = 0; b < space.groups().blocks.size(); ++b) {
+        std::vector<int> used = space.devices_of(now, space.layer_of(b));
+        std::sort(used.begin(), used.end());
+        sets.insert(used);
+    }
+    std::vector<int> all;
+    for (int d = 0; d < devices; ++d) {
+        all.push_back(d);
+    }
+    sets.insert(all);
+    std::set<std::string> found;
+    for (std::size_t b = 0; b < space.groups().blocks.size(); ++b) {
+        const int layer = space.layer_of(b);
+        for (const ts::configuration& c : space.choices(layer)) {
+            int loops = c.partial > 1 || c.replicate > 1 ? 1 : 0;
+            for (const int degree : c.degree) {
+                loops += degree > 1 ? 1 : 0;
+            }
+            for (const std::vector<int>& set : sets) {
+                if (loops < 2 && static_cast<int>(set.size()) == c.shards()) {
+                    search::proposal alone;
+                    space.add(alone, {layer, c, set});
+                    search::proposal block;
+                    space.spread(block, {layer, c, set});
+                    const std::size_t k = static_cast<std::size_t>(space.kind_of(layer));
+                    if (space.is_legal(now, alone) && space.groups().kinds[k].size() == 1) {
+                        found.insert(text_of(alone));
+                    }
+                    if (space.is_legal(now, block)) {
+                        found.insert(text_of(block));
+                    }
+                }
+            }
+        }
+    }
+    return found;
+}
+
+} // namespace
+
+TEST_CASE("plain changes: all that there are, each once, on the layer's own devices first") {
+    const ts::graph g = ts::describe<small_rnn>(16);
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    const search::proposal_space space(on, g.view(), {});
+    ts::strategy now = search::data_parallel(g.view(), 4);
+    for (const int round : {0, 1}) {
+        if (round == 1) { // the second block on two devices of its own
+            search::proposal p;
+            const int layer = space.layer_of(1);
+            ts::configuration half;
+            half.degree[space.described(layer).find_loop(ts::loop_name::sample)] = 2;
+            space.spread(p, {layer, half, {1, 3}});
+            for (const ts::change& x : p) {
+                ts::apply(now, x);
+            }
+            REQUIRE_NOTHROW(ts::require(g.view(), now.view(), 4));
+        }
+        const std::set<std::string> wanted = by_hand(space, now, 4);
+        for (const std::uint64_t seed : {1U, 2U}) {
+            std::set<std::string> found;
+            std::uint64_t number = 0;
+            bool elsewhere = false;
+            for (; found.size() < wanted.size() && number < 1000; ++number) {
+                const search::proposal p = search::plain_change(space, now, number, seed);
+                if (p.empty()) {
+                    continue;
+                }
+                CHECK(found.insert(text_of(p)).second);
+                ts::strategy then = now;
+                for (const ts::change& x : p) {
+                    ts::apply(then, x);
+                }
+                REQUIRE_NOTHROW(ts::require(g.view(), then.view(), 4));
+                const int layer = p[0].op;
+                std::vector<int> before = space.devices_of(now, layer);
+                std::vector<int> after = space.devices_of(then, layer);
+                std::sort(before.begin(), before.end());
+                CHECK((before == after || round == 1));
+                CHECK((before != after || !elsewhere));
+                elsewhere = elsewhere || before != after;
+            }
+            CHECK(found == wanted);
+            CHECK(elsewhere == (round == 1));
+        }
+        CHECK(text_of(search::plain_change(space, now, 0, 1)) == text_of(search::plain_change(space, now, 0, 1)));
+    }
+}
+
+TEST_CASE("plain changes: pinned operators stay, and without placement all devices are used") {
+    const ts::graph g = ts::describe<networks::lenet5>(16);
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    search::proposal_options o;
+    o.operator_placement = false;
+    o.pinned.assign(static_cast<std::size_t>(g.view().op_count), 1);
+    o.pinned[0] = 0;
+    const search::proposal_space space(on, g.view(), o);
+    const ts::strategy single = search::single_device(g.view());
+    int changes = 0;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        for (const ts::change& x : search::plain_change(space, single, i, 5)) {
+            CHECK(x.op == 0);
+            CHECK(x.what.shards() == 4);
+            ++changes;
+        }
+    }
+    CHECK(changes > 10);
+}
+
+TEST_CASE("layers side by side: in turns on parts of the devices, what is not dealt out as before") {
+    const ts::graph g = ts::describe<small_rnn>(16);
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    const search::proposal_space space(on, g.view(), {});
+    const ts::strategy from = search::data_parallel(g.view(), 4);
+    const auto all = search::layers_side_by_side(space, g.view(), from);
+    // Words, two cells, logits: the cells on two parts, all blocks on two and on four, each on neighbours and strided.
+    REQUIRE(all.size() == 6);
+    CHECK(all[0].name == "layers side by side on 2 parts");
+    CHECK(all[1].name == "layers side by side on 2 parts, strided");
+    CHECK(all[4].name == "blocks side by side on 4 parts");
+    for (const search::named_strategy& s : all) {
+        CHECK_NOTHROW(ts::require(g.view(), s.value.view(), 4));
+    }
+    const auto devices = [&](std::size_t start, std::size_t block) {
+        return space.devices_of(all[start].value, space.layer_of(block));
+    };
+    CHECK(devices(0, 1) == std::vector<int>{0, 1});
+    CHECK(devices(0, 2) == std::vector<int>{2, 3});
+    CHECK(devices(1, 1) == std::vector<int>{0, 2});
+    CHECK(devices(1, 2) == std::vector<int>{1, 3});
+    for (const std::size_t block : {0U, 3U}) {
+        CHECK(devices(0, block) == std::vector<int>{0, 1, 2, 3});
+    }
+    for (const std::size_t block : {0U, 1U, 2U, 3U}) {
+        CHECK(devices(4, block) == std::vector<int>{static_cast<int>(block)});
+    }
+    CHECK(search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1, 1)), g.view(), {}}, g.view(),
+                                      search::single_device(g.view()))
+              .empty());
+}
