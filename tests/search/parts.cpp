@@ -180,5 +180,35 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
         with_proposals += c.made > 0 ? 1 : 0;
     }
     CHECK(with_proposals == 2);
+    CHECK(search::search_parts(ts::cluster(ts::machines::p100_nodes(1)), g.view(), small_search(1)).size() ==
+          search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1)), g.view(), {}}, g.view(),
+                                      search::data_parallel(g.view(), 4))
+              .size());
     CHECK(result.chains.size() == starts.size() + 1); // and a random start
+}
+
+TEST_CASE("coarse search: a start that costs what another does is not searched from before those that do not") {
+    const ts::graph g = ts::describe<small_rnn>(64);
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    const ts::strategy data = search::data_parallel(g.view(), 4);
+    ts::strategy mirrored = data;
+    for (int op = 0; op < g.view().op_count; ++op) {
+        mirrored.place(op, {3, 2, 1, 0});
+    }
+    REQUIRE(simulated(g.view(), mirrored, on) == simulated(g.view(), data, on));
+    search::parallel_search_options o = small_search(1).search;
+    o.random_starts = 0;
+    const auto found = search::parallel_search(on, g.view(),
+                                               {{"data parallel", data},
+                                                {"mirrored", mirrored},
+                                                {"channels", search::mesh(g.view(), 1, 4)},
+                                                {"single device", search::single_device(g.view())}},
+                                               o)
+                           .run();
+    REQUIRE(found.chains.size() == 4);
+    CHECK(found.chains[0].made > 0);
+    CHECK(found.chains[1].made > 0);
+    CHECK(found.chains[0].start_cost != found.chains[1].start_cost);
+    CHECK(found.chains[3].start == "mirrored");
+    CHECK(found.chains[3].made == 0);
 }

@@ -4,6 +4,7 @@
 
 #include "tessera/execute/parallel_search.hpp"
 #include "tessera/search/parts.hpp"
+#include "tessera/search/side_by_side.hpp"
 #include "tessera/search/tied.hpp"
 
 namespace tessera::search {
@@ -51,6 +52,7 @@ public:
                     across_ = strategy{};
                     add_turned(starts, small.view(), devices);
                 }
+                add_side_by_side(starts, on_, small.view(), devices);
                 best_ = search(on_, small.view(), devices, starts, report);
                 add("found on " + of, best_, devices, found);
             }
@@ -58,6 +60,8 @@ public:
         }
         if (!found.empty()) {
             add_turned(found, g_, on_.devices());
+        } else if (parts.empty()) {
+            add_side_by_side(found, on_, g_, on_.devices());
         }
         return found;
     }
@@ -101,12 +105,25 @@ private:
         }
     }
 
+    /// Layers side by side, where operators may be placed apart.
+    void add_side_by_side(std::vector<named_strategy>& starts, const cluster& on, const graph_view& part,
+                          int devices) const {
+        proposal_options o = options_.search.chain.proposals;
+        o.devices = devices;
+        o.pinned.clear();
+        if (o.operator_placement && o.groups) {
+            for (named_strategy& s : layers_side_by_side({on, part, o}, part, data_parallel(part, devices))) {
+                starts.push_back(std::move(s));
+            }
+        }
+    }
     std::vector<named_strategy> first_starts(const cluster& on, const graph_view& part, int devices) const {
         std::vector<named_strategy> starts{{"data parallel", data_parallel(part, devices)},
                                            {"channels", mesh(part, 1, devices)}};
         if (options_.search.chain.proposals.operator_placement) {
             starts.push_back({"operators placed", operator_placement(part, 1, devices)});
         }
+        add_side_by_side(starts, on, part, devices);
         optcnn_options o;
         o.offered = options_.search.chain.proposals.offered;
         starts.push_back(
@@ -151,7 +168,7 @@ private:
 };
 
 /// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
-/// not on threads. Pins play no role here; the search of the whole machine puts them in. Empty for a machine without such parts. `report` as
+/// not on threads. Pins play no role here; the search of the whole machine puts them in. For a machine without such parts no more than layers side by side. `report` as
 /// parallel_search's.
 inline std::vector<named_strategy> search_parts(const cluster& on, const graph_view& g,
                                                 const coarse_search_options& options,

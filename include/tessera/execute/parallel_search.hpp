@@ -9,8 +9,10 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace tessera::search {
 
@@ -167,7 +169,7 @@ private:
         return n;
     }
 
-    /// Sorts the chains by what their starts cost, and gives those that are far behind the best one's.
+    /// Sorts the chains by what their starts cost, those of a cost that was there before last, and gives those that are far behind the best one's.
     void compare_starts() {
         const mcmc_options& o = options_.chain;
         on_all_cores([&](std::size_t i) {
@@ -182,6 +184,16 @@ private:
         std::stable_sort(state_.chains.begin(), state_.chains.end(), [](const named_chain& a, const named_chain& b) {
             return a.state.best_cost() < b.state.best_cost();
         });
+        // What costs the same to the nanosecond is the same or its mirror image, and need not be searched from twice.
+        std::vector<named_chain> distinct;
+        std::vector<named_chain> again;
+        for (named_chain& c : state_.chains) {
+            const bool known = !distinct.empty() && c.state.best_cost() < INT64_MAX &&
+                               c.state.best_cost() == distinct.back().state.best_cost();
+            (known ? again : distinct).push_back(std::move(c));
+        }
+        state_.chains = std::move(distinct);
+        state_.chains.insert(state_.chains.end(), std::move_iterator(again.begin()), std::move_iterator(again.end()));
         rejoin();
     }
 
