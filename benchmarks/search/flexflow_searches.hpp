@@ -96,6 +96,7 @@ private:
         const bool large = devices() > 16; // there a chain's start alone takes up to a second
         whole.rounds = large ? 1 : 4;
         whole.far_behind = 0.05;
+        whole.slow_start = 0.15;
         whole.random_starts = 0;
         whole.drop_slow_starts = true;
         whole.most_chains = large ? 2 : 4;
@@ -114,7 +115,7 @@ private:
             o.budget = 1'000'000'000; // none
             o.patience = std::int64_t{100} * times;
             o.least_work = activities(settings_.least_work);
-            o.most_work = activities(devices() > 4 ? settings_.work : 2 * settings_.work);
+            o.most_work = activities(devices() > 4 ? settings_.work : 4 * settings_.work);
         }
         o.return_after = settings_.return_after;
         o.temperature = settings_.temperature;

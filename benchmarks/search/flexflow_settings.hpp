@@ -25,9 +25,9 @@ struct settings {
     std::vector<int> networks{0, 1, 2, 3, 4, 5};
     std::vector<int> devices{4, 16, 64};
     int proposals = 0; ///< of a chain; 0: as many as fit in its work
-    /// Million activities of a chain on each part of the machine and on the whole (twice as many on one node, which has no parts), at least and at most.
-    double least_work = 2;
-    double work = 8;
+    /// Million activities of a chain on each part of the machine and on the whole (four times as many on one node, which has no parts), at least and at most.
+    double least_work = 1;
+    double work = 5;
     int return_after = 100;
     int threads = 0;
     int seeds = 10;

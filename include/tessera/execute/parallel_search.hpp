@@ -24,8 +24,9 @@ struct parallel_search_options {
         0.02; ///< a chain whose best is so much worse than the best of all goes on from that one after a round
     double seconds = 0;    ///< no round begins after so many; 0: no limit (with one, what is found depends on the time)
     int random_starts = 1; ///< chains that begin with a configuration at random for every block
-    /// Before the first round all starts are simulated, and chains whose start is far behind the best one begin from that instead.
+    /// Before the first round all starts are simulated, and chains whose start is so much worse than the best one begin from that instead.
     bool drop_slow_starts = false;
+    double slow_start = 0.02;
     int most_chains = 0; ///< then only the best so many starts make proposals; 0: all
     /// Configurations of pinned operators (see proposal_options::pinned), put into every start; null: each start's own.
     const strategy* pins = nullptr;
@@ -101,7 +102,7 @@ public:
         state_.finished =
             state_.round >= options_.rounds || all_stopped() || (options_.seconds > 0 && elapsed() > options_.seconds);
         if (!state_.finished) {
-            rejoin();
+            rejoin(options_.far_behind);
         }
     }
     /// Runs to the end; `after_round` may save the state.
@@ -194,7 +195,7 @@ private:
         }
         state_.chains = std::move(distinct);
         state_.chains.insert(state_.chains.end(), std::move_iterator(again.begin()), std::move_iterator(again.end()));
-        rejoin();
+        rejoin(options_.slow_start);
     }
 
     void put_pins(strategy& s) const {
@@ -258,7 +259,7 @@ private:
     }
 
     /// Chains that are far behind go on from the best.
-    void rejoin() {
+    void rejoin(double far_behind) {
         const mcmc_state* best = nullptr;
         for (const named_chain& c : state_.chains) {
             best = best == nullptr || c.state.best_cost() < best->best_cost() ? &c.state : best;
@@ -268,7 +269,7 @@ private:
         }
         const mcmc_improvement goal = best->improvements.back();
         for (named_chain& c : state_.chains) {
-            if (static_cast<double>(c.state.best_cost()) > static_cast<double>(goal.cost) * (1 + options_.far_behind)) {
+            if (static_cast<double>(c.state.best_cost()) > static_cast<double>(goal.cost) * (1 + far_behind)) {
                 c.state.current = goal.value;
                 c.state.improvements.resize(std::min<std::size_t>(c.state.improvements.size(), 1)); // the start stays
                 c.state.improvements.push_back(goal);

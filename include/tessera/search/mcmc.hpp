@@ -153,11 +153,7 @@ private:
             go_to(state_.improvements.back().value);
         }
         ++state_.made;
-        const proposal_options& o = options_.proposals;
-        const bool plain = o.plain && o.groups && !o.only_blocks && state_.made % 2 == 0;
-        proposal p = plain ? plain_change(propose_, simulated_.current(), static_cast<std::uint64_t>(state_.made / 2),
-                                          options_.seed)
-                           : propose_.next(simulated_.current(), pick_);
+        proposal p = next();
         std::erase_if(p, [this](const change& x) { return x == change_of(simulated_.current(), x.op); });
         if (p.empty()) {
             return; // illegal, or nothing new: the chain stays where it is
@@ -193,6 +189,19 @@ private:
             }
             state_.improvements.push_back({next, compacted(simulated_.current())});
         }
+    }
+
+    /// Every other one is plain until all of those have come since the chain found something better.
+    proposal next() {
+        const proposal_options& o = options_.proposals;
+        const std::int64_t number = (state_.made - 1) / 2;
+        if (o.plain && o.groups && !o.only_blocks && state_.made % 2 == 1) {
+            const plain_changes all(propose_, simulated_.current());
+            if (number - state_.improved_at / 2 <= static_cast<std::int64_t>(all.size()) && all.size() > 0) {
+                return all(static_cast<std::uint64_t>(number), options_.seed);
+            }
+        }
+        return propose_.next(simulated_.current(), pick_);
     }
 
     void go_to(const strategy& there) {

@@ -29,7 +29,7 @@ struct proposal_options {
     bool operator_placement = true; ///< false: shards always lie on devices 0, 1, 2, ...
     bool neighbours = true;         ///< now and then an operator takes over a neighbour's degrees and devices
     bool groups = true;        ///< operators of one kind, and whole blocks, change together too, see group_operators()
-    bool plain = true;         ///< with groups: every other proposal is the next of the plain ones, see plain_change()
+    bool plain = true;         ///< with groups: plain_changes are proposed between the others
     bool only_blocks = false;  ///< nothing but whole blocks changes, all by their first layer: a space to enumerate
     bool only_regular = false; ///< placements are aligned or strided, not at random
     std::vector<char> pinned;  ///< operators that keep their configuration, by number; empty: none
