@@ -2,12 +2,12 @@
 // The searches that the planner knows by name.
 #include "examples/plan/plan.hpp"
 
+#include <tessera/execute/coarse_search.hpp>
 #include <tessera/io/progress.hpp>
 #include <tessera/schedule/gpipe.hpp>
 #include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/schedule/stages.hpp>
 #include <tessera/schedule/zero_bubble.hpp>
-#include <tessera/search/mcmc.hpp>
 #include <tessera/search/optcnn.hpp>
 #include <tessera/search/pipeline.hpp>
 #include <tessera/search/variable_elimination.hpp>
@@ -28,39 +28,30 @@ ts::strategy eliminated(const problem& p) {
 }
 
 ts::strategy searched(const problem& p, const request& r) {
-    ts::search::mcmc_options how;
-    how.budget = r.proposals;
-    how.lowering.update = p.update;
-    const std::vector<ts::search::named_strategy> starts = ts::search::experts(p.network, p.on);
+    ts::search::coarse_search_options how;
+    how.search.chain.budget = r.proposals;
+    how.search.chain.seed = r.seed;
+    how.search.chain.lowering.update = p.update;
+    how.search.drop_slow_starts = true;
+    how.search.most_chains = 4;
+    how.most_proposals = r.proposals;
+    how.chains = 4;
     ts::io::progress_options shown;
     shown.unit = "proposals";
-    ts::io::progress_bar bar("searching", r.proposals * static_cast<std::int64_t>(starts.size()), shown);
-    ts::strategy best;
-    ts::index_t cost = INT64_MAX;
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-        how.seed = ts::op::mix(r.seed + 0x9e3779b97f4a7c15ULL * (i + 1));
-        ts::search::mcmc_chain chain(p.on, p.network, starts[i].value, how);
-        while (!chain.stopped()) {
-            const std::int64_t before = chain.made();
-            chain.run(25);
-            const ts::index_t shortest = std::min(cost, chain.best_cost());
-            bar.advance(chain.made() - before,
-                        shortest == INT64_MAX ? "nothing fits yet" : "best " + std::to_string(shortest / 1000) + " us");
-        }
-        bar.advance(how.budget - chain.made()); // stopped early
-        const auto& found = chain.improvements();
-        for (std::size_t k = found.size(); k-- > 0 && found[k].cost < cost;) {
-            if (ts::search::fits(p.on, p.network, found[k].value, how.lowering)) {
-                cost = found[k].cost;
-                best = found[k].value;
-            }
-        }
+    // Parts of the machine are searched too, with as many proposals as that takes.
+    ts::io::progress_bar bar("searching", 0, shown);
+    std::int64_t last = 0;
+    const auto report = [&](const ts::search::search_progress& now) {
+        bar.advance(now.made - (now.made < last ? 0 : last),
+                    now.best_cost == INT64_MAX ? "nothing fits yet"
+                                               : "best " + std::to_string(now.best_cost / 1000) + " us");
+        last = now.made;
+    };
+    std::vector<ts::search::named_strategy> starts = ts::search::experts(p.network, p.on);
+    for (ts::search::named_strategy& s : ts::search::search_parts(p.on, p.network, how, report)) {
+        starts.push_back(std::move(s));
     }
-    if (cost == INT64_MAX) {
-        throw ts::error(
-            "no strategy that fits in the devices' memory was found; use more devices, a smaller batch, or --memory 0");
-    }
-    return best;
+    return ts::search::parallel_search(p.on, p.network, starts, how.search).run(report).best;
 }
 
 ts::strategy piped(const problem& p, const std::string& name, const request& r) {
@@ -83,7 +74,8 @@ ts::strategy piped(const problem& p, const std::string& name, const request& r) 
 
 const std::vector<search_kind>& search_kinds() {
     static const std::vector<search_kind> all = {
-        {"mcmc", "FlexFlow's Markov chains from experts' strategies, priced by simulation"},
+        {"mcmc",
+         "FlexFlow's Markov chains, parts of the machine first, from experts' strategies, priced by simulation"},
         {"fit", "the fastest that fits: schedule, micro-batches, stages, what is inside them, re-materialization"},
         {"optcnn", "OptCNN's eliminations under the additive model"},
         {"elimination", "the same exactly by variable elimination, for networks that OptCNN's rules leave large"},
