@@ -2,8 +2,8 @@
 // What the papers' tables share: a strategy's simulated step and traffic, and the one place that searches.
 #pragma once
 
+#include "benchmarks/support/search_rule.hpp"
 #include "benchmarks/support/timing.hpp"
-#include "tessera/execute/coarse_search.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/optcnn.hpp"
 
@@ -76,23 +76,12 @@ inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::s
     return {name, static_cast<ts::strategy&&>(s), is};
 }
 
-/// FlexFlow's search from the strategies given, parts of the machine first, on one core with the proposals that about so many seconds allow: what is found depends on
-/// their number alone.
-inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::vector<row>& given, double seconds,
+/// FlexFlow's search from the strategies given, parts of the machine first; `work` as search_rule's.
+inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::vector<row>& given, double work,
                     const ts::simulation::task_times& times = {}) {
-    search::coarse_search_options o;
-    // About 1.7 million operators times devices are simulated in a second; there are three or fewer sizes, and two chains of the greatest.
-    const double proposals = seconds * 1.7e6 / (static_cast<double>(g.op_count) * on.devices());
-    o.search.chain.budget = std::max(2, static_cast<int>(proposals / 6));
-    o.search.chain.patience = o.search.chain.budget;
-    o.search.chain.temperature = 0.002;
+    search::coarse_search_options o = benchmarks::search_rule{.work = work}.options(on.devices());
     o.search.chain.times = times;
     o.search.chain.proposals.memory_limit = false; // the papers' searches knew none
-    o.search.threads = 1;
-    o.search.rounds = 1;
-    o.search.random_starts = 0;
-    o.search.drop_slow_starts = true;
-    o.search.most_chains = 2;
     const auto begin = benchmarks::clock_type::now();
     std::vector<search::named_strategy> starts;
     for (const row& r : given) {

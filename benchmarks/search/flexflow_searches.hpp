@@ -4,6 +4,7 @@
 
 #include "benchmarks/search/flexflow_settings.hpp"
 #include "benchmarks/search/patterns.hpp"
+#include "benchmarks/support/search_rule.hpp"
 #include "tessera/execute/coarse_search.hpp"
 #include "tessera/simulate/critical_path.hpp"
 
@@ -85,40 +86,22 @@ public:
 
 private:
     search::coarse_search_options options(const variant& v) const {
-        search::coarse_search_options o;
-        search::parallel_search_options& whole = o.search;
-        rule_of(whole.chain, v.times);
-        whole.chain.seed = v.seed;
-        whole.chain.proposals.offered.with_reduction = v.with_reduction;
-        whole.chain.proposals.operator_placement = v.operator_placement;
-        whole.threads = settings_.threads;
-        o.most_proposals = settings_.proposals > 0 ? o.most_proposals * v.times : whole.chain.budget;
-        const bool large = devices() > 16; // there a chain's start alone takes up to a second
-        whole.rounds = large ? 1 : 4;
-        whole.far_behind = 0.05;
-        whole.slow_start = 0.15;
-        whole.random_starts = 0;
-        whole.drop_slow_starts = true;
-        whole.most_chains = large ? 2 : 4;
-        o.chains = 4;
-        return o;
-    }
-    /// So much work that doubling it brings little; with a number of proposals no early end.
-    void rule_of(search::mcmc_options& o, int times) const {
-        if (settings_.proposals > 0) {
-            o.budget = o.patience = std::int64_t{times} * settings_.proposals;
-        } else {
-            const auto activities = [times](double millions) {
-                return static_cast<std::int64_t>(1e6 * millions * times);
-            };
-            o.stop = search::stop_rule::doubling;
-            o.budget = 1'000'000'000; // none
-            o.patience = std::int64_t{100} * times;
-            o.least_work = activities(settings_.least_work);
-            o.most_work = activities(devices() > 4 ? settings_.work : 4 * settings_.work);
+        search::coarse_search_options o =
+            benchmarks::search_rule{settings_.least_work, settings_.work, v.times}.options(devices());
+        search::mcmc_options& chain = o.search.chain;
+        chain.seed = v.seed;
+        chain.proposals.offered.with_reduction = v.with_reduction;
+        chain.proposals.operator_placement = v.operator_placement;
+        chain.return_after = settings_.return_after;
+        chain.temperature = settings_.temperature;
+        o.search.threads = settings_.threads;
+        if (settings_.proposals > 0) { // so many, and no early end
+            chain.stop = search::stop_rule::flexflow;
+            chain.budget = chain.patience = std::int64_t{v.times} * settings_.proposals;
+            chain.most_work = INT64_MAX;
+            o.most_proposals = std::int64_t{300} * v.times;
         }
-        o.return_after = settings_.return_after;
-        o.temperature = settings_.temperature;
+        return o;
     }
     ts::strategy optcnn(bool with_reduction) const {
         search::optcnn_options o;
