@@ -51,7 +51,7 @@ struct forest {
 
 /// Blocks: layers that share a parameter are in one; so are layers whose outputs one operator takes directly (both products of an LSTM's
 /// gates); all other operators are in the block of the latest of those that make their inputs. Kinds: operators of a block of the same layer,
-/// attributes and shape.
+/// attributes (but for where slices begin) and shape.
 inline operator_groups group_operators(const graph_view& g) {
     const auto at = [](int i) { return static_cast<std::size_t>(i); };
     detail::forest f;
