@@ -88,18 +88,8 @@ inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::v
         starts.push_back({r.name, r.value});
     }
     std::int64_t made = 0;
-    const auto count = [&made, last = std::int64_t{0}](const search::search_progress& p) mutable {
-        made += p.made > last ? p.made - last : p.made;
-        last = p.made;
-    };
-    for (search::named_strategy& s : search::search_parts(on, g, o, count)) {
-        starts.push_back(std::move(s));
-    }
-    search::parallel_search whole(on, g, starts, o.search);
-    const search::mcmc_result found = whole.run();
-    for (const auto& c : found.chains) {
-        made += c.made;
-    }
+    const search::mcmc_result found = search::coarse_search(
+        on, g, std::move(starts), o, [&made](const search::search_progress& p) { made = p.made; });
     char how[100];
     std::snprintf(how, sizeof(how), "%s, %lld proposals, %.0f s", found.chains[0].start.c_str(),
                   static_cast<long long>(made), benchmarks::milliseconds_since(begin) * 1e-3);

@@ -9,7 +9,7 @@
 //   widths   nodes that OptCNN's eliminations leave, and widths of variable elimination
 //   quick    a little of everything
 // networks=0,1,5 devices=4,16 threads=2 seeds=10 temperature=0.0005 return_after=100 per_device=64
-// least_work=1 work=5: a chain's million activities, see flexflow_settings.hpp; proposals=100: so many of every chain instead
+// least_work=1 work=5: a chain's million activities, see support/search_rule.hpp; proposals=100: so many of every chain instead
 #include "benchmarks/search/flexflow_exact.hpp"
 #include "benchmarks/search/flexflow_searches.hpp"
 #include "benchmarks/search/flexflow_speed.hpp"

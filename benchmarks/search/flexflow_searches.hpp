@@ -4,7 +4,6 @@
 
 #include "benchmarks/search/flexflow_settings.hpp"
 #include "benchmarks/search/patterns.hpp"
-#include "benchmarks/support/search_rule.hpp"
 #include "tessera/execute/coarse_search.hpp"
 #include "tessera/simulate/critical_path.hpp"
 
@@ -65,20 +64,9 @@ public:
             std::erase_if(starts, [](const auto& s) { return s.name == "operators placed within nodes"; });
         }
         found f;
-        const auto count = [&f, last = std::int64_t{0}](const search::search_progress& p) mutable {
-            f.made += p.made > last ? p.made - last : p.made;
-            last = p.made;
-        };
-        if (v.with_parts) {
-            for (search::named_strategy& s : search::search_parts(on_, g(), o, count)) {
-                starts.push_back(std::move(s));
-            }
-        }
-        search::parallel_search whole(on_, g(), starts, o.search);
-        f.result = whole.run();
-        for (const auto& c : f.result.chains) {
-            f.made += c.made;
-        }
+        const auto count = [&f](const search::search_progress& p) { f.made = p.made; };
+        f.result = v.with_parts ? search::coarse_search(on_, g(), std::move(starts), o, count)
+                                : search::parallel_search(on_, g(), std::move(starts), o.search).run(count);
         f.seconds = seconds() - begin + took_;
         forget_slow(f);
         return f;
@@ -86,14 +74,13 @@ public:
 
 private:
     search::coarse_search_options options(const variant& v) const {
-        search::coarse_search_options o =
-            benchmarks::search_rule{settings_.least_work, settings_.work, v.times}.options(devices());
+        benchmarks::search_rule rule = settings_.rule;
+        rule.times = v.times;
+        search::coarse_search_options o = rule.options(devices());
         search::mcmc_options& chain = o.search.chain;
         chain.seed = v.seed;
         chain.proposals.offered.with_reduction = v.with_reduction;
         chain.proposals.operator_placement = v.operator_placement;
-        chain.return_after = settings_.return_after;
-        chain.temperature = settings_.temperature;
         o.search.threads = settings_.threads;
         if (settings_.proposals > 0) { // so many, and no early end
             chain.stop = search::stop_rule::flexflow;

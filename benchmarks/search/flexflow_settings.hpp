@@ -3,6 +3,7 @@
 #pragma once
 
 #include "benchmarks/search/flexflow_networks.hpp"
+#include "benchmarks/support/search_rule.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/lower.hpp"
 #include "tessera/search/experts.hpp"
@@ -25,13 +26,9 @@ struct settings {
     std::vector<int> networks{0, 1, 2, 3, 4, 5};
     std::vector<int> devices{4, 16, 64};
     int proposals = 0; ///< of a chain; 0: as many as fit in its work
-    /// Million activities of a chain on each part of the machine and on the whole (four times as many on one node, which has no parts), at least and at most.
-    double least_work = 1;
-    double work = 5;
-    int return_after = 100;
+    benchmarks::search_rule rule;
     int threads = 0;
     int seeds = 10;
-    double temperature = 0.0005;
     int per_device = 64;
 };
 
@@ -60,16 +57,16 @@ inline settings read(int count, char** arguments) {
             s.networks = numbers(value);
         } else if (name == "devices") {
             s.devices = numbers(value);
-        } else if (double* real = name == "temperature"  ? &s.temperature
-                                  : name == "work"       ? &s.work
-                                  : name == "least_work" ? &s.least_work
+        } else if (double* real = name == "temperature"  ? &s.rule.temperature
+                                  : name == "work"       ? &s.rule.work
+                                  : name == "least_work" ? &s.rule.least_work
                                                          : nullptr) {
             *real = std::atof(value);
         } else if (int* known = name == "proposals"      ? &s.proposals
                                 : name == "threads"      ? &s.threads
                                 : name == "seeds"        ? &s.seeds
                                 : name == "per_device"   ? &s.per_device
-                                : name == "return_after" ? &s.return_after
+                                : name == "return_after" ? &s.rule.return_after
                                                          : nullptr) {
             *known = std::atoi(value);
         } else {

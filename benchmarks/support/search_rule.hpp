@@ -12,6 +12,8 @@ struct search_rule {
     double least_work = 1;
     double work = 5;
     int times = 1;
+    int return_after = 100;
+    double temperature = 0.0005;
 
     tessera::search::coarse_search_options options(int devices) const {
         tessera::search::coarse_search_options o;
@@ -22,8 +24,8 @@ struct search_rule {
         whole.chain.patience = std::int64_t{100} * times;
         whole.chain.least_work = activities(least_work);
         whole.chain.most_work = activities(devices > 4 ? work : 4 * work);
-        whole.chain.return_after = 100;
-        whole.chain.temperature = 0.0005;
+        whole.chain.return_after = return_after;
+        whole.chain.temperature = temperature;
         const bool large = devices > 16; // there a chain's start alone takes up to a second
         whole.rounds = large ? 1 : 4;
         whole.far_behind = 0.05;

@@ -40,18 +40,12 @@ ts::strategy searched(const problem& p, const request& r) {
     shown.unit = "proposals";
     // Parts of the machine are searched too, with as many proposals as that takes.
     ts::io::progress_bar bar("searching", 0, shown);
-    std::int64_t last = 0;
     const auto report = [&](const ts::search::search_progress& now) {
-        bar.advance(now.made - (now.made < last ? 0 : last),
-                    now.best_cost == INT64_MAX ? "nothing fits yet"
+        bar.advance(now.made - bar.done(), now.best_cost == INT64_MAX
+                                               ? "nothing fits yet"
                                                : "best " + std::to_string(now.best_cost / 1000) + " us");
-        last = now.made;
     };
-    std::vector<ts::search::named_strategy> starts = ts::search::experts(p.network, p.on);
-    for (ts::search::named_strategy& s : ts::search::search_parts(p.on, p.network, how, report)) {
-        starts.push_back(std::move(s));
-    }
-    return ts::search::parallel_search(p.on, p.network, starts, how.search).run(report).best;
+    return ts::search::coarse_search(p.on, p.network, ts::search::experts(p.network, p.on), how, report).best;
 }
 
 ts::strategy piped(const problem& p, const std::string& name, const request& r) {

@@ -185,6 +185,24 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
                                       search::data_parallel(g.view(), 4))
               .size());
     CHECK(result.chains.size() == starts.size() + 1); // and a random start
+    // The same in one call, which counts the proposals of all searches.
+    std::int64_t made = 0;
+    std::int64_t of_whole = 0;
+    const auto at_once = search::coarse_search(on, g.view(), search::experts(g.view(), on), small_search(2),
+                                               [&made](const search::search_progress& p) {
+                                                   CHECK(p.made > made);
+                                                   made = p.made;
+                                               });
+    CHECK(at_once.cost == result.cost);
+    CHECK(at_once.best.ops == result.best.ops);
+    CHECK(at_once.best.pool == result.best.pool);
+    for (const auto& c : at_once.chains) {
+        of_whole += c.made;
+    }
+    search::part_search parts(on, g.view(), small_search(2));
+    CHECK(parts.run({}).size() == 3);
+    CHECK(parts.made() > 0);
+    CHECK(made == parts.made() + of_whole);
 }
 
 TEST_CASE("coarse search: a start that costs what another does is not searched from before those that do not") {

@@ -66,6 +66,16 @@ public:
         return found;
     }
 
+    /// Proposals of all parts so far.
+    std::int64_t made() const { return made_; }
+
+    /// Reports a search that follows others, which made so many proposals.
+    static reporter after(std::int64_t made, const reporter& report) {
+        return report ? [made,
+                         &report](const search_progress& p) { report({made + p.made, made + p.budget, p.best_cost}); }
+                      : reporter{};
+    }
+
 private:
     graph part_of_network(int devices) const {
         return with_batch(g_, g_.tensors[0].extents[0] / (on_.devices() / devices));
@@ -132,7 +142,7 @@ private:
     }
     /// The best for a part; without operators if nothing fits in memory.
     strategy search(const cluster& on, const graph_view& part, int devices, const std::vector<named_strategy>& starts,
-                    const reporter& report) const {
+                    const reporter& report) {
         parallel_search_options o = options_.search;
         o.chain.proposals.devices = devices;
         o.chain.proposals.pinned.clear();
@@ -148,11 +158,13 @@ private:
         o.drop_slow_starts = true;
         o.most_chains = options_.chains;
         parallel_search whole(on, part, starts, o);
+        const reporter summed = after(made_, report);
         while (!whole.finished()) {
-            whole.run_round(report);
+            whole.run_round(summed);
         }
         const mcmc_state* best = nullptr;
         for (const named_chain& c : whole.state().chains) {
+            made_ += c.state.made;
             best = best == nullptr || c.state.best_cost() < best->best_cost() ? &c.state : best;
         }
         return best->improvements.empty() ? strategy{} : best->improvements.back().value;
@@ -162,6 +174,7 @@ private:
     graph_view g_;
     coarse_search_options options_;
     int per_node_;
+    std::int64_t made_ = 0;
     int before_ = 0; ///< devices of the part that was searched last
     strategy best_;  ///< of that
     strategy across_;
@@ -169,11 +182,22 @@ private:
 
 /// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
 /// not on threads. Pins play no role here; the search of the whole machine puts them in. For a machine without such parts no more than layers side by side. `report` as
-/// parallel_search's.
+/// parallel_search's, with the proposals for all parts together.
 inline std::vector<named_strategy> search_parts(const cluster& on, const graph_view& g,
                                                 const coarse_search_options& options,
                                                 const part_search::reporter& report = {}) {
     return part_search(on, g, options).run(report);
+}
+
+/// search_parts(), then a parallel_search of the whole machine from the starts that are given and from what that found. `report` as parallel_search's, with the
+/// proposals of all together. Throws what parallel_search throws.
+inline mcmc_result coarse_search(const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
+                                 const coarse_search_options& options, const part_search::reporter& report = {}) {
+    part_search parts(on, g, options);
+    for (named_strategy& s : parts.run(report)) {
+        starts.push_back(std::move(s));
+    }
+    return parallel_search(on, g, std::move(starts), options.search).run(part_search::after(parts.made(), report));
 }
 
 } // namespace tessera::search
