@@ -181,7 +181,7 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
     }
     CHECK(with_proposals == 2);
     CHECK(search::search_parts(ts::cluster(ts::machines::p100_nodes(1)), g.view(), small_search(1)).size() ==
-          search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1)), g.view(), {}}, g.view(),
+          search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1)), g.view(), {}},
                                       search::data_parallel(g.view(), 4))
               .size());
     CHECK(result.chains.size() == starts.size() + 1); // and a random start

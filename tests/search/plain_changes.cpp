@@ -150,7 +150,7 @@ TEST_CASE("layers side by side: in turns on parts of the devices, what is not de
     const ts::cluster on(ts::machines::p100_nodes(1));
     const search::proposal_space space(on, g.view(), {});
     const ts::strategy from = search::data_parallel(g.view(), 4);
-    const auto all = search::layers_side_by_side(space, g.view(), from);
+    const auto all = search::layers_side_by_side(space, from);
     // Words, two cells, logits: the cells on two parts, all blocks on two and on four, each on neighbours and strided.
     REQUIRE(all.size() == 6);
     CHECK(all[0].name == "layers side by side on 2 parts");
@@ -172,7 +172,7 @@ TEST_CASE("layers side by side: in turns on parts of the devices, what is not de
     for (const std::size_t block : {0U, 1U, 2U, 3U}) {
         CHECK(devices(4, block) == std::vector<int>{static_cast<int>(block)});
     }
-    CHECK(search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1, 1)), g.view(), {}}, g.view(),
+    CHECK(search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1, 1)), g.view(), {}},
                                       search::single_device(g.view()))
               .empty());
 }

@@ -122,7 +122,7 @@ private:
         o.devices = devices;
         o.pinned.clear();
         if (o.operator_placement && o.groups) {
-            for (named_strategy& s : layers_side_by_side({on, part, o}, part, data_parallel(part, devices))) {
+            for (named_strategy& s : layers_side_by_side({on, part, o}, data_parallel(part, devices))) {
                 starts.push_back(std::move(s));
             }
         }

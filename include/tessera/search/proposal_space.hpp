@@ -65,13 +65,14 @@ public:
         }
         return groups_.blocks[block][0];
     }
-    /// The layers of blocks from one on, in order, at most so many: all, or those that are like the first.
+    bool same_sort(int op, int other) const { return g_.ops[op].attributes == g_.ops[other].attributes; }
+    /// The layers of blocks from one on, in order, at most so many: all, or those of the first one's sort.
     std::vector<int> layers_from(std::size_t block, bool all, std::size_t most) const {
         const int first = layer_of(block);
         std::vector<int> layers;
         for (std::size_t b = block; b < groups_.blocks.size() && layers.size() < most; ++b) {
             const int layer = layer_of(b);
-            if (all || g_.ops[layer].attributes == g_.ops[first].attributes) {
+            if (all || same_sort(layer, first)) {
                 layers.push_back(layer);
             }
         }
@@ -161,6 +162,7 @@ public:
         }
     }
 
+    /// Its shards on devices start, start + stride, and so on.
     static void regular(placed_choice& one, int start, int stride) {
         one.devices.clear();
         for (int i = 0; i < one.what.shards(); ++i) {

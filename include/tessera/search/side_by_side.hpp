@@ -10,8 +10,7 @@ namespace tessera::search {
 /// Strategies in which layers that are alike lie on two, four or eight equal parts of the devices, in turns and split by samples there, so that they work on different steps or
 /// branches at the same time; one for every sort of layers that there are several of, and one for all blocks; on neighbouring devices and strided over the machine. What
 /// is not dealt out stays as it is in `from`, pinned operators too.
-inline std::vector<named_strategy> layers_side_by_side(const proposal_space& space, const graph_view& g,
-                                                       const strategy& from) {
+inline std::vector<named_strategy> layers_side_by_side(const proposal_space& space, const strategy& from) {
     std::vector<named_strategy> found;
     const auto add = [&](const std::vector<int>& layers, const std::string& which) {
         for (int parts = 2; parts <= std::min({8, space.devices(), static_cast<int>(layers.size())}); parts *= 2) {
@@ -37,8 +36,7 @@ inline std::vector<named_strategy> layers_side_by_side(const proposal_space& spa
     std::vector<int> seen;
     for (std::size_t b = 0; b < blocks; ++b) {
         const int layer = space.layer_of(b);
-        const auto alike = [&](int other) { return g.ops[other].attributes == g.ops[layer].attributes; };
-        if (std::none_of(seen.begin(), seen.end(), alike)) {
+        if (std::none_of(seen.begin(), seen.end(), [&](int other) { return space.same_sort(other, layer); })) {
             add(space.layers_from(b, false, blocks), "layers");
         }
         seen.push_back(layer);
