@@ -34,19 +34,27 @@ std::string text_of(const search::proposal& p) {
     return text;
 }
 
-/// All plain changes by their definition: blocks' layers, loops, sets of devices in use, alone or not.
-std::set<std::string> by_hand(const search::proposal_space& space, const ts::strategy& now, int devices) {
-    std::set<std::vector<int>> sets;
+using device_set = std::vector<int>;
+
+/// The sets of devices that blocks' layers have, and all.
+std::set<device_set> sets_in_use(const search::proposal_space& space, const ts::strategy& now, int devices) {
+    std::set<device_set> sets;
     for (std::size_t b = 0; b < space.groups().blocks.size(); ++b) {
-        std::vector<int> used = space.devices_of(now, space.layer_of(b));
+        device_set used = space.devices_of(now, space.layer_of(b));
         std::sort(used.begin(), used.end());
         sets.insert(used);
     }
-    std::vector<int> all;
+    device_set all;
     for (int d = 0; d < devices; ++d) {
         all.push_back(d);
     }
     sets.insert(all);
+    return sets;
+}
+
+/// All plain changes on some sets of devices by their definition: blocks' layers, loops, alone or not.
+std::set<std::string> by_hand(const search::proposal_space& space, const ts::strategy& now,
+                              const std::set<device_set>& sets) {
     std::set<std::string> found;
     for (std::size_t b = 0; b < space.groups().blocks.size(); ++b) {
         const int layer = space.layer_of(b);
@@ -55,7 +63,7 @@ std::set<std::string> by_hand(const search::proposal_space& space, const ts::str
             for (const int degree : c.degree) {
                 loops += degree > 1 ? 1 : 0;
             }
-            for (const std::vector<int>& set : sets) {
+            for (const device_set& set : sets) {
                 if (loops < 2 && static_cast<int>(set.size()) == c.shards()) {
                     search::proposal alone;
                     space.add(alone, {layer, c, set});
@@ -77,11 +85,12 @@ std::set<std::string> by_hand(const search::proposal_space& space, const ts::str
 
 } // namespace
 
-TEST_CASE("plain changes: all that there are, each once, on the layer's own devices first") {
+TEST_CASE("plain changes: all that there are, each once, block by block on the layer's own devices first") {
     const ts::graph g = ts::describe<small_rnn>(16);
     const ts::cluster on(ts::machines::p100_nodes(1));
     const search::proposal_space space(on, g.view(), {});
     ts::strategy now = search::data_parallel(g.view(), 4);
+    std::set<device_set> neighbours_seen;
     for (const int round : {0, 1}) {
         if (round == 1) { // the second block on two devices of its own
             search::proposal p;
@@ -94,12 +103,13 @@ TEST_CASE("plain changes: all that there are, each once, on the layer's own devi
             }
             REQUIRE_NOTHROW(ts::require(g.view(), now.view(), 4));
         }
-        const std::set<std::string> wanted = by_hand(space, now, 4);
-        for (const std::uint64_t seed : {1U, 2U}) {
+        const std::set<device_set> in_use = sets_in_use(space, now, 4);
+        for (std::uint64_t seed = 1; seed < 8; ++seed) {
             std::set<std::string> found;
-            std::uint64_t number = 0;
-            bool elsewhere = false;
-            for (; found.size() < wanted.size() && number < 1000; ++number) {
+            std::set<device_set> sets = in_use;
+            std::pair<std::size_t, int> last{0, 0};
+            const std::uint64_t size = search::plain_changes(space, now).size();
+            for (std::uint64_t number = 0; number < size; ++number) {
                 const search::proposal p = search::plain_changes(space, now)(number, seed);
                 if (p.empty()) {
                     continue;
@@ -111,18 +121,39 @@ TEST_CASE("plain changes: all that there are, each once, on the layer's own devi
                 }
                 REQUIRE_NOTHROW(ts::require(g.view(), then.view(), 4));
                 const int layer = p[0].op;
-                std::vector<int> before = space.devices_of(now, layer);
-                std::vector<int> after = space.devices_of(then, layer);
+                device_set before = space.devices_of(now, layer);
+                device_set after = space.devices_of(then, layer);
                 std::sort(before.begin(), before.end());
-                CHECK((before == after || round == 1));
-                CHECK((before != after || !elsewhere));
-                elsewhere = elsewhere || before != after;
+                const auto& order = space.heaviest_first();
+                const auto block = static_cast<std::size_t>(space.groups().block_of[static_cast<std::size_t>(layer)]);
+                const auto place =
+                    static_cast<std::size_t>(std::find(order.begin(), order.end(), block) - order.begin());
+                const std::pair<std::size_t, int> stage{place, before == after ? 0 : in_use.contains(after) ? 1 : 2};
+                CHECK(stage >= last);
+                last = stage;
+                if (stage.second == 2) {
+                    sets.insert(after);
+                    neighbours_seen.insert(after);
+                }
             }
-            CHECK(found == wanted);
-            CHECK(elsewhere == (round == 1));
+            CHECK(found == by_hand(space, now, sets));
+            CHECK(sets.size() == in_use.size() + 2); // one device, and two
         }
-        CHECK(search::plain_changes(space, now).size() >= wanted.size());
     }
+    const std::set<device_set> aligned{{0}, {1}, {2}, {3}, {0, 1}, {2, 3}};
+    CHECK(std::includes(aligned.begin(), aligned.end(), neighbours_seen.begin(), neighbours_seen.end()));
+    CHECK(neighbours_seen.size() > 3);
+}
+
+TEST_CASE("proposals: blocks in falling order of parameters per FLOP") {
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    const ts::graph lenet = ts::describe<networks::lenet5>(16);
+    const auto order = search::proposal_space(on, lenet.view(), {}).heaviest_first();
+    REQUIRE(order.size() == 5); // two convolutions, whose weights are used at every position, and three linear layers
+    CHECK(order[3] == 1);
+    CHECK(order[4] == 0);
+    const ts::graph rnn = ts::describe<small_rnn>(16);
+    CHECK(search::proposal_space(on, rnn.view(), {}).heaviest_first()[0] == 0); // a table of words
 }
 
 TEST_CASE("plain changes: pinned operators stay, and without placement all devices are used") {

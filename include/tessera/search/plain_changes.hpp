@@ -4,59 +4,87 @@
 
 #include "tessera/search/proposal_space.hpp"
 
+#include <array>
 #include <numeric>
 
 namespace tessera::search {
 
-/// Plain changes of a strategy: the layers of blocks split along one loop, each with what follows it or, where there is but one of it, alone too; first on the devices that it has,
-/// then on all and on those that other blocks' layers have. The space must outlive them.
+/// Plain changes of a strategy: the layer of a block split along one loop, with what follows it or, where there is but one of it, alone too. Blocks come in falling order of
+/// parameters per FLOP (proposal_space::heaviest_first); each first on the devices that it has, then on all and on those that other blocks' layers have, then on neighbours that
+/// nobody has: one aligned set for every number of shards that divides the devices. The space must outlive them.
 class plain_changes {
 public:
     plain_changes(const proposal_space& space, const strategy& now) : space_(space), now_(now) {
         find_places();
-        const operator_groups& groups = space.groups();
-        for (std::size_t b = 0; b < groups.blocks.size(); ++b) {
-            const int layer = space.layer_of(b);
-            const bool single = groups.kinds[static_cast<std::size_t>(space.kind_of(layer))].size() == 1;
+        for (const std::size_t block : space.heaviest_first()) {
+            std::array<std::vector<plain>, 3> found;
+            const int layer = space.layer_of(block);
             for (const configuration& c : space.choices(layer)) {
                 if (*std::max_element(std::begin(c.degree), std::end(c.degree)) != c.shards()) {
                     continue;
                 }
                 for (std::size_t k = 0; k < places_.size(); ++k) {
                     if (static_cast<std::size_t>(c.shards()) == places_[k].size()) {
-                        std::vector<plain>& to = k == own_[b] ? here_ : elsewhere_;
-                        to.push_back({layer, k, &c, false});
-                        if (single && groups.blocks[b].size() > 1) {
-                            to.push_back({layer, k, &c, true});
-                        }
+                        add(found[k == own_[block] ? 0 : 1], block, c, static_cast<int>(k));
                     }
                 }
+                if (space.options().operator_placement && 2 * c.shards() <= space.devices() &&
+                    space.devices() % c.shards() == 0) {
+                    add(found[2], block, c, neighbours);
+                }
+            }
+            for (const std::vector<plain>& those : found) {
+                all_.insert(all_.end(), those.begin(), those.end());
+                ends_.push_back(all_.size());
             }
         }
     }
 
-    std::uint64_t size() const { return here_.size() + elsewhere_.size(); }
+    std::uint64_t size() const { return all_.size(); }
 
-    /// The one of a number: each comes once, in an order that depends on the seed, before any comes again. Empty if it breaks a rule. There must be some.
+    /// The one of a number: each comes once before any comes again, those of one block and stage in an order that depends on the seed, as do the neighbours. Empty if it
+    /// breaks a rule. There must be some.
     proposal operator()(std::uint64_t number, std::uint64_t seed) const {
+        const std::uint64_t pass = seed + number / size();
         const std::uint64_t place = number % size();
-        const bool stays = place < here_.size();
-        const std::vector<plain>& from = stays ? here_ : elsewhere_;
-        const plain& x = from[shuffled(place - (stays ? 0 : here_.size()), from.size(), seed + number / size())];
-        const placed_choice one{x.layer, *x.what, places_[x.place]};
+        const auto end = std::upper_bound(ends_.begin(), ends_.end(), place);
+        const std::uint64_t begin = end == ends_.begin() ? 0 : end[-1];
+        const plain& x = all_[begin + shuffled(place - begin, *end - begin, pass)];
+        placed_choice one{x.layer, *x.what, {}};
+        if (x.place == neighbours) {
+            const int shards = x.what->shards();
+            const auto sets = static_cast<std::uint64_t>(space_.devices() / shards);
+            proposal_space::regular(one, static_cast<int>(op::mix(pass) % sets) * shards, 1);
+            if (std::find(places_.begin(), places_.end(), one.devices) != places_.end()) {
+                return {}; // that came before
+            }
+        } else {
+            one.devices = places_[static_cast<std::size_t>(x.place)];
+        }
         proposal p;
         x.alone ? space_.add(p, one) : space_.spread(p, one);
         return space_.is_legal(now_, p) ? p : proposal{};
     }
 
 private:
+    static constexpr int neighbours = -1;
+
     struct plain {
         int layer;
-        std::size_t place;
+        int place; ///< of places_, or neighbours
         const configuration* what;
         bool alone; ///< what follows it stays as it is
     };
 
+    void add(std::vector<plain>& to, std::size_t block, const configuration& c, int place) const {
+        const operator_groups& groups = space_.groups();
+        const int layer = space_.layer_of(block);
+        to.push_back({layer, place, &c, false});
+        if (groups.blocks[block].size() > 1 &&
+            groups.kinds[static_cast<std::size_t>(space_.kind_of(layer))].size() == 1) {
+            to.push_back({layer, place, &c, true});
+        }
+    }
     void find_places() {
         places_.emplace_back(static_cast<std::size_t>(space_.devices()));
         std::iota(places_[0].begin(), places_[0].end(), 0);
@@ -85,8 +113,8 @@ private:
     const strategy& now_;
     std::vector<std::vector<int>> places_; ///< sets of devices: all, and those that blocks' layers have
     std::vector<std::size_t> own_;         ///< by block: which of them its layer has
-    std::vector<plain> here_;
-    std::vector<plain> elsewhere_;
+    std::vector<plain> all_;
+    std::vector<std::size_t> ends_; ///< in all_: of every block's three stages
 };
 
 } // namespace tessera::search

@@ -6,6 +6,8 @@
 #include "tessera/search/groups.hpp"
 #include "tessera/search/proposal_options.hpp"
 
+#include <set>
+
 namespace tessera::search {
 
 /// A configuration chosen for one operator, and the devices of its shards.
@@ -43,6 +45,7 @@ public:
                 }
             }
         }
+        order_blocks();
     }
 
     int devices() const { return devices_; }
@@ -65,6 +68,8 @@ public:
         }
         return groups_.blocks[block][0];
     }
+    /// Blocks in falling order of parameters per FLOP: where summing gradients costs most beside the arithmetic.
+    const std::vector<std::size_t>& heaviest_first() const { return heaviest_first_; }
     bool same_sort(int op, int other) const { return g_.ops[op].attributes == g_.ops[other].attributes; }
     /// The layers of blocks from one on, in order, at most so many: all, or those of the first one's sort.
     std::vector<int> layers_from(std::size_t block, bool all, std::size_t most) const {
@@ -190,6 +195,26 @@ public:
 protected:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+    void order_blocks() {
+        std::vector<double> weight;
+        for (const std::vector<int>& block : groups_.blocks) {
+            heaviest_first_.push_back(weight.size());
+            std::set<int> parameters;
+            double flops = 1; // looking up counts none
+            for (const int op : block) {
+                flops += static_cast<double>(forward_flops(described(op)) + backward_flops(described(op)));
+                parameters.insert(g_.ops[op].parameters.begin(), g_.ops[op].parameters.end());
+            }
+            double elements = 0;
+            for (const int p : parameters) {
+                elements += static_cast<double>(g_.parameters[p].extents.volume());
+            }
+            weight.push_back(elements / flops);
+        }
+        std::stable_sort(heaviest_first_.begin(), heaviest_first_.end(),
+                         [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
+    }
+
     int devices_;
     graph_view g_;
     proposal_options options_;
@@ -199,6 +224,7 @@ protected:
     std::vector<int> free_;
     std::vector<std::vector<int>> users_;
     std::vector<char> is_free_;
+    std::vector<std::size_t> heaviest_first_;
 };
 
 } // namespace tessera::search
