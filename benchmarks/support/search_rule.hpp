@@ -34,6 +34,7 @@ struct search_rule {
         whole.drop_slow_starts = true;
         whole.most_chains = large ? 2 : 4;
         o.chains = 4;
+        o.rounds = 8;
         return o;
     }
 };

@@ -27,7 +27,7 @@ public:
     part_search(const cluster& on, const graph_view& g, const coarse_search_options& o)
         : on_(on), g_(g), options_(o), per_node_(devices_of_node(on)) {}
 
-    /// The best that is found for every part, repeated over the whole machine.
+    /// The best that is found for every part, repeated over the whole machine; of the last part also what its other chains found, with the devices renumbered.
     std::vector<named_strategy> run(const reporter& report) {
         const std::vector<int> parts = parts_to_search(on_, g_.tensors[0].extents[0]);
         std::vector<named_strategy> found;
@@ -36,30 +36,31 @@ public:
             const graph small = part_of_network(devices);
             if (devices == per_node_) {
                 best_ = search(on_, small.view(), devices, first_starts(on_, small.view(), devices), report);
-                add("found on " + of, best_, devices, found);
+                add("found on " + of, devices, found);
                 across(report, found);
             } else {
                 std::vector<named_strategy> starts{{"data parallel", data_parallel(small.view(), devices)}};
-                if (!best_.ops.empty()) {
-                    starts.push_back({"one node", repeated(best_, small.view(), before_, devices / before_)});
+                if (!best_.empty()) {
+                    starts.push_back({"one node", repeated(best_[0], small.view(), before_, devices / before_)});
                     add_turned(starts, small.view(), devices);
                 }
-                if (!across_.ops.empty()) {
+                if (!across_.empty()) {
                     const int nodes = devices / per_node_; // four: the first part of several nodes
-                    const strategy s = repeated(across_, small.view(), nodes, per_node_);
+                    const strategy s = repeated(across_[0], small.view(), nodes, per_node_);
                     starts.push_back(
                         {"across nodes", in_old_numbers(s, small.view(), across_nodes(devices, per_node_))});
-                    across_ = strategy{};
+                    across_.clear();
                     add_turned(starts, small.view(), devices);
                 }
                 add_side_by_side(starts, on_, small.view(), devices);
                 best_ = search(on_, small.view(), devices, starts, report);
-                add("found on " + of, best_, devices, found);
+                add("found on " + of, devices, found);
             }
-            before_ = best_.ops.empty() ? before_ : devices;
+            before_ = best_.empty() ? before_ : devices;
         }
         if (!found.empty()) {
             add_turned(found, g_, on_.devices());
+            add_others_turned(found);
         } else if (parts.empty()) {
             add_side_by_side(found, on_, g_, on_.devices());
         }
@@ -80,9 +81,19 @@ private:
     graph part_of_network(int devices) const {
         return with_batch(g_, g_.tensors[0].extents[0] / (on_.devices() / devices));
     }
-    void add(const std::string& name, const strategy& s, int devices, std::vector<named_strategy>& found) const {
-        if (!s.ops.empty()) {
-            found.push_back({name, repeated(s, g_, devices, on_.devices() / devices)});
+    void add(const std::string& name, int devices, std::vector<named_strategy>& found) const {
+        if (!best_.empty()) {
+            found.push_back({name, repeated(best_[0], g_, devices, on_.devices() / devices)});
+        }
+    }
+    /// What cost nearly the same on the part may cost much less or more when it is turned.
+    void add_others_turned(std::vector<named_strategy>& to) const {
+        const std::string part = std::to_string(before_) + " of " + std::to_string(on_.devices());
+        for (std::size_t i = 1; i < best_.size(); ++i) {
+            const strategy whole = repeated(best_[i], g_, before_, on_.devices() / before_);
+            std::vector<named_strategy> turned{{"found on " + part + " (" + std::to_string(i + 1) + ")", whole}};
+            add_turned(turned, g_, on_.devices());
+            std::move(turned.begin() + 1, turned.end(), std::back_inserter(to));
         }
     }
 
@@ -109,8 +120,8 @@ private:
         }
         const graph small = part_of_network(nodes);
         across_ = search(across_them, small.view(), nodes, first_starts(across_them, small.view(), nodes), report);
-        if (!across_.ops.empty()) {
-            const strategy whole = repeated(across_, g_, nodes, on_.devices() / nodes);
+        if (!across_.empty()) {
+            const strategy whole = repeated(across_[0], g_, nodes, on_.devices() / nodes);
             found.push_back({"found across 4 nodes", in_old_numbers(whole, g_, order)});
         }
     }
@@ -140,9 +151,9 @@ private:
             {"OptCNN", tied_optcnn(part, uniform_machine(on, part.ops[0].attributes.math, devices), o).best});
         return starts;
     }
-    /// The best for a part; without operators if nothing fits in memory.
-    strategy search(const cluster& on, const graph_view& part, int devices, const std::vector<named_strategy>& starts,
-                    const reporter& report) {
+    /// The best for a part, then what other chains found of other cost; none if nothing fits in memory.
+    std::vector<strategy> search(const cluster& on, const graph_view& part, int devices,
+                                 const std::vector<named_strategy>& starts, const reporter& report) {
         parallel_search_options o = options_.search;
         o.chain.proposals.devices = devices;
         o.chain.proposals.pinned.clear();
@@ -162,12 +173,24 @@ private:
         while (!whole.finished()) {
             whole.run_round(summed);
         }
-        const mcmc_state* best = nullptr;
+        std::vector<const mcmc_state*> states;
         for (const named_chain& c : whole.state().chains) {
             made_ += c.state.made;
-            best = best == nullptr || c.state.best_cost() < best->best_cost() ? &c.state : best;
+            if (!c.state.improvements.empty()) {
+                states.push_back(&c.state);
+            }
         }
-        return best->improvements.empty() ? strategy{} : best->improvements.back().value;
+        std::stable_sort(states.begin(), states.end(),
+                         [](const mcmc_state* a, const mcmc_state* b) { return a->best_cost() < b->best_cost(); });
+        std::vector<strategy> found;
+        index_t last = 0;
+        for (const mcmc_state* s : states) {
+            if (found.empty() || (s->made > 0 && s->best_cost() != last)) {
+                found.push_back(s->improvements.back().value);
+                last = s->best_cost();
+            }
+        }
+        return found;
     }
 
     const cluster& on_;
@@ -175,9 +198,9 @@ private:
     coarse_search_options options_;
     int per_node_;
     std::int64_t made_ = 0;
-    int before_ = 0; ///< devices of the part that was searched last
-    strategy best_;  ///< of that
-    strategy across_;
+    int before_ = 0;             ///< devices of the part that was searched last
+    std::vector<strategy> best_; ///< of that, the best first
+    std::vector<strategy> across_;
 };
 
 /// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
