@@ -173,21 +173,21 @@ private:
         while (!whole.finished()) {
             whole.run_round(summed);
         }
-        std::vector<const mcmc_state*> states;
-        for (const named_chain& c : whole.state().chains) {
-            made_ += c.state.made;
-            if (!c.state.improvements.empty()) {
-                states.push_back(&c.state);
+        const std::vector<named_chain>& chains = whole.state().chains;
+        std::vector<std::pair<index_t, std::size_t>> by_cost;
+        for (std::size_t i = 0; i < chains.size(); ++i) {
+            made_ += chains[i].state.made;
+            if (!chains[i].state.improvements.empty()) {
+                by_cost.emplace_back(chains[i].state.best_cost(), i);
             }
         }
-        std::stable_sort(states.begin(), states.end(),
-                         [](const mcmc_state* a, const mcmc_state* b) { return a->best_cost() < b->best_cost(); });
+        std::sort(by_cost.begin(), by_cost.end());
         std::vector<strategy> found;
         index_t last = 0;
-        for (const mcmc_state* s : states) {
-            if (found.empty() || (s->made > 0 && s->best_cost() != last)) {
-                found.push_back(s->improvements.back().value);
-                last = s->best_cost();
+        for (const auto& [cost, i] : by_cost) {
+            if (found.empty() || (chains[i].state.made > 0 && cost != last)) {
+                found.push_back(chains[i].state.improvements.back().value);
+                last = cost;
             }
         }
         return found;

@@ -211,8 +211,8 @@ protected:
             }
             weight.push_back(elements / flops);
         }
-        std::stable_sort(heaviest_first_.begin(), heaviest_first_.end(),
-                         [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
+        std::sort(heaviest_first_.begin(), heaviest_first_.end(),
+                  [&](std::size_t a, std::size_t b) { return weight[a] != weight[b] ? weight[a] > weight[b] : a < b; });
     }
 
     int devices_;
