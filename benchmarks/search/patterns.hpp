@@ -65,7 +65,7 @@ inline void print_patterns(const ts::graph_view& g, const ts::strategy& s, int d
             rows.push_back({name, 0, 0});
             place = rows.end() - 1;
         }
-        const auto work = static_cast<double>(ts::search::detail::flops_of(d));
+        const auto work = static_cast<double>(ts::flops_of(d));
         place->flops += work;
         flops += work;
         for (const int p : g.ops[op].parameters) {

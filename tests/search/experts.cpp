@@ -60,7 +60,7 @@ TEST_CASE("experts: operators placed one after the other share the arithmetic") 
         const int part = s.ops[static_cast<std::size_t>(op)].start;
         CHECK(part >= last);
         last = part;
-        const auto flops = search::detail::flops_of(g.view().describe(op));
+        const auto flops = ts::flops_of(g.view().describe(op));
         share[part] += flops;
         total += flops;
     }

@@ -32,11 +32,10 @@ public:
         const std::vector<int> parts = parts_to_search(on_, g_.tensors[0].extents[0]);
         std::vector<named_strategy> found;
         for (const int devices : parts) {
-            const std::string of = std::to_string(devices) + " of " + std::to_string(on_.devices());
             const graph small = part_of_network(devices);
             if (devices == per_node_) {
                 best_ = search(on_, small.view(), devices, first_starts(on_, small.view(), devices), report);
-                add("found on " + of, devices, found);
+                add(devices, found);
                 across(report, found);
             } else {
                 std::vector<named_strategy> starts{{"data parallel", data_parallel(small.view(), devices)}};
@@ -54,7 +53,7 @@ public:
                 }
                 add_side_by_side(starts, on_, small.view(), devices);
                 best_ = search(on_, small.view(), devices, starts, report);
-                add("found on " + of, devices, found);
+                add(devices, found);
             }
             before_ = best_.empty() ? before_ : devices;
         }
@@ -81,17 +80,19 @@ private:
     graph part_of_network(int devices) const {
         return with_batch(g_, g_.tensors[0].extents[0] / (on_.devices() / devices));
     }
-    void add(const std::string& name, int devices, std::vector<named_strategy>& found) const {
+    std::string found_on(int devices) const {
+        return "found on " + std::to_string(devices) + " of " + std::to_string(on_.devices());
+    }
+    void add(int devices, std::vector<named_strategy>& found) const {
         if (!best_.empty()) {
-            found.push_back({name, repeated(best_[0], g_, devices, on_.devices() / devices)});
+            found.push_back({found_on(devices), repeated(best_[0], g_, devices, on_.devices() / devices)});
         }
     }
     /// What cost nearly the same on the part may cost much less or more when it is turned.
     void add_others_turned(std::vector<named_strategy>& to) const {
-        const std::string part = std::to_string(before_) + " of " + std::to_string(on_.devices());
         for (std::size_t i = 1; i < best_.size(); ++i) {
             const strategy whole = repeated(best_[i], g_, before_, on_.devices() / before_);
-            std::vector<named_strategy> turned{{"found on " + part + " (" + std::to_string(i + 1) + ")", whole}};
+            std::vector<named_strategy> turned{{found_on(before_) + " (" + std::to_string(i + 1) + ")", whole}};
             add_turned(turned, g_, on_.devices());
             std::move(turned.begin() + 1, turned.end(), std::back_inserter(to));
         }

@@ -214,6 +214,9 @@ constexpr index_t backward_flops(const description& d, const interval* ranges) {
 
 constexpr index_t backward_flops(const description& d) { return backward_flops(d, loop_ranges(d).range); }
 
+/// Those of both passes.
+constexpr index_t flops_of(const description& d) { return forward_flops(d) + backward_flops(d); }
+
 /// Bytes that the forward pass over `ranges` reads and writes, each operand once; of what is looked up, as much as is written.
 constexpr index_t forward_bytes(const description& d, const interval* ranges) {
     std::uint32_t touched = 0;

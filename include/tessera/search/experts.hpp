@@ -35,8 +35,6 @@ constexpr configuration split_by(const description& d, std::initializer_list<spl
     return c;
 }
 
-inline index_t flops_of(const description& d) { return forward_flops(d) + backward_flops(d); }
-
 } // namespace detail
 
 /// Data parallelism with a central copy (torch.nn.DataParallel; its documentation says what it does): the first device stores the parameters, takes the
@@ -135,7 +133,7 @@ inline strategy operator_placement(const graph_view& g, int replicas, int parts)
             const auto i = static_cast<std::size_t>(p);
             until = users[i] > 2 ? std::max(until, last_user[i]) : until;
         }
-        arithmetic.back() += detail::flops_of(g.describe(op));
+        arithmetic.back() += flops_of(g.describe(op));
         segment.push_back(static_cast<int>(arithmetic.size()) - 1);
     }
     const std::vector<int> part =

@@ -19,18 +19,27 @@ public:
         for (const std::size_t block : space.heaviest_first()) {
             std::array<std::vector<plain>, 3> found;
             const int layer = space.layer_of(block);
+            const operator_groups& groups = space.groups();
+            const bool several = groups.kinds[static_cast<std::size_t>(space.kind_of(layer))].size() > 1;
+            const bool alone_too = !several && groups.blocks[block].size() > 1;
+            const auto add = [&](std::vector<plain>& to, const configuration& c, int place) {
+                to.push_back({layer, place, &c, false});
+                if (alone_too) {
+                    to.push_back({layer, place, &c, true});
+                }
+            };
             for (const configuration& c : space.choices(layer)) {
                 if (*std::max_element(std::begin(c.degree), std::end(c.degree)) != c.shards()) {
                     continue;
                 }
                 for (std::size_t k = 0; k < places_.size(); ++k) {
                     if (static_cast<std::size_t>(c.shards()) == places_[k].size()) {
-                        add(found[k == own_[block] ? 0 : 1], block, c, static_cast<int>(k));
+                        add(found[k == own_[block] ? 0 : 1], c, static_cast<int>(k));
                     }
                 }
                 if (space.options().operator_placement && 2 * c.shards() <= space.devices() &&
                     space.devices() % c.shards() == 0) {
-                    add(found[2], block, c, neighbours);
+                    add(found[2], c, neighbours);
                 }
             }
             for (const std::vector<plain>& those : found) {
@@ -76,15 +85,6 @@ private:
         bool alone; ///< what follows it stays as it is
     };
 
-    void add(std::vector<plain>& to, std::size_t block, const configuration& c, int place) const {
-        const operator_groups& groups = space_.groups();
-        const int layer = space_.layer_of(block);
-        to.push_back({layer, place, &c, false});
-        if (groups.blocks[block].size() > 1 &&
-            groups.kinds[static_cast<std::size_t>(space_.kind_of(layer))].size() == 1) {
-            to.push_back({layer, place, &c, true});
-        }
-    }
     void find_places() {
         places_.emplace_back(static_cast<std::size_t>(space_.devices()));
         std::iota(places_[0].begin(), places_[0].end(), 0);

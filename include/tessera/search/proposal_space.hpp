@@ -202,7 +202,7 @@ protected:
             std::set<int> parameters;
             double flops = 1; // looking up counts none
             for (const int op : block) {
-                flops += static_cast<double>(forward_flops(described(op)) + backward_flops(described(op)));
+                flops += static_cast<double>(flops_of(described(op)));
                 parameters.insert(g_.ops[op].parameters.begin(), g_.ops[op].parameters.end());
             }
             double elements = 0;
