@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any legal strategy computes what one device computes. TESSERA_STRATEGIES=300 runs as many for every network.
+#include "support/planned.hpp"
 #include "support/sweep_check.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
@@ -45,4 +46,17 @@ TEST_CASE("random strategies give the numbers of one device, twice the same bits
                                          << ", replicated " << seen.replicas << ", several splits " << seen.several
                                          << ", partial passed on " << seen.partial << " (into joins " << seen.joins
                                          << ")");
+}
+
+TEST_CASE("statistics of a batch that many devices sum in slices are those of one device") {
+    const sweep_case c{"residual net", ts::describe<test_networks::residual_net::network>(12),
+                       ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F}};
+    oracles expected(c);
+    sweep_check check;
+    int runs = 0;
+    auto make = [&](const ts::optimizer& how) { return scattering_backend(how, runs++ / 2); };
+    for (const int devices : {5, 6, 8, 12}) {
+        const ts::strategy s = data_parallel(c.network.view(), devices);
+        check.hold(c, devices, expected.run(s, devices, make), allowed_rounding);
+    }
 }

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ struct frozen1 : ts::linear<12, ts::frozen> {};
 struct frozen2 : ts::linear<6, ts::frozen> {};
 struct frozen_first : ts::sequential<ts::features<10>, frozen1, ts::relu, fc2, ts::cross_entropy> {};
 struct frozen_last : ts::sequential<ts::features<10>, fc1, ts::relu, frozen2, ts::cross_entropy> {};
+
+template <ts::index_t Channels>
+struct normalized : ts::linear<Channels> {};
+template <ts::index_t Channels>
+struct norm : ts::batch_norm<> {};
+template <ts::index_t Channels>
+struct with_norm : ts::sequential<ts::features<10>, normalized<Channels>, norm<Channels>, fc2, ts::cross_entropy> {};
 
 struct before : ts::linear<5> {};
 struct gate : ts::linear<4> {};
@@ -76,6 +84,52 @@ TEST_CASE("data parallel: one task for every pass and device, and the gradients'
             CHECK(list.size() == p.tasks.size() / static_cast<std::size_t>(n));
         }
     }
+}
+
+/// Twice, forward and backward, everyone has the sum of what all made: few devices fetch each other's parts, of more each sums a slice and hands it to the others.
+template <ts::index_t Channels>
+void check_statistics(int n) {
+    const ts::graph g = ts::describe<with_norm<Channels>>(24);
+    const ts::plan p = planned(g.view(), data_parallel(g.view(), n), n);
+    CAPTURE(n);
+    CAPTURE(Channels);
+    const ts::index_t parameters = 11 * Channels + 2 * Channels + 6 * Channels + 6;
+    const ts::index_t statistics = 2 * Channels * 8;
+    const ts::index_t exchanged = (n > 4 ? 2 * (n - 1) : n * (n - 1)) * statistics;
+    CHECK(p.moved_bytes == 2 * (n - 1) * parameters * 4 + 2 * exchanged);
+    const int slices = n > 4 ? static_cast<int>(std::min<ts::index_t>(n, Channels)) : 0;
+    CHECK(count(p, task_kind::copy, pass::forward, 1) == (n > 1 ? n + slices : 0));
+    CHECK(count(p, task_kind::copy, pass::backward_input, 1) == (n > 1 ? n + slices : 0));
+}
+
+TEST_CASE("the statistics of a batch are summed in slices where many devices share them") {
+    for (const int n : {1, 2, 4, 5, 6, 12}) {
+        check_statistics<12>(n);
+        check_statistics<3>(n);
+    }
+}
+
+TEST_CASE("a sum in slices that lacks one, or has one twice, is refused") {
+    const ts::graph g = ts::describe<with_norm<12>>(24);
+    const ts::plan sound = planned(g.view(), data_parallel(g.view(), 6), 6);
+    int refused = 0;
+    for (std::size_t i = 0; i < sound.tasks.size(); ++i) {
+        const ts::task& t = sound.tasks[i];
+        if (t.kind != task_kind::copy || t.op != 1 || t.segments.size() < 6) {
+            continue;
+        }
+        for (std::size_t k = 0; k < t.segments.size(); ++k) {
+            ts::plan p = sound;
+            ts::task& broken = p.tasks[i];
+            const std::size_t other = k == 0 ? 1 : 0;
+            broken.segments[k].source = broken.segments[other].source; // another device's part, or slice, in its place
+            const std::string text = ts::verify(g.view(), p).text;
+            CAPTURE(text);
+            CHECK(!text.empty());
+            ++refused;
+        }
+    }
+    CHECK(refused == 2 * 12 * 6); // of both sums, by slices and of slices
 }
 
 TEST_CASE("expert parallel: an all-to-all before and after the experts, whose weights and gradients never move") {

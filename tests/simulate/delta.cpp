@@ -109,6 +109,8 @@ TEST_CASE("delta: bit-identical to full, a network with joins, views, statistics
     check_against_full(g, ts::cluster(ts::machines::p100_nodes(2)), 100, 2);
     check_against_full(g, ts::cluster(ts::machines::this_host(3)), 100, 3);
     check_against_full(g, ts::cluster(ts::machines::heterogeneous()), 100, 4);
+    const ts::graph larger = ts::describe<mixed>(16);
+    check_against_full(larger, ts::cluster(ts::machines::p100_nodes(2)), 100, 12); // statistics summed in slices
 }
 
 TEST_CASE("delta: bit-identical to full, LeNet-5 and an MLP") {

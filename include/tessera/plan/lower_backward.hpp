@@ -190,10 +190,8 @@ void lowering<Options>::backward_nest(int op, int k, std::uint32_t emits, pass w
         for (int o = 0; o < d.operands.size(); ++o) {
             const bool flows = d.operands[o].kind == operand_kind::intermediate && d.operands[o].differentiable;
             if (flows && !has(own, o) && has(d.operands[first_of(own)].gradient_reads, o)) {
-                intermediate_state& m = intermediate(op, o);
                 gradient[o] =
-                    need(m.gradients, m.gathered_gradients, region_of(op, o, s), s.device, -1,
-                         tile_kind::intermediate_gradient, op * max_operands + o, d.operands[o].type, op, what);
+                    need_intermediate(intermediate(op, o).gradients, tile_kind::intermediate_gradient, op, o, s, what);
                 read_list.push_back(gradient[o]);
             }
         }
@@ -232,7 +230,7 @@ int lowering<Options>::emit(int op, int o, int number, const shard& s) {
         return emit_parameter(op, o, number, s);
     }
     const int t = add_tile(tile_kind::intermediate_gradient, op * max_operands + o, region, s.device, x.type);
-    contribute(intermediate(op, o).gradients, op, o, s, region, t);
+    contribute(intermediate(op, o).gradients.made, op, o, s, region, t);
     return t;
 }
 

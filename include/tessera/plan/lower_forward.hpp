@@ -95,11 +95,8 @@ int lowering<Options>::read_tile(int op, int o, const shard& s, pass what) {
     case operand_kind::parameter:
     case operand_kind::state:
         return parameter_value(op, o, s, what);
-    case operand_kind::intermediate: {
-        intermediate_state& m = intermediate(op, o);
-        return need(m.values, m.gathered, region_of(op, o, s), s.device, -1, tile_kind::intermediate,
-                    op * max_operands + o, x.type, op, what);
-    }
+    case operand_kind::intermediate:
+        return need_intermediate(intermediate(op, o).values, tile_kind::intermediate, op, o, s, what);
     case operand_kind::output:
         break;
     }
@@ -124,7 +121,7 @@ int lowering<Options>::output_tile(int op, int o, const shard& s) {
     const int parts = parts_of_nest(config(op), desc(op), nest_number);
     const bool joint = is_joint(op) && !is_output;
     const int part = part_of_nest(s, config(op), desc(op), nest_number) + (joint ? micro_batch_ * parts : 0);
-    located& where = is_output ? values_[at(g_.ops[op].output)] : intermediate(op, o).values;
+    located& where = is_output ? values_[at(g_.ops[op].output)] : intermediate(op, o).values.made;
     where.parts = joint ? parts * p_.micro_batches : parts;
     where.reduce = desc(op).nests[nest_number].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
     const int t = is_output ? add_tile(tile_kind::activation, g_.ops[op].output, region, s.device, x.type)

@@ -70,6 +70,73 @@ int lowering<Options>::need_value(int tensor, const box& region, const shard& s,
                 config(op).partial > 1 ? s.part : -1, tile_kind::activation, tensor, g_.tensors[tensor].type, op, what);
 }
 
+/// The tile with a shard's intermediate or its gradient, summed over all parts.
+template <class Options>
+int lowering<Options>::need_intermediate(intermediate_pieces& from, tile_kind kind, int op, int o, const shard& s,
+                                         pass what) {
+    const box region = region_of(op, o, s);
+    located slices = sum_in_slices(from, kind, op, o, region, what);
+    return need(slices.parts > 0 ? slices : from.made, from.gathered, region, s.device, -1, kind, op * max_operands + o,
+                desc(op).operands[o].type, op, what);
+}
+
+/// All shards that made a part of a region need the sum. Where they lie on many devices each device sums a slice for all (reduce-scatter, then all-gather): 2 (n - 1) times
+/// the region's bytes move, not n (n - 1). Nothing if each sums for itself: few devices, for which a second message costs more than it saves.
+template <class Options>
+located lowering<Options>::sum_in_slices(intermediate_pieces& from, tile_kind kind, int op, int o, const box& region,
+                                         pass what) {
+    constexpr std::size_t few = 4;
+    located slices;
+    slices.parts = 1;
+    index_t known = 0;
+    for (const gathered_tile& x : from.slices) {
+        if (region.contains(x.region)) {
+            slices.pieces.push_back({x.region, x.device, 0, x.tile});
+            known += x.region.volume();
+        }
+    }
+    if (known == region.volume()) {
+        return slices;
+    }
+    slices.pieces.clear();
+    std::vector<int> devices;
+    std::vector<char> seen(at(from.made.parts), 0);
+    std::vector<char> has_device(at(p_.devices), 0);
+    for (const piece& p : from.made.pieces) {
+        if (seen[at(p.part)] != 0 || intersect(p.region, region).empty()) {
+            continue;
+        }
+        if (!(p.region == region)) {
+            return {};
+        }
+        seen[at(p.part)] = 1;
+        if (has_device[at(p.device)] == 0) {
+            has_device[at(p.device)] = 1;
+            devices.push_back(p.device);
+        }
+    }
+    if (devices.size() <= few) {
+        return {};
+    }
+    int longest = 0;
+    for (int d = 1; d < region.rank; ++d) {
+        longest = region.dim[d].size() > region.dim[longest].size() ? d : longest;
+    }
+    const auto n = static_cast<index_t>(devices.size());
+    for (index_t i = 0; i < n; ++i) {
+        const interval own = even_part(region.dim[longest].size(), n, i);
+        box slice = region;
+        slice.dim[longest] = {region.dim[longest].begin + own.begin, region.dim[longest].begin + own.end};
+        if (!own.empty()) {
+            const int device = devices[static_cast<std::size_t>(i)];
+            const int t = need(from.made, from.slices, slice, device, -1, kind, op * max_operands + o,
+                               desc(op).operands[o].type, op, what);
+            slices.pieces.push_back({slice, device, 0, t});
+        }
+    }
+    return slices;
+}
+
 template <class Options>
 intermediate_state& lowering<Options>::intermediate(int op, int which) {
     auto& all = is_joint(op) ? joint_intermediates_ : intermediates_;

@@ -226,7 +226,6 @@ void lowering<Options>::forget(int op) {
     for (auto& [key, state] : intermediates_) {
         if (key / max_operands == op) {
             state.values = {};
-            state.gathered.clear();
         }
     }
 }

@@ -152,6 +152,8 @@ protected: // simulation::operator_lowering lowers one operator anew
              int tensor, element type, int op, pass what);
     int need_value(int tensor, const box& region, const shard& s, int op, pass what);
     intermediate_state& intermediate(int op, int which);
+    int need_intermediate(intermediate_pieces& from, tile_kind kind, int op, int o, const shard& s, pass what);
+    located sum_in_slices(intermediate_pieces& from, tile_kind kind, int op, int o, const box& region, pass what);
 
     // ---- stages and their order: lower_stages.hpp -------------------------------------------------------------------
 

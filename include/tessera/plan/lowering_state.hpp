@@ -44,12 +44,17 @@ struct parameter_copy {
     int copy = -1;
 };
 
-/// Values and gradients of an intermediate of an operator whose nests are tasks of their own.
-struct intermediate_state {
-    located values;
+/// What shards made of an intermediate or of its gradient, the sums of its slices where devices share that work, and what was gathered of either.
+struct intermediate_pieces {
+    located made;
+    std::vector<gathered_tile> slices;
     std::vector<gathered_tile> gathered;
-    located gradients;
-    std::vector<gathered_tile> gathered_gradients;
+};
+
+/// An intermediate of an operator whose nests are tasks of their own.
+struct intermediate_state {
+    intermediate_pieces values;
+    intermediate_pieces gradients;
 };
 
 /// A slice of a parameter and what its update reads.

@@ -195,7 +195,8 @@ bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vect
         const tile& source = origin_of(t.segments[i].source);
         for (std::size_t j = 0; j < i; ++j) {
             const tile& other = origin_of(t.segments[j].source);
-            if (other.part == source.part && !intersect(t.segments[j].region, t.segments[i].region).empty()) {
+            const bool again = other.part == source.part || other.part < 0 || source.part < 0;
+            if (again && !intersect(t.segments[j].region, t.segments[i].region).empty()) {
                 return false;
             }
         }
@@ -207,7 +208,11 @@ bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vect
         }
         for (const copy_segment& s : t.segments) {
             const tile& source = origin_of(s.source);
-            missing -= source.part == x->part && source.region == x->region ? s.region.volume() : 0;
+            if (source.part < 0) { // a sum, which has every part
+                missing -= intersect(x->region, s.region).volume();
+            } else if (source.part == x->part && source.region == x->region) {
+                missing -= s.region.volume();
+            }
         }
         if (missing != 0) {
             return false;

@@ -96,8 +96,8 @@ private:
                 state = {};
             } else if (is_touched(fragment_count() - 1 - owner)) {
                 state.gradients = {};
-                state.gathered_gradients.clear();
-                take_created(state.gathered, fragment_count() - 1 - owner);
+                take_created(state.values.slices, fragment_count() - 1 - owner);
+                take_created(state.values.gathered, fragment_count() - 1 - owner);
             }
         }
     }
@@ -187,14 +187,14 @@ private:
             if (key / max_operands != op) {
                 continue;
             }
-            for (located* l : {&state.values, &state.gradients}) {
-                for (piece& x : l->pieces) {
+            for (tessera::detail::intermediate_pieces* m : {&state.values, &state.gradients}) {
+                for (piece& x : m->made.pieces) {
                     x.tile = new_name(x.tile);
                 }
-            }
-            for (gathered_list* l : {&state.gathered, &state.gathered_gradients}) {
-                for (tessera::detail::gathered_tile& x : *l) {
-                    x.tile = new_name(x.tile);
+                for (gathered_list* l : {&m->slices, &m->gathered}) {
+                    for (tessera::detail::gathered_tile& x : *l) {
+                        x.tile = new_name(x.tile);
+                    }
                 }
             }
         }
