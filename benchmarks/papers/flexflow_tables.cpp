@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlexFlow's evaluation (Jia, Zaharia and Aiken, MLSys 2019) on the simulated P100 and K80 clusters, as Markdown: speed-up over data
-// parallelism and the experts, and the traffic of NMT, beside the paper's figures. Arguments: million activities of a chain of the search, and a part of a
-// network's name.
+// parallelism and the experts, and the traffic of NMT, beside the paper's figures; and what less traffic costs in time. Arguments: million activities of a chain of the search, and a
+// part of a network's name, or "prices".
 #include "benchmarks/papers/support.hpp"
 #include "examples/zoo/inception.hpp"
 #include "examples/zoo/recurrent.hpp"
@@ -59,6 +59,33 @@ void network(const char* name, bool recurrent, index_t per_device) {
     }
 }
 
+/// NMT on 64 K80 with servers, searched with bytes at several prices: how much time less traffic costs.
+void prices() {
+    const ts::cluster on(ts::machines::k80_nodes(16));
+    const ts::graph g = ts::describe<networks::nmt>(64 * 64);
+    const ts::graph_view v = g.view();
+    ts::simulation::task_times times;
+    times.collectives = false;
+    const std::vector<row> known = {make_row(v, on, "data parallel", search::data_parallel(v, 64), times),
+                                    make_row(v, on, "expert", search::operator_placement(v, 16, 4), times),
+                                    make_row(v, on, "channels within nodes", search::mesh(v, 16, 4), times)};
+    std::printf("\n### What less traffic costs: NMT on 64 K80, gradients by servers\n\n"
+                "| strategy | ms per GB | ms per step | GB between devices | of them between nodes | search |\n"
+                "|---|---|---|---|---|---|\n");
+    const auto print = [](const char* name, const char* price, const step& x, const char* how) {
+        std::printf("| %s | %s | %.1f | %.2f | %.2f | %s |\n", name, price, x.ms, x.moved_gb, x.between_gb, how);
+        std::fflush(stdout);
+    };
+    print("data parallel", "", known[0].is, "");
+    print("expert", "", known[1].is, "");
+    for (const double price : {0.0, 5.0, 20.0, 50.0}) {
+        const row found = searched(v, on, known, work, times, price);
+        char text[20];
+        std::snprintf(text, sizeof(text), "%g", price);
+        print("found", text, found.is, found.name.c_str());
+    }
+}
+
 } // namespace
 
 int main(int count, char** arguments) {
@@ -89,6 +116,9 @@ int main(int count, char** arguments) {
     network<networks::rnntc>("RNNTC", true, 64);
     network<networks::rnnlm>("RNNLM", true, 64);
     network<networks::nmt>("NMT", true, 64);
+    if (only.empty() || only == "prices") {
+        prices();
+    }
     if (only.empty()) {
         std::printf(
             "\nThe paper (section 8.2): 1.3 to 3.3 times the throughput of data parallelism and of the experts on five "

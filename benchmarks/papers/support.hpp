@@ -76,11 +76,12 @@ inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::s
     return {name, static_cast<ts::strategy&&>(s), is};
 }
 
-/// FlexFlow's search from the strategies given, parts of the machine first; `work` as search_rule's.
+/// FlexFlow's search from the strategies given, parts of the machine first; `work` as search_rule's, `byte_price` in ms per GB.
 inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::vector<row>& given, double work,
-                    const ts::simulation::task_times& times = {}) {
+                    const ts::simulation::task_times& times = {}, double byte_price = 0) {
     search::coarse_search_options o = benchmarks::search_rule{.work = work}.options(on.devices());
     o.search.chain.times = times;
+    o.search.chain.milliseconds_per_gigabyte = byte_price;
     o.search.chain.proposals.memory_limit = false; // the papers' searches knew none
     const auto begin = benchmarks::clock_type::now();
     std::vector<search::named_strategy> starts;
@@ -95,8 +96,9 @@ inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::v
                   static_cast<long long>(made), benchmarks::milliseconds_since(begin) * 1e-3);
     row r = make_row(g, on, how, found.best, times);
     const double priced = static_cast<double>(found.cost) * 1e-6;
-    if (std::abs(r.is.ms - priced) > 1e-3) {
-        std::fprintf(stderr, "the search priced its strategy at %f ms, the whole plan takes %f\n", priced, r.is.ms);
+    const double whole = r.is.ms + byte_price * r.is.moved_gb;
+    if (std::abs(whole - priced) > 1e-3) {
+        std::fprintf(stderr, "the search priced its strategy at %f ms, the whole plan costs %f\n", priced, whole);
         std::exit(1);
     }
     return r;

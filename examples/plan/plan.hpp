@@ -44,6 +44,7 @@ struct request {
     int proposals = 2000;
     int simulations = 48;
     unsigned seed = 1;
+    double byte_price = 0; ///< ms per GB
     int stages = 0;
     int micro_batches = 1;
     bool recompute = false;

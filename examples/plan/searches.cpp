@@ -31,6 +31,7 @@ ts::strategy searched(const problem& p, const request& r) {
     ts::search::coarse_search_options how;
     how.search.chain.budget = r.proposals;
     how.search.chain.seed = r.seed;
+    how.search.chain.milliseconds_per_gigabyte = r.byte_price;
     how.search.chain.lowering.update = p.update;
     how.search.drop_slow_starts = true;
     how.search.most_chains = 4;
@@ -43,7 +44,8 @@ ts::strategy searched(const problem& p, const request& r) {
     const auto report = [&](const ts::search::search_progress& now) {
         bar.advance(now.made - bar.done(), now.best_cost == INT64_MAX
                                                ? "nothing fits yet"
-                                               : "best " + std::to_string(now.best_cost / 1000) + " us");
+                                               : "best " + std::to_string(now.best_cost / 1000) +
+                                                     (r.byte_price > 0 ? " us with the price of bytes" : " us"));
     };
     return ts::search::coarse_search(p.on, p.network, ts::search::experts(p.network, p.on), how, report).best;
 }

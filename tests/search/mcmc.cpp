@@ -87,6 +87,21 @@ TEST_CASE("mcmc: what is found costs what it says, and no start costs less") {
     CHECK(found.cost < simulated(g.view(), search::data_parallel(g.view(), 4), on));
 }
 
+TEST_CASE("mcmc: with a price of bytes the cost is that of time and bytes, and what is found moves less") {
+    const ts::graph g = ts::describe<networks::alexnet>(64);
+    const ts::cluster on(ts::machines::p100_nodes(2, 2));
+    search::mcmc_options o = small(300);
+    const auto moved = [&](const ts::strategy& s) { return ts::lower(g.view(), s.view(), 4).moved_bytes; };
+    const auto fast = search::mcmc(on, g.view(), starts(g.view(), 4), o);
+    o.milliseconds_per_gigabyte = 1000;
+    const auto thrifty = search::mcmc(on, g.view(), starts(g.view(), 4), o);
+    CHECK(thrifty.cost == simulated(g.view(), thrifty.best, on) + moved(thrifty.best)); // 1 ns a byte
+    CHECK(thrifty.cost < simulated(g.view(), fast.best, on) + moved(fast.best));
+    CHECK(moved(thrifty.best) < moved(fast.best));
+    CHECK(simulated(g.view(), fast.best, on) <= simulated(g.view(), thrifty.best, on));
+    MESSAGE(moved(fast.best) << " bytes, with the price " << moved(thrifty.best));
+}
+
 TEST_CASE("mcmc: the same seed finds the same, another may not; a chain can be run in parts") {
     const ts::graph g = ts::describe<networks::lenet5>(32);
     const ts::cluster on(ts::machines::k80_nodes(1));

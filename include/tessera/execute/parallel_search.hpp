@@ -35,7 +35,7 @@ struct parallel_search_options {
 struct search_progress {
     std::int64_t made = 0;         ///< proposals of all chains
     std::int64_t budget = 0;       ///< that all chains may make, an estimate where their work is limited
-    index_t best_cost = INT64_MAX; ///< ns per step
+    index_t best_cost = INT64_MAX; ///< see mcmc_options::cost
 };
 
 /// A search under way as a value, see io/search_file.hpp.
@@ -176,7 +176,7 @@ private:
         on_all_cores([&](std::size_t i) {
             named_chain& c = state_.chains[i];
             const plan p = lower(g_, c.state.current.view(), on_.devices(), o.lowering);
-            c.start_cost = simulation::simulate(g_, p, on_, o.times).makespan;
+            c.start_cost = o.cost(simulation::simulate(g_, p, on_, o.times).makespan, p.moved_bytes);
             const memory_estimate needs(on_, g_, c.state.current, o.lowering.update.state_count());
             if (!o.proposals.memory_limit || needs.excess() == 0) {
                 c.state.improvements.push_back({c.start_cost, c.state.current});

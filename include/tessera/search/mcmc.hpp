@@ -25,6 +25,9 @@ struct mcmc_options {
     /// A proposal that takes x longer than the present strategy is accepted with probability exp(-x / (temperature * present)). Relative,
     /// so that one value serves all networks and machines.
     double temperature = 0.01;
+    /// What a gigabyte that moves between devices costs beside the time that it takes: of strategies that are about as fast, the one that moves less. 0: nothing, as in the
+    /// paper. Costs are then ns per step and this price.
+    double milliseconds_per_gigabyte = 0;
     std::int64_t budget = 10'000; ///< proposals of one chain
     stop_rule stop = stop_rule::flexflow;
     std::int64_t patience = 200; ///< at least so many proposals before a chain may stop early
@@ -40,11 +43,17 @@ struct mcmc_options {
     std::uint64_t seed = 1;
     lower_options lowering; ///< how the optimizer updates
     simulation::task_times times;
+
+    /// Of a step that takes so many ns and moves so many bytes; of a machine in equal parts (task_times::parts) those of one.
+    index_t cost(index_t makespan, index_t moved_bytes) const {
+        return makespan +
+               static_cast<index_t>(static_cast<double>(moved_bytes) * times.parts * milliseconds_per_gigabyte * 1e-3);
+    }
 };
 
 /// A strategy that was the best when it was found.
 struct mcmc_improvement {
-    index_t cost = 0; ///< ns per step
+    index_t cost = 0; ///< see mcmc_options::cost
     strategy value;
 };
 
@@ -63,7 +72,7 @@ struct mcmc_state {
     std::int64_t mark_work = 0;
     index_t mark_cost = INT64_MAX;
 
-    /// ns per step; INT64_MAX while nothing that fits in memory has been seen.
+    /// INT64_MAX while nothing that fits in memory has been seen.
     index_t best_cost() const { return improvements.empty() ? INT64_MAX : improvements.back().cost; }
     /// The budget is spent, or the rule says that more would be in vain.
     bool stopped(const mcmc_options& o) const {
@@ -93,7 +102,7 @@ public:
     mcmc_chain(const cluster& on, const graph_view& g, const strategy& start, const mcmc_options& o)
         : mcmc_chain(on, g, first_state(start, o), o) {
         if (excess_ == 0) {
-            state_.improvements.push_back({simulated_.makespan(), start});
+            state_.improvements.push_back({current_cost(), start});
         }
     }
     /// Goes on from where another chain was, with the same options.
@@ -124,7 +133,7 @@ public:
     }
     const std::vector<mcmc_improvement>& improvements() const { return state_.improvements; }
     index_t best_cost() const { return state_.best_cost(); }
-    index_t current_cost() const { return simulated_.makespan(); }
+    index_t current_cost() const { return options_.cost(simulated_.makespan(), simulated_.moved_bytes()); }
     std::int64_t made() const { return state_.made; }
     std::int64_t accepted() const { return state_.accepted; }
     std::int64_t improved_at() const { return state_.improved_at; }
@@ -159,7 +168,7 @@ private:
             return; // illegal, or nothing new: the chain stays where it is
         }
         state_.work += static_cast<std::int64_t>(simulated_.activities() / 16);
-        const index_t now = simulated_.makespan();
+        const index_t now = current_cost();
         const index_t bytes = memory_.excess_after(simulated_.current(), p);
         const index_t excess = options_.proposals.memory_limit ? bytes : 0;
         const double bar = pick_.number();
@@ -172,8 +181,9 @@ private:
             const double slower = static_cast<double>(now) * -options_.temperature * std::log(bar);
             most = slower < 4e18 ? now + static_cast<index_t>(slower) : most;
         }
-        const index_t next = simulated_.propose(p, most);
+        const index_t makespan = simulated_.propose(p, most);
         state_.work += static_cast<std::int64_t>(simulated_.visited());
+        const index_t next = makespan > most ? makespan : options_.cost(makespan, simulated_.moved_bytes());
         if (next > most) {
             simulated_.reject();
             return;
@@ -235,7 +245,7 @@ private:
 /// What a search found, and what its chains did.
 struct mcmc_result {
     strategy best;
-    index_t cost = INT64_MAX; ///< ns per step
+    index_t cost = INT64_MAX; ///< see mcmc_options::cost
     std::string start;        ///< from which the best chain began
     struct chain {
         std::string start;

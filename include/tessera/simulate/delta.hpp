@@ -31,7 +31,10 @@ public:
     std::size_t activities() const { return delta_ ? delta_->activities() : now_.what.tasks.size(); }
     /// Activities (in a whole simulation, tasks) that the last simulation worked out.
     std::size_t visited() const { return delta_ ? delta_->visited() : next_.what.tasks.size(); }
-    index_t moved_bytes() const { return delta_ ? delta_->lowered().moved_bytes() : now_.moved_bytes; }
+    /// That cross between devices in a step; after propose() of the strategy proposed.
+    index_t moved_bytes() const {
+        return delta_ ? delta_->lowered().moved_bytes() : (proposed_ ? next_ : now_).moved_bytes;
+    }
 
     /// The makespan after changes of configurations, at most one for each operator; INT64_MAX, which may be found much sooner, if it is more
     /// than `most`. The new strategy must keep the rules. Afterwards accept(), unless it was more than `most`, or reject().
