@@ -55,7 +55,7 @@ int make_profile(const std::string& name, const std::string& file) {
                 static_cast<long long>(machine.classes[0].gigaflops[2]),
                 static_cast<long long>(machine.classes[0].memory_megabytes),
                 static_cast<long long>(machine.links[0].megabytes));
-    ts::host::task_clock clock(b, devices.threads(), {.rounds = 15});
+    ts::host::task_clock clock(b, devices.threads(), {.rounds = 2});
     const double begin = ts::seconds_now();
     std::size_t tasks = 0;
     const std::vector<reality::named> all = reality::strategies(g);

@@ -16,7 +16,7 @@
 
 namespace reality {
 
-inline constexpr int rounds = 6; ///< in which all strategies take turns
+inline constexpr int rounds = 2; ///< of a run, in which all strategies take turns
 
 enum model { profiled, roofline_makespan, roofline, additive, bytes, models };
 inline const char* to_text(int m) {
@@ -94,6 +94,44 @@ inline std::vector<result> read(const std::vector<std::string>& files) {
     return all;
 }
 
+/// Of several runs of one strategy, each with a profile of its own, the lower quartile of every figure.
+inline std::vector<result> quartiles_of(const std::vector<result>& runs) {
+    std::vector<result> all;
+    std::vector<std::vector<result>> same;
+    for (const result& r : runs) {
+        std::size_t i = 0;
+        while (i < all.size() &&
+               (all[i].network != r.network || all[i].strategy != r.strategy || all[i].devices != r.devices)) {
+            ++i;
+        }
+        if (i == all.size()) {
+            all.push_back(r);
+            same.emplace_back();
+        }
+        same[i].push_back(r);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto put = [&](auto member) {
+            std::vector<double> values;
+            for (result& r : same[i]) {
+                values.push_back(member(r));
+            }
+            member(all[i]) = benchmarks::lower_quartile(values);
+        };
+        for (int m = 0; m < models; ++m) {
+            put([m](result& r) -> double& { return r.of[m]; });
+        }
+        for (const int h : {0, 1}) {
+            put([h](result& r) -> double& { return r.half[h]; });
+        }
+        for (double result::*which : {&result::measured, &result::seconds_to_build, &result::seconds_to_execute,
+                                      &result::seconds_to_look_up, &result::seconds_to_simulate}) {
+            put([which](result& r) -> double& { return r.*which; });
+        }
+    }
+    return all;
+}
+
 /// How far apart two measurements of one strategy lie that take turns, as a share: what nine of ten strategies stay below.
 inline double noise_of(const std::vector<result>& of) {
     std::vector<double> apart;
@@ -136,9 +174,9 @@ inline double mean_error(const std::vector<result>& of, int m) {
     return 100 * sum / static_cast<double>(of.size());
 }
 
-/// Prints the tables as Markdown and writes the scatter plot.
+/// Prints the tables of all runs' lower quartiles as Markdown and writes the scatter plot.
 inline int table(const std::string& svg, const std::vector<std::string>& files) {
-    const std::vector<result> all = read(files);
+    const std::vector<result> all = quartiles_of(read(files));
     std::vector<std::string> names;
     for (const result& r : all) {
         if (std::find(names.begin(), names.end(), r.network) == names.end()) {

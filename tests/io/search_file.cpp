@@ -150,5 +150,8 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
     other = o.chain;
     other.return_after = 29;
     CHECK_THROWS_AS(ts::io::search_from_text(text, g.view(), on, other), ts::error);
+    other = o.chain;
+    other.milliseconds_per_gigabyte = 1;
+    CHECK_THROWS_AS(ts::io::search_from_text(text, g.view(), on, other), ts::error);
     CHECK_THROWS_AS(ts::io::read_search(path + ".none", g.view(), on, o.chain), ts::error);
 }

@@ -22,11 +22,11 @@ inline std::uint64_t sum_of(std::string_view text) {
     return op::mix(h);
 }
 
-/// What a search is about: another network, machine, seed, temperature or rule to stop by gives another number.
+/// What a search is about: another network, machine, seed, temperature, price of bytes or rule to stop by gives another number.
 inline std::uint64_t subject_of(const graph_view& g, const cluster& on, const search::mcmc_options& o) {
     std::string text = on.graph().name + ' ' + std::to_string(on.devices()) + ' ' + std::to_string(o.seed) + ' ' +
                        std::to_string(o.budget) + ' ' + std::to_string(o.temperature) + ' ' +
-                       std::to_string(o.least_gain);
+                       std::to_string(o.milliseconds_per_gigabyte) + ' ' + std::to_string(o.least_gain);
     for (const std::int64_t x :
          {static_cast<std::int64_t>(o.stop), o.patience, o.least_work, o.most_work, o.return_after}) {
         text += ' ' + std::to_string(x);
@@ -184,7 +184,7 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
 }
 
 /// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget,
-/// rule to stop by or temperature.
+/// rule to stop by, temperature or price of bytes.
 inline search::search_state search_from_text(std::string_view text, const graph_view& g, const cluster& on,
                                              const search::mcmc_options& o) {
     using reader = detail::search_reader;
@@ -200,7 +200,8 @@ inline search::search_state search_from_text(std::string_view text, const graph_
     reader r(body);
     if (r.number<std::uint64_t>(0, UINT64_MAX, "the subject") != detail::subject_of(g, on, o)) {
         reader::refuse(
-            "it belongs to another network, machine, seed, budget, rule to stop by or temperature; begin anew");
+            "it belongs to another network, machine, seed, budget, rule to stop by, temperature or price of bytes; "
+            "begin anew");
     }
     search::search_state state;
     state.round = r.small("the round", 0);
