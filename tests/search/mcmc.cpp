@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 namespace {
 
 namespace ts = tessera;
@@ -100,6 +102,11 @@ TEST_CASE("mcmc: with a price of bytes the cost is that of time and bytes, and w
     CHECK(moved(thrifty.best) < moved(fast.best));
     CHECK(simulated(g.view(), fast.best, on) <= simulated(g.view(), thrifty.best, on));
     MESSAGE(moved(fast.best) << " bytes, with the price " << moved(thrifty.best));
+    for (const double price : {-1.0, 1e7, std::nan("")}) {
+        o.milliseconds_per_gigabyte = price;
+        CHECK_THROWS_WITH_AS(search::mcmc(on, g.view(), starts(g.view(), 4), o),
+                             doctest::Contains("a gigabyte between devices cannot cost"), ts::error);
+    }
 }
 
 TEST_CASE("mcmc: the same seed finds the same, another may not; a chain can be run in parts") {

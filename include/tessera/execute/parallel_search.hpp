@@ -52,6 +52,7 @@ public:
     parallel_search(const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
                     const parallel_search_options& o)
         : on_(on), g_(g), options_(o), begin_(clock::now()) {
+        o.chain.check();
         bool has_data_parallel = false;
         for (const named_strategy& s : starts) {
             has_data_parallel = has_data_parallel || s.name == "data parallel";
@@ -76,6 +77,7 @@ public:
     /// Goes on with a search; options, network and machine must be the same. Throws tessera::error for a state of another network.
     parallel_search(const cluster& on, const graph_view& g, search_state from, const parallel_search_options& o)
         : on_(on), g_(g), options_(o), state_(std::move(from)), begin_(clock::now()) {
+        o.chain.check();
         for (const named_chain& c : state_.chains) {
             require(g, c.state.current.view(), on.devices());
             for (const mcmc_improvement& i : c.state.improvements) {

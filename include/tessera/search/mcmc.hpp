@@ -44,6 +44,13 @@ struct mcmc_options {
     lower_options lowering; ///< how the optimizer updates
     simulation::task_times times;
 
+    /// Throws tessera::error for a price of bytes that is negative, over 1,000,000 ms per GB, or no number.
+    void check() const {
+        if (!(milliseconds_per_gigabyte >= 0 && milliseconds_per_gigabyte <= 1e6)) {
+            throw error("tessera: a gigabyte between devices cannot cost " + std::to_string(milliseconds_per_gigabyte) +
+                        " ms; give a price from 0 to 1000000");
+        }
+    }
     /// Of a step that takes so many ns and moves so many bytes; of a machine in equal parts (task_times::parts) those of one.
     index_t cost(index_t makespan, index_t moved_bytes) const {
         return makespan +
@@ -98,7 +105,7 @@ class mcmc_chain {
 public:
     static constexpr std::size_t most_improvements = 8;
 
-    /// Starts from a strategy that keeps the rules. The cluster must outlive the chain.
+    /// Starts from a strategy that keeps the rules. The cluster must outlive the chain. Throws what mcmc_options::check() throws.
     mcmc_chain(const cluster& on, const graph_view& g, const strategy& start, const mcmc_options& o)
         : mcmc_chain(on, g, first_state(start, o), o) {
         if (excess_ == 0) {
@@ -109,6 +116,7 @@ public:
     mcmc_chain(const cluster& on, const graph_view& g, const mcmc_state& from, const mcmc_options& o)
         : options_(o), simulated_(on, g, from.current, o.times, o.lowering), propose_(on, g, o.proposals),
           memory_(on, g, from.current, o.lowering.update.state_count()), state_(from), pick_{from.random} {
+        o.check();
         excess_ = o.proposals.memory_limit ? memory_.excess() : 0;
     }
 
