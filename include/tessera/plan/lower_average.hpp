@@ -33,7 +33,7 @@ void lowering<Options>::check_averages() const {
 /// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or shards overlap, all sum.
 template <class Options>
 void lowering<Options>::update_copies(int parameter, const std::vector<piece>& copies) {
-    const std::vector<int> sources = equal_contributions(parameter, copies[0].region);
+    const std::vector<int> sources = equal_parts(parameter_gradients_[at(parameter)], copies[0].region);
     std::vector<std::vector<int>> own(copies.size());
     std::size_t used = 0;
     for (std::size_t i = 0; i < copies.size(); ++i) {

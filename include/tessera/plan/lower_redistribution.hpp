@@ -70,6 +70,24 @@ int lowering<Options>::need_value(int tensor, const box& region, const shard& s,
                 config(op).partial > 1 ? s.part : -1, tile_kind::activation, tensor, g_.tensors[tensor].type, op, what);
 }
 
+/// One tile for every part that overlaps the region, if all of them have exactly the region; empty otherwise.
+template <class Options>
+std::vector<int> lowering<Options>::equal_parts(const located& from, const box& region) const {
+    std::vector<int> result;
+    std::vector<char> seen(at(from.parts), 0);
+    for (const piece& p : from.pieces) {
+        if (seen[at(p.part)] != 0 || intersect(p.region, region).empty()) {
+            continue;
+        }
+        if (!(p.region == region)) {
+            return {};
+        }
+        seen[at(p.part)] = 1;
+        result.push_back(p.tile);
+    }
+    return result;
+}
+
 /// The tile with a shard's intermediate or its gradient, summed over all parts.
 template <class Options>
 int lowering<Options>::need_intermediate(intermediate_pieces& from, tile_kind kind, int op, int o, const shard& s,
@@ -85,7 +103,10 @@ int lowering<Options>::need_intermediate(intermediate_pieces& from, tile_kind ki
 template <class Options>
 located lowering<Options>::sum_in_slices(intermediate_pieces& from, tile_kind kind, int op, int o, const box& region,
                                          pass what) {
-    constexpr std::size_t few = 4;
+    constexpr int few = 4;
+    if (from.made.parts <= few) {
+        return {};
+    }
     located slices;
     slices.parts = 1;
     index_t known = 0;
@@ -100,35 +121,28 @@ located lowering<Options>::sum_in_slices(intermediate_pieces& from, tile_kind ki
     }
     slices.pieces.clear();
     std::vector<int> devices;
-    std::vector<char> seen(at(from.made.parts), 0);
     std::vector<char> has_device(at(p_.devices), 0);
-    for (const piece& p : from.made.pieces) {
-        if (seen[at(p.part)] != 0 || intersect(p.region, region).empty()) {
-            continue;
-        }
-        if (!(p.region == region)) {
-            return {};
-        }
-        seen[at(p.part)] = 1;
-        if (has_device[at(p.device)] == 0) {
-            has_device[at(p.device)] = 1;
-            devices.push_back(p.device);
+    for (const int t : equal_parts(from.made, region)) {
+        const int device = tile_at(t).device;
+        if (has_device[at(device)] == 0) {
+            has_device[at(device)] = 1;
+            devices.push_back(device);
         }
     }
-    if (devices.size() <= few) {
+    const int n = static_cast<int>(devices.size());
+    if (n <= few) {
         return {};
     }
     int longest = 0;
     for (int d = 1; d < region.rank; ++d) {
         longest = region.dim[d].size() > region.dim[longest].size() ? d : longest;
     }
-    const auto n = static_cast<index_t>(devices.size());
-    for (index_t i = 0; i < n; ++i) {
+    for (int i = 0; i < n; ++i) {
         const interval own = even_part(region.dim[longest].size(), n, i);
         box slice = region;
         slice.dim[longest] = {region.dim[longest].begin + own.begin, region.dim[longest].begin + own.end};
         if (!own.empty()) {
-            const int device = devices[static_cast<std::size_t>(i)];
+            const int device = devices[at(i)];
             const int t = need(from.made, from.slices, slice, device, -1, kind, op * max_operands + o,
                                desc(op).operands[o].type, op, what);
             slices.pieces.push_back({slice, device, 0, t});

@@ -25,7 +25,7 @@ void lowering<Options>::finish_parameters(int op) {
 /// have other regions.
 template <class Options>
 std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::vector<piece>& copies) {
-    std::vector<int> all = equal_contributions(parameter, copies[0].region);
+    std::vector<int> all = equal_parts(parameter_gradients_[at(parameter)], copies[0].region);
     std::vector<std::vector<int>> by_device;
     std::vector<int> place(at(p_.devices), -1); // of a device's list
     for (const int t : all) {
@@ -78,24 +78,6 @@ std::vector<std::vector<piece>> lowering<Options>::groups(int parameter) const {
         if (!placed) {
             result.push_back({p});
         }
-    }
-    return result;
-}
-
-/// One contribution for every part that overlaps the region, if all of them have exactly the region; empty otherwise.
-template <class Options>
-std::vector<int> lowering<Options>::equal_contributions(int parameter, const box& region) const {
-    std::vector<int> result;
-    std::vector<char> seen(at(parameter_gradients_[at(parameter)].parts), 0);
-    for (const piece& p : parameter_gradients_[at(parameter)].pieces) {
-        if (seen[at(p.part)] != 0 || intersect(p.region, region).empty()) {
-            continue;
-        }
-        if (!(p.region == region)) {
-            return {};
-        }
-        seen[at(p.part)] = 1;
-        result.push_back(p.tile);
     }
     return result;
 }

@@ -151,6 +151,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     int need(located& from, std::vector<gathered_tile>& cache, const box& region, int device, int part, tile_kind kind,
              int tensor, element type, int op, pass what);
     int need_value(int tensor, const box& region, const shard& s, int op, pass what);
+    std::vector<int> equal_parts(const located& from, const box& region) const;
     intermediate_state& intermediate(int op, int which);
     int need_intermediate(intermediate_pieces& from, tile_kind kind, int op, int o, const shard& s, pass what);
     located sum_in_slices(intermediate_pieces& from, tile_kind kind, int op, int o, const box& region, pass what);
@@ -211,7 +212,6 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     void finish_parameters(int op);
     std::vector<std::vector<piece>> groups(int parameter) const;
-    std::vector<int> equal_contributions(int parameter, const box& region) const;
     void count_moved(const std::vector<int>& tiles, int device, index_t elements);
     int state_tile(int parameter, const box& region, int device, int slice, int slices);
     void update_group(int parameter, const std::vector<piece>& copies);
