@@ -7,11 +7,16 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -222,4 +227,64 @@ TEST_CASE("what a backend throws while it prepares reaches the caller") {
         CHECK_THROWS_WITH_AS(ts::executor<counting_backend>(backend, threads, g.view(), p, store),
                              "task cannot be prepared", ts::error);
     }
+}
+
+TEST_CASE(
+    "a run leaves its caller on the cores that it was on, also when they have changed since the devices were made") {
+    cpu_set_t all;
+    REQUIRE(sched_getaffinity(0, sizeof all, &all) == 0);
+    if (CPU_COUNT(&all) < 2) {
+        MESSAGE("skipped: one core, on which nothing is pinned");
+        return;
+    }
+    ts::workers w(2);
+    auto nothing = [](int) {};
+    auto fails = [](int) { throw std::runtime_error("failed"); };
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+        if (!CPU_ISSET(core, &all)) {
+            continue;
+        }
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+        cpu_set_t after;
+        w.run(nothing);
+        sched_getaffinity(0, sizeof after, &after);
+        CHECK(CPU_EQUAL(&one, &after));
+        CHECK_THROWS_AS(w.run(fails), std::runtime_error);
+        sched_getaffinity(0, sizeof after, &after);
+        CHECK(CPU_EQUAL(&one, &after));
+    }
+    sched_setaffinity(0, sizeof all, &all);
+}
+
+TEST_CASE("a forked child is told that its devices stayed behind, ends them, and makes its own") {
+    auto owned = std::make_unique<ts::workers>(2);
+    auto nothing = [](int) {};
+    owned->run(nothing);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        alarm(20); // what hangs is killed
+        int wrong = 1;
+        try {
+            owned->run(nothing);
+        } catch (const ts::error& e) {
+            wrong = std::string(e.what()).find("make devices and what uses them after fork()") == std::string::npos;
+        }
+        owned.reset();
+        ts::workers one(1);
+        one.run(nothing);
+#ifndef __SANITIZE_THREAD__ // which knows no threads after fork()
+        ts::workers fresh(2);
+        fresh.run(nothing);
+#endif
+        _exit(wrong);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    owned->run(nothing); // the parent's go on
 }

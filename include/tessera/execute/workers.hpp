@@ -46,7 +46,7 @@ class workers {
 public:
     /// `body(device)` is called on each device's own thread once for every run(). Throws tessera::error where the system gives fewer
     /// threads.
-    explicit workers(int devices) : devices_(devices) {
+    explicit workers(int devices) : devices_(devices), process_(getpid()) {
         cores_ = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
         allowed_ = sched_getaffinity(0, sizeof everywhere_, &everywhere_) == 0 ? CPU_COUNT(&everywhere_) : 0;
         pins_ = devices_ > 1 && devices_ <= allowed_;
@@ -56,7 +56,11 @@ public:
             add_seat(d);
         }
     }
-    ~workers() { stop(); }
+    ~workers() {
+        if (getpid() == process_) { // a forked child has the seats, and not the threads
+            stop();
+        }
+    }
     workers(const workers&) = delete;
     workers& operator=(const workers&) = delete;
 
@@ -67,9 +71,14 @@ public:
     bool is_crowded(int lanes) const { return devices_ * lanes > cores_; }
 
     /// Runs body(device) on every device and, with two lanes, body(devices() + device) on every device's transport thread; returns when all
-    /// have finished. The first exception is rethrown. Throws tessera::error where the system has no threads for the transport.
+    /// have finished. The first exception is rethrown. Leaves the caller on the cores that it may use. Throws tessera::error where the system has no
+    /// threads for the transport, and in a child of fork(), which has not got the threads.
     template <class Body>
     void run(Body& body, int lanes = 1) {
+        if (!seats_.empty() && getpid() != process_) {
+            throw error("tessera: this process was forked from the one that made its " + std::to_string(devices_) +
+                        " devices, whose threads stayed there; make devices and what uses them after fork()");
+        }
         for (int d = static_cast<int>(seats_.size()) + 1; lanes > 1 && d < 2 * devices_; ++d) {
             add_seat(d);
         }
@@ -85,13 +94,15 @@ public:
             teams_[i].generation.fetch_add(1);
             wake(teams_[i]);
         }
-        if (pins_) { // off the workers' cores, for the time of the run only
+        cpu_set_t before; // the caller's, who may have changed it since the last run
+        const bool pins = pins_ && pthread_getaffinity_np(pthread_self(), sizeof before, &before) == 0;
+        if (pins) { // off the workers' cores, for the time of the run only
             pin(pthread_self(), 0);
         }
         call(0);
         detail::spin_until([&] { return finished_.load(std::memory_order_acquire) == others; }, spins(lanes));
-        if (pins_) {
-            pthread_setaffinity_np(pthread_self(), sizeof everywhere_, &everywhere_);
+        if (pins) {
+            pthread_setaffinity_np(pthread_self(), sizeof before, &before);
         }
         if (failure_) {
             std::rethrow_exception(failure_);
@@ -205,6 +216,7 @@ private:
     }
 
     int devices_;
+    pid_t process_; ///< where the threads are
     int cores_ = 1;
     int allowed_ = 0; ///< cores
     bool pins_ = false;

@@ -9,8 +9,6 @@
 #include <cmath>
 #include <cstring>
 
-extern "C" void omp_set_num_threads(int);
-
 namespace {
 
 using namespace tests;
@@ -44,7 +42,6 @@ private:
 };
 
 struct tester {
-    tester() { omp_set_num_threads(1); }
 
     host::format_table table;
     host::unique_stream stream = host::make_stream();

@@ -6,8 +6,6 @@
 #include "tessera/backend/host/update_jobs.hpp"
 #include "tessera/execute/session.hpp"
 
-extern "C" void omp_set_num_threads(int);
-
 namespace tessera::host {
 
 struct backend_options {
@@ -29,7 +27,6 @@ public:
 
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.
     void bind(Plan& p, const graph_view& g, const parameter_store* store) {
-        omp_set_num_threads(1);
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
             if (g.ops[op].attributes.math == precision::bf16) {
@@ -44,8 +41,7 @@ public:
         profile_.save();
     }
 
-    /// A device is one thread: oneDNN must not start more from it.
-    void start(int) { omp_set_num_threads(1); }
+    void start(int) {}
 
     runnable prepare(const Plan& p, int index, const graph_view& g, const addresses& where) {
         const task& t = p.tasks[static_cast<std::size_t>(index)];

@@ -27,6 +27,7 @@ inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const 
     if (c.column_step != 1) {
         return multiply_matrices(b.transposed(), a.transposed(), c.transposed(), factor, keep);
     }
+    const single_thread alone;
     const auto leading = [](const matrix_view& m) {
         const bool by_rows = m.column_step == 1;
         const index_t step = by_rows ? m.row_step : m.column_step;

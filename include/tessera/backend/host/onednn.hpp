@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's C API with owners and errors. (Its C++ header costs 1.0 s to include, the C one 0.04 s.)
+// oneDNN's C API with owners and errors. (Its C++ header costs 1.0 s to include, the C one 0.04 s.) Whatever makes or runs a primitive does so
+// on one thread.
 #pragma once
 
+#include "tessera/backend/host/single_thread.hpp"
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/base/owned.hpp"
@@ -69,6 +71,7 @@ inline dnnl_primitive_attr_t user_scratchpad() {
 /// reference implementation.
 inline unique_primitive_desc make_primitive_desc(const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint,
                                                  bool is_hint = false) {
+    const single_thread alone;
     dnnl_primitive_desc_t made = nullptr;
     if (dnnl_primitive_desc_create(&made, op, user_scratchpad(), engine(), hint) != dnnl_success) {
         return {};
@@ -110,6 +113,7 @@ struct primitive_job {
     dnnl_stream_t stream = nullptr;
 
     void make(const unique_primitive_desc& pd) {
+        const single_thread alone;
         dnnl_primitive_t p = nullptr;
         check(dnnl_primitive_create(&p, pd.get()), "dnnl_primitive_create");
         primitive.reset(p);
@@ -122,6 +126,7 @@ struct primitive_job {
         arguments.push_back({argument, m});
     }
     void execute() const {
+        const single_thread alone;
         check(dnnl_primitive_execute(primitive.get(), stream, static_cast<int>(arguments.size()), arguments.data()),
               "dnnl_primitive_execute");
     }

@@ -383,6 +383,7 @@ public:
 
 private:
     static unique_primitive_desc make(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+        const single_thread alone;
         dnnl_primitive_desc_t pd = nullptr;
         check(dnnl_reorder_primitive_desc_create(&pd, &from, engine(), &to, engine(), user_scratchpad()),
               "dnnl_reorder_primitive_desc_create");

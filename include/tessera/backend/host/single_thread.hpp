@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN on the calling thread alone: a device of a plan is one thread, and oneDNN would use as many as OpenMP has.
+#pragma once
+
+// By other names than OpenMP's own, so that <omp.h>, which declares them differently in every compiler, may come before or after.
+extern "C" {
+int tessera_omp_get_max_threads() __asm__("omp_get_max_threads");
+void tessera_omp_set_num_threads(int) __asm__("omp_set_num_threads");
+}
+
+namespace tessera::host {
+
+/// While it lives, OpenMP has one thread for what this thread starts; afterwards as many as before.
+class single_thread {
+public:
+    single_thread() : before_(tessera_omp_get_max_threads()) {
+        if (before_ != 1) {
+            tessera_omp_set_num_threads(1);
+        }
+    }
+    single_thread(const single_thread&) = delete;
+    single_thread& operator=(const single_thread&) = delete;
+    ~single_thread() {
+        if (before_ != 1) {
+            tessera_omp_set_num_threads(before_);
+        }
+    }
+
+private:
+    int before_;
+};
+
+} // namespace tessera::host
