@@ -78,6 +78,7 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
         CHECK(back.value.period == c.how.period);
         CHECK(back.value.parameters_on == c.how.parameters_on);
         CHECK(back.value.overlap == c.how.overlap);
+        CHECK(back.value.statistics == c.how.statistics);
         CHECK(back.value.sync == c.how.sync);
         for (int op = 0; op < g.op_count; ++op) {
             CHECK(meaning(back.value, op) == meaning(c.how, op));

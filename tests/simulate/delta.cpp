@@ -41,11 +41,13 @@ index_t full(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& 
 
 /// Random proposals for one to three operators, some accepted; every one compared with a full simulation of a full lowering.
 void check_against_full(const ts::graph& network, const ts::cluster& on, int proposals, std::uint64_t seed,
-                        const ts::optimizer& update = ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F}) {
+                        const ts::optimizer& update = ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F},
+                        ts::statistics_over statistics = ts::statistics_over::micro_batch) {
     const ts::graph_view g = network.view();
     test_support::coverage seen;
     test_support::random pick{seed};
     ts::strategy s = test_support::random_strategy(g, on.devices(), seed, seen);
+    s.statistics = statistics;
     ts::lower_options o;
     o.update = update;
     sim::delta_simulation delta(on, g, s, {}, o);
@@ -109,6 +111,8 @@ TEST_CASE("delta: bit-identical to full, a network with joins, views, statistics
     check_against_full(g, ts::cluster(ts::machines::p100_nodes(2)), 100, 2);
     check_against_full(g, ts::cluster(ts::machines::this_host(3)), 100, 3);
     check_against_full(g, ts::cluster(ts::machines::heterogeneous()), 100, 4);
+    const ts::sgd update{.learning_rate = 0.1F, .momentum = 0.9F};
+    check_against_full(g, ts::cluster(ts::machines::p100_nodes(2)), 100, 13, update, ts::statistics_over::replica);
     const ts::graph larger = ts::describe<mixed>(16);
     check_against_full(larger, ts::cluster(ts::machines::p100_nodes(2)), 100, 12); // statistics summed in slices
 }

@@ -93,6 +93,9 @@ inline pipeline_case random_pipeline(const ts::graph_view& g, int devices, std::
             c.how.statistics = ts::statistics_over::mini_batch;
         }
     }
+    if (c.how.statistics == ts::statistics_over::micro_batch && pick(2) == 0) {
+        c.how.statistics = ts::statistics_over::replica;
+    }
     return c;
 }
 

@@ -377,7 +377,9 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
     const bool any = pick(3) == 0;
     if (any) {
         c.how.follow(random_order(stages_after(g, c.how, c.stages), 1 + pick(4), c.how.micro_batches, pick));
-        c.how.statistics = ts::statistics_over::micro_batch;
+        if (c.how.statistics == ts::statistics_over::mini_batch) {
+            c.how.statistics = ts::statistics_over::micro_batch;
+        }
         c.schedule = "any legal order";
     }
     const auto policies = small_policies(g, devices);

@@ -70,9 +70,10 @@ struct oracle {
 
     template <class Graph>
     oracle(const Graph& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
-           int micro_batches = 1, double nudge = 0) {
+           int micro_batches = 1, double nudge = 0, const std::vector<std::vector<ts::interval>>& replicas = {}) {
         ts::reference::network n(g);
         n.micro_batches = micro_batches;
+        n.replicas = replicas;
         n.initialize(seed);
         for (auto& p : n.parameters) { // every other one up, every other one down
             for (double& x : p) {
@@ -97,6 +98,32 @@ struct oracle {
         }
     }
 };
+
+/// For every operator the samples that one device takes its statistics over by themselves, where every shard of samples does; empty for all
+/// others. None at all, where that makes no difference.
+inline std::vector<std::vector<ts::interval>> replicas_of(const ts::graph_view& g, const ts::strategy& s) {
+    std::vector<std::vector<ts::interval>> all(static_cast<std::size_t>(g.op_count));
+    bool any = false;
+    for (int op = 0; op < g.op_count && s.statistics == ts::statistics_over::replica; ++op) {
+        const ts::description d = g.describe(op);
+        const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        const int l = ts::statistics_loop(d);
+        for (int m = 0; m < s.micro_batches && l >= 0; ++m) {
+            for (int i = 0; i < c.shards(); ++i) {
+                ts::shard x = ts::shard_at(c, s.pool.data(), d, i);
+                if (s.micro_batches > 1) {
+                    ts::confine(x, c, s.pool.data(), d, ts::even_part(g.tensors[0].extents[0], s.micro_batches, m));
+                }
+                auto& list = all[static_cast<std::size_t>(op)];
+                if (!x.ranges[l].empty() && (list.empty() || list.back().begin < x.ranges[l].begin)) {
+                    list.push_back(x.ranges[l]);
+                }
+            }
+        }
+        any = any || c.degree[l < 0 ? 0 : l] > 1;
+    }
+    return any ? all : std::vector<std::vector<ts::interval>>{};
+}
 
 /// |a - b| / |b| in the Euclidean norm; where b is (nearly) nothing, |a| compared with `scale` instead.
 inline double relative(const std::vector<double>& a, const std::vector<double>& b, double scale) {

@@ -101,12 +101,16 @@ public:
     /// Of a case that outlives it.
     explicit oracles(const sweep_case& c) : of_(c), data_(c.network.view(), 7) {}
 
-    /// Against one device that runs the same micro-batches; batch norms over the mini-batch make it one.
+    /// Against one device that runs the same micro-batches (batch norms over the mini-batch make it one) and takes the statistics of batch norms
+    /// over the same samples.
     template <class Make>
     sweep_result run(const ts::strategy& s, int devices, Make& make) {
         constexpr std::uint64_t seed = 11;
         const int count = s.statistics == ts::statistics_over::mini_batch ? 1 : s.micro_batches;
         const ts::graph_view g = of_.network.view();
+        if (const auto replicas = replicas_of(g, s); !replicas.empty()) {
+            return run_strategy(of_, s, devices, data_, {g, data_, of_.how, 3, seed, count, 0, replicas}, seed, make);
+        }
         const oracle& expected = known_.try_emplace(count, g, data_, of_.how, 3, seed, count).first->second;
         return run_strategy(of_, s, devices, data_, expected, seed, make);
     }
@@ -128,6 +132,7 @@ void sweep(const sweep_case& c, int strategies, coverage& seen, Make make, Repor
         ts::strategy s = random_strategy(g, devices, 1000 + static_cast<std::uint64_t>(i), seen);
         s.parameters_on = i % 4 == 3 ? i / 4 % devices : -1; // one device stores all, now and then
         s.overlap = i % 3 == 1;
+        s.statistics = i % 5 % 2 == 1 ? ts::statistics_over::replica : s.statistics;
         report(c, i, devices, expected.run(s, devices, make));
     }
 }

@@ -163,9 +163,10 @@ constexpr index_t compute_time(const op_model& m, const configuration& c, const 
 /// t_S: synchronization of the gradients of parameters, and the reductions inside the operator that splits of coupled loops cost.
 /// Every piece of a parameter is reduced by a ring among its holders (the paper sends it to a parameter server and back: the same
 /// 2(m-1)/m of the bytes per holder when every holder serves a share). Copies of one shard have the same gradient, so that
-/// replication alone costs nothing. A shared parameter is charged to each of its users, an upper bound.
+/// replication alone costs nothing. A shared parameter is charged to each of its users, an upper bound. Where every shard of samples takes its
+/// `own_statistics` they cost nothing between these.
 constexpr index_t synchronization_time(const op_model& m, const configuration& c, const index_t* pool,
-                                       const machine& on) {
+                                       const machine& on, bool own_statistics = false) {
     const description& d = m.d;
     index_t total = 0;
     for (int o = 0; o < d.operands.count; ++o) {
@@ -194,7 +195,7 @@ constexpr index_t synchronization_time(const op_model& m, const configuration& c
         const std::uint32_t reduced = reduced_loops(d, k);
         int parts = 1;
         for (int l = 0; l < d.loops.count; ++l) {
-            parts *= has(reduced, l) ? c.degree[l] : 1;
+            parts *= has(reduced, l) && !(inside && own_statistics && l == statistics_loop(d)) ? c.degree[l] : 1;
         }
         if (parts > 1) {
             const index_t bytes = detail::largest_piece(d, written, c, pool) * bytes_of(x.type);
@@ -267,7 +268,8 @@ constexpr index_t total_cost(const graph_view& g, const strategy_view& s, const 
     index_t total = 0;
     for (int op = 0; op < g.op_count; ++op) {
         const op_model m = model_of(g, op);
-        total += compute_time(m, s.ops[op], s.pool, on) + synchronization_time(m, s.ops[op], s.pool, on);
+        total += compute_time(m, s.ops[op], s.pool, on) +
+                 synchronization_time(m, s.ops[op], s.pool, on, s.statistics == statistics_over::replica);
         for (int k = 0; k < g.ops[op].inputs.size(); ++k) {
             const int producer = g.tensors[g.ops[op].inputs[k]].producer;
             if (producer < 0) {

@@ -116,7 +116,7 @@ public:
         strategy s;
         s.micro_batches = small("the number of micro-batches", 1);
         s.period = small("the period", 1);
-        s.statistics = static_cast<statistics_over>(number<int>(0, 1, "the kind of statistics"));
+        s.statistics = all_statistics[number<std::size_t>(0, std::size(all_statistics) - 1, "the kind of statistics")];
         s.parameters_on = small("the device that stores the parameters", -1);
         const int ops = small("the number of operators", 0);
         if (ops != operators) {

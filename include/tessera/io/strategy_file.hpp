@@ -114,7 +114,7 @@ inline json to_json(const graph_view& g, const strategy& s, int devices) {
            {"devices", devices},
            {"micro_batches", s.micro_batches},
            {"period", s.period},
-           {"statistics", s.statistics == statistics_over::micro_batch ? "micro_batch" : "mini_batch"}};
+           {"statistics", tessera::to_text(s.statistics)}};
     if (s.parameters_on >= 0) {
         j["parameters_on"] = s.parameters_on;
     }

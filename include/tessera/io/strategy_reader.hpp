@@ -71,10 +71,14 @@ private:
     static constexpr int most = 1 << 20; ///< devices, stages, micro-batches, copies: far more than any machine has
 
     static statistics_over read_statistics(const json_value& v) {
-        if (v.text() != "micro_batch" && v.text() != "mini_batch") {
-            v.refuse("is \"" + v.text() + "\", but must be \"micro_batch\" or \"mini_batch\"");
+        std::string names;
+        for (const statistics_over s : all_statistics) {
+            if (v.text() == tessera::to_text(s)) {
+                return s;
+            }
+            names += std::string(names.empty() ? "" : " or ") + "\"" + tessera::to_text(s) + "\"";
         }
-        return v.text() == "micro_batch" ? statistics_over::micro_batch : statistics_over::mini_batch;
+        v.refuse("is \"" + v.text() + "\", but must be " + names);
     }
 
     static pipeline_schedule read_schedule(const json_value& v, int micro_batches) {

@@ -11,15 +11,27 @@
 
 namespace tessera {
 
-/// Over which samples batch normalization takes its statistics where a batch is cut into micro-batches. Running statistics follow the
-/// whole mini-batch's in both cases, once for every step (GPipe's rule: Huang et al., arXiv 1811.06965, section 3.2).
+/// Over which samples batch normalization takes its statistics where a batch is cut into micro-batches or split over devices. Running statistics
+/// follow once for every step: the whole mini-batch's (GPipe's rule: Huang et al., arXiv 1811.06965, section 3.2), or the first replica's.
 enum class statistics_over : std::uint8_t {
     micro_batch, ///< one device that runs the same micro-batches is the comparison
     /// All micro-batches meet in every batch norm, forward and backward, and the numbers are those of one device without micro-batches. A stage
     /// with a batch norm takes one operator after the other, each for all micro-batches, so that the next stage waits for all of them. Only
     /// for schedules whose workers finish everything forward before they go backward (GPipe); others are refused.
     mini_batch,
+    /// Every shard of samples of a batch norm by itself (of each micro-batch), as under Horovod, PyTorch's DDP and HyPar-Flow: the shards exchange
+    /// nothing, and one device that takes their samples one after the other is the comparison. Running statistics are kept where the shard of the
+    /// first samples lies, and follow its statistics alone (DDP broadcasts the buffers of rank 0, with Horovod rank 0 saves its own).
+    replica,
 };
+
+inline constexpr statistics_over all_statistics[] = {statistics_over::micro_batch, statistics_over::mini_batch,
+                                                     statistics_over::replica};
+
+constexpr const char* to_text(statistics_over s) {
+    constexpr const char* names[] = {"micro_batch", "mini_batch", "replica"};
+    return names[static_cast<int>(s)];
+}
 
 /// A strategy whose numbers somebody else owns: one configuration for every operator.
 struct strategy_view {
@@ -124,7 +136,8 @@ constexpr problem check_loop(const configuration& c, const strategy_view& s, con
     if (!splittable(d, l)) {
         return broken(rule::loop_not_splittable, op, name, degree, 1);
     }
-    if (role(d, l) == loop_role::coupled && !c.reduces) {
+    const bool apart = s.statistics == statistics_over::replica && l == statistics_loop(d);
+    if (role(d, l) == loop_role::coupled && !c.reduces && !apart) {
         return broken(rule::coupled_split_without_reduction, op, name, degree, 1);
     }
     if (c.cuts[l] >= 0) {

@@ -66,6 +66,17 @@ constexpr loop_role role(const description& d, int loop_index) {
     return d.loops[loop_index].name == loop_name::sample ? loop_role::sample : loop_role::attribute;
 }
 
+/// The loop of samples of an operator that takes statistics over them (batch norm), which a nest before the last one reduces; -1 of all others.
+constexpr int statistics_loop(const description& d) {
+    const int l = d.find_loop(loop_name::sample);
+    for (int k = 0; l >= 0 && k + 1 < d.nests.size(); ++k) {
+        if (has(reduced_loops(d, k), l)) {
+            return l;
+        }
+    }
+    return -1;
+}
+
 /// True where shards of the loop write boxes that neither overlap nor leave gaps: in every dimension of every written operand that
 /// it indexes together with other loops, it must be the major one and the others must fill exactly less than one of its steps.
 constexpr bool splittable(const description& d, int loop_index) {

@@ -23,6 +23,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.micro_batch != 0) {
             add(t.micro_batch);
         }
+        if (t.replica != 0) {
+            add(t.replica);
+        }
         if (t.type == element::bf16) {
             add(static_cast<index_t>(t.type));
         }
@@ -45,6 +48,9 @@ std::uint64_t hash_of(const Plan& p) {
         add(t.micro_batch);
         add(t.device);
         add(t.implementation);
+        if (t.samples != 0) {
+            add(t.samples);
+        }
         if (t.fused) {
             add(1);
         }

@@ -190,8 +190,8 @@ void lowering<Options>::backward_nest(int op, int k, std::uint32_t emits, pass w
         for (int o = 0; o < d.operands.size(); ++o) {
             const bool flows = d.operands[o].kind == operand_kind::intermediate && d.operands[o].differentiable;
             if (flows && !has(own, o) && has(d.operands[first_of(own)].gradient_reads, o)) {
-                gradient[o] =
-                    need_intermediate(intermediate(op, o).gradients, tile_kind::intermediate_gradient, op, o, s, what);
+                gradient[o] = need_intermediate(intermediate(op, o, s).gradients, tile_kind::intermediate_gradient, op,
+                                                o, s, what);
                 read_list.push_back(gradient[o]);
             }
         }
@@ -230,7 +230,8 @@ int lowering<Options>::emit(int op, int o, int number, const shard& s) {
         return emit_parameter(op, o, number, s);
     }
     const int t = add_tile(tile_kind::intermediate_gradient, op * max_operands + o, region, s.device, x.type);
-    contribute(intermediate(op, o).gradients.made, op, o, s, region, t);
+    tile_at(t).replica = replica_of(op, s);
+    contribute(intermediate(op, o, s).gradients.made, op, o, s, region, t);
     return t;
 }
 

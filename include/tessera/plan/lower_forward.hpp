@@ -10,7 +10,7 @@ namespace tessera::detail {
 template <class Options>
 bool lowering<Options>::fuses(int op) const {
     for (int k = 0; k + 1 < desc(op).nests.size(); ++k) {
-        if (parts_of_nest(config(op), desc(op), k) > 1) {
+        if (added_parts(op, k) > 1) {
             return false;
         }
     }
@@ -96,7 +96,7 @@ int lowering<Options>::read_tile(int op, int o, const shard& s, pass what) {
     case operand_kind::state:
         return parameter_value(op, o, s, what);
     case operand_kind::intermediate:
-        return need_intermediate(intermediate(op, o).values, tile_kind::intermediate, op, o, s, what);
+        return need_intermediate(intermediate(op, o, s).values, tile_kind::intermediate, op, o, s, what);
     case operand_kind::output:
         break;
     }
@@ -118,15 +118,17 @@ int lowering<Options>::output_tile(int op, int o, const shard& s) {
         nest_number = desc(op).nests[k].write == o ? k : nest_number;
     }
     const bool is_output = x.kind == operand_kind::output;
-    const int parts = parts_of_nest(config(op), desc(op), nest_number);
+    const int parts = added_parts(op, nest_number);
     const bool joint = is_joint(op) && !is_output;
-    const int part = part_of_nest(s, config(op), desc(op), nest_number) + (joint ? micro_batch_ * parts : 0);
-    located& where = is_output ? values_[at(g_.ops[op].output)] : intermediate(op, o).values.made;
+    // Of one replica's statistics it is counted without the samples, which are the loop that varies slowest.
+    const int part = part_of_nest(s, config(op), desc(op), nest_number) % parts + (joint ? micro_batch_ * parts : 0);
+    located& where = is_output ? values_[at(g_.ops[op].output)] : intermediate(op, o, s).values.made;
     where.parts = joint ? parts * p_.micro_batches : parts;
     where.reduce = desc(op).nests[nest_number].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
     const int t = is_output ? add_tile(tile_kind::activation, g_.ops[op].output, region, s.device, x.type)
                             : add_tile(tile_kind::intermediate, op * max_operands + o, region, s.device, x.type);
     tile_at(t).part = part;
+    tile_at(t).replica = is_output ? 0 : replica_of(op, s);
     where.pieces.push_back({region, s.device, part, t});
     return t;
 }
@@ -154,6 +156,10 @@ void lowering<Options>::flatten(int op) {
 /// Running statistics follow the statistics of the whole batch, once for every copy of them, when its last micro-batch has gone forward.
 template <class Options>
 void lowering<Options>::update_running(int op) {
+    if (takes_own_statistics(op)) {
+        update_from_first(op);
+        return;
+    }
     const description& d = desc(op);
     const int running = d.find_operand(operand_kind::state, 2);
     const int statistics = d.find_operand(operand_kind::intermediate, 0);
@@ -171,13 +177,66 @@ void lowering<Options>::update_running(int op) {
             }
             done.push_back(target);
             const int source = whole_statistics(op, statistics, static_cast<int>(i), all[i]);
-            task& t = add_compute(op, pass::update, static_cast<int>(i), all[i], 0, 0);
-            t.value[statistics] = source;
-            t.value[running] = target;
-            t.running = target;
-            t.reads = {source, target};
-            t.writes = {target};
+            add_running(op, static_cast<int>(i), all[i], source, target, 0);
         }
+    }
+}
+
+template <class Options>
+void lowering<Options>::add_running(int op, int number, const shard& s, int source, int target, index_t samples) {
+    task& t = add_compute(op, pass::update, number, s, 0, 0);
+    t.value[desc(op).find_operand(operand_kind::intermediate, 0)] = source;
+    t.value[desc(op).find_operand(operand_kind::state, 2)] = target;
+    t.samples = samples;
+    t.running = target;
+    t.reads = {source, target};
+    t.writes = {target};
+}
+
+/// Where every shard of samples takes its own statistics, the running ones follow those of the first that has samples.
+template <class Options>
+void lowering<Options>::update_from_first(int op) {
+    const int running = desc(op).find_operand(operand_kind::state, 2);
+    const int statistics = desc(op).find_operand(operand_kind::intermediate, 0);
+    const int l = statistics_loop(desc(op));
+    const int last = micro_batch_;
+    std::vector<int> done;
+    const std::vector<shard> all = shards_of(op, 0);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const int target = parameter_tile(op, running, all[i]);
+        bool again = false;
+        for (int t : done) {
+            again = again || t == target;
+        }
+        if (again) {
+            continue;
+        }
+        shard home = all[i];
+        home.device = tile_at(target).device;
+        std::vector<int> from;
+        index_t samples = 0;
+        for (int m = 0; m < p_.micro_batches; ++m) {
+            select(m);
+            const interval own = shards_[at(op)][i].ranges[l];
+            if (!own.empty()) {
+                from.push_back(read_tile(op, statistics, home, pass::update));
+                samples += own.size();
+            }
+        }
+        select(last);
+        if (from.empty()) {
+            continue;
+        }
+        done.push_back(target);
+        int sum = from[0];
+        if (p_.micro_batches > 1) {
+            sum = add_tile(tile_kind::intermediate, op * max_operands + statistics, region_of(op, statistics, home),
+                           home.device, desc(op).operands[statistics].type);
+            tile_at(sum).micro_batch = -1;
+            tile_at(sum).replica = replica_of(op, home);
+            add_sum(op, pass::update, static_cast<int>(i), home.device, from, sum);
+        }
+        add_running(op, static_cast<int>(i), home, sum, target, samples);
     }
 }
 

@@ -78,6 +78,19 @@ int lowering<Options>::parameter_tile(int op, int which, const shard& s) {
     return t;
 }
 
+/// The device of the shard of the first samples that is otherwise as `s`, not mirrored and no copy.
+template <class Options>
+int lowering<Options>::first_replica(int op, const shard& s) const {
+    const configuration& c = config(op);
+    const int l = statistics_loop(desc(op)); // what has running statistics takes them over samples
+    int inner = 1;
+    for (int k = l + 1; k < desc(op).loops.size(); ++k) {
+        inner *= c.degree[k];
+    }
+    const int first = s.box_index - s.index[l] * inner;
+    return shard_at(c, s_.pool, desc(op), (first * c.partial + s.part) * c.replicate).device;
+}
+
 /// What a shard reads a parameter from: where it is stored, or a copy of it for this run.
 template <class Options>
 int lowering<Options>::parameter_value(int op, int which, const shard& s, pass what) {

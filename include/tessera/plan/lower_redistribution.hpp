@@ -93,9 +93,14 @@ template <class Options>
 int lowering<Options>::need_intermediate(intermediate_pieces& from, tile_kind kind, int op, int o, const shard& s,
                                          pass what) {
     const box region = region_of(op, o, s);
+    const std::size_t before = p_.tiles.size();
     located slices = sum_in_slices(from, kind, op, o, region, what);
-    return need(slices.parts > 0 ? slices : from.made, from.gathered, region, s.device, -1, kind, op * max_operands + o,
-                desc(op).operands[o].type, op, what);
+    const int t = need(slices.parts > 0 ? slices : from.made, from.gathered, region, s.device, -1, kind,
+                       op * max_operands + o, desc(op).operands[o].type, op, what);
+    for (std::size_t i = before; i < p_.tiles.size(); ++i) {
+        p_.tiles[i].replica = replica_of(op, s);
+    }
+    return t;
 }
 
 /// All shards that made a part of a region need the sum. Where they lie on many devices each device sums a slice for all (reduce-scatter, then all-gather): 2 (n - 1) times
@@ -151,16 +156,22 @@ located lowering<Options>::sum_in_slices(intermediate_pieces& from, tile_kind ki
     return slices;
 }
 
+/// The state of an intermediate that a shard takes part in.
 template <class Options>
-intermediate_state& lowering<Options>::intermediate(int op, int which) {
-    auto& all = is_joint(op) ? joint_intermediates_ : intermediates_;
-    for (auto& [key, state] : all) {
-        if (key == op * max_operands + which) {
-            return state;
-        }
+intermediate_state& lowering<Options>::intermediate(int op, int which, const shard& s) {
+    intermediate_list& all = is_joint(op) ? joint_intermediates_ : intermediates_;
+    std::size_t i = 0;
+    while (i < all.size() && all[i].first != op * max_operands + which) {
+        ++i;
     }
-    all.push_back({op * max_operands + which, {}});
-    return all.back().second;
+    if (i == all.size()) {
+        all.push_back({op * max_operands + which, {}});
+    }
+    std::vector<intermediate_state>& states = all[i].second;
+    if (states.empty()) {
+        states.resize(takes_own_statistics(op) ? at(config(op).degree[statistics_loop(desc(op))]) : 1);
+    }
+    return states[at(replica_of(op, s))];
 }
 
 } // namespace tessera::detail

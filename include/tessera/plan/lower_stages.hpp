@@ -32,6 +32,7 @@ void lowering<Options>::arrange() {
         const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
         p_.joint_statistics = p_.joint_statistics || (normalizes && o_.kind == run_kind::training);
     }
+    p_.replica_statistics = s_.statistics == statistics_over::replica && o_.kind == run_kind::training;
     p_.period = o_.kind == run_kind::training ? s_.period : 1;
     if (p_.period < 1 || (p_.period > 1 && (s_.parameters_on >= 0 || o_.output_gradient >= 0))) {
         throw error("tessera: a plan of " + std::to_string(p_.period) +

@@ -223,9 +223,9 @@ template <class Options>
 void lowering<Options>::forget(int op) {
     values_[at(g_.ops[op].output)] = {};
     gathered_values_[at(g_.ops[op].output)].clear();
-    for (auto& [key, state] : intermediates_) {
-        if (key / max_operands == op) {
-            state.values = {};
+    for (auto& [key, states] : intermediates_) {
+        for (std::size_t i = 0; i < states.size() && key / max_operands == op; ++i) {
+            states[i].values = {};
         }
     }
 }

@@ -105,6 +105,7 @@ protected: // simulation::operator_lowering lowers one operator anew
         for (int l = 0; l < max_loops; ++l) {
             t.ranges[l] = s.ranges[l];
         }
+        t.samples = takes_own_statistics(op) ? s.ranges[statistics_loop(desc(op))].size() : 0;
         return t;
     }
 
@@ -123,6 +124,23 @@ protected: // simulation::operator_lowering lowers one operator anew
     /// True for an operator whose intermediates are sums over all micro-batches: each of these leaves a part of its own.
     bool is_joint(int op) const { return p_.joint_statistics && g_.ops[op].attributes.kind == op_kind::batch_norm; }
 
+    /// True for an operator each of whose shards of samples takes statistics of its own.
+    bool takes_own_statistics(int op) const {
+        return s_.statistics == statistics_over::replica && o_.kind == run_kind::training &&
+               statistics_loop(desc(op)) >= 0;
+    }
+    /// Which of these a shard takes part in: those of the shards with its samples.
+    int replica_of(int op, const shard& s) const {
+        return takes_own_statistics(op) ? s.index[statistics_loop(desc(op))] : 0;
+    }
+    /// Parts of what nest `k` of an operator writes, as far as they are added up.
+    int added_parts(int op, int k) const {
+        configuration c = config(op);
+        const bool apart = takes_own_statistics(op) && k + 1 < desc(op).nests.size();
+        c.degree[apart ? statistics_loop(desc(op)) : 0] = apart ? 1 : c.degree[0];
+        return parts_of_nest(c, desc(op), k);
+    }
+
     static int first_of(std::uint32_t mask) {
         int i = 0;
         while (!has(mask, i)) {
@@ -138,9 +156,13 @@ protected: // simulation::operator_lowering lowers one operator anew
     int parameter_tile(int op, int which, const shard& s);
     /// Where a shard's part of a parameter is stored. Running statistics stay with the shards that make them.
     int home_of(int op, int which, const shard& s) const {
+        if (desc(op).operands[which].kind == operand_kind::state && s_.statistics == statistics_over::replica) {
+            return first_replica(op, s);
+        }
         const bool central = s_.parameters_on >= 0 && desc(op).operands[which].kind == operand_kind::parameter;
         return central ? s_.parameters_on : s.device;
     }
+    int first_replica(int op, const shard& s) const;
     int parameter_value(int op, int which, const shard& s, pass what);
     void take_in(int tensor);
     bool reads_tensor(int op, int tensor) const;
@@ -152,7 +174,7 @@ protected: // simulation::operator_lowering lowers one operator anew
              int tensor, element type, int op, pass what);
     int need_value(int tensor, const box& region, const shard& s, int op, pass what);
     std::vector<int> equal_parts(const located& from, const box& region) const;
-    intermediate_state& intermediate(int op, int which);
+    intermediate_state& intermediate(int op, int which, const shard& s);
     int need_intermediate(intermediate_pieces& from, tile_kind kind, int op, int o, const shard& s, pass what);
     located sum_in_slices(intermediate_pieces& from, tile_kind kind, int op, int o, const box& region, pass what);
 
@@ -192,6 +214,8 @@ protected: // simulation::operator_lowering lowers one operator anew
     void flatten(int op);
     void update_running(int op);
     int whole_statistics(int op, int o, int number, const shard& s);
+    void update_from_first(int op);
+    void add_running(int op, int number, const shard& s, int source, int target, index_t samples);
 
     // ---- backward: lower_backward.hpp -------------------------------------------------------------------------------
 
@@ -273,8 +297,8 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<char> needs_gradient_;
     std::vector<description> descriptions_;
     std::vector<std::vector<shard>> shards_;
-    std::vector<std::pair<int, intermediate_state>> intermediates_;
-    std::vector<std::pair<int, intermediate_state>> joint_intermediates_; ///< of no micro-batch, but of all
+    intermediate_list intermediates_;
+    intermediate_list joint_intermediates_; ///< of no micro-batch, but of all
     std::vector<index_t> contribution_keys_;
     std::vector<int> first_user_; ///< operator, by parameter
     std::vector<int> uses_;

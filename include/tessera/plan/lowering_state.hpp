@@ -57,6 +57,9 @@ struct intermediate_state {
     intermediate_pieces gradients;
 };
 
+/// By operator * max_operands + operand; one state, or one for every shard of samples where each takes its own statistics.
+using intermediate_list = std::vector<std::pair<int, std::vector<intermediate_state>>>;
+
 /// A slice of a parameter and what its update reads.
 struct reduced_slice {
     int parameter = 0;
@@ -97,7 +100,7 @@ struct micro_batch_state {
     std::vector<std::vector<gathered_tile>> gathered_values;
     std::vector<located> gradients;
     std::vector<std::vector<gathered_tile>> gathered_gradients;
-    std::vector<std::pair<int, intermediate_state>> intermediates;
+    intermediate_list intermediates;
     std::vector<std::vector<shard>> shards;
     std::vector<char> recomputed; ///< by stage
     interval samples;

@@ -45,8 +45,9 @@ struct tile {
     int part = -1;     ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
     int origin =
         -1; ///< set by binding: the tile whose elements it repeats, region by region, on its way to another device
-    int micro_batch = 0;  ///< whose values it holds
-    int step = 0;         ///< of a plan of several, whose values it holds
+    int micro_batch = 0; ///< whose values it holds
+    int replica = 0; ///< of a batch norm's statistics that every shard of samples takes by itself: that shard's place
+    int step = 0;    ///< of a plan of several, whose values it holds
     index_t elements = 0; ///< optimizer_state: numbers in it; otherwise the region's volume, or that of the slice
     int slice = 0; ///< which of `slices` equal slices of the region's elements it holds, in the order of its format
     int slices = 1;
@@ -115,6 +116,7 @@ struct task {
     interval ranges[max_loops];
     int value[max_operands];    ///< tile of every operand, or -1
     int gradient[max_operands]; ///< tile of every operand's gradient, or -1
+    index_t samples = 0;        ///< that a shard's own statistics are taken over; 0: the micro-batch's, or the batch's
     int running = -1;           ///< pass update of a batch norm: the tile of running statistics that it updates
 
     // copy
@@ -170,7 +172,8 @@ struct plan {
     int devices = 1;
     int lanes = 1; ///< lists of every device: 1, or 2 where communication runs beside computation
     int micro_batches = 1;
-    bool joint_statistics = false; ///< batch norms take theirs over all micro-batches together
+    bool joint_statistics = false;   ///< batch norms take theirs over all micro-batches together
+    bool replica_statistics = false; ///< every shard of samples takes its own
     int period = 1;
     double loss_scale = 1; ///< of all gradients until the optimizer takes them
     std::vector<tile> tiles;

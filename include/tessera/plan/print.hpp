@@ -119,6 +119,7 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     case tile_kind::intermediate:
     case tile_kind::intermediate_gradient:
         text += " " + name_of(g, t.tensor / max_operands) + "/" + std::to_string(t.tensor % max_operands);
+        text += t.replica > 0 ? " of replica " + std::to_string(t.replica) : "";
         break;
     case tile_kind::parameter:
     case tile_kind::parameter_gradient:

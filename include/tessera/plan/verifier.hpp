@@ -23,8 +23,8 @@ public:
     verifier(const graph_view& g, const Plan& p) : g_(g), p_(p) {}
 
     verdict run(index_t device_memory) {
-        const bool sound = structure() && parts() && gradients() && sums() && deadlock() && races() && arena() &&
-                           coverage() && updates() && collectives() && fits(device_memory);
+        const bool sound = structure() && parts() && gradients() && sums() && replicas() && deadlock() && races() &&
+                           arena() && coverage() && updates() && collectives() && fits(device_memory);
         return {sound ? std::string() : text_};
     }
 
@@ -42,10 +42,12 @@ private:
         return false;
     }
 
-    /// Intermediates of two micro-batches are two tensors: they need not differ in their regions. So is what belongs to two steps.
-    static index_t tensor_key(const tile& x) {
+    /// Intermediates of two micro-batches, or of two replicas, are two tensors: they need not differ in their regions. So is what belongs to two
+    /// steps.
+    index_t tensor_key(const tile& x) const {
         const bool own = x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient;
-        const index_t which = static_cast<index_t>(x.kind) + (own ? 16 * x.micro_batch : 0) + (index_t{x.step} << 20);
+        const index_t whose = own ? x.micro_batch + index_t{p_.micro_batches} * x.replica : 0;
+        const index_t which = static_cast<index_t>(x.kind) + 16 * whose + (index_t{x.step} << 20);
         return which * (index_t{1} << 32) + x.tensor;
     }
 
@@ -80,6 +82,22 @@ private:
     bool copies_agree(const std::vector<contribution>& all);
     bool statistics_add_up(const std::vector<int>& writer);
     int micro_batches_of(int op, int step) const;
+
+    // ---- replicas keep to themselves: verify_replicas.hpp -----------------------------------------------------------
+
+    /// The samples that a replica takes its statistics of a micro-batch over.
+    struct replica_samples {
+        int step = 0;
+        int micro_batch = 0;
+        int replica = 0;
+        interval samples;
+    };
+    bool replicas();
+    bool replicas_of(int op, int loop);
+    bool keeps_to_replica(const task& t, int loop, std::vector<replica_samples>& known);
+    bool replicas_are_apart(const std::vector<replica_samples>& known);
+    bool follows_first(const task& t, const std::vector<replica_samples>& known);
+    bool mixes_replicas(const task& t) const;
 
     // ---- gradients add up: verify_gradients.hpp ---------------------------------------------------------------------
 

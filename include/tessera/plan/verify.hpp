@@ -4,6 +4,7 @@
 
 #include "tessera/plan/verify_gradients.hpp"
 #include "tessera/plan/verify_order.hpp"
+#include "tessera/plan/verify_replicas.hpp"
 #include "tessera/plan/verify_results.hpp"
 #include "tessera/plan/verify_structure.hpp"
 #include "tessera/plan/verify_sums.hpp"

@@ -186,8 +186,8 @@ bool verifier<Plan>::shard_is_complete(const std::vector<contribution>& all, std
 template <class Plan>
 bool verifier<Plan>::statistics_add_up(const std::vector<int>& writer) {
     for (const task& t : p_.tasks) {
-        if (t.kind != task_kind::compute || t.what != pass::update) {
-            continue;
+        if (t.kind != task_kind::compute || t.what != pass::update || p_.replica_statistics) {
+            continue; // one replica's: see replicas()
         }
         const int sum = t.reads.empty() ? -1 : writer[at(t.reads[0])];
         if (p_.joint_statistics && sum < 0 && !t.reads.empty() && p_.tiles[at(t.reads[0])].micro_batch < 0) {

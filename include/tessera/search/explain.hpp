@@ -116,7 +116,7 @@ inline void add_model_costs(const graph_view& g, const strategy& s, int op, cons
     const strategy_view v = changed.view();
     const cost::op_model m = cost::model_of(g, op);
     a.compute = cost::compute_time(m, v.ops[op], v.pool, on);
-    a.synchronization = cost::synchronization_time(m, v.ops[op], v.pool, on);
+    a.synchronization = cost::synchronization_time(m, v.ops[op], v.pool, on, v.statistics == statistics_over::replica);
     a.transfer = on.devices > most_compared ? -1 : 0;
     for (int reader = 0; reader < g.op_count && a.transfer >= 0; ++reader) {
         for (int k = 0; k < g.ops[reader].inputs.size(); ++k) {

@@ -102,7 +102,8 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
     };
     line(d.schedule, "schedule", schedule(a), schedule(b));
     const auto statistics = [](const strategy& s) {
-        return std::string(s.statistics == statistics_over::micro_batch ? "micro-batches" : "mini-batches");
+        constexpr const char* names[] = {"micro-batches", "mini-batches", "replicas"};
+        return std::string(names[static_cast<int>(s.statistics)]);
     };
     line(d.statistics, "statistics over", statistics(a), statistics(b));
     const auto home = [](const strategy& s) {

@@ -75,7 +75,7 @@ public:
 protected:
     using gathered_list = std::vector<tessera::detail::gathered_tile>;
     using located = tessera::detail::located;
-    using intermediate_state = tessera::detail::intermediate_state;
+    using intermediate_states = std::vector<tessera::detail::intermediate_state>; ///< by replica
 
     struct saved_tensor {
         int which = 0;
@@ -96,7 +96,7 @@ protected:
         std::vector<saved_tensor> tensors;
         std::vector<saved_parameter> parameters;
         std::vector<fragment> fragments;
-        std::vector<std::pair<std::size_t, intermediate_state>> intermediates;
+        std::vector<std::pair<std::size_t, intermediate_states>> intermediates;
         std::size_t intermediate_count = 0;
         std::vector<std::pair<int, int>> aliases;
         std::size_t tiles = 0;
@@ -284,8 +284,8 @@ protected:
             fragments_[at(touched_[i])] = static_cast<fragment&&>(undo_.fragments[i]);
         }
         intermediates_.resize(undo_.intermediate_count);
-        for (auto& [which, state] : undo_.intermediates) {
-            intermediates_[which].second = static_cast<intermediate_state&&>(state);
+        for (auto& [which, states] : undo_.intermediates) {
+            intermediates_[which].second = static_cast<intermediate_states&&>(states);
         }
         for (std::size_t i = undo_.aliases.size(); i-- > 0;) {
             tile_at(undo_.aliases[i].first).alias = undo_.aliases[i].second;

@@ -90,14 +90,17 @@ private:
                 parameter_gradients_[at(p)] = {};
             }
         }
-        for (auto& [key, state] : intermediates_) {
+        for (auto& [key, states] : intermediates_) {
             const int owner = key / max_operands;
+            const int backward = fragment_count() - 1 - owner;
             if (is_touched(owner)) {
-                state = {};
-            } else if (is_touched(fragment_count() - 1 - owner)) {
-                state.gradients = {};
-                take_created(state.values.slices, fragment_count() - 1 - owner);
-                take_created(state.values.gathered, fragment_count() - 1 - owner);
+                states.clear();
+            } else if (is_touched(backward)) {
+                for (tessera::detail::intermediate_state& state : states) {
+                    state.gradients = {};
+                    take_created(state.values.slices, backward);
+                    take_created(state.values.gathered, backward);
+                }
             }
         }
     }
@@ -183,19 +186,20 @@ private:
             p_.tiles[t].alias = p_.tiles[t].alias >= 0 ? new_name(p_.tiles[t].alias) : -1;
         }
         const int op = f < g_.op_count ? f : fragment_count() - 1 - f;
-        for (auto& [key, state] : intermediates_) {
-            if (key / max_operands != op) {
-                continue;
+        for (auto& [key, states] : intermediates_) {
+            for (std::size_t i = 0; i < states.size() && key / max_operands == op; ++i) {
+                apply_names(states[i].values);
+                apply_names(states[i].gradients);
             }
-            for (tessera::detail::intermediate_pieces* m : {&state.values, &state.gradients}) {
-                for (piece& x : m->made.pieces) {
-                    x.tile = new_name(x.tile);
-                }
-                for (gathered_list* l : {&m->slices, &m->gathered}) {
-                    for (tessera::detail::gathered_tile& x : *l) {
-                        x.tile = new_name(x.tile);
-                    }
-                }
+        }
+    }
+    void apply_names(tessera::detail::intermediate_pieces& m) const {
+        for (piece& x : m.made.pieces) {
+            x.tile = new_name(x.tile);
+        }
+        for (gathered_list* l : {&m.slices, &m.gathered}) {
+            for (tessera::detail::gathered_tile& x : *l) {
+                x.tile = new_name(x.tile);
             }
         }
     }

@@ -62,7 +62,8 @@ struct compute_call {
     bool first_part =
         true; ///< first part of every split reduction: the one that adds (and gets the gradient of) additive operands
     double loss_scale = 1.0; ///< weight of the loss / elements of the global loss
-    index_t samples = 0;     ///< that statistics over samples are taken over (a micro-batch's); 0: all of the operands'
+    index_t samples =
+        0; ///< that statistics over samples are taken over (a micro-batch's, a shard's); 0: all of the operands'
     tile_view value[max_operands];
     tile_view gradient[max_operands];
     const run_state* run = nullptr;

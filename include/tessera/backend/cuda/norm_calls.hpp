@@ -17,14 +17,12 @@ inline kernel_numbers channel_numbers(const shard_call& s, int o) {
     return n;
 }
 
-/// Elements per channel of `samples` samples, of all shards together.
-inline double channel_count(const shard_call& s, index_t samples) {
+/// Elements per channel of what a pass takes its statistics over: the batch, the micro-batch that it works on, or its shard's samples.
+inline double channel_count(const shard_call& s) {
     const shape& x = s.d.operands[s.input()].extents;
-    const index_t values_per_channel = x.volume() / x[0] / x[1] * samples;
+    const index_t values_per_channel = x.volume() / x[0] / x[1] * s.call.samples;
     return static_cast<double>(values_per_channel);
 }
-/// What a pass takes its statistics over: the batch, or the micro-batch that it works on.
-inline double channel_count(const shard_call& s) { return channel_count(s, s.call.samples); }
 
 /// cuDNN's batch norm of a whole shard, its extents and type.
 inline normalization whole_norm(const shard_call& s, normalization::direction way) {
@@ -118,12 +116,12 @@ inline void norm_backward(const shard_call& s) {
     }
 }
 
-/// Running statistics follow those of the batch, which are the sum of its micro-batches' there.
+/// Running statistics follow those of the batch, which are the sum of its micro-batches' there, or those of the first shard of samples.
 inline void norm_update(const shard_call& s) {
     const int running = s.d.find_operand(operand_kind::state, 2);
     kernel_numbers n;
     n.n[0] = s.size(running, 1);
-    n.f[0] = channel_count(s, s.d.operands[s.input()].extents[0]);
+    n.f[0] = channel_count(s);
     n.f[1] = s.attributes().momentum;
     n.f[2] = s.attributes().epsilon;
     const bool whole = s.to.what().implementation == whole_operator;

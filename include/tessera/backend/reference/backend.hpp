@@ -113,7 +113,7 @@ private:
         add_rounded(j, p, t);
         if (t.what == pass::update) {
             const shape& x = g.tensors[g.ops[t.op].inputs[0]].extents;
-            j.per_channel = x.volume() / x[1];
+            j.per_channel = x.volume() / x[0] / x[1] * j.call.samples;
             return {[](void* job, const run_state&) {
                         auto& u = *static_cast<compute_job*>(job);
                         const int statistics = u.d.find_operand(operand_kind::intermediate, 0);

@@ -33,6 +33,9 @@ struct network {
 
     /// Into which a training step cuts the batch: batch norm takes its statistics over each, and the running ones follow their sum.
     int micro_batches = 1;
+    /// By operator: samples that it takes its statistics over by themselves in a training step, in order and without overlap, none across two
+    /// micro-batches. The running ones follow the first of every micro-batch. Empty: over the micro-batch.
+    std::vector<std::vector<interval>> replicas;
     std::vector<std::vector<double>> parameters;
     std::vector<std::vector<double>> gradients; ///< of parameters, sums over their users; empty for running statistics
     std::vector<std::vector<double>> values;    ///< of tensors, after the latest pass; empty for labels
@@ -49,12 +52,18 @@ private:
     void round_stored(int tensor, std::vector<double>& numbers) const;
     void prepare_gradients();
     void add_statistics();
+    std::vector<interval> groups_of(int op) const;
+    std::vector<double>& statistics_of(int op, bool gradient, std::size_t group);
+    void restrict_to(compute_call& call, const interval& samples, std::size_t group);
     void add_gradients(int op, const run_state& run);
+    void add_gradients(int op, compute_call call);
 
     graph_view graph_;
     std::vector<std::vector<double>> rounded_;    ///< parameters as bf16 has them, where the network computes in it
     int micro_batch_ = -1;                        ///< at hand; -1: the whole batch
-    std::vector<std::vector<double>> statistics_; ///< of batch norms, by operator, over the whole batch
+    std::vector<std::vector<double>> statistics_; ///< that the running ones follow, by operator
+    std::vector<index_t> counted_;                ///< samples that these are over
+    std::vector<std::vector<std::vector<double>>> apart_[2]; ///< statistics and their gradients, by operator and group
     std::vector<description> descriptions_;
     std::vector<std::vector<std::vector<double>>> intermediates_;          ///< by operator and operand
     std::vector<std::vector<std::vector<double>>> intermediate_gradients_; ///< by operator and operand
@@ -206,7 +215,15 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
 inline void network::forward(pass what, const run_state& run) {
     round_parameters();
     for (int i = 0; i < graph_.op_count; ++i) {
-        compute<double>(make_call(i, what, run));
+        const std::vector<interval> groups = what == pass::evaluate ? std::vector<interval>{} : groups_of(i);
+        compute_call call = make_call(i, what, run);
+        for (std::size_t k = 0; k < groups.size(); ++k) {
+            restrict_to(call, groups[k], k);
+            compute<double>(call);
+        }
+        if (groups.empty()) {
+            compute<double>(call);
+        }
         round_stored(graph_.ops[i].output, values[static_cast<std::size_t>(graph_.ops[i].output)]);
     }
 }
@@ -236,6 +253,19 @@ inline void network::add_gradients(int op, const run_state& run) {
     compute_call call = make_call(op, pass::backward, run);
     call.gradient[d.output()] = {dy.data(), whole(d.operands[d.output()].extents)};
     call.loss_scale = node.attributes.weight / static_cast<double>(graph_.output_of(op).extents.volume());
+    const std::vector<interval> groups = groups_of(op);
+    for (std::size_t k = 0; k < groups.size(); ++k) {
+        restrict_to(call, groups[k], k);
+        add_gradients(op, call);
+    }
+    if (groups.empty()) {
+        add_gradients(op, call);
+    }
+}
+
+inline void network::add_gradients(int op, compute_call call) {
+    const op_node& node = graph_.ops[op];
+    const description& d = descriptions_[static_cast<std::size_t>(op)];
     std::vector<std::vector<double>> contributions(static_cast<std::size_t>(d.operands.size()));
     for (int o = 0; o < d.operands.size(); ++o) {
         const operand& x = d.operands[o];
@@ -273,25 +303,14 @@ inline void network::add_gradients(int op, const run_state& run) {
 inline void network::prepare_gradients() {
     tensor_gradients_.assign(values.size(), {});
     statistics_.assign(static_cast<std::size_t>(graph_.op_count), {});
+    counted_.assign(static_cast<std::size_t>(graph_.op_count), 0);
+    for (auto& kind : apart_) {
+        kind.assign(static_cast<std::size_t>(graph_.op_count), {});
+    }
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const bool is_state = graph_.parameters[p].kind == op_kind::batch_norm && graph_.parameters[p].slot == 2;
         gradients[static_cast<std::size_t>(p)].assign(is_state ? 0 : parameters[static_cast<std::size_t>(p)].size(),
                                                       0.0);
-    }
-}
-
-inline void network::add_statistics() {
-    for (int i = 0; i < graph_.op_count; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        if (graph_.ops[i].attributes.kind != op_kind::batch_norm) {
-            continue;
-        }
-        const int o = descriptions_[at].find_operand(operand_kind::intermediate);
-        const std::vector<double>& own = intermediates_[at][static_cast<std::size_t>(o)];
-        statistics_[at].resize(own.size());
-        for (std::size_t k = 0; k < own.size(); ++k) {
-            statistics_[at][k] += own[k];
-        }
     }
 }
 
@@ -327,7 +346,8 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
                 statistics_[static_cast<std::size_t>(i)].data();
             const shape& x = d.operands[d.find_operand(operand_kind::input)].extents;
             update_running<double>(call.value[d.find_operand(operand_kind::intermediate)],
-                                   call.value[d.find_operand(operand_kind::state, 2)], x.volume() / x[1],
+                                   call.value[d.find_operand(operand_kind::state, 2)],
+                                   x.volume() / x[0] / x[1] * counted_[static_cast<std::size_t>(i)],
                                    graph_.ops[i].attributes.momentum);
         }
     }
@@ -350,3 +370,5 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
 }
 
 } // namespace tessera::reference
+
+#include "tessera/backend/reference/network_statistics.hpp"
