@@ -7,6 +7,11 @@ target_compile_options(tessera_warnings INTERFACE -Wall -Wextra -Wpedantic -Wcon
 target_compile_options(tessera_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
 tessera_want(TESSERA_WITH_CLI TESSERA_HAS_CLI CLI11 "install libcli11-dev")
+# All-reduce is measured beside MPI's; nothing else uses it.
+set(TESSERA_HAS_MPI FALSE)
+if(TESSERA_BUILD_BENCHMARKS AND TESSERA_HAS_HOST)
+  tessera_want(TESSERA_WITH_MPI TESSERA_HAS_MPI MPI "install libopenmpi-dev and openmpi-bin" COMPONENTS CXX)
+endif()
 
 # Everything that can be linked here; tests of the core link the core alone.
 add_library(tessera_everything INTERFACE)

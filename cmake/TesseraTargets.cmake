@@ -63,7 +63,6 @@ if(TESSERA_HAS_HOST)
   tessera_add_library(host FOLDERS backend/host UMBRELLA host.hpp)
   # oneDNN of Debian runs on GNU OpenMP, and its CMake target does not say so.
   target_link_libraries(tessera_host INTERFACE tessera_execute DNNL::dnnl gomp)
-  tessera_want(TESSERA_WITH_MPI TESSERA_HAS_MPI MPI "install libopenmpi-dev and openmpi-bin" COMPONENTS CXX)
 endif()
 
 tessera_want(TESSERA_WITH_CUDA TESSERA_HAS_CUDATOOLKIT CUDAToolkit "install the CUDA toolkit" 12.8)

@@ -77,6 +77,24 @@ if [ -x "$programs/plan" ]; then
     cat "$work/stderr"
     failures=$((failures + 1))
   fi
+  # Ctrl-C ends a search with the best so far, which can be gone on with; what is found then is what would have been found without.
+  long="--network inception_v3 --machine p100 --nodes 1 --proposals 1000000"
+  (cd "$work" && exec "$programs/plan" $long --resume state --strategy early.json) >"$work/stdout" 2>"$work/stderr" &
+  search=$!
+  tries=0
+  while [ ! -s "$work/state" ] && [ $tries -lt 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+  kill -INT $search
+  wait $search
+  ended=$?
+  if [ $ended -ne 130 ] || ! grep -q "what follows is the best so far; the same command goes on from 'state'" "$work/stderr" ||
+    ! grep -q "mcmc .* ms a step" "$work/stdout" || [ ! -s "$work/early.json" ]; then
+    echo "an interrupted search ended with $ended (wanted 130)"
+    cat "$work/stdout" "$work/stderr"
+    failures=$((failures + 1))
+  fi
   # changed <file> <new file> <sed command>
   changed() { sed "$3" "$work/$1" >"$work/$2"; }
   changed host.json slow.json 's/"megabytes_per_second": 21000/"megabytes_per_second": 0/'
@@ -93,11 +111,17 @@ if [ -x "$programs/plan" ]; then
   refused 2 "--nodes" plan --nodes 0
   refused 2 "--optimizer" plan --optimizer best
   refused 2 "--search" plan --search data --from "$work/lenet.json"
-  refused 1 "there is no network 'vgg17'; --list names them" plan --network vgg17
-  refused 1 "there is no machine 'p101'" plan --machine p101
+  refused 1 "there is no network 'vgg17'; did you mean vgg16 or vgg19?; --list names them" plan --network vgg17
+  refused 1 "there is no machine 'p101'; did you mean p100?" plan --machine p101
   refused 1 "there is no search 'best'; --list names them" $lenet --search best
+  refused 1 "there is no search 'megatorn'; did you mean megatron?" $lenet --search data --compare megatorn
   refused 1 "has 8 devices, not 9" plan --nodes 2 --devices 9
-  refused 1 "the network has no layer 'conv9'; there are conv1, conv2" $lenet --explain conv9
+  refused 1 "the network has no layer 'conv9'; did you mean conv1 or conv2?" $lenet --explain conv9
+  refused 2 "says how many nodes it has; leave --nodes out" plan --network lenet5 --machine "$work/host.json" --nodes 2
+  refused 2 "only --search mcmc can go on from a file" $lenet --search data --resume "$work/state"
+  refused 1 "cannot write '$work/nowhere/x.json'" $lenet --proposals 100000000 --strategy "$work/nowhere/x.json"
+  refused 1 "cannot write '/dev/null'" $lenet --proposals 100000000 --report /dev/null
+  refused 1 "is too large to be simulated as a whole" plan --network lenet5 --nodes 2048 --devices 8192 --search data
   refused 1 "the strategy does not fit: device 0 needs" $lenet --search data --memory 1000
   refused 1 "3 stages do not divide 2 devices" $lenet --search gpipe --stages 3
   refused 1 "cannot read '$work/nowhere.json'" $lenet --from "$work/nowhere.json"

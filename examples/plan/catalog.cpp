@@ -2,6 +2,7 @@
 // The machines that the planner knows by name, and the usual batch of a network.
 #include "examples/plan/plan.hpp"
 
+#include <tessera/base/nearest.hpp>
 #include <tessera/machine/presets.hpp>
 
 namespace planner {
@@ -74,8 +75,12 @@ ts::device_graph make_machine(const std::string& name_or_file, int nodes, int de
     } else if (is_file_name(name_or_file)) {
         g = machine_in(name_or_file);
     } else {
-        throw ts::error("there is no machine '" + name_or_file +
-                        "'; --list names them, and a machine file's name has a point or a slash");
+        std::vector<std::string> names;
+        for (const machine_kind& k : machine_kinds()) {
+            names.push_back(k.name);
+        }
+        throw ts::error("there is no machine '" + name_or_file + "'" + ts::did_you_mean(name_or_file, names) +
+                        "; --list names them, and a machine file's name has a point or a slash");
     }
     const int there = g.device_count();
     if (devices > there) {

@@ -2,6 +2,7 @@
 // The files that the planner reads and writes.
 #include "examples/plan/plan.hpp"
 
+#include <tessera/io/file.hpp>
 #include <tessera/io/machine_file.hpp>
 #include <tessera/io/report.hpp>
 #include <tessera/io/strategy_file.hpp>
@@ -22,13 +23,24 @@ ts::strategy strategy_in(const problem& p, const std::string& file) {
     return read.value;
 }
 
+void require_writable(const request& r) {
+    for (const std::string* path : {&r.machine_out, &r.strategy_out, &r.trace_out, &r.report_out, &r.resume}) {
+        if (!path->empty()) {
+            ts::io::require_writable(*path);
+        }
+    }
+}
+
+void write_strategy(const problem& p, const ts::strategy& s, const request& r) {
+    if (!r.strategy_out.empty()) {
+        ts::io::write_strategy(r.strategy_out, p.network, s, p.on.devices());
+    }
+}
+
 void write_files(const problem& p, const ts::io::shown_run& run, const request& r, const std::string& about,
                  const std::string& notes) {
     if (!r.machine_out.empty()) {
         ts::io::write_machine(r.machine_out, p.on.graph());
-    }
-    if (!r.strategy_out.empty()) {
-        ts::io::write_strategy(r.strategy_out, p.network, run.how, p.on.devices());
     }
     if (!r.trace_out.empty()) {
         ts::io::write_trace(r.trace_out, run);

@@ -2,6 +2,7 @@
 // The fastest strategy that fits, with what else was simulated.
 #include "examples/plan/plan.hpp"
 
+#include <tessera/io/progress.hpp>
 #include <tessera/io/report_network.hpp>
 #include <tessera/search/fit.hpp>
 
@@ -19,7 +20,18 @@ ts::strategy fitted(const problem& p, const request& r) {
     if (r.recompute) {
         how.again = {ts::schedule::rematerialize::all, ts::schedule::rematerialize::except_last};
     }
+    ts::io::progress_options line;
+    line.unit = "simulations";
+    ts::io::progress_bar bar("fitting", how.simulations + how.refinements, line);
+    how.context = &bar;
+    how.go_on = [](void* context, int simulated, int) {
+        auto& drawn = *static_cast<ts::io::progress_bar*>(context);
+        drawn.advance(simulated - drawn.done());
+        return !interruptible::flag();
+    };
+    const interruptible while_fitting;
     const ts::search::fit_result found = ts::search::fit(p.network, p.on, 0, how);
+    bar.clear();
     std::printf("of %lld strategies %d were simulated; with %s on each device one fits\n",
                 static_cast<long long>(found.considered), found.simulated,
                 ts::io::detail::bytes_text(static_cast<double>(found.smallest_memory)).c_str());

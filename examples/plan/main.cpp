@@ -5,9 +5,12 @@
 //   plan --network vgg16 --machine p100 --nodes 4 --from vgg16.json --explain fc6 --compare data
 //   plan --network vgg16 --machine p100 --memory 2GB --search fit
 //
-// It ends with 2 for a command line that makes no sense and with 1 for anything else that goes wrong.
+// It ends with 2 for a command line that makes no sense, with 130 where Ctrl-C ended a search early and the best so far was reported, and
+// with 1 for anything else that goes wrong.
 #include "examples/plan/plan.hpp"
 #include "examples/zoo/zoo.hpp"
+
+#include <tessera/base/nearest.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -22,7 +25,9 @@ namespace ts = tessera;
 void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--network", r.network, "network of the zoo")->capture_default_str();
     app.add_option("--machine", r.machine, "kind of machine, or a machine file")->capture_default_str();
-    app.add_option("--nodes", r.nodes, "nodes of the machine")->check(CLI::Range(1, 2048))->capture_default_str();
+    app.add_option("--nodes", r.nodes, "nodes of the machine; a machine file says its own")
+        ->check(CLI::Range(1, 2048))
+        ->capture_default_str();
     app.add_option("--devices", r.devices, "take the first so many devices")->check(CLI::Range(1, 16384));
     app.add_option("--batch", r.batch, "samples of a step, all devices together")->check(CLI::Range(1, 1 << 24));
     app.add_option("--memory", r.memory, "bytes of each device, also as 16GB; 0: no limit")
@@ -33,6 +38,7 @@ void add_options(CLI::App& app, planner::request& r) {
     auto* search =
         app.add_option("--search", r.search, "search, or a strategy that everybody knows")->capture_default_str();
     app.add_option("--from", r.from, "strategy file instead of a search")->excludes(search);
+    app.add_option("--resume", r.resume, "keep the state of mcmc in this file; if it is there, go on from it");
     app.add_option("--proposals", r.proposals, "of each chain of mcmc")
         ->check(CLI::Range(1, 100000000))
         ->capture_default_str();
@@ -81,8 +87,20 @@ void run(const planner::request& r) {
     const auto network =
         std::find_if(zoo.begin(), zoo.end(), [&](const networks::zoo_entry& n) { return n.name == r.network; });
     if (network == zoo.end()) {
-        throw ts::error("there is no network '" + r.network + "'; --list names them");
+        std::vector<std::string> names;
+        for (const networks::zoo_entry& n : zoo) {
+            names.push_back(n.name);
+        }
+        throw ts::error("there is no network '" + r.network + "'" + ts::did_you_mean(r.network, names) +
+                        "; --list names them");
     }
+    if (r.from.empty()) {
+        planner::require_search(r.search);
+    }
+    if (!r.compare.empty() && !planner::is_file_name(r.compare)) {
+        planner::require_search(r.compare);
+    }
+    planner::require_writable(r);
     const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
     const ts::graph graph =
         network->describe(r.batch > 0 ? r.batch : planner::usual_batch(network->describe(1).view()) * on.devices());
@@ -94,9 +112,16 @@ void run(const planner::request& r) {
         (void)planner::find_layer(problem.network, layer); // before a search that takes long
     }
     const bool read = !r.from.empty();
-    planner::present(problem,
-                     read ? planner::strategy_in(problem, r.from) : planner::find_strategy(problem, r.search, r),
-                     read ? r.from : r.search, r);
+    const ts::strategy found =
+        read ? planner::strategy_in(problem, r.from) : planner::find_strategy(problem, r.search, r);
+    planner::write_strategy(problem, found, r);
+    if (planner::interruptible::flag()) {
+        std::fprintf(stderr, "plan: interrupted; what follows is the best so far%s\n",
+                     r.search != "mcmc" ? ""
+                     : r.resume.empty() ? "; with --resume FILE a search can go on"
+                                        : ("; the same command goes on from '" + r.resume + "'").c_str());
+    }
+    planner::present(problem, found, read ? r.from : r.search, r);
 }
 
 } // namespace
@@ -111,8 +136,18 @@ int main(int count, char** arguments) {
             list_all();
             return EXIT_SUCCESS;
         }
+        if (app.count("--nodes") > 0 && (planner::is_file_name(r.machine) || r.machine == "heterogeneous")) {
+            throw CLI::ValidationError("--nodes",
+                                       "the machine '" + r.machine + "' says how many nodes it has; leave --nodes out");
+        }
+        if (!r.resume.empty() && (r.search != "mcmc" || !r.from.empty())) {
+            throw CLI::ValidationError("--resume", "only --search mcmc can go on from a file; leave --resume out");
+        }
         run(r);
-        return EXIT_SUCCESS;
+        if (std::fflush(stdout) != 0) {
+            throw ts::error("standard output cannot be written: it is full or closed");
+        }
+        return planner::interruptible::flag() ? 130 : EXIT_SUCCESS; // as a shell reports Ctrl-C
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) {
             return app.exit(e); // --help

@@ -7,6 +7,7 @@
 #include <tessera/op/optimizer.hpp>
 #include <tessera/simulate/task_time.hpp>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,8 @@ struct request {
     int micro_batches = 1;
     bool recompute = false;
     std::string optimizer = "momentum";
-    std::string from; ///< strategy file that takes the place of a search
+    std::string from;   ///< strategy file that takes the place of a search
+    std::string resume; ///< file that keeps the state of mcmc
     std::string compare;
     std::vector<std::string> explain;
     std::string strategy_out, report_out, trace_out, machine_out;
@@ -64,6 +66,18 @@ struct problem {
     ts::optimizer update;
 };
 
+/// While it lives Ctrl-C asks a search to end with the best so far; a second Ctrl-C ends the program, as does one at any other time.
+class interruptible {
+public:
+    interruptible();
+    ~interruptible();
+    interruptible(const interruptible&) = delete;
+    interruptible& operator=(const interruptible&) = delete;
+
+    /// Set by Ctrl-C, and never unset.
+    static const std::atomic<bool>& flag();
+};
+
 /// The searches and named strategies, and what they are.
 struct search_kind {
     std::string name;
@@ -71,11 +85,18 @@ struct search_kind {
 };
 const std::vector<search_kind>& search_kinds();
 
-/// Runs a search, with its progress on a terminal. Throws tessera::error for names that do not exist and for what does not fit.
+/// Throws tessera::error, with names that are like it, for a search that does not exist.
+void require_search(const std::string& name);
+/// Runs a search, with its progress on a terminal; interrupted it returns the best so far. Throws tessera::error for names that do not exist and for
+/// what does not fit.
 ts::strategy find_strategy(const problem& p, const std::string& name, const request& r);
 
 /// The fastest strategy that fits; prints what else was simulated. Throws tessera::error, with what is lacking, where nothing fits.
 ts::strategy fitted(const problem& p, const request& r);
+
+/// Throws tessera::error, in words, where the plan of a strategy would take too long to order or too much memory: its time grows with the cube of the devices
+/// among which gradients are exchanged.
+void require_plannable(const problem& p, const ts::strategy& s);
 
 /// Plans and simulates a strategy.
 ts::io::shown_run run_of(const problem& p, const ts::strategy& s);
@@ -86,7 +107,11 @@ ts::device_graph machine_in(const std::string& file);
 /// The strategy of a file. Throws tessera::error where it is for more devices than there are.
 ts::strategy strategy_in(const problem& p, const std::string& file);
 bool is_file_name(const std::string& s);
-/// Writes the files that a request names.
+/// Throws tessera::error where one of the files that a request names could not be written.
+void require_writable(const request& r);
+/// Writes the strategy file that a request names: before what comes after a search, which can be interrupted.
+void write_strategy(const problem& p, const ts::strategy& s, const request& r);
+/// Writes the other files that a request names.
 void write_files(const problem& p, const ts::io::shown_run& run, const request& r, const std::string& about,
                  const std::string& notes);
 

@@ -2,9 +2,12 @@
 // What the planner prints and writes.
 #include "examples/plan/plan.hpp"
 
+#include <tessera/base/nearest.hpp>
 #include <tessera/io/report_network.hpp>
+#include <tessera/io/waiting.hpp>
 #include <tessera/search/baselines.hpp>
 #include <tessera/search/print.hpp>
+#include <tessera/search/same_places.hpp>
 
 #include <cstdio>
 
@@ -39,21 +42,46 @@ void print_line(const problem& p, const std::string& name, const ts::io::shown_r
                 missing.empty() ? "" : ", which is too much");
 }
 
+/// A strategy that everybody knows, unless it is what was found.
+void print_baseline(const problem& p, const std::string& name, const ts::strategy& s, const ts::io::shown_run& found) {
+    if (!ts::search::difference(p.network, s, found.how).any()) {
+        print_line(p, name, found);
+        return;
+    }
+    try {
+        print_line(p, name, run_of(p, s));
+    } catch (const ts::error& e) { // a baseline may be out of reach where what was found is not
+        std::printf("%-28s not simulated: %s\n", name.c_str(), e.what());
+    }
+}
+
+/// In what they differ, with the second one's devices renumbered where that makes no difference on this machine.
+std::string text_of_difference(const problem& p, const ts::strategy& found, const ts::strategy& other,
+                               const std::string& called, const std::string& name) {
+    const std::vector<int> order = ts::search::same_places(p.on, p.network, found, other);
+    const ts::strategy moved = ts::search::in_old_numbers(other, p.network, order);
+    std::string renumbered;
+    for (std::size_t d = 0; d < order.size(); ++d) {
+        if (order[d] != static_cast<int>(d) && renumbered.size() < 200) {
+            renumbered += (renumbered.empty() ? "" : ", ") + std::to_string(d) + " is " + std::to_string(order[d]);
+        }
+    }
+    return (renumbered.empty() ? "" : "devices of " + name + ", renumbered to match: " + renumbered + "\n") +
+           to_text(p.network, ts::search::difference(p.network, found, moved), found, moved, called, name);
+}
+
 } // namespace
 
 int find_layer(const ts::graph_view& g, const std::string& name) {
-    std::string like;
-    int count = 0;
+    std::vector<std::string> names;
     for (int op = 0; op < g.op_count; ++op) {
-        const std::string own = ts::detail::name_of(g, op);
-        if (own == name) {
+        names.push_back(ts::detail::name_of(g, op));
+        if (names.back() == name) {
             return op;
         }
-        if (own.compare(0, 3, name, 0, 3) == 0 && count < 6) { // begins alike
-            like += (count++ == 0 ? "; there are " : ", ") + own;
-        }
     }
-    throw ts::error("the network has no layer '" + name + "'" + (like.empty() ? "; --table lists its layers" : like));
+    throw ts::error("the network has no layer '" + name + "'" + ts::did_you_mean(name, names) +
+                    "; --table lists its layers");
 }
 
 void present(const problem& p, const ts::strategy& found, const std::string& called, const request& r) {
@@ -68,13 +96,12 @@ void present(const problem& p, const ts::strategy& found, const std::string& cal
     std::printf("%s\n", about.c_str());
     print_line(p, called, run);
     if (r.compare.empty()) {
-        print_line(p, "data parallel", run_of(p, ts::search::data_parallel(p.network, p.on.devices())));
-        print_line(p, "one device", run_of(p, ts::search::single_device(p.network)));
+        print_baseline(p, "data parallel", ts::search::data_parallel(p.network, p.on.devices()), run);
+        print_baseline(p, "one device", ts::search::single_device(p.network), run);
     } else {
         const ts::strategy other = is_file_name(r.compare) ? strategy_in(p, r.compare) : find_strategy(p, r.compare, r);
         print_line(p, r.compare, run_of(p, other));
-        const std::string text =
-            to_text(p.network, ts::search::difference(p.network, found, other), found, other, called, r.compare);
+        const std::string text = text_of_difference(p, found, other, called, r.compare);
         std::printf("\n%s", text.c_str());
         notes += text;
     }
@@ -89,6 +116,7 @@ void present(const problem& p, const ts::strategy& found, const std::string& cal
         throw ts::error("the strategy does not fit: " + missing +
                         "; use more devices, a smaller batch, another search, or --memory 0");
     }
+    const ts::io::waiting sign("writing files");
     write_files(p, run, r, about, notes);
 }
 

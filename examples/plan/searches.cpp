@@ -2,8 +2,10 @@
 // The searches that the planner knows by name.
 #include "examples/plan/plan.hpp"
 
+#include <tessera/base/nearest.hpp>
 #include <tessera/execute/coarse_search.hpp>
-#include <tessera/io/progress.hpp>
+#include <tessera/io/coarse_search_file.hpp>
+#include <tessera/io/waiting.hpp>
 #include <tessera/schedule/gpipe.hpp>
 #include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/schedule/stages.hpp>
@@ -37,6 +39,15 @@ ts::strategy searched(const problem& p, const request& r) {
     how.search.most_chains = 4;
     how.most_proposals = r.proposals;
     how.chains = 4;
+    how.search.interrupted = &interruptible::flag();
+    const interruptible while_searching;
+    const ts::search::search_journal journal =
+        r.resume.empty() ? ts::search::search_journal{} : ts::io::journal_in(r.resume);
+    std::vector<ts::search::named_strategy> starts;
+    {
+        const ts::io::waiting sign("experts' strategies");
+        starts = ts::search::experts(p.network, p.on);
+    }
     ts::io::progress_options shown;
     shown.unit = "proposals";
     // Parts of the machine are searched too, with as many proposals as that takes.
@@ -47,7 +58,7 @@ ts::strategy searched(const problem& p, const request& r) {
                                                : "best " + std::to_string(now.best_cost / 1000) +
                                                      (r.byte_price > 0 ? " us with the price of bytes" : " us"));
     };
-    return ts::search::coarse_search(p.on, p.network, ts::search::experts(p.network, p.on), how, report).best;
+    return ts::search::coarse_search(p.on, p.network, std::move(starts), how, report, journal).best;
 }
 
 ts::strategy piped(const problem& p, const std::string& name, const request& r) {
@@ -89,6 +100,16 @@ const std::vector<search_kind>& search_kinds() {
     return all;
 }
 
+void require_search(const std::string& name) {
+    std::vector<std::string> names;
+    for (const search_kind& s : search_kinds()) {
+        names.push_back(s.name);
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+        throw ts::error("there is no search '" + name + "'" + ts::did_you_mean(name, names) + "; --list names them");
+    }
+}
+
 ts::strategy find_strategy(const problem& p, const std::string& name, const request& r) {
     const int devices = p.on.devices();
     int per_node = 0;
@@ -97,14 +118,17 @@ ts::strategy find_strategy(const problem& p, const std::string& name, const requ
     }
     per_node = devices % per_node == 0 ? per_node : 1;
     ts::strategy s;
+    require_search(name);
     if (name == "fit") {
         return fitted(p, r);
     }
     if (name == "mcmc") {
         s = searched(p, r);
     } else if (name == "optcnn") {
+        const ts::io::waiting sign("OptCNN");
         s = ts::search::optcnn(p.network, uniform_machine(p.on, p.network.ops[0].attributes.math));
     } else if (name == "elimination") {
+        const ts::io::waiting sign("elimination");
         s = eliminated(p);
     } else if (name == "data") {
         s = ts::search::data_parallel(p.network, devices);
@@ -120,10 +144,8 @@ ts::strategy find_strategy(const problem& p, const std::string& name, const requ
         s = ts::search::megatron(p.network, devices / per_node, per_node);
     } else if (name == "placement") {
         s = ts::search::operator_placement(p.network, devices / per_node, per_node);
-    } else if (name == "gpipe" || name == "1f1b" || name == "zero-bubble") {
-        s = piped(p, name, r);
     } else {
-        throw ts::error("there is no search '" + name + "'; --list names them");
+        s = piped(p, name, r);
     }
     if (r.micro_batches > 1 && s.schedule.stages == 0) {
         s.micro_batches = r.micro_batches;

@@ -36,7 +36,8 @@ bool same(const search::search_state& a, const search::search_state& b) {
         equal = a.chains[i].start == b.chains[i].start && a.chains[i].start_cost == b.chains[i].start_cost &&
                 same(x.current, y.current) && x.random == y.random && x.made == y.made && x.accepted == y.accepted &&
                 x.improved_at == y.improved_at && x.work == y.work && x.mark_work == y.mark_work &&
-                x.mark_cost == y.mark_cost && x.improvements.size() == y.improvements.size();
+                x.mark_cost == y.mark_cost && a.chains[i].round_made == b.chains[i].round_made &&
+                a.chains[i].round_work == b.chains[i].round_work && x.improvements.size() == y.improvements.size();
         for (std::size_t k = 0; k < x.improvements.size() && equal; ++k) {
             equal = x.improvements[k].cost == y.improvements[k].cost &&
                     same(x.improvements[k].value, y.improvements[k].value);
@@ -125,7 +126,7 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
     }
     const std::string body = text.substr(text.find('\n') + 1);
     const auto resummed = [](const std::string& s) {
-        return "tessera-search 2 " + std::to_string(ts::io::detail::sum_of(s)) + "\n" + s;
+        return "tessera-search 3 " + std::to_string(ts::io::detail::sum_of(s)) + "\n" + s;
     };
     CHECK(resummed(body) == text);
     std::uint64_t state = 3;

@@ -36,3 +36,13 @@ endforeach()
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/core_build" -G "${GENERATOR}"
   "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_PREFIX_PATH=${WORK}/core"
   COMMAND_ERROR_IS_FATAL ANY)
+
+# As a subdirectory: configures, and asks for nothing that only those who work on Tessera use.
+cmake_path(GET SOURCE PARENT_PATH root)
+cmake_path(GET root PARENT_PATH root)
+execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}/subdirectory" -B "${WORK}/subdirectory" -G "${GENERATOR}"
+  "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DTESSERA_SOURCE=${root}"
+  OUTPUT_VARIABLE said ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+if(said MATCHES "MPI|mpi|doctest|CLI11|benchmark")
+  message(FATAL_ERROR "a project that adds Tessera is told of what it does not need:\n${said}")
+endif()

@@ -404,3 +404,22 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
     CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), 0, o); }),
                                  "nothing to fit"));
 }
+
+TEST_CASE("fit: ended early it returns the best of what it has simulated, at least one") {
+    const ts::graph g = ts::describe<tower>(32);
+    const ts::cluster on = machine_of(4);
+    for (const int most : {0, 1, 5, 1000}) {
+        int limit = most;
+        search::fit_options o;
+        o.simulations = 12;
+        o.refinements = 4;
+        o.context = &limit;
+        o.go_on = [](void* context, int simulated, int) { return simulated < *static_cast<int*>(context); };
+        const search::fit_result r = search::fit(g.view(), on, 0, o);
+        CHECK(r.fits);
+        CHECK(r.ended == (most < 1000));
+        CHECK(r.simulated == (most < 1000 ? std::max(most, 1) : r.simulated));
+        CHECK(r.simulated <= 16);
+        CHECK(outcome_of(g.view(), on, r.best).step == r.row.step);
+    }
+}

@@ -7,6 +7,8 @@
 #include "tessera/search/side_by_side.hpp"
 #include "tessera/search/tied.hpp"
 
+#include <optional>
+
 namespace tessera::search {
 
 struct coarse_search_options {
@@ -18,20 +20,56 @@ struct coarse_search_options {
     int chains = 2; ///< on a part
 };
 
+/// Keeps the searches that a coarse search consists of, so that an interrupted one goes on: the same, number by number, in the same order.
+struct search_journal {
+    /// The state in which the search of this number was left; nullopt where it has not begun.
+    std::function<std::optional<search_state>(std::size_t number, const cluster&, const graph_view&,
+                                              const mcmc_options&)>
+        load;
+    /// Called when a search begins, after every round, and when it is interrupted.
+    std::function<void(std::size_t number, const search_state&, const cluster&, const graph_view&, const mcmc_options&)>
+        save;
+
+    /// Begins search `number` or goes on with it, to its end or until it is interrupted.
+    template <class Report>
+    search_state run(std::size_t number, const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
+                     const parallel_search_options& o, const Report& report, std::optional<mcmc_result>* result) const {
+        std::optional<search_state> before = load ? load(number, on, g, o.chain) : std::nullopt;
+        const bool is_new = !before;
+        parallel_search search =
+            before ? parallel_search(on, g, std::move(*before), o) : parallel_search(on, g, std::move(starts), o);
+        const auto keep = [&] { save ? save(number, search.state(), on, g, o.chain) : void(); };
+        is_new ? keep() : void(); // what follows a search that is done stays
+        while (!search.finished() && !search.interrupted()) {
+            search.run_round(report);
+            keep();
+        }
+        if (result != nullptr) {
+            *result = search.result();
+        }
+        return search.state();
+    }
+};
+
 /// Searches parts of a machine one after the other. A part's strategy is priced with gradients that are summed over all parts (task_times::parts), so that a proposal
 /// costs what it would on a machine of the part's size.
 class part_search {
 public:
     using reporter = std::function<void(const search_progress&)>;
 
-    part_search(const cluster& on, const graph_view& g, const coarse_search_options& o)
-        : on_(on), g_(g), options_(o), per_node_(devices_of_node(on)) {}
+    part_search(const cluster& on, const graph_view& g, const coarse_search_options& o,
+                const search_journal& journal = {})
+        : on_(on), g_(g), options_(o), journal_(journal), per_node_(devices_of_node(on)) {}
 
     /// The best that is found for every part, repeated over the whole machine; of the last part also what its other chains found, with the devices renumbered.
     std::vector<named_strategy> run(const reporter& report) {
         const std::vector<int> parts = parts_to_search(on_, g_.tensors[0].extents[0]);
         std::vector<named_strategy> found;
         for (const int devices : parts) {
+            if (options_.search.is_interrupted()) {
+                interrupted_ = true;
+                break;
+            }
             const graph small = part_of_network(devices);
             if (devices == per_node_) {
                 best_ = search(on_, small.view(), devices, first_starts(on_, small.view(), devices), report);
@@ -68,6 +106,10 @@ public:
 
     /// Proposals of all parts so far.
     std::int64_t made() const { return made_; }
+    /// Searches so far.
+    std::size_t searches() const { return searches_; }
+    /// The last one stopped before its end, or more were to come.
+    bool interrupted() const { return interrupted_; }
 
     /// Reports a search that follows others, which made so many proposals.
     static reporter after(std::int64_t made, const reporter& report) {
@@ -169,12 +211,9 @@ private:
         o.random_starts = 0;
         o.drop_slow_starts = true;
         o.most_chains = options_.chains;
-        parallel_search whole(on, part, starts, o);
-        const reporter summed = after(made_, report);
-        while (!whole.finished()) {
-            whole.run_round(summed);
-        }
-        const std::vector<named_chain>& chains = whole.state().chains;
+        const search_state state = journal_.run(searches_++, on, part, starts, o, after(made_, report), nullptr);
+        interrupted_ = interrupted_ || !state.finished;
+        const std::vector<named_chain>& chains = state.chains;
         std::vector<std::pair<index_t, std::size_t>> by_cost;
         for (std::size_t i = 0; i < chains.size(); ++i) {
             made_ += chains[i].state.made;
@@ -197,8 +236,11 @@ private:
     const cluster& on_;
     graph_view g_;
     coarse_search_options options_;
+    search_journal journal_;
     int per_node_;
     std::int64_t made_ = 0;
+    std::size_t searches_ = 0;
+    bool interrupted_ = false;
     int before_ = 0;             ///< devices of the part that was searched last
     std::vector<strategy> best_; ///< of that, the best first
     std::vector<strategy> across_;
@@ -214,14 +256,21 @@ inline std::vector<named_strategy> search_parts(const cluster& on, const graph_v
 }
 
 /// search_parts(), then a parallel_search of the whole machine from the starts that are given and from what that found. `report` as parallel_search's, with the
-/// proposals of all together. Throws what parallel_search throws.
+/// proposals of all together. Interrupted (parallel_search_options::interrupted), it returns the best of what it has, starts included; with a journal the same call goes
+/// on later and finds what it would have found. Throws what parallel_search throws.
 inline mcmc_result coarse_search(const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
-                                 const coarse_search_options& options, const part_search::reporter& report = {}) {
-    part_search parts(on, g, options);
+                                 const coarse_search_options& options, const part_search::reporter& report = {},
+                                 const search_journal& journal = {}) {
+    part_search parts(on, g, options, journal);
     for (named_strategy& s : parts.run(report)) {
         starts.push_back(std::move(s));
     }
-    return parallel_search(on, g, std::move(starts), options.search).run(part_search::after(parts.made(), report));
+    // What was found on parts so far is priced on the whole, but that is not where the search goes on.
+    const search_journal keep = parts.interrupted() ? search_journal{} : journal;
+    std::optional<mcmc_result> found;
+    keep.run(parts.searches(), on, g, std::move(starts), options.search, part_search::after(parts.made(), report),
+             &found);
+    return std::move(*found);
 }
 
 } // namespace tessera::search

@@ -30,6 +30,11 @@ struct parallel_search_options {
     int most_chains = 0; ///< then only the best so many starts make proposals; 0: all
     /// Configurations of pinned operators (see proposal_options::pinned), put into every start; null: each start's own.
     const strategy* pins = nullptr;
+    /// Set by another thread or a signal handler: no chain makes more proposals, and the state is such that a search goes on from it as if
+    /// nothing had happened. Every start is priced all the same, so that there is a result. Null: nobody can interrupt.
+    const std::atomic<bool>* interrupted = nullptr;
+
+    bool is_interrupted() const { return interrupted != nullptr && interrupted->load(); }
 };
 
 struct search_progress {
@@ -91,15 +96,25 @@ public:
 
     const search_state& state() const { return state_; }
     bool finished() const { return state_.finished; }
+    /// A round was left unfinished because somebody asked for it (parallel_search_options::interrupted); the next goes on with it.
+    bool interrupted() const { return left_; }
 
-    /// Every chain makes its share of proposals, after the starts have been compared if they are to be. `report`, if given, is called from time to time, by one thread at a time.
+    /// Every chain makes its share of proposals, or what is left of it after an interruption; before the first the starts are compared if they are to be. `report`, if
+    /// given, is called from time to time, by one thread at a time.
     void run_round(const std::function<void(const search_progress&)>& report = {}) {
-        if (state_.round == 0 && options_.drop_slow_starts) {
-            compare_starts();
+        if (state_.round == 0 && options_.drop_slow_starts && !began()) {
+            compare_starts(report);
         }
         const std::int64_t share = (options_.chain.budget - 1) / options_.rounds + 1;
         std::mutex reporting;
+        left_ = false;
         on_all_cores([&](std::size_t i) { advance(i, share, report, reporting); });
+        if (left_) {
+            return;
+        }
+        for (named_chain& c : state_.chains) {
+            c.round_made = c.round_work = -1;
+        }
         ++state_.round;
         state_.finished =
             state_.round >= options_.rounds || all_stopped() || (options_.seconds > 0 && elapsed() > options_.seconds);
@@ -107,10 +122,10 @@ public:
             rejoin(options_.far_behind);
         }
     }
-    /// Runs to the end; `after_round` may save the state.
+    /// Runs to the end, or until somebody interrupts; `after_round` may save the state.
     mcmc_result run(const std::function<void(const search_progress&)>& report = {},
                     const std::function<void(const search_state&)>& after_round = {}) {
-        while (!finished()) {
+        while (!finished() && !interrupted()) {
             run_round(report);
             if (after_round) {
                 after_round(state_);
@@ -160,6 +175,11 @@ private:
         }
     }
 
+    /// The first round was begun before, and left.
+    bool began() const {
+        return std::any_of(state_.chains.begin(), state_.chains.end(),
+                           [](const named_chain& c) { return c.round_made >= 0; });
+    }
     bool takes_part(std::size_t chain) const {
         return !options_.drop_slow_starts || options_.most_chains <= 0 ||
                chain < static_cast<std::size_t>(options_.most_chains);
@@ -173,8 +193,9 @@ private:
     }
 
     /// Sorts the chains by what their starts cost, those of a cost that was there before last, and gives those that are far behind the best one's.
-    void compare_starts() {
+    void compare_starts(const std::function<void(const search_progress&)>& report) {
         const mcmc_options& o = options_.chain;
+        std::mutex reporting;
         on_all_cores([&](std::size_t i) {
             named_chain& c = state_.chains[i];
             const plan p = lower(g_, c.state.current.view(), on_.devices(), o.lowering);
@@ -182,6 +203,11 @@ private:
             const memory_estimate needs(on_, g_, c.state.current, o.lowering.update.state_count());
             if (!o.proposals.memory_limit || needs.excess() == 0) {
                 c.state.improvements.push_back({c.start_cost, c.state.current});
+            }
+            if (report) { // a sign of life
+                const std::lock_guard lock(reporting);
+                best_ = std::min(best_, c.state.best_cost());
+                report({made_, expected(), best_});
             }
         });
         std::stable_sort(state_.chains.begin(), state_.chains.end(), [](const named_chain& a, const named_chain& b) {
@@ -216,6 +242,10 @@ private:
         if (!takes_part(number) || (!first && mine.state.stopped(options_.chain))) {
             return;
         }
+        if (mine.round_made < 0) {
+            mine.round_made = mine.state.made;
+            mine.round_work = mine.state.work;
+        }
         mcmc_options o = options_.chain;
         o.seed = seed_of(options_.chain.seed, number);
         mcmc_chain chain = first ? mcmc_chain(on_, g_, mine.state.current, o) : mcmc_chain(on_, g_, mine.state, o);
@@ -223,12 +253,17 @@ private:
             mine.start_cost = chain.current_cost();
         }
         constexpr std::int64_t slice = 20;
-        const std::int64_t work = options_.chain.most_work / options_.rounds + 1;
-        const std::int64_t begin = chain.work();
-        for (std::int64_t made = 0; made < share && chain.work() - begin < work && !chain.stopped(); made += slice) {
+        const std::int64_t last = mine.round_made + share;
+        const std::int64_t most = options_.chain.most_work; // of the round's work; no overflow where there is no limit
+        const std::int64_t work = most == INT64_MAX ? most : mine.round_work + most / options_.rounds + 1;
+        while (chain.made() < last && chain.work() < work && !chain.stopped()) {
+            if (options_.is_interrupted()) {
+                left_ = true;
+                break;
+            }
             const std::int64_t before = chain.made();
             const std::int64_t worked = chain.work();
-            chain.run(std::min(slice, share - made), work - (chain.work() - begin));
+            chain.run(std::min(slice, last - before), work - worked);
             if (report) {
                 const std::lock_guard lock(reporting);
                 made_ += chain.made() - before;
@@ -290,6 +325,7 @@ private:
     std::int64_t made_ = 0;
     std::int64_t work_ = 0;
     index_t best_ = INT64_MAX;
+    std::atomic<bool> left_ = false; ///< a round before its end
 };
 
 } // namespace tessera::search

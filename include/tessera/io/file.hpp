@@ -89,6 +89,14 @@ inline void write_file_atomically(const std::string& path, std::string_view text
     file.commit();
 }
 
+/// Throws tessera::error where write_file_atomically() would, but for a full disk: for those who write at the end of long work. Leaves nothing behind.
+inline void require_writable(const std::string& path) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
+        throw error("cannot write '" + path + "': it is a folder or a device; name a regular file");
+    const detail::temporary_file file{path};
+}
+
 /// The contents of a file. Throws tessera::error where it cannot be read, is a folder or a device, or has more than `most` bytes.
 inline std::string read_file(const std::string& path, std::size_t most = std::size_t{1} << 28U) {
     const auto refuse = [&](const std::string& why) -> error {

@@ -96,6 +96,14 @@ public:
         at_ = std::min(end + 1, text_.size());
         return w;
     }
+    /// The next so many bytes, which must be there.
+    std::string text(std::size_t bytes) {
+        if (bytes > text_.size() - at_) {
+            refuse("it ends too early; the file is incomplete");
+        }
+        at_ += bytes;
+        return std::string(text_.substr(at_ - bytes, bytes));
+    }
     template <class T>
     T number(T least, T most, const char* what) {
         const std::string_view w = word();
@@ -169,7 +177,7 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
         w.text += c.start + "\n" + std::to_string(c.state.random) + ' ';
         for (const std::int64_t x :
              {c.start_cost, c.state.made, c.state.accepted, c.state.improved_at, c.state.work, c.state.mark_work,
-              c.state.mark_cost, static_cast<std::int64_t>(c.state.improvements.size())}) {
+              c.state.mark_cost, c.round_made, c.round_work, static_cast<std::int64_t>(c.state.improvements.size())}) {
             w.number(x);
         }
         w.line();
@@ -180,7 +188,7 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
             w.write(i.value);
         }
     }
-    return "tessera-search 2 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
+    return "tessera-search 3 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
 }
 
 /// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget,
@@ -189,8 +197,8 @@ inline search::search_state search_from_text(std::string_view text, const graph_
                                              const search::mcmc_options& o) {
     using reader = detail::search_reader;
     reader head(text);
-    if (head.word() != "tessera-search" || head.word() != "2") {
-        reader::refuse("it does not begin with 'tessera-search 2'; it is something else, or of another version");
+    if (head.word() != "tessera-search" || head.word() != "3") {
+        reader::refuse("it does not begin with 'tessera-search 3'; it is something else, or of another version");
     }
     const auto sum = head.number<std::uint64_t>(0, UINT64_MAX, "the check sum");
     const std::string_view body = text.substr(std::min(text.find('\n') + 1, text.size()));
@@ -218,6 +226,8 @@ inline search::search_state search_from_text(std::string_view text, const graph_
         c.state.work = r.count("a number of activities");
         c.state.mark_work = r.count("a number of activities");
         c.state.mark_cost = r.count("a cost");
+        c.round_made = r.number<std::int64_t>(-1, INT64_MAX, "a number of proposals");
+        c.round_work = r.number<std::int64_t>(-1, INT64_MAX, "a number of activities");
         const std::int64_t improvements = r.count("the number of improvements", search::mcmc_chain::most_improvements);
         c.state.current = r.read_strategy(g.op_count);
         for (std::int64_t k = 0; k < improvements; ++k) {

@@ -31,6 +31,7 @@ struct fit_result {
     std::int64_t considered = 0; ///< choices whose time and memory were estimated
     int simulated = 0;
     int refused = 0;           ///< of these; for another rule than memory
+    bool ended = false;        ///< early, by fit_options::go_on
     std::vector<fit_row> rows; ///< simulated ones: those that fit first, then the fastest first
 };
 
@@ -67,6 +68,11 @@ private:
             if (r.how == x) {
                 return;
             }
+        }
+        ended_ = ended_ || (!rows_.empty() && o_.go_on != nullptr &&
+                            !o_.go_on(o_.context, static_cast<int>(rows_.size()), o_.simulations + o_.refinements));
+        if (ended_) {
+            return;
         }
         fit_row row{x, guess, 0, {}, 0, false, {}};
         try {
@@ -154,7 +160,7 @@ private:
         int next = 0;
         int doubtful = from.seems_to_fit; // of those that seem not to fit some do
         int lean = 0;
-        while (static_cast<int>(rows_.size()) < budget && next < count) {
+        while (static_cast<int>(rows_.size()) < budget && next < count && !ended_) {
             const int made = static_cast<int>(rows_.size());
             const bool starved = made >= budget / 2 && !something_fits();
             if (starved && lean < count) {
@@ -213,6 +219,7 @@ private:
     fit_result conclude() {
         fit_result r;
         r.considered = considered_;
+        r.ended = ended_;
         r.simulated = static_cast<int>(rows_.size());
         std::sort(rows_.begin(), rows_.end(), better);
         r.row = rows_.front();
@@ -257,6 +264,7 @@ private:
     std::vector<index_t> limits_; ///< bytes of every device; 0: none
     index_t least_limit_ = 0;
     bool waits_ = false;
+    bool ended_ = false; ///< by fit_options::go_on
     std::vector<fit_row> rows_;
     std::int64_t considered_ = 0;
 };

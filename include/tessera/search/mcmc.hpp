@@ -290,6 +290,9 @@ struct named_chain {
     std::string start;
     index_t start_cost = 0;
     mcmc_state state;
+    /// Proposals and work when the round under way began for it; -1: it has not begun.
+    std::int64_t round_made = -1;
+    std::int64_t round_work = -1;
 };
 
 /// The best of several chains that fits in the devices' memory. Throws tessera::error if nothing does.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody may have meant who wrote a name that does not exist.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+/// Letters to insert, remove, change, or swap with their neighbour until one word is the other (the restricted Damerau-Levenshtein distance).
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> before2(b.size() + 1);
+    std::vector<std::size_t> before(b.size() + 1);
+    std::vector<std::size_t> now(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+        before[j] = j;
+    }
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        now[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            now[j] = std::min({before[j] + 1, now[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                now[j] = std::min(now[j], before2[j - 2] + 1);
+            }
+        }
+        before2.swap(before);
+        before.swap(now);
+    }
+    return before[b.size()];
+}
+
+/// "; did you mean vgg16 or vgg19?": the names at the least distance, at most three, if that is at most a third of the word's letters (one at the least), or else
+/// those that the word begins or that begin it; "" where none is near.
+inline std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
+    std::size_t least = std::max<std::size_t>(word.size() / 3, 1) + 1;
+    std::vector<std::string> near;
+    for (const std::string& name : names) {
+        const std::size_t d = edit_distance(word, name);
+        if (d < least) {
+            near.clear();
+            least = d;
+        }
+        if (d == least && d <= std::max<std::size_t>(word.size() / 3, 1)) {
+            near.push_back(name);
+        }
+    }
+    if (near.empty() && word.size() > 1) {
+        for (const std::string& name : names) {
+            const bool begins = name.compare(0, word.size(), word) == 0;
+            if (begins || (name.size() > 2 && word.compare(0, name.size(), name) == 0)) {
+                near.push_back(name);
+            }
+        }
+    }
+    std::string text;
+    const std::size_t shown = std::min<std::size_t>(near.size(), 3);
+    for (std::size_t i = 0; i < shown; ++i) {
+        text += (i == 0 ? "; did you mean " : i + 1 == shown ? " or " : ", ") + near[i];
+    }
+    return text + (shown > 0 ? "?" : "");
+}
+
+} // namespace tessera
