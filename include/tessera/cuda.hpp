@@ -10,13 +10,10 @@
 
 namespace tessera {
 
-#ifndef TESSERA_DEFAULT_BACKEND // of the umbrella header that is included first
-#define TESSERA_DEFAULT_BACKEND
 template <class Net>
-struct default_backend {
+struct cuda_default {
     using type = cuda::backend;
 };
-#endif
 
 namespace cuda {
 

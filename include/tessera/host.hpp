@@ -11,13 +11,10 @@
 
 namespace tessera {
 
-#ifndef TESSERA_DEFAULT_BACKEND // of the umbrella header that is included first
-#define TESSERA_DEFAULT_BACKEND
 template <class Net>
-struct default_backend {
+struct host_default {
     using type = host::backend;
 };
-#endif
 
 namespace host {
 

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct q : ts::linear<6> {};
 struct k : ts::linear<6> {};
 struct v : ts::linear<6> {};
 struct o : ts::linear<6> {};
+struct wide : ts::linear<9> {};
 struct nothing;
 using astray = ts::cross_attention<nothing, 2, q, k, v, o, ts::softmax<>>;
 template <class... Parts>
@@ -56,6 +58,17 @@ TEST_CASE("attention: scores of heads side by side, mixtures back in the channel
     CHECK(products == std::vector<ts::shape>{make_shape(2, 2, 6, 6), make_shape(2, 6, 8)});
     CHECK(static_cast<int>(g.ops.size()) == n::transformer::network::op_count);
     CHECK(g.tensors[1].extents == make_shape(2, 6, 8)); // the words; their labels come with the loss
+}
+
+TEST_CASE("query, key, value and output may be parts of several layers") {
+    using query = ts::branch<wide, ts::relu, q>;
+    using attention = ts::self_attention<2, query, k, ts::branch<ts::tanh, v>, ts::branch<o, ts::tanh>, ts::softmax<>>;
+    using network = on_sequence<attention>;
+    const ts::graph g = ts::describe<network>(2);
+    CHECK(g.ops.size() == 3 + 1 + 2 + 3 + 2 + 1);
+    CHECK(network::op_count == static_cast<int>(g.ops.size()));
+    static_assert(ts::describe<network, 2>().op_count == network::op_count);
+    CHECK(words<on_sequence<attention, ts::linear<0>>>() == text_of_rule(ts::rule::extent_is_zero, "linear", "", 0, 1));
 }
 
 TEST_CASE("a tied layer has the table of its source and a bias of its own") {
@@ -96,7 +109,8 @@ TEST_CASE("a decoder starts where its encoder ended") {
     using namespace n::translator;
     const ts::graph g = ts::describe<network>(2);
     CHECK(static_cast<int>(g.ops.size()) == network::op_count);
-    CHECK(network::input_count == 3);
+    CHECK(std::count_if(g.tensors.begin(), g.tensors.end(), [](const ts::tensor_node& t) { return t.producer < 0; }) ==
+          3);
     CHECK(count(g, ts::op_kind::linear) == 3 + 2 + 2 + 2 + 4 + 2); // the encoder has no state in its first step
     struct alone : ts::dag<ts::input<target, ts::tokens<2>>, ts::input<truth, ts::tokens<2>>,
                            ts::chain<scores, target, target_words, ts::lstm<2, decoder>>,

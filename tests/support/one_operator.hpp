@@ -14,14 +14,7 @@ namespace test_support {
 
 /// A graph of one operator, with an input for the gradient of its output.
 inline ts::graph graph_of(const tests::op_case& c) {
-    ts::graph g;
-    g.tensors.resize(c.inputs.size() + 3);
-    g.parameters.resize(3);
-    g.ops.resize(1);
     ts::graph_builder b;
-    b.tensors = g.tensors.data();
-    b.parameters = g.parameters.data();
-    b.ops = g.ops.data();
     const bool is_loss = c.attributes.kind == ts::op_kind::cross_entropy;
     const bool looks_up = c.attributes.kind == ts::op_kind::embedding;
     std::vector<int> read;
@@ -36,9 +29,7 @@ inline ts::graph graph_of(const tests::op_case& c) {
         throw ts::error(ts::to_text(b.refused, b.refused_at));
     }
     b.add_input(b.tensors[out].extents, ts::element::f32, "output gradient");
-    g.tensors.resize(static_cast<std::size_t>(b.tensor_count));
-    g.parameters.resize(static_cast<std::size_t>(b.parameter_count));
-    return g;
+    return b.built();
 }
 
 /// What a run of a plan leaves: the sums of its results and gradients by tensor and parameter.

@@ -46,6 +46,7 @@ inline constexpr bool never = false;
     rule(unknown_node, "the node refers to an input or node that does not come before it") \
     rule(node_named_twice, "two inputs or nodes of the network have the same name") \
     rule(too_many_names, "a network has too many inputs, named nodes and saved tensors") \
+    rule(unknown_tensor, "a part of the network reads a tensor that is not there; hand on what add_op, add_input or find_tap returned") \
     rule(loss_has_consumer, "nothing may follow a loss") \
     rule(precision_unknown, "with_precision takes fp32, tf32 or bf16, and then the network") \
     rule(precision_said_twice, "with_precision goes around a network once; say one precision") \

@@ -36,22 +36,10 @@ constexpr std::uint64_t hash_text(std::string_view text) {
 
 } // namespace detail
 
-/// The full name of T, e.g. "app::conv1".
+/// The full name of T as the compiler writes it, e.g. "app::conv1".
 template <class T>
 constexpr std::string_view full_type_name() {
     return detail::undecorate(detail::decorated_name<T>());
-}
-
-/// The name of T without namespaces and template arguments, e.g. "conv1".
-template <class T>
-constexpr std::string_view type_name() {
-    std::string_view name = full_type_name<T>();
-    const std::size_t arguments = name.find('<');
-    if (arguments != std::string_view::npos) {
-        name = name.substr(0, arguments);
-    }
-    const std::size_t scope = name.rfind("::");
-    return scope == std::string_view::npos ? name : name.substr(scope + 2);
 }
 
 /// A value that is equal for equal types and different for different ones, in constant expressions too: a hash of the full name.

@@ -10,16 +10,19 @@
 
 namespace tessera {
 
-/// Samples one after the other, the sample being the slowest dimension of both arrays: `inputs` numbers, `labels` integers,
-/// `size` how many samples. For networks with one input of numbers and one of labels.
+/// Samples one after the other, the sample being the slowest dimension of both arrays: `inputs` numbers or integers (tokens), `labels`
+/// integers, `size` how many samples. For networks with one input and one of labels.
 template <class T>
-concept Batch = requires(const T& b) {
-    std::span<const float>(b.inputs);
+concept Batch = (
+                    requires(const T& b) { std::span<const float>(b.inputs); } ||
+                    requires(const T& b) { std::span<const std::int32_t>(b.inputs); }) &&
+                requires(const T& b) {
     std::span<const std::int32_t>(b.labels);
     static_cast<index_t>(b.size);
 };
 
-/// Data for one named input of a dag: feed<left>(numbers), feed<truth>(integers). Does not own them.
+/// Data for one input by its name: feed<left>(numbers), feed<truth>(integers). Inputs of a dag have names of their own; those of a sequential
+/// network are called by what they are: feed<tokens<1024>>(text), feed<labels>(next). Does not own them.
 template <class Name>
 struct feed {
     input_data data;
@@ -29,7 +32,7 @@ struct feed {
     explicit feed(std::span<const std::int32_t> integers) : data(integers), type(element::i32) {}
 };
 
-/// A batch of a network with several inputs: one feed for each of them, in any order.
+/// A batch by names: one feed for each input, in any order.
 template <class... Names>
 struct named_batch {
     std::array<input_data, sizeof...(Names)> data;
@@ -43,19 +46,15 @@ namespace detail {
 /// The how-manieth input of a network a name stands for, counted from 0; -1 for a name of something else.
 template <class Net>
 constexpr int find_input(type_key name) {
-    graph_storage<Net::op_count, tensors_of<Net>> g;
     graph_builder b;
-    b.tensors = g.tensors;
-    b.parameters = g.parameters;
-    b.ops = g.ops;
     build_whole<Net>(b, 1);
     const int tensor = b.find_tap(name);
-    if (tensor < 0 || g.tensors[tensor].producer >= 0) {
+    if (tensor < 0 || b.tensors[tensor].producer >= 0) {
         return -1;
     }
     int position = 0;
     for (int t = 0; t < tensor; ++t) {
-        position += g.tensors[t].producer < 0 ? 1 : 0;
+        position += b.tensors[t].producer < 0 ? 1 : 0;
     }
     return position;
 }
@@ -86,20 +85,42 @@ constexpr int count_inputs(const graph_view& g) {
 
 } // namespace detail
 
-/// The inputs of a network in its own order, from a batch. Throws tessera::error where the network has other inputs than one of
-/// numbers and one of labels, or where the sizes contradict each other.
+namespace detail {
+
+/// True for what losses compare their logits with.
+constexpr bool holds_labels(const graph_view& g, int tensor) {
+    for (int op = 0; op < g.op_count; ++op) {
+        if (g.is_loss(op) && g.ops[op].inputs[1] == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+template <Batch T>
+input_data inputs_in(const T& batch) {
+    if constexpr (requires { std::span<const float>(batch.inputs); }) {
+        return std::span<const float>(batch.inputs);
+    } else {
+        return std::span<const std::int32_t>(batch.inputs);
+    }
+}
+
+} // namespace detail
+
+/// The inputs of a network in its own order, from a batch. Throws tessera::error where the network has other inputs than one and one of
+/// labels, takes integers where the batch has numbers or the other way round, or where the sizes contradict each other.
 template <Batch T>
 std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
-    const std::span<const float> numbers(batch.inputs);
-    const std::span<const std::int32_t> labels(batch.labels);
-    int integers = 0;
+    constexpr bool has_integers = !requires { std::span<const float>(batch.inputs); };
+    int labels = 0;
     for (int t = 0; t < g.tensor_count; ++t) {
-        integers += g.tensors[t].producer < 0 && g.tensors[t].type == element::i32 ? 1 : 0;
+        labels += g.tensors[t].producer < 0 && detail::holds_labels(g, t) ? 1 : 0;
     }
-    if (detail::count_inputs(g) != 2 || integers != 1) {
+    if (detail::count_inputs(g) != 2 || labels != 1) {
         throw error(
             "tessera: the network has " + std::to_string(detail::count_inputs(g)) + " inputs, " +
-            std::to_string(integers) +
+            std::to_string(labels) +
             " of them labels; a batch with `inputs` and `labels` fits one of each. Hand them in by name with feed<>");
     }
     std::array<input_data, 2> result;
@@ -109,8 +130,14 @@ std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
         if (n.producer >= 0) {
             continue;
         }
+        const bool is_label = detail::holds_labels(g, t);
+        if (!is_label && (n.type == element::i32) != has_integers) {
+            throw error("tessera: the input " + std::string(n.name) +
+                        (has_integers ? " takes numbers and the batch's `inputs` are integers"
+                                      : " takes integers and the batch's `inputs` are numbers"));
+        }
         input_data& data = result[position++];
-        data = n.type == element::i32 ? input_data(labels) : input_data(numbers);
+        data = is_label ? input_data(std::span<const std::int32_t>(batch.labels)) : detail::inputs_in(batch);
         const index_t each = n.extents.volume() / n.extents[0];
         if (data.elements != each * static_cast<index_t>(batch.size)) {
             throw error("tessera: a batch of " + std::to_string(batch.size) + " samples has " +
@@ -141,7 +168,7 @@ std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const na
         }
         for (std::size_t k = 0; k < position.size(); ++k) {
             if (position[k] == number) {
-                if (batch.types[k] != g.tensors[t].type) {
+                if ((batch.types[k] == element::i32) != (g.tensors[t].type == element::i32)) {
                     throw error("tessera: the input " + std::string(g.tensors[t].name) + " takes " +
                                 (g.tensors[t].type == element::i32 ? "integers" : "numbers") +
                                 " and is given the other");

@@ -65,8 +65,59 @@ concept PlannedStrategy = requires(const S& s) {
     { s.batch } -> std::convertible_to<index_t>;
 };
 
-/// The backend that a trainer of a network uses unless told otherwise. An umbrella header such as host.hpp defines it.
+/// The backends of the umbrella headers: host.hpp defines the first, cuda.hpp the second, each in one way, whatever else is included.
 template <class Net>
-struct default_backend;
+struct host_default;
+template <class Net>
+struct cuda_default;
+
+namespace detail {
+
+template <class Net>
+struct no_default {
+    static_assert(never<Net>,
+                  "tessera: there is no backend; include tessera/host.hpp or tessera/cuda.hpp, or name one: "
+                  "trainer<network, reference::backend>");
+    using type = void;
+};
+template <class Net>
+struct two_defaults {
+    static_assert(never<Net>,
+                  "tessera: tessera/host.hpp and tessera/cuda.hpp are both included, so that a backend must "
+                  "be named: trainer<network, host::backend> or trainer<network, cuda::backend>");
+    using type = void;
+};
+
+template <bool Host, bool Cuda>
+struct choose_default {
+    template <class Net>
+    using of = no_default<Net>;
+};
+template <>
+struct choose_default<true, false> {
+    template <class Net>
+    using of = host_default<Net>;
+};
+template <>
+struct choose_default<false, true> {
+    template <class Net>
+    using of = cuda_default<Net>;
+};
+template <>
+struct choose_default<true, true> {
+    template <class Net>
+    using of = two_defaults<Net>;
+};
+
+} // namespace detail
+
+/// The backend that a trainer of a network uses unless told otherwise: that of the umbrella header which the source includes. It is an
+/// alias, so that sources of one program may differ in it, and the order of the headers does not count.
+template <class Net>
+using default_backend = typename detail::choose_default < requires {
+    sizeof(host_default<Net>);
+}
+, requires { sizeof(cuda_default<Net>); }
+> ::template of<Net>::type;
 
 } // namespace tessera

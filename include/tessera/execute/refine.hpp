@@ -232,7 +232,7 @@ private:
 /// parallelism on fewer devices, one device, and what MCMC finds from the best of these with measured times of their tasks, in alternation, for the batch that `found` was made for, and gives the fastest.
 /// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error where `found` was
 /// made for another number of devices, or nothing can run.
-template <class Net, class B = typename default_backend<Net>::type, PlannedStrategy S>
+template <class Net, class B = default_backend<Net>, PlannedStrategy S>
 refined_strategy refine(const S& found, const local_devices& devices, const optimizer& update = sgd{},
                         const session_options& training = {}, const refine_options& how = {}) {
     if (static_cast<int>(found.devices) != devices.count()) {

@@ -92,14 +92,7 @@ private:
 
     static graph make_graph(const std::vector<shape>& inputs, precision math) {
         const bool is_loss = Op::attributes.kind == op_kind::cross_entropy;
-        graph g;
-        g.tensors.resize(inputs.size() + 3);
-        g.parameters.resize(3);
-        g.ops.resize(1);
         graph_builder b;
-        b.tensors = g.tensors.data();
-        b.parameters = g.parameters.data();
-        b.ops = g.ops.data();
         std::vector<int> read;
         for (const shape& s : inputs) {
             const bool looks_up = Op::attributes.kind == op_kind::embedding;
@@ -108,14 +101,13 @@ private:
         if (is_loss && inputs.size() == 1) {
             read.push_back(b.add_input(detail::rows_of(inputs[0]), element::i32, "labels"));
         }
-        const int out =
-            b.add_op(Op::attributes, type_name<Op>(), key_of<Op>, false, read.data(), static_cast<int>(read.size()));
+        const int out = b.add_op(Op::attributes, name_of_layer<Op>(), key_of<Op>, false, read.data(),
+                                 static_cast<int>(read.size()));
         if (b.refused) {
             throw error(to_text(b.refused, b.refused_at));
         }
         b.add_input(b.tensors[out].extents, element::f32, "output gradient");
-        g.tensors.resize(static_cast<std::size_t>(b.tensor_count));
-        g.parameters.resize(static_cast<std::size_t>(b.parameter_count));
+        graph g = b.built();
         set_precision(g, math);
         return g;
     }
@@ -262,6 +254,6 @@ private:
 
 /// The same on the default backend: sharded<conv2, split<sample, 2>, split<channel, 2>> op{devices, input_shape}.
 template <class Op, class... Options>
-using sharded = sharded_on<typename default_backend<Op>::type, Op, Options...>;
+using sharded = sharded_on<default_backend<Op>, Op, Options...>;
 
 } // namespace tessera

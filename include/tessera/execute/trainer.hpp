@@ -57,7 +57,7 @@ inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view()
 /// Trains a network under a strategy. B is a backend (see execute/executor.hpp); including host.hpp makes its backend the default.
 /// Results do not depend on the strategy but for the order of floating-point sums. Everything is built here: a step allocates nothing
 /// unless it is the first of its batch size.
-template <class Net, class B = typename default_backend<Net>::type>
+template <class Net, class B = default_backend<Net>>
 class trainer {
 public:
     /// Plans the network, builds its tasks and sets its parameters to their initial values (a function of options.seed). Throws

@@ -21,13 +21,16 @@
 
 namespace tessera::io {
 
-/// Samples one after the other, the sample being the slowest dimension of both. A batch that a `batch_range` yields is
-/// valid until the range goes on to the next one.
-struct batch {
-    std::span<const float> inputs;
+/// Samples one after the other, the sample being the slowest dimension of both. A batch that a range yields is valid until the range
+/// goes on to the next one. Inputs are numbers (batch, sample_set) or integers (token_batch, token_set).
+template <class Element>
+struct basic_batch {
+    std::span<const Element> inputs;
     std::span<const std::int32_t> labels;
     std::int64_t size = 0; ///< the number of samples
 };
+using batch = basic_batch<float>;
+using token_batch = basic_batch<std::int32_t>;
 
 /// How a set is gone through. Train with a seed and count the epochs up: each has an order of its own.
 struct batch_options {
@@ -75,8 +78,11 @@ inline std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t
 }
 
 /// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over.
-class batch_range {
+template <class Element>
+class basic_batch_range {
 public:
+    using batch = basic_batch<Element>;
+
     class iterator {
     public:
         using value_type = batch;
@@ -84,7 +90,7 @@ public:
         using iterator_concept = std::input_iterator_tag;
 
         iterator() = default;
-        explicit iterator(batch_range& range) : range_{&range} {}
+        explicit iterator(basic_batch_range& range) : range_{&range} {}
 
         const batch& operator*() const { return range_->current_; }
         iterator& operator++() {
@@ -95,12 +101,12 @@ public:
         bool operator==(std::default_sentinel_t) const { return range_->current_.size == 0; }
 
     private:
-        batch_range* range_ = nullptr;
+        basic_batch_range* range_ = nullptr;
     };
 
     /// Batches of `batch_size` samples of a set given as one batch, which must outlive the range. Throws tessera::error
     /// where the sizes do not fit together.
-    batch_range(const batch& set, std::int64_t batch_size, const batch_options& options = {})
+    basic_batch_range(const batch& set, std::int64_t batch_size, const batch_options& options = {})
         : set_{set}, batch_size_{batch_size}, options_{options} {
         const auto samples = static_cast<std::size_t>(set.size);
         if (batch_size < 1)
@@ -122,19 +128,19 @@ public:
     }
 
     /// The same, of a set that the range keeps alive itself.
-    batch_range(std::vector<float> inputs, std::vector<std::int32_t> labels, std::int64_t samples,
-                std::int64_t batch_size, const batch_options& options = {})
-        : batch_range(batch{inputs, labels, samples}, batch_size, options) {
+    basic_batch_range(std::vector<Element> inputs, std::vector<std::int32_t> labels, std::int64_t samples,
+                      std::int64_t batch_size, const batch_options& options = {})
+        : basic_batch_range(batch{inputs, labels, samples}, batch_size, options) {
         // A vector that is moved keeps its elements where they are, so the spans hold.
         kept_inputs_ = std::move(inputs);
         kept_labels_ = std::move(labels);
     }
 
-    batch_range(batch_range&&) = default;
-    batch_range& operator=(batch_range&&) = default;
-    batch_range(const batch_range&) = delete;
-    batch_range& operator=(const batch_range&) = delete;
-    ~batch_range() = default;
+    basic_batch_range(basic_batch_range&&) = default;
+    basic_batch_range& operator=(basic_batch_range&&) = default;
+    basic_batch_range(const basic_batch_range&) = delete;
+    basic_batch_range& operator=(const basic_batch_range&) = delete;
+    ~basic_batch_range() = default;
 
     iterator begin() {
         stage(0);
@@ -174,11 +180,11 @@ private:
             std::copy_n(set_.labels.data() + sample * labels_per_sample_, labels_per_sample_,
                         labels_.data() + i * labels_per_sample_);
         }
-        current_.inputs = std::span<const float>{inputs_}.first(size * inputs_per_sample_);
+        current_.inputs = std::span<const Element>{inputs_}.first(size * inputs_per_sample_);
         current_.labels = std::span<const std::int32_t>{labels_}.first(size * labels_per_sample_);
     }
 
-    std::vector<float> kept_inputs_;
+    std::vector<Element> kept_inputs_;
     std::vector<std::int32_t> kept_labels_;
     batch set_;
     std::int64_t batch_size_ = 1;
@@ -186,29 +192,36 @@ private:
     std::size_t inputs_per_sample_ = 0;
     std::size_t labels_per_sample_ = 0;
     std::vector<std::int64_t> order_;
-    std::vector<float> inputs_;
+    std::vector<Element> inputs_;
     std::vector<std::int32_t> labels_;
     std::int64_t position_ = 0;
     batch current_;
 };
 
+using batch_range = basic_batch_range<float>;
+using token_range = basic_batch_range<std::int32_t>;
+
 /// Samples that are their own owner, to be gone through in batches.
-class sample_set {
+template <class Element>
+class basic_sample_set {
 public:
+    using batch = basic_batch<Element>;
+    using batch_range = basic_batch_range<Element>;
+
     /// One label per sample. Throws tessera::error where the inputs cannot be as many for each, or where there are
     /// none.
-    sample_set(std::vector<float> inputs, std::vector<std::int32_t> labels)
+    basic_sample_set(std::vector<Element> inputs, std::vector<std::int32_t> labels)
         : inputs_{std::move(inputs)}, labels_{std::move(labels)}, size_{static_cast<std::int64_t>(labels_.size())} {
         static_cast<void>(batch_range{all(), 1});
     }
-    /// The same number of labels, such as one per pixel, for each of `size` samples.
-    sample_set(std::vector<float> inputs, std::vector<std::int32_t> labels, std::int64_t size)
+    /// The same number of labels, such as one per pixel or position, for each of `size` samples.
+    basic_sample_set(std::vector<Element> inputs, std::vector<std::int32_t> labels, std::int64_t size)
         : inputs_{std::move(inputs)}, labels_{std::move(labels)}, size_{size} {
         static_cast<void>(batch_range{all(), 1});
     }
 
     [[nodiscard]] std::int64_t size() const { return size_; }
-    [[nodiscard]] std::span<const float> inputs() const { return inputs_; }
+    [[nodiscard]] std::span<const Element> inputs() const { return inputs_; }
     [[nodiscard]] std::span<const std::int32_t> labels() const { return labels_; }
     [[nodiscard]] batch all() const { return {inputs_, labels_, size_}; }
 
@@ -222,9 +235,11 @@ public:
     }
 
 private:
-    std::vector<float> inputs_;
+    std::vector<Element> inputs_;
     std::vector<std::int32_t> labels_;
     std::int64_t size_ = 0;
 };
+using sample_set = basic_sample_set<float>;
+using token_set = basic_sample_set<std::int32_t>;
 
 } // namespace tessera::io

@@ -255,11 +255,12 @@ struct strategy_writer {
 
 template <class Net, index_t Batch, int Devices, class... Ons>
 constexpr auto make_strategy() {
-    constexpr int pool = Net::op_count * (0 + ... + Ons::pool_size);
-    strategy_storage<Net::op_count, pool> s;
+    constexpr int ops = counts_of<Net, Batch>.ops;
+    constexpr int pool = ops * (0 + ... + Ons::pool_size);
+    strategy_storage<ops, pool> s;
     const graph_view g = storage_of<Net, Batch>.view();
     s.count = g.op_count;
-    [[maybe_unused]] strategy_writer<strategy_storage<Net::op_count, pool>> w{&s, g, Devices};
+    [[maybe_unused]] strategy_writer<strategy_storage<ops, pool>> w{&s, g, Devices};
     (w.template apply<Ons>(), ...);
     if (!s.refused) {
         s.refused = check_strategy(g, s.view(), Devices);
@@ -277,12 +278,12 @@ constexpr auto nth_entry() {
 }
 
 /// The layer that a message about a strategy names: the entry's, else the operator's.
-template <class Net, int Op, int Entry, class... Ons>
+template <class Net, int Place, int Entry, class... Ons>
 constexpr auto blamed() {
     if constexpr (Entry >= 0 && sizeof...(Ons) > 0) {
         return nth_entry<Entry, Ons...>();
     } else {
-        return identity<typename layer_at<Net, Op>::type>{};
+        return identity<typename layer_at<Net, Place>::type>{};
     }
 }
 
@@ -302,7 +303,8 @@ struct strategy_of {
         } else if constexpr (stored.refused.broken == rule::none) {
             return true;
         } else {
-            using culprit = typename decltype(detail::blamed<Net, stored.refused.op, stored.entry, Ons...>())::type;
+            constexpr int place = detail::storage_of<Net, Batch>.misnumbered ? -1 : stored.refused.op;
+            using culprit = typename decltype(detail::blamed<Net, place, stored.entry, Ons...>())::type;
             if constexpr (stored.refused.dimension >= 0) {
                 return refuse<stored.refused.broken, layer<culprit>,
                               along<static_cast<loop_name>(stored.refused.dimension)>, found<stored.refused.found>,

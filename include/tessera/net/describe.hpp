@@ -11,32 +11,16 @@ namespace tessera {
 
 namespace detail {
 
-/// Inputs that a network names itself.
-template <class Net>
-constexpr int inputs_of() {
-    if constexpr (requires { Net::input_count; }) {
-        return Net::input_count;
-    } else {
-        return 1;
-    }
-}
-
-/// The most tensors that a network can have: an operator adds one, and a loss its labels.
-template <class Net>
-inline constexpr int tensors_of = 2 * Net::op_count + inputs_of<Net>() + 1;
-
-/// The arrays of one network. An operator has at most three parameters.
-template <int Ops, int Tensors>
+/// The arrays of one network.
+template <int Tensors, int Parameters, int Ops>
 struct graph_storage {
-    tensor_node tensors[static_cast<std::size_t>(Tensors)]{};
-    parameter_node parameters[static_cast<std::size_t>(3 * Ops + 1)]{};
+    tensor_node tensors[static_cast<std::size_t>(Tensors + 1)]{};
+    parameter_node parameters[static_cast<std::size_t>(Parameters + 1)]{};
     op_node ops[static_cast<std::size_t>(Ops + 1)]{};
-    int tensor_count = 0;
-    int parameter_count = 0;
-    int op_count = 0;
     problem refused;
+    bool misnumbered = false;
 
-    constexpr graph_view view() const { return {tensors, parameters, ops, tensor_count, parameter_count, op_count}; }
+    constexpr graph_view view() const { return {tensors, parameters, ops, Tensors, Parameters, Ops}; }
 };
 
 template <class Net>
@@ -56,23 +40,38 @@ constexpr void build_whole(graph_builder& b, index_t batch) {
     }
 }
 
+/// How many of each a network has, or had when it broke a rule.
+struct graph_counts {
+    int tensors = 0;
+    int parameters = 0;
+    int ops = 0;
+};
+
 template <class Net>
-constexpr void build_into(graph_storage<Net::op_count, tensors_of<Net>>& g, index_t batch) {
+constexpr graph_counts count_nodes(index_t batch) {
     graph_builder b;
-    b.tensors = g.tensors;
-    b.parameters = g.parameters;
-    b.ops = g.ops;
+    constexpr int stated = ops_of<Net>(); // no more than a hint
+    constexpr int room = stated < 1 || stated > 1 << 20 ? 1 : stated;
+    b.ops.reserve(room);
+    b.tensors.reserve(room + 2);
     build_whole<Net>(b, batch);
-    g.tensor_count = b.tensor_count;
-    g.parameter_count = b.parameter_count;
-    g.op_count = b.op_count;
-    g.refused = b.refused;
+    return {b.tensor_count, b.parameter_count, b.op_count};
 }
 
 template <class Net, index_t Batch>
+inline constexpr graph_counts counts_of = count_nodes<Net>(Batch);
+
+template <class Net, index_t Batch>
 constexpr auto make_storage() {
-    graph_storage<Net::op_count, tensors_of<Net>> g;
-    build_into<Net>(g, Batch);
+    constexpr graph_counts n = counts_of<Net, Batch>;
+    graph_storage<n.tensors, n.parameters, n.ops> g;
+    graph_builder b;
+    b.tensors.lend(g.tensors, n.tensors);
+    b.parameters.lend(g.parameters, n.parameters);
+    b.ops.lend(g.ops, n.ops);
+    build_whole<Net>(b, Batch);
+    g.refused = b.refused;
+    g.misnumbered = b.misnumbered;
     return g;
 }
 
@@ -99,12 +98,12 @@ inline std::string to_text(const problem& p, std::string_view layer_name) {
     return text;
 }
 
-/// The operator at which a network breaks a rule, as a type; for messages.
+/// The operator at which a network breaks a rule, as a type; for messages. The network itself where it is not known which.
 template <class Net, int Op>
 struct layer_at {
     static constexpr auto find() {
-        if constexpr (Op >= 0 && Op < Net::op_count) {
-            return Net::template nth<Op>();
+        if constexpr (Op >= 0 && Op < detail::ops_of<Net>()) {
+            return detail::nth_in<Op, Net>();
         } else {
             return detail::identity<Net>{};
         }
@@ -116,14 +115,15 @@ struct layer_at {
 template <class Net, index_t Batch = 64>
 struct check_network {
     static constexpr problem p = detail::storage_of<Net, Batch>.refused;
+    static constexpr int place = detail::storage_of<Net, Batch>.misnumbered ? -1 : p.op;
     static constexpr bool test() {
         if constexpr (p.broken == rule::none) {
             return true;
         } else if constexpr (p.dimension >= 0) {
-            return refuse<p.broken, layer<typename layer_at<Net, p.op>::type>,
+            return refuse<p.broken, layer<typename layer_at<Net, place>::type>,
                           along<static_cast<loop_name>(p.dimension)>, found<p.found>, needed<p.needed>>();
         } else {
-            return refuse<p.broken, layer<typename layer_at<Net, p.op>::type>, found<p.found>, needed<p.needed>>();
+            return refuse<p.broken, layer<typename layer_at<Net, place>::type>, found<p.found>, needed<p.needed>>();
         }
     }
     static constexpr bool ok = test();
@@ -142,22 +142,12 @@ constexpr graph_view describe() {
 /// The network for any batch. Throws tessera::error with the words of the rule that it breaks.
 template <class Net>
 graph describe(index_t batch) {
-    graph g;
-    g.tensors.resize(static_cast<std::size_t>(detail::tensors_of<Net>));
-    g.parameters.resize(static_cast<std::size_t>(3 * Net::op_count + 1));
-    g.ops.resize(static_cast<std::size_t>(Net::op_count + 1));
     graph_builder b;
-    b.tensors = g.tensors.data();
-    b.parameters = g.parameters.data();
-    b.ops = g.ops.data();
     detail::build_whole<Net>(b, batch);
     if (b.refused) {
         throw error(to_text(b.refused, b.refused_at));
     }
-    g.tensors.resize(static_cast<std::size_t>(b.tensor_count));
-    g.parameters.resize(static_cast<std::size_t>(b.parameter_count));
-    g.ops.resize(static_cast<std::size_t>(b.op_count));
-    return g;
+    return b.built();
 }
 
 } // namespace tessera

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks as types. Each part is a small type whose `build` appends to the graph value; all rules work on that value.
+// Networks as types. Each part is a small type whose `build` appends to the graph value; all rules work on that value. A part of one's own has
+// `static constexpr int build(graph_builder&, int tensor)`, which returns the tensor that it ends with, and, for compile errors that name its
+// layers, op_count and nth.
 #pragma once
 
-#include "tessera/net/graph.hpp"
+#include "tessera/net/graph_builder.hpp"
 #include "tessera/op/layers.hpp"
 
 namespace tessera {
@@ -72,10 +74,33 @@ struct identity {
     using type = T;
 };
 
-/// A loss in a sequential network brings its labels along.
-constexpr int append_loss(graph_builder& b, const op_attributes& a, std::string_view name, type_key key, int tensor) {
+/// A loss in a sequential network brings its labels along; a batch calls them `labels`.
+constexpr int append_loss(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key, int tensor) {
     const int both[2] = {tensor, b.add_input(rows_of(b.tensors[tensor].extents), element::i32, "labels")};
+    if (b.find_tap(key_of<labels>) < 0) {
+        b.add_tap(key_of<labels>, "labels", both[1], rule::tap_saved_twice);
+    }
     return b.add_op(a, name, key, false, both, 2);
+}
+
+/// Operators of a part, as far as it says how many; compile errors name layers by them, and nothing else rests on them.
+template <class P>
+constexpr int ops_of() {
+    if constexpr (Layer<P>) {
+        return 1;
+    } else if constexpr (requires { P::op_count; }) {
+        return P::op_count;
+    } else {
+        return 0;
+    }
+}
+
+/// Notes where a part has another number of operators than it states.
+template <class P>
+constexpr void check_count(graph_builder& b, int before) {
+    const int stated = ops_of<P>();
+    const int made = b.op_count - before;
+    b.misnumbered = b.misnumbered || (b.refused ? made > stated || (made == stated && made > 0) : made != stated);
 }
 
 template <class P>
@@ -87,11 +112,14 @@ constexpr int append(graph_builder& b, int tensor) {
         return b.fail({rule::input_not_first, 0, -1, 1, 0});
     } else if constexpr (Layer<P>) {
         if (P::attributes.kind == op_kind::cross_entropy) {
-            return append_loss(b, P::attributes, type_name<P>(), key_of<P>, tensor);
+            return append_loss(b, P::attributes, name_of_layer<P>(), key_of<P>, tensor);
         }
-        return b.add_op(P::attributes, type_name<P>(), key_of<P>, false, &tensor, 1);
+        return b.add_op(P::attributes, name_of_layer<P>(), key_of<P>, false, &tensor, 1);
     } else {
-        return P::build(b, tensor);
+        const int before = b.op_count;
+        const int end = P::build(b, tensor);
+        check_count<P>(b, before);
+        return end;
     }
 }
 
@@ -100,18 +128,6 @@ constexpr int append_all(graph_builder& b, int tensor) {
     // Lists instead of folds here and below: clang nests a fold's operands, at most 256 deep.
     const int ends[] = {tensor, (tensor = append<Parts>(b, tensor))...};
     return ends[sizeof...(Parts)];
-}
-
-/// Room that a part needs: operators (and as many parameters as they can have).
-template <class P>
-constexpr int ops_of() {
-    if constexpr (Layer<P>) {
-        return 1;
-    } else if constexpr (NetworkInput<P>) {
-        return 0;
-    } else {
-        return P::op_count;
-    }
 }
 
 template <class... Parts>
@@ -127,10 +143,10 @@ constexpr int ops_in() {
 /// The layer type behind operator I of a part, for messages.
 template <int I, class P>
 constexpr auto nth_in() {
-    if constexpr (Layer<P>) {
-        return identity<P>{};
-    } else {
+    if constexpr (requires { P::template nth<I>(); }) {
         return P::template nth<I>();
+    } else {
+        return identity<P>{};
     }
 }
 template <int I, class Owner>
@@ -191,7 +207,7 @@ struct branches {
     static constexpr int build(graph_builder& b, int tensor) {
         const int ends[] = {detail::append<Branches>(b, tensor)...};
         return b.refused ? -1
-                         : b.add_op(Join::attributes, type_name<Join>(), key_of<Join>, false, ends,
+                         : b.add_op(Join::attributes, name_of_layer<Join>(), key_of<Join>, false, ends,
                                     static_cast<int>(sizeof...(Branches)));
     }
 };
@@ -223,7 +239,7 @@ struct shared {
         return detail::identity<L>{};
     }
     static constexpr int build(graph_builder& b, int tensor) {
-        return b.add_op(L::attributes, type_name<L>(), key_of<L>, true, &tensor, 1);
+        return b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, true, &tensor, 1);
     }
 };
 
@@ -248,7 +264,7 @@ struct tap {
             b.refused_at = type_name<Name>();
             return b.fail({rule::tap_not_saved, 0, -1, 0, 1});
         }
-        return b.add_op(Join::attributes, type_name<Join>(), key_of<Join>, false, both, 2);
+        return b.add_op(Join::attributes, name_of_layer<Join>(), key_of<Join>, false, both, 2);
     }
 };
 
@@ -260,10 +276,12 @@ struct sequential<First, Parts...> {
         return detail::nth_of<I, sequential, First, Parts...>();
     }
     static constexpr int build(graph_builder& b, int tensor) { return detail::append_all<First, Parts...>(b, tensor); }
-    /// The whole network, from its input.
+    /// The whole network, from its input, which a batch calls by its type.
     static constexpr void build(graph_builder& b) {
         if constexpr (NetworkInput<First>) {
-            detail::append_all<Parts...>(b, b.add_input(First::extents(b.batch), First::type, "input"));
+            const int start = b.add_input(First::extents(b.batch), First::type, "input");
+            b.add_tap(key_of<First>, "input", start, rule::tap_saved_twice);
+            detail::append_all<Parts...>(b, start);
         } else {
             b.fail({rule::input_not_first, 0, -1, 0, 1});
         }
@@ -281,14 +299,12 @@ struct node;
 
 namespace detail {
 
-/// Entries without operators after the first number: the inputs.
-template <int Count>
-constexpr int count_inputs_of(const int (&operators)[Count]) {
-    int inputs = 0;
-    for (int i = 1; i < Count; ++i) {
-        inputs += operators[i] == 0 ? 1 : 0;
-    }
-    return inputs;
+template <class Entry>
+constexpr bool append_entry(graph_builder& b) {
+    const int before = b.op_count;
+    Entry::append_to(b);
+    check_count<Entry>(b, before);
+    return true;
 }
 
 } // namespace detail
@@ -298,13 +314,12 @@ constexpr int count_inputs_of(const int (&operators)[Count]) {
 template <class... Entries>
 struct dag {
     static constexpr int op_count = detail::ops_in<Entries...>();
-    static constexpr int input_count = detail::count_inputs_of({0, Entries::op_count...});
     template <int I>
     static constexpr auto nth() {
         return detail::nth_of<I, dag, Entries...>();
     }
     static constexpr void build(graph_builder& b) {
-        const bool done[] = {true, (Entries::append_to(b), true)...};
+        const bool done[] = {true, detail::append_entry<Entries>(b)...};
         static_cast<void>(done);
     }
 };
@@ -324,7 +339,7 @@ namespace detail {
 
 /// A node by the key under which its parameters are shared or not.
 template <class Name, class... From>
-constexpr void append_node(graph_builder& b, const op_attributes& a, std::string_view layer_name, type_key key,
+constexpr void append_node(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key,
                            bool is_shared) {
     if (b.refused) {
         return;
@@ -341,7 +356,7 @@ constexpr void append_node(graph_builder& b, const op_attributes& a, std::string
         b.fail({rule::node_named_twice, 0, -1, 2, 1});
         return;
     }
-    const int out = b.add_op(a, layer_name, key, is_shared, from, static_cast<int>(sizeof...(From)));
+    const int out = b.add_op(a, name, key, is_shared, from, static_cast<int>(sizeof...(From)));
     b.add_tap(key_of<Name>, type_name<Name>(), out, rule::node_named_twice);
 }
 
@@ -356,7 +371,7 @@ struct node {
         return detail::identity<Name>{};
     }
     static constexpr void append_to(graph_builder& b) {
-        detail::append_node<Name, From...>(b, L::attributes, type_name<Name>(), key_of<Name>, false);
+        detail::append_node<Name, From...>(b, L::attributes, name_of_layer<Name>(), key_of<Name>, false);
     }
 };
 
@@ -369,13 +384,12 @@ struct node<Name, shared<L>, From...> {
         return detail::identity<Name>{};
     }
     static constexpr void append_to(graph_builder& b) {
-        detail::append_node<Name, From...>(b, L::attributes, type_name<L>(), key_of<L>, true);
+        detail::append_node<Name, From...>(b, L::attributes, name_of_layer<L>(), key_of<L>, true);
     }
 };
 
 template <class T>
 concept Network = requires(graph_builder& b) {
-    T::op_count;
     T::build(b);
 };
 

@@ -55,13 +55,6 @@ template <class Precision, class Net>
 struct with_precision {
     using precision_type = Precision;
     static constexpr int op_count = detail::ops_of<Net>();
-    static constexpr int input_count = [] {
-        if constexpr (requires { Net::input_count; }) {
-            return Net::input_count;
-        } else {
-            return 1;
-        }
-    }();
     template <int I>
     static constexpr auto nth() {
         return detail::nth_in<I, Net>();
@@ -73,7 +66,7 @@ struct with_precision {
             b.fail({rule::precision_said_twice, 0, -1, 2, 1});
         } else {
             Net::build(b);
-            set_precision(b.tensors, b.tensor_count, b.ops, b.op_count, Precision::value);
+            set_precision(b.tensors.data(), b.tensor_count, b.ops.data(), b.op_count, Precision::value);
         }
     }
     /// As a part of another network.

@@ -48,7 +48,7 @@ struct tied {
         return detail::identity<L>{};
     }
     static constexpr int build(graph_builder& b, int tensor) {
-        return b.add_op(L::attributes, type_name<L>(), key_of<L>, false, &tensor, 1, key_of<Source>);
+        return b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, false, &tensor, 1, key_of<Source>);
     }
 };
 
@@ -61,14 +61,14 @@ constexpr int apply_layer(graph_builder& b, int x, int y = -1, bool is_shared = 
         return -1;
     }
     const int both[2] = {x, y};
-    return b.add_op(L::attributes, type_name<L>(), key_of<L>, is_shared, both, y < 0 ? 1 : 2);
+    return b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, is_shared, both, y < 0 ? 1 : 2);
 }
 
 template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
 struct attention_parts {
     struct scores : matmul<heads<Heads>, transpose_second, scaled> {};
     struct mixture : matmul<heads<Heads>> {};
-    static constexpr int op_count = 6 + ops_in<Weights...>();
+    static constexpr int op_count = ops_in<Query, Key, Value, scores, Weights..., mixture, Output>();
 
     template <int I, class Owner>
     static constexpr auto nth() {
@@ -86,7 +86,8 @@ struct attention_parts {
 
 } // namespace detail
 
-/// Multi-head attention of a sequence to itself (Vaswani et al. 2017, section 3.2.2): Query, Key, Value and Output are linear layers;
+/// Multi-head attention of a sequence to itself (Vaswani et al. 2017, section 3.2.2): Query, Key, Value and Output are linear layers or parts
+/// that end in one;
 /// Weights turn scores [N,Heads,T,T] into weights, for instance softmax<causal>, dropout<10>.
 template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
 struct self_attention {
@@ -121,20 +122,24 @@ struct cross_attention {
 };
 
 /// One layer of an LSTM (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). FromInput and FromHidden are linear
-/// layers with 4 * Hidden outputs: input gate, forget gate, candidate, output gate, in this order. It starts from zeros, or from where
-/// the cell Before ended.
+/// layers with 4 * Hidden outputs: input gate, forget gate, candidate, output gate, in this order; either may have a bias. It starts from
+/// zeros, or from where the cell Before ended.
 template <index_t Hidden, class FromInput, class FromHidden, class Before = void>
 struct lstm_cell {
     struct input_gate : slice<0, Hidden> {};
     struct forget_gate : slice<Hidden, Hidden> {};
     struct candidate : slice<2 * Hidden, Hidden> {};
     struct output_gate : slice<3 * Hidden, Hidden> {};
+    struct first_column : softmax<causal> {};
+    struct zeros : slice<1, Hidden> {};
     struct last_hidden;
     struct last_cell;
 
     static constexpr bool starts_from_zero = __is_same(Before, void);
-    /// Operators of `steps` steps: 16 each, and 10 where there is no state yet.
-    static constexpr int operators(int steps) { return 16 * steps - (starts_from_zero ? 6 : 0); }
+    /// FromHidden makes something even of zeros: its bias.
+    static constexpr bool adds_to_zero = starts_from_zero && FromHidden::attributes.bias;
+    /// Operators of `steps` steps: 16 each, and fewer where there is no state yet.
+    static constexpr int operators(int steps) { return 16 * steps - (adds_to_zero ? 2 : starts_from_zero ? 6 : 0); }
 
     /// The hidden state after steps over the tensors `x`, which it replaces.
     static constexpr void unroll(graph_builder& b, int* x, int steps) {
@@ -152,6 +157,11 @@ struct lstm_cell {
         for (int t = 0; t < steps && !b.refused; ++t) {
             using namespace detail;
             int gates = apply_layer<FromInput>(b, x[t], -1, t > 0);
+            if (adds_to_zero && t == 0) {
+                // No operator makes a constant, but the only row of a causal softmax is 1 and then zeros, whatever it is made of, and so are
+                // the gradients through them.
+                hidden = apply_layer<zeros>(b, apply_layer<first_column>(b, gates));
+            }
             if (hidden >= 0) {
                 gates = apply_layer<add>(b, gates, apply_layer<FromHidden>(b, hidden, -1, used));
                 used = true;

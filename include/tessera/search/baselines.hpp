@@ -81,7 +81,7 @@ namespace detail {
 
 template <class Net, index_t Batch, int Devices, baseline Which>
 constexpr auto make_static_baseline() {
-    tessera::detail::strategy_storage<Net::op_count, 0> s;
+    tessera::detail::strategy_storage<tessera::detail::counts_of<Net, Batch>.ops, 0> s;
     const graph_view g = describe<Net, Batch>();
     s.count = g.op_count;
     for (int op = 0; op < g.op_count; ++op) {

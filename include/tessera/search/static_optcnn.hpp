@@ -38,7 +38,7 @@ constexpr int count_inputs() {
 template <class Net, index_t Batch>
 constexpr auto find_structure() {
     const graph_view g = describe<Net, Batch>();
-    graph_structure<Net::op_count, count_inputs<Net, Batch>()> s;
+    graph_structure<describe<Net, Batch>().op_count, count_inputs<Net, Batch>()> s;
     for (int op = 0; op < g.op_count; ++op) {
         s.kinds[op] = first_alike(g, op);
         for (int slot = 0; slot < g.ops[op].inputs.count; ++slot) {
@@ -177,7 +177,7 @@ struct static_optcnn {
 
 private:
     static constexpr auto find() {
-        tessera::detail::strategy_storage<Net::op_count, 0> s;
+        tessera::detail::strategy_storage<tessera::detail::counts_of<Net, Batch>.ops, 0> s;
         if constexpr (!check_network<Net, Batch>::ok) {
             s.refused.broken = rule::network_has_no_loss;
         } else if constexpr (devices < 1) {
