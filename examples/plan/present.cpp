@@ -73,10 +73,9 @@ std::string text_of_difference(const problem& p, const ts::strategy& found, cons
 } // namespace
 
 int find_layer(const ts::graph_view& g, const std::string& name) {
-    std::vector<std::string> names;
+    const std::vector<std::string> names = ts::paths_of(g).ops;
     for (int op = 0; op < g.op_count; ++op) {
-        names.push_back(ts::detail::name_of(g, op));
-        if (names.back() == name) {
+        if (names[static_cast<std::size_t>(op)] == name) {
             return op;
         }
     }

@@ -162,6 +162,6 @@ TEST_CASE("explain: as text") {
     CHECK(text.rfind("why conv2 (conv2d, output 16x16x10x10) is as it is: a step takes ", 0) == 0);
     CHECK(text.find("\n>  sample/4") != std::string::npos);
     CHECK(text.find("slower ones are left out") != std::string::npos);
-    CHECK(text.find("gradients of the parameter conv2/0") != std::string::npos);
-    CHECK(text.find("new values of the parameter conv2/0") != std::string::npos);
+    CHECK(text.find("gradients of the parameter conv2/weight") != std::string::npos);
+    CHECK(text.find("new values of the parameter conv2/weight") != std::string::npos);
 }

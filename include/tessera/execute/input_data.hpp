@@ -3,14 +3,14 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
-#include "tessera/net/graph.hpp"
+#include "tessera/net/paths.hpp"
 
 #include <span>
 #include <string>
 
 namespace tessera {
 
-/// One element of a list of a batch's inputs, in the order of the network's inputs: floats, or integers for labels.
+/// One element of a list of a batch's inputs, in the order of the network's inputs: floats, or integers for tokens and labels.
 struct input_data {
     const void* data = nullptr;
     index_t elements = 0;
@@ -31,13 +31,14 @@ inline std::size_t input_number(const graph_view& g, int tensor) {
     return k;
 }
 
-inline void check_integers(const input_data& x, index_t count, bool is_loss, std::string_view layer) {
+inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op) {
+    const bool is_loss = g.is_loss(op);
     const auto* numbers = static_cast<const std::int32_t*>(x.data);
     for (index_t i = 0; i < x.elements; ++i) {
         if (numbers[i] < 0 || numbers[i] >= count) {
             throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) +
                         (is_loss ? " of sample " : " at place ") + std::to_string(i) + " is not one of the " +
-                        std::to_string(count) + (is_loss ? " classes of " : " rows of ") + std::string(layer));
+                        std::to_string(count) + (is_loss ? " classes of " : " rows of ") + path_of(g, op));
         }
     }
 }
@@ -74,7 +75,7 @@ inline index_t check_inputs(const graph_view& g, std::span<const input_data> inp
         for (int j = 0; j < o.inputs.size(); ++j) {
             const index_t count = g.tensors[o.inputs[j]].producer < 0 ? g.integers_of(op, j) : 0;
             if (count > 0) {
-                check_integers(inputs[input_number(g, o.inputs[j])], count, g.is_loss(op), o.name);
+                check_integers(inputs[input_number(g, o.inputs[j])], count, g, op);
             }
         }
     }

@@ -42,7 +42,7 @@ inline shown_run simulated_run(const graph_view& g, const strategy& s, const clu
     r.simulated = simulation::simulate(g, r.plan, on, times);
     r.activities = simulation::trace(g, r.plan, on, times);
     for (int op = 0; op < g.op_count; ++op) {
-        r.names.push_back(tessera::detail::name_of(g, op));
+        r.names.push_back(path_of(g, op));
     }
     return r;
 }

@@ -128,7 +128,7 @@ inline json to_json(const graph_view& g, const strategy& s, int devices) {
         j["synchronization"] = detail::to_json(s.sync);
     }
     json& layers = j["layers"] = json::array();
-    const std::vector<std::string> names = detail::names_of(g);
+    const std::vector<std::string> names = paths_of(g).ops;
     for (int op = 0; op < g.op_count; ++op) {
         layers.push_back(detail::to_json(g, s.view(), op, names[static_cast<std::size_t>(op)]));
     }

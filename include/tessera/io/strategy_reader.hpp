@@ -26,19 +26,10 @@ namespace detail {
 inline constexpr std::string_view step_letters = "FRBIW";
 static_assert(to_text(step_kind::backward_weight) == std::string_view("backward-weight")); // the last, W
 
-/// conv1 or relu.2, for all operators: what names_of(op) gives, at once.
-inline std::vector<std::string> names_of(const graph_view& g) {
-    std::vector<std::string> names;
-    for (int op = 0; op < g.op_count; ++op) {
-        names.push_back(tessera::detail::name_of(g, op));
-    }
-    return names;
-}
-
 /// Reads a strategy file for a network.
 class strategy_reader {
 public:
-    strategy_reader(const graph_view& g) : g_(g), names_(names_of(g)) {}
+    strategy_reader(const graph_view& g) : g_(g), names_(paths_of(g).ops) {}
 
     strategy_file read(const json_document& document) {
         json_object top(document.root());
@@ -150,7 +141,7 @@ private:
                             (i < names_.size()
                                  ? "layer " + std::to_string(i) + " of this network is '" + names_[i] + "'"
                                  : "this network has only " + std::to_string(names_.size()) + " layers") +
-                            "; the strategy is for another network");
+                            "; the strategy is for another network, or older than these names");
             }
             read_layer(o, layers[i], s, static_cast<int>(i));
             o.finish();

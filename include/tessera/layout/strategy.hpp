@@ -6,6 +6,7 @@
 #include "tessera/layout/pipeline_schedule.hpp"
 #include "tessera/layout/synchronization.hpp"
 #include "tessera/net/describe.hpp"
+#include "tessera/net/paths.hpp"
 
 #include <vector>
 
@@ -259,7 +260,7 @@ constexpr problem check_strategy(const graph_view& g, const strategy_view& s, in
 /// Throws tessera::error with the words of the rule that a strategy breaks.
 inline void require(const graph_view& g, const strategy_view& s, int devices) {
     if (const problem p = check_strategy(g, s, devices)) {
-        throw error(to_text(p, p.op >= 0 ? g.ops[p.op].name : std::string_view()));
+        throw error(to_text(p, p.op >= 0 ? path_of(g, p.op) : std::string()));
     }
 }
 

@@ -128,7 +128,7 @@ void lowering<Options>::refuse_joint_statistics(const char* why) const {
     while (g_.ops[op].attributes.kind != op_kind::batch_norm) {
         ++op;
     }
-    throw error("tessera: " + std::string(g_.ops[op].name) +
+    throw error("tessera: " + path_of(g_, op) +
                 " takes its statistics over the mini-batch, so that no micro-batch may leave it before all are there, "
                 "and " +
                 why + "; use GPipe's schedule, take statistics over the micro-batch, or use one micro-batch");
@@ -141,15 +141,15 @@ void lowering<Options>::check_stages() const {
     for (int op = 0; op < g_.op_count; ++op) {
         const int own = config(op).stage;
         if (own < 0) {
-            throw error("tessera: " + std::string(g_.ops[op].name) + " is in stage " + std::to_string(own) +
+            throw error("tessera: " + path_of(g_, op) + " is in stage " + std::to_string(own) +
                         "; stages count from 0");
         }
         last = own > last ? own : last;
         for (int t : g_.ops[op].inputs) {
             const int producer = g_.tensors[t].producer;
             if (producer >= 0 && config(producer).stage > own) {
-                throw error("tessera: " + std::string(g_.ops[op].name) + " in stage " + std::to_string(own) +
-                            " reads what " + std::string(g_.ops[producer].name) + " makes in the later stage " +
+                throw error("tessera: " + path_of(g_, op) + " in stage " + std::to_string(own) + " reads what " +
+                            path_of(g_, producer) + " makes in the later stage " +
                             std::to_string(config(producer).stage));
             }
         }

@@ -25,7 +25,7 @@ void lowering<Options>::check_messages() const {
             mine.resize(mine.empty() ? at(x.slices) : mine.size(), 0);
             if (mine.size() != at(x.slices) || mine[at(x.slice)]++ != 0) {
                 throw error("tessera: messages have slice " + std::to_string(x.slice) + " of the gradient of " +
-                            std::string(g_.parameters[x.parameter].layer) +
+                            parameter_path_of(g_, x.parameter) +
                             " twice, or cut it into different numbers of slices; each slice goes once");
             }
         }
@@ -36,7 +36,7 @@ void lowering<Options>::check_messages() const {
             all = all && c != 0;
         }
         if (!all) {
-            throw error("tessera: no message has all of the gradient of " + std::string(g_.parameters[p].layer) +
+            throw error("tessera: no message has all of the gradient of " + parameter_path_of(g_, p) +
                         "; messages must hold each slice of every gradient once");
         }
     }

@@ -2,6 +2,7 @@
 // Strategies and plans as a person reads them: a table, lists of tasks, and a drawing for Graphviz.
 #pragma once
 
+#include "tessera/net/paths.hpp"
 #include "tessera/plan/plan.hpp"
 
 #include <string>
@@ -88,20 +89,6 @@ inline std::string text_of_devices(const std::vector<int>& devices) {
     return text;
 }
 
-/// conv1, or relu.2 where the name alone does not tell which.
-inline std::string name_of(const graph_view& g, int op) {
-    if (op < 0) {
-        return "-";
-    }
-    int same = 0;
-    int before = 0;
-    for (int i = 0; i < g.op_count; ++i) {
-        same += g.ops[i].name == g.ops[op].name ? 1 : 0;
-        before += i < op && g.ops[i].name == g.ops[op].name ? 1 : 0;
-    }
-    return std::string(g.ops[op].name) + (same > 1 ? "." + std::to_string(before) : "");
-}
-
 /// What a tile holds: t12 gradient conv1 [0:4,0:10,0:24,0:24].
 inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     const tile& t = p.tiles[static_cast<std::size_t>(which)];
@@ -111,20 +98,20 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     case tile_kind::activation:
     case tile_kind::gradient: {
         const int producer = t.tensor >= 0 ? g.tensors[t.tensor].producer : -1;
-        text += " " + (producer >= 0   ? name_of(g, producer)
+        text += " " + (producer >= 0   ? path_of(g, producer)
                        : t.tensor >= 0 ? std::string(g.tensors[t.tensor].name)
                                        : "-");
         break;
     }
     case tile_kind::intermediate:
     case tile_kind::intermediate_gradient:
-        text += " " + name_of(g, t.tensor / max_operands) + "/" + std::to_string(t.tensor % max_operands);
+        text += " " + path_of(g, t.tensor / max_operands) + "/" + std::to_string(t.tensor % max_operands);
         text += t.replica > 0 ? " of replica " + std::to_string(t.replica) : "";
         break;
     case tile_kind::parameter:
     case tile_kind::parameter_gradient:
     case tile_kind::optimizer_state:
-        text += " " + std::string(g.parameters[t.tensor].layer) + "/" + std::to_string(g.parameters[t.tensor].slot);
+        text += " " + parameter_path_of(g, t.tensor);
         break;
     case tile_kind::scalar:
     case tile_kind::scratch:
@@ -139,7 +126,7 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
 
 /// A task's key: conv1 forward 0.0 (shard, micro-batch), and what kind it is where that is not clear.
 inline std::string key_of_task(const graph_view& g, const task& t) {
-    std::string text = name_of(g, t.op) + " " + to_text(t.what) + " " + std::to_string(t.shard_number) + "." +
+    std::string text = path_of(g, t.op) + " " + to_text(t.what) + " " + std::to_string(t.shard_number) + "." +
                        std::to_string(t.micro_batch);
     text += t.step > 0 ? " of step " + std::to_string(t.step) : "";
     if (t.kind != task_kind::compute && !(t.kind == task_kind::update && t.what == pass::update)) {
@@ -215,8 +202,8 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
             detail::append_word(devices, std::to_string(c.devices >= 0 ? static_cast<int>(s.pool[c.devices + i])
                                                                        : c.start + c.stride * i));
         }
-        rows.push_back({detail::name_of(g, op), to_text(g.ops[op].attributes.kind),
-                        detail::text_of(g.output_of(op).extents), splits, std::to_string(c.replicate), devices});
+        rows.push_back({path_of(g, op), to_text(g.ops[op].attributes.kind), detail::text_of(g.output_of(op).extents),
+                        splits, std::to_string(c.replicate), devices});
     }
     std::string text = detail::aligned(rows);
     if (s.sync != nullptr) {

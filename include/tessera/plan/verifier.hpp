@@ -35,7 +35,7 @@ private:
         text_ = "tessera: the plan is refused: " + what;
         if (t != nullptr) {
             text_ += " [operator ";
-            text_ += t->op >= 0 ? g_.ops[t->op].name : std::string_view("-");
+            text_ += path_of(g_, t->op);
             text_ += ", " + std::string(to_text(t->kind)) + " " + to_text(t->what) + ", shard " +
                      std::to_string(t->shard_number) + ", device " + std::to_string(t->device) + "]";
         }

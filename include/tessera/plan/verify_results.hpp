@@ -44,7 +44,7 @@ bool verifier<Plan>::made_once(int op, int step, bool again) {
         return true; // nothing is recomputed; flattening only renames
     }
     if (made.empty()) {
-        return refuse(nullptr, "the output of operator " + std::string(g_.ops[op].name) + " is never produced");
+        return refuse(nullptr, "the output of operator " + path_of(g_, op) + " is never produced");
     }
     if (again) {
         const index_t batch = d.operands[out].extents[0];
@@ -154,8 +154,8 @@ bool verifier<Plan>::updates() {
             }
         }
         if (differs && !covers_once(averaged.back(), x.elements)) {
-            return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
-                                       " on device " + std::to_string(x.device) +
+            return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
+                                       std::to_string(x.device) +
                                        " is updated by itself and never averaged with the others");
         }
         bool good = true;
@@ -163,8 +163,8 @@ bool verifier<Plan>::updates() {
             good = good && (moves[at(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
         }
         if (!good) {
-            return refuse(nullptr, "a copy of a parameter of " + std::string(g_.parameters[x.tensor].layer) +
-                                       " on device " + std::to_string(x.device) + " is not updated exactly once");
+            return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
+                                       std::to_string(x.device) + " is not updated exactly once");
         }
     }
     return true;

@@ -106,7 +106,7 @@ inline std::string to_text(const graph_view& g, const fit_choice& x) {
         for (int op = 1; op < g.op_count; ++op) {
             const auto at = static_cast<std::size_t>(op);
             if (x.stage[at] != x.stage[at - 1]) {
-                s.append(1, ' ').append(tessera::detail::name_of(g, op));
+                s.append(1, ' ').append(path_of(g, op));
             }
         }
     }

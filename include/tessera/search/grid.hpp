@@ -37,8 +37,8 @@ inline strategy strategy_of(const graph_view& g, const device_grid& x) {
         c = x.within[i];
         const int l = g.describe(op).find_loop(loop_name::sample);
         if (c.shards() != x.tensor || c.start != 0 || c.stride != 1 || c.devices >= 0 || (l != 0 && x.data > 1)) {
-            throw error("tessera: " + std::string(g.ops[op].name) + " has " + std::to_string(c.shards()) +
-                        " shards in a grid of " + std::to_string(x.tensor) +
+            throw error("tessera: " + path_of(g, op) + " has " + std::to_string(c.shards()) + " shards in a grid of " +
+                        std::to_string(x.tensor) +
                         " places, or no samples to divide; give every operator a shard for each place, in order");
         }
         c.degree[0] *= x.data;

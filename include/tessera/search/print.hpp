@@ -19,17 +19,14 @@ inline std::string milliseconds(index_t ns) {
 }
 
 inline std::string reason(const graph_view& g, const movement& m) {
-    using tessera::detail::name_of;
-    const std::string from = m.source >= 0 ? name_of(g, m.source) : "the inputs";
-    const std::string parameter = m.parameter >= 0 ? std::string(g.parameters[m.parameter].layer) + "/" +
-                                                         std::to_string(g.parameters[m.parameter].slot)
-                                                   : "";
+    const std::string from = m.source >= 0 ? path_of(g, m.source) : "the inputs";
+    const std::string parameter = parameter_path_of(g, m.parameter);
     switch (m.what) {
     case tile_kind::input:
     case tile_kind::activation:
-        return "output of " + from + " to " + name_of(g, m.op) + ", " + to_text(m.when);
+        return "output of " + from + " to " + path_of(g, m.op) + ", " + to_text(m.when);
     case tile_kind::gradient:
-        return "gradient of the output of " + from + ", by " + name_of(g, m.op) + ", " + to_text(m.when);
+        return "gradient of the output of " + from + ", by " + path_of(g, m.op) + ", " + to_text(m.when);
     case tile_kind::intermediate:
     case tile_kind::intermediate_gradient:
         return "sums inside " + from + ", " + to_text(m.when);
@@ -53,9 +50,9 @@ inline std::string reason(const graph_view& g, const movement& m) {
 inline std::string to_text(const graph_view& g, const explanation& e, std::size_t most = 20) {
     using tessera::detail::aligned;
     const description d = g.describe(e.op);
-    std::string text = "why " + tessera::detail::name_of(g, e.op) + " (" + to_text(g.ops[e.op].attributes.kind) +
-                       ", output " + tessera::detail::text_of(g.output_of(e.op).extents) +
-                       ") is as it is: a step takes " + detail::milliseconds(e.step) + " ms, simulated\n";
+    std::string text = "why " + path_of(g, e.op) + " (" + to_text(g.ops[e.op].attributes.kind) + ", output " +
+                       tessera::detail::text_of(g.output_of(e.op).extents) + ") is as it is: a step takes " +
+                       detail::milliseconds(e.step) + " ms, simulated\n";
     std::vector<std::vector<std::string>> rows{
         {"", "splits", "devices", "step ms", "difference", "compute ms", "synchronization ms", "transfer ms"}};
     std::size_t left_out = 0;
@@ -135,7 +132,7 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
         add(o.devices, "devices");
         add(o.stage, "stage");
         add(o.recompute, "recompute");
-        rows.push_back({tessera::detail::name_of(g, o.op), shown(a), shown(b), what});
+        rows.push_back({path_of(g, o.op), shown(a), shown(b), what});
     }
     text += std::to_string(d.ops.size()) + " of " + std::to_string(g.op_count) + " operators differ\n";
     return text + (d.ops.empty() ? "" : tessera::detail::aligned(rows));

@@ -131,7 +131,7 @@ inline std::string to_text(const call_list& l, const plan& p, const graph_view& 
     const task& t = p.tasks[static_cast<std::size_t>(c.task)];
     const stream_lane& lane = l.lanes[static_cast<std::size_t>(c.lane)];
     std::string text = std::to_string(number) + " task " + std::to_string(c.task) + " " + to_text(t.kind) + " " +
-                       (t.op >= 0 ? std::string(g.ops[t.op].name) : std::string("-")) + " " + to_text(t.what) + " | ";
+                       path_of(g, t.op) + " " + to_text(t.what) + " | ";
     text += lane.device >= 0 ? "device " + std::to_string(lane.device) + " gpu " + std::to_string(lane.gpu)
                              : "exchange gpu " + std::to_string(lane.gpu);
     text += " | " + function_of(c) + " " + std::visit(detail::size_text(), c.body);

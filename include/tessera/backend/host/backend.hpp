@@ -30,7 +30,7 @@ public:
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
             if (g.ops[op].attributes.math == precision::bf16) {
-                throw error("tessera: " + std::string(g.ops[op].name) +
+                throw error("tessera: " + path_of(g, op) +
                             " computes in bf16 and the host backend in fp32 alone; run the network without "
                             "with_precision<bf16, ...>, or on the CUDA or the reference backend");
             }

@@ -7,6 +7,7 @@
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/net/initialize.hpp"
+#include "tessera/net/paths.hpp"
 
 namespace tessera::reference {
 
@@ -166,7 +167,7 @@ inline void network::set(int tensor, std::span<const std::int32_t> from) {
                 if (count > 0 && (x < 0 || x >= count)) {
                     throw error("tessera: " + std::string(graph_.is_loss(i) ? "label " : "token ") + std::to_string(x) +
                                 " is not one of the " + std::to_string(count) +
-                                (graph_.is_loss(i) ? " classes of " : " rows of ") + std::string(graph_.ops[i].name));
+                                (graph_.is_loss(i) ? " classes of " : " rows of ") + path_of(graph_, i));
                 }
             }
         }
