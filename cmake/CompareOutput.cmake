@@ -1,10 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs PROGRAM and compares what it prints with the file GOLDEN: cmake -DPROGRAM= -DGOLDEN= -P CompareOutput.cmake
-execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE output RESULT_VARIABLE result)
+# Runs PROGRAM with ARGUMENTS (separated by spaces) and compares what it prints with the file GOLDEN:
+#   cmake -DPROGRAM= -DGOLDEN= [-DARGUMENTS=] -P CompareOutput.cmake
+# With TESSERA_UPDATE_GOLDENS set in the environment it writes the file instead, for review as part of a change.
+separate_arguments(arguments UNIX_COMMAND "${ARGUMENTS}")
+execute_process(COMMAND "${PROGRAM}" ${arguments} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
-  message(FATAL_ERROR "${PROGRAM} returned ${result}")
+  message(FATAL_ERROR "${PROGRAM} ${ARGUMENTS} returned ${result}\n${errors}")
+endif()
+if(NOT "$ENV{TESSERA_UPDATE_GOLDENS}" STREQUAL "")
+  file(WRITE "${GOLDEN}" "${output}")
+  return()
 endif()
 file(READ "${GOLDEN}" golden)
-if(NOT output STREQUAL golden)
-  message(FATAL_ERROR "${PROGRAM} printed\n${output}\nwhere ${GOLDEN} has\n${golden}")
+if(output STREQUAL golden)
+  return()
 endif()
+# The first line that differs, and the whole output.
+string(APPEND output "\n")
+string(APPEND golden "\n")
+set(rest "${output}")
+set(expected "${golden}")
+while(TRUE)
+  string(FIND "${rest}" "\n" end)
+  string(FIND "${expected}" "\n" expected_end)
+  string(SUBSTRING "${rest}" 0 ${end} line)
+  string(SUBSTRING "${expected}" 0 ${expected_end} expected_line)
+  if(NOT line STREQUAL expected_line OR end EQUAL -1 OR expected_end EQUAL -1)
+    break()
+  endif()
+  math(EXPR end "${end} + 1")
+  math(EXPR expected_end "${expected_end} + 1")
+  string(SUBSTRING "${rest}" ${end} -1 rest)
+  string(SUBSTRING "${expected}" ${expected_end} -1 expected)
+endwhile()
+message(FATAL_ERROR "${PROGRAM} ${ARGUMENTS} printed\n${line}\nwhere ${GOLDEN} has\n${expected_line}\n"
+                    "(if it should: TESSERA_UPDATE_GOLDENS=1 writes the file, and the README shows lines of it)\nall of it:\n${output}")
