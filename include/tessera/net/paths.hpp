@@ -4,10 +4,7 @@
 
 #include "tessera/net/graph.hpp"
 
-#include <algorithm>
-#include <map>
 #include <string>
-#include <utility>
 
 namespace tessera {
 
@@ -79,35 +76,56 @@ inline std::string told_apart(std::string_view own, std::string_view full, const
     }
 }
 
-/// The label of every operator: its path without the number.
-inline std::vector<std::string> labels_of(const graph_view& g) {
-    using layer = std::pair<std::string_view, type_key>; // of layers that are numbered together the key is 0
-    const auto layer_of = [&g](int op) {
-        return layer(g.ops[op].name, g.ops[op].full_name.empty() ? 0 : g.ops[op].key);
-    };
-    std::map<layer, std::string> labels;
-    std::map<std::string_view, std::vector<std::pair<layer, std::string>>> of_name;
+/// The operators of a network by the labels of their layers, which are paths without numbers. (Plain loops over vectors of numbers and of
+/// texts: everybody who includes the core compiles this.)
+struct layer_labels {
+    std::vector<int> of;            ///< label of every operator
+    std::vector<std::string> texts; ///< of every label
+};
+
+/// True for operators of one layer, or of layers that are numbered together.
+inline bool are_one_layer(const op_node& a, const op_node& b) {
+    return a.name == b.name && a.full_name.empty() == b.full_name.empty() && (a.full_name.empty() || a.key == b.key);
+}
+
+inline layer_labels labels_of(const graph_view& g) {
+    layer_labels labels;
+    std::vector<int> first; // operator of every layer
+    std::vector<int> layer; // of every operator
     for (int op = 0; op < g.op_count; ++op) {
-        if (labels.try_emplace(layer_of(op)).second) {
-            of_name[g.ops[op].name].emplace_back(layer_of(op), plain_scopes(g.ops[op].full_name));
+        int k = 0;
+        while (k < static_cast<int>(first.size()) &&
+               !are_one_layer(g.ops[first[static_cast<std::size_t>(k)]], g.ops[op])) {
+            ++k;
         }
+        if (k == static_cast<int>(first.size())) {
+            first.push_back(op);
+        }
+        layer.push_back(k);
     }
-    for (const auto& [own, alike] : of_name) {
-        for (const auto& [which, full] : alike) {
-            std::vector<std::string> others;
-            for (const auto& [other, its_full] : alike) {
-                if (other != which) {
-                    others.push_back(its_full);
-                }
+    std::vector<int> label; // of every layer
+    for (const int op : first) {
+        std::vector<std::string> others;
+        for (const int other : first) {
+            if (other != op && g.ops[other].name == g.ops[op].name) {
+                others.push_back(plain_scopes(g.ops[other].full_name));
             }
-            labels[which] = others.empty() ? std::string(own) : told_apart(own, full, others);
         }
+        const std::string text = others.empty() ? std::string(g.ops[op].name)
+                                                : told_apart(g.ops[op].name, plain_scopes(g.ops[op].full_name), others);
+        std::size_t k = 0;
+        while (k < labels.texts.size() && labels.texts[k] != text) {
+            ++k;
+        }
+        if (k == labels.texts.size()) {
+            labels.texts.push_back(text);
+        }
+        label.push_back(static_cast<int>(k));
     }
-    std::vector<std::string> result;
-    for (int op = 0; op < g.op_count; ++op) {
-        result.push_back(labels[layer_of(op)]);
+    for (const int k : layer) {
+        labels.of.push_back(label[static_cast<std::size_t>(k)]);
     }
-    return result;
+    return labels;
 }
 
 inline std::string slot_name(int slot) {
@@ -116,21 +134,35 @@ inline std::string slot_name(int slot) {
 }
 
 /// Appends numbers to labels that occur several times; to what is still not unique, more of them.
-inline std::vector<std::string> numbered(const std::vector<std::string>& labels) {
-    std::map<std::string_view, int> uses;
-    for (const std::string& label : labels) {
-        ++uses[label];
+inline std::vector<std::string> numbered(const std::vector<std::string>& texts, const std::vector<int>& labels) {
+    std::vector<int> uses(texts.size());
+    for (const int label : labels) {
+        ++uses[static_cast<std::size_t>(label)];
     }
-    std::map<std::string_view, int> before;
-    std::map<std::string, int> taken;
+    bool may_meet = false; // only a label that looks like another with a number
+    for (const std::string& text : texts) {
+        may_meet = may_meet || (text.find('.') != std::string::npos && text.back() >= '0' && text.back() <= '9');
+    }
+    std::vector<int> before(texts.size());
     std::vector<std::string> paths;
-    for (const std::string& label : labels) {
-        std::string path = uses[label] > 1 ? label + "." + std::to_string(before[label]++) : label;
-        while (taken.count(path) > 0) {
-            path += "." + std::to_string(taken[path]++);
+    for (const int label : labels) {
+        const auto k = static_cast<std::size_t>(label);
+        std::string path = texts[k];
+        if (uses[k] > 1) {
+            path += "." + std::to_string(before[k]++);
         }
-        taken[path] = 0;
-        paths.push_back(std::move(path));
+        const auto is_taken = [&] {
+            for (const std::string& other : paths) {
+                if (other == path) {
+                    return true;
+                }
+            }
+            return false;
+        };
+        while (may_meet && is_taken()) {
+            path += ".0";
+        }
+        paths.push_back(path);
     }
     return paths;
 }
@@ -140,26 +172,24 @@ inline std::vector<std::string> numbered(const std::vector<std::string>& labels)
 /// The paths of all operators and parameters.
 inline network_paths paths_of(const graph_view& g) {
     network_paths paths;
-    const std::vector<std::string> labels = detail::labels_of(g);
-    paths.ops = detail::numbered(labels);
-    std::vector<int> introduced_by(static_cast<std::size_t>(g.parameter_count), -1);
-    std::vector<int> place(static_cast<std::size_t>(g.op_count), -1); // among those that introduce parameters
-    std::vector<std::string> their_labels;
+    const detail::layer_labels labels = detail::labels_of(g);
+    paths.ops = detail::numbered(labels.texts, labels.of);
+    std::vector<int> place(static_cast<std::size_t>(g.parameter_count),
+                           -1);   // of who introduced it, among those who introduced any
+    std::vector<int> introducing; // their labels
     for (int op = 0; op < g.op_count; ++op) {
+        const auto mine = static_cast<int>(introducing.size());
         for (const int p : g.ops[op].parameters) {
-            if (introduced_by[static_cast<std::size_t>(p)] < 0) {
-                introduced_by[static_cast<std::size_t>(p)] = op;
-                if (place[static_cast<std::size_t>(op)] < 0) {
-                    place[static_cast<std::size_t>(op)] = static_cast<int>(their_labels.size());
-                    their_labels.push_back(labels[static_cast<std::size_t>(op)]);
-                }
+            int& at = place[static_cast<std::size_t>(p)];
+            at = at < 0 ? mine : at;
+            if (at == mine && mine == static_cast<int>(introducing.size())) {
+                introducing.push_back(labels.of[static_cast<std::size_t>(op)]);
             }
         }
     }
-    const std::vector<std::string> layers = detail::numbered(their_labels);
+    const std::vector<std::string> layers = detail::numbered(labels.texts, introducing);
     for (int p = 0; p < g.parameter_count; ++p) {
-        const int op = introduced_by[static_cast<std::size_t>(p)];
-        const int at = op < 0 ? -1 : place[static_cast<std::size_t>(op)];
+        const int at = place[static_cast<std::size_t>(p)];
         paths.parameters.push_back(
             (at < 0 ? std::string(g.parameters[p].layer) : layers[static_cast<std::size_t>(at)]) + "/" +
             detail::slot_name(g.parameters[p].slot));
