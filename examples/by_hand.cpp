@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy written by hand and checked by the compiler: the convolutions by samples, the big layer by output channels.
 // Prints the strategy and the plan that it lowers to; nothing is trained.
+#include "examples/output.hpp"
+
 #include <tessera/tessera.hpp>
 
 #include <tessera/plan/finish.hpp>
@@ -49,4 +51,5 @@ int main() {
         std::fprintf(stderr, "by_hand: %s\n", e.what());
         return EXIT_FAILURE;
     }
+    return output::finish("by_hand");
 }

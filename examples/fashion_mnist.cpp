@@ -2,6 +2,7 @@
 // Trains a convolutional network on Fashion-MNIST over two devices of this host, under the strategy that the compiler found.
 // Usage: fashion_mnist [epochs] [--devices N] [--device-memory BYTES] [--learning-rate RATE] [--data FOLDER]
 #include "examples/options.hpp"
+#include "examples/output.hpp"
 
 #include <tessera/host.hpp>
 #include <tessera/tessera.hpp>
@@ -105,4 +106,5 @@ int main(int count, char** words) {
         std::fprintf(stderr, "fashion_mnist: %s\n", e.what());
         return EXIT_FAILURE;
     }
+    return output::finish("fashion_mnist");
 }

@@ -3,6 +3,7 @@
 // what a pipeline of VGG-16 takes in time and memory under two schedules, all predicted from the very plans that an executor would run.
 // Usage: predict [GPUs, a multiple of 4 up to 16] [proposals]
 #include "examples/networks.hpp"
+#include "examples/output.hpp"
 
 #include <tessera/tessera.hpp>
 
@@ -90,4 +91,5 @@ int main(int count, char** arguments) {
         std::fprintf(stderr, "predict: %s\n", e.what());
         return EXIT_FAILURE;
     }
+    return output::finish("predict");
 }

@@ -5,6 +5,7 @@
 // loss curves are drawn over each other.
 // Usage: two_device_placement [epochs [chart.svg]]
 #include "examples/options.hpp"
+#include "examples/output.hpp"
 
 #include <tessera/host.hpp>
 
@@ -126,4 +127,5 @@ int main(int count, char** words) {
         std::fprintf(stderr, "two_device_placement: %s\n", e.what());
         return EXIT_FAILURE;
     }
+    return output::finish("two_device_placement");
 }

@@ -7,6 +7,7 @@
 //
 // It ends with 2 for a command line that makes no sense, with 130 where Ctrl-C ended a search early and the best so far was reported, and
 // with 1 for anything else that goes wrong.
+#include "examples/output.hpp"
 #include "examples/plan/plan.hpp"
 #include "examples/zoo/zoo.hpp"
 
@@ -134,7 +135,7 @@ int main(int count, char** arguments) {
         app.parse(count, arguments);
         if (r.list) {
             list_all();
-            return EXIT_SUCCESS;
+            return output::finish("plan");
         }
         if (app.count("--nodes") > 0 && (planner::is_file_name(r.machine) || r.machine == "heterogeneous")) {
             throw CLI::ValidationError("--nodes",
@@ -144,13 +145,11 @@ int main(int count, char** arguments) {
             throw CLI::ValidationError("--resume", "only --search mcmc can go on from a file; leave --resume out");
         }
         run(r);
-        if (std::fflush(stdout) != 0) {
-            throw ts::error("standard output cannot be written: it is full or closed");
-        }
-        return planner::interruptible::flag() ? 130 : EXIT_SUCCESS; // as a shell reports Ctrl-C
+        return output::finish("plan",
+                              planner::interruptible::flag() ? 130 : EXIT_SUCCESS); // as a shell reports Ctrl-C
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) {
-            return app.exit(e); // --help
+            return output::finish("plan", app.exit(e)); // --help
         }
         std::fprintf(stderr, "plan: %s\n", e.what());
         return 2;

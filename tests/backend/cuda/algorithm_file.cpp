@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured algorithms in a file: what is written is read, and nothing else is.
 #include "tessera/backend/cuda/algorithm_file.hpp"
+#include "tessera/backend/cuda/call_times.hpp"
 
 #include <doctest/doctest.h>
 
@@ -90,8 +91,33 @@ TEST_CASE("another machine's file, a missing one and damaged lines teach nothing
 }
 
 TEST_CASE("a file that cannot be written is an error") {
-    CHECK_THROWS_WITH_AS(cuda::write_algorithms({}, "/no such folder/file", "a GPU"),
-                         "tessera: the measured algorithms cannot be written to /no such folder/file.new; look at the "
-                         "folder and at the space on its disk",
-                         tessera::error);
+    for (const char* path : {"/no such folder/file", "/dev/null"}) {
+        CHECK_THROWS_AS(cuda::write_algorithms({}, path, "a GPU"), tessera::error);
+    }
+}
+
+TEST_CASE("what two processes have measured is together in the file, as each has measured it last") {
+    const temporary file;
+    cuda::algorithm_table first, second;
+    first.add(example(1, cuda::convolution::direction::forward), {1, 0, 1});
+    first.add(example(2, cuda::convolution::direction::forward), {1, 0, 1});
+    second.add(example(2, cuda::convolution::direction::forward), {0, 7, 1});
+    second.add(example(3, cuda::convolution::direction::forward), {1, 0, 1});
+    cuda::write_algorithms(first, file.path, "a GPU");
+    cuda::write_algorithms(second, file.path, "a GPU");
+    cuda::algorithm_table read;
+    cuda::read_algorithms(read, file.path, "a GPU");
+    CHECK(read.known().size() == 3);
+    CHECK(read.choose(example(2, cuda::convolution::direction::forward)).workspace == 7);
+    cuda::call_times one, other, both;
+    one.set("a call", 10);
+    one.set("another", 20);
+    other.set("a call", 11);
+    other.set("a third", 30);
+    one.write(file.path, "a GPU");
+    other.write(file.path, "a GPU");
+    both.read(file.path, "a GPU");
+    CHECK(both.size() == 3);
+    CHECK(both.find("a call") == 11);
+    CHECK(both.find("another") == 20);
 }

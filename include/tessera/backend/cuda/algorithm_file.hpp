@@ -3,21 +3,33 @@
 #pragma once
 
 #include "tessera/backend/cuda/algorithms.hpp"
-#include "tessera/base/error.hpp"
+#include "tessera/base/file.hpp"
 
 #include <charconv>
-#include <cstdio>
-#include <memory>
 #include <string_view>
 
 namespace tessera::cuda {
 
 namespace detail {
 
-struct close_file {
-    void operator()(std::FILE* f) const { (void)std::fclose(f); }
-};
-using file = std::unique_ptr<std::FILE, close_file>;
+/// Measured files are not larger.
+inline constexpr std::size_t most_file_bytes = std::size_t{64} << 20U;
+
+/// Calls body(line) for every whole line of a text behind the first, which must be `machine`: what another machine measured is left alone.
+template <class Body>
+void for_each_line(const std::string& text, const std::string& machine, Body&& body) {
+    if (text.compare(0, machine.size() + 1, machine + "\n") != 0) {
+        return;
+    }
+    for (std::size_t begin = machine.size() + 1;;) {
+        const std::size_t end = text.find('\n', begin);
+        if (end == std::string::npos) {
+            return; // also where the last line has no end
+        }
+        body(std::string_view(text).substr(begin, end + 1 - begin)); // with its end
+        begin = end + 1;
+    }
+}
 
 /// The numbers of a line: what is computed (21), then algorithm, workspace, microseconds.
 inline constexpr int line_numbers = 24;
@@ -67,15 +79,11 @@ inline std::pair<convolution, algorithm_choice> from_numbers(const index_t (&n)[
 
 } // namespace detail
 
-/// Adds what a file knows. Its first line must be `machine` (GPU and library versions): what another machine measured is left alone, and so
-/// are lines that are damaged. A file that is not there knows nothing.
-inline void read_algorithms(algorithm_table& table, const std::string& path, const std::string& machine) {
-    const detail::file f(std::fopen(path.c_str(), "r"));
-    char line[1024];
-    if (f == nullptr || std::fgets(line, sizeof line, f.get()) == nullptr || machine + "\n" != line) {
-        return;
-    }
-    while (std::fgets(line, sizeof line, f.get()) != nullptr) {
+namespace detail {
+
+/// Adds what a file's text knows.
+inline void add_algorithms(algorithm_table& table, const std::string& text, const std::string& machine) {
+    for_each_line(text, machine, [&](std::string_view line) {
         index_t n[detail::line_numbers];
         std::string_view rest = line;
         int count = 0;
@@ -91,33 +99,47 @@ inline void read_algorithms(algorithm_table& table, const std::string& path, con
             const auto [c, choice] = detail::from_numbers(n);
             table.add(c, choice);
         }
-    }
+    });
 }
 
-/// Replaces a file by what a table knows. Throws tessera::error where it cannot be written.
+} // namespace detail
+
+/// Adds what a file knows. Its first line must be `machine` (GPU and library versions): what another machine measured is left alone, and so
+/// are lines that are damaged. A file that is not there knows nothing. Throws tessera::error where it cannot be read, is a folder or a device, or is
+/// larger than such files get.
+inline void read_algorithms(algorithm_table& table, const std::string& path, const std::string& machine) {
+    detail::add_algorithms(table, files::read_if_there(path, detail::most_file_bytes), machine);
+}
+
+/// Adds what a table knows to a file, which keeps what other processes have added meanwhile; of another machine's it takes the place. Throws
+/// tessera::error where it cannot be written.
 inline void write_algorithms(const algorithm_table& table, const std::string& path, const std::string& machine) {
-    const std::string fresh = path + ".new"; // whoever reads meanwhile finds the old file whole
-    {
-        const detail::file f(std::fopen(fresh.c_str(), "w"));
-        bool good = f != nullptr && std::fprintf(f.get(), "%s\n", machine.c_str()) > 0;
-        for (const auto& [c, choice] : table.known()) {
+    files::update(path, detail::most_file_bytes, [&](const std::string& old) {
+        std::string text = machine + "\n";
+        const auto add = [&](const convolution& c, const algorithm_choice& choice) {
             index_t n[detail::line_numbers];
             detail::to_numbers(c, choice, n);
-            std::string line;
             for (index_t x : n) {
-                line += std::to_string(x) + ' ';
+                text += std::to_string(x) + ' ';
             }
-            line.back() = '\n';
-            good = good && std::fputs(line.c_str(), f.get()) >= 0;
+            text.back() = '\n';
+        };
+        for (const auto& [c, choice] : table.known()) {
+            add(c, choice);
         }
-        if (!good) {
-            throw error("tessera: the measured algorithms cannot be written to " + fresh +
-                        "; look at the folder and at the space on its disk");
+        algorithm_table others;
+        detail::add_algorithms(others, old, machine);
+        for (const auto& [c, choice] : others.known()) {
+            bool again = false;
+            for (const auto& mine : table.known()) {
+                again = again || mine.first == c;
+            }
+            if (!again) {
+                add(c, choice);
+            }
         }
-    }
-    if (std::rename(fresh.c_str(), path.c_str()) != 0) {
-        throw error("tessera: the measured algorithms cannot be moved to " + path + "; look at the folder's rights");
-    }
+        return text;
+    });
 }
 
 } // namespace tessera::cuda

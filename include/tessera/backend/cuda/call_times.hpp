@@ -32,52 +32,39 @@ public:
     std::size_t size() const { return times_.size(); }
 
     /// Adds what a file knows. Its first line must be `machine` (GPU and library versions): what another machine measured is left alone,
-    /// and so are lines that are damaged. A file that is not there knows nothing.
+    /// and so are lines that are damaged. A file that is not there knows nothing. Throws tessera::error where it cannot be read.
     void read(const std::string& path, const std::string& machine) {
-        const detail::file f(std::fopen(path.c_str(), "r"));
-        std::string line;
-        if (f == nullptr || !next_line(f.get(), line) || line != machine) {
-            return;
-        }
-        while (next_line(f.get(), line)) {
+        add(files::read_if_there(path, detail::most_file_bytes), machine);
+    }
+
+    /// Adds what is known to a file, which keeps what other processes have added meanwhile; of another machine's it takes the place. Throws
+    /// tessera::error where it cannot be written.
+    void write(const std::string& path, const std::string& machine) const {
+        files::update(path, detail::most_file_bytes, [&](const std::string& old) {
+            call_times all;
+            all.add(old, machine);
+            for (const auto& [key, time] : times_) {
+                all.set(key, time);
+            }
+            std::string text = machine + "\n";
+            for (const auto& [key, time] : all.times_) {
+                text += std::to_string(time) + " " + key + "\n";
+            }
+            return text;
+        });
+    }
+
+private:
+    void add(const std::string& text, const std::string& machine) {
+        detail::for_each_line(text, machine, [&](std::string_view line) {
+            line.remove_suffix(1); // its end
             index_t time = 0;
             const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), time);
             const auto digits = static_cast<std::size_t>(end - line.data());
             if (problem == std::errc() && time > 0 && digits + 1 < line.size() && line[digits] == ' ') {
-                set(line.substr(digits + 1), time);
+                set(std::string(line.substr(digits + 1)), time);
             }
-        }
-    }
-
-    /// Replaces a file by what is known. Throws tessera::error where it cannot be written.
-    void write(const std::string& path, const std::string& machine) const {
-        const std::string fresh = path + ".new"; // whoever reads meanwhile finds the old file whole
-        bool good = false;
-        {
-            const detail::file f(std::fopen(fresh.c_str(), "w"));
-            good = f != nullptr && std::fprintf(f.get(), "%s\n", machine.c_str()) > 0;
-            for (const auto& [key, time] : times_) {
-                good = good && std::fprintf(f.get(), "%lld %s\n", static_cast<long long>(time), key.c_str()) > 0;
-            }
-            good = good && std::fflush(f.get()) == 0;
-        }
-        if (!good || std::rename(fresh.c_str(), path.c_str()) != 0) {
-            throw error("tessera: the measured times cannot be written to " + path +
-                        "; look at the folder and at the space on its disk");
-        }
-    }
-
-private:
-    /// Without its end; false at the end of the file, also where the last line has none.
-    static bool next_line(std::FILE* f, std::string& line) {
-        line.clear();
-        for (int c = std::fgetc(f); c != EOF; c = std::fgetc(f)) {
-            if (c == '\n') {
-                return true;
-            }
-            line += static_cast<char>(c);
-        }
-        return false;
+        });
     }
 
     std::map<std::string, index_t> times_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times of tasks, by name, kept in memory and, if asked, in a text file: one "seconds name" a line.
+// Measured times of tasks, by name, kept in memory and, if asked, in a text file: one "seconds name" a line. Processes that measure at the
+// same time add to one file.
 #pragma once
 
-#include "tessera/base/error.hpp"
+#include "tessera/base/file.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -14,14 +15,21 @@
 
 namespace tessera::host {
 
+inline constexpr std::size_t most_profile_bytes = std::size_t{64} << 20U;
+
 // A template only so that what it uses is compiled where a plan is made.
 template <class Seconds>
 class basic_profile {
 public:
     basic_profile() = default;
-    /// Reads the file if there is one. A file from another library version or machine is left alone and measured anew; a file that is
-    /// not a profile is an error, so that it is not overwritten.
-    explicit basic_profile(std::string path) : path_(static_cast<std::string&&>(path)) { load(); }
+    /// Reads the file if there is one. A file from another library version or machine is left alone and measured anew. Throws tessera::error for
+    /// what is not a profile, so that it is not overwritten, for a folder or a device, and for more than most_profile_bytes.
+    explicit basic_profile(std::string path) {
+        if (!path.empty()) {
+            times_ = entries_of(files::read_if_there(path, most_profile_bytes), path);
+            path_ = static_cast<std::string&&>(path);
+        }
+    }
     ~basic_profile() { save(); }
     basic_profile(const basic_profile&) = delete;
     basic_profile& operator=(const basic_profile&) = delete;
@@ -36,23 +44,29 @@ public:
     }
     std::size_t size() const { return times_.size(); }
 
-    /// Writes the file, whole or not at all.
+    /// Adds what was measured to the file, which keeps what other processes have added meanwhile.
     void save() noexcept {
         if (path_.empty() || !changed_) {
             return;
         }
-        const std::string temporary = path_ + ".new";
-        std::FILE* out = std::fopen(temporary.c_str(), "w");
-        if (out == nullptr) {
-            return; // a profile that cannot be written costs time, nothing else
-        }
-        std::fprintf(out, "%s\n", header().c_str());
-        for (const entry& e : times_) {
-            std::fprintf(out, "%.9g %s\n", e.seconds, e.name.c_str());
-        }
-        const bool whole = std::ferror(out) == 0;
-        if (std::fclose(out) == 0 && whole && std::rename(temporary.c_str(), path_.c_str()) == 0) {
+        try {
+            files::update(path_, most_profile_bytes, [&](const std::string& old) {
+                std::vector<entry> all = entries_of(old, path_);
+                all.insert(all.begin(), times_.begin(), times_.end()); // ours first: they are the ones that stay
+                std::stable_sort(all.begin(), all.end(),
+                                 [](const entry& a, const entry& b) { return a.name < b.name; });
+                std::string text = header() + "\n";
+                for (std::size_t i = 0; i < all.size(); ++i) {
+                    if (i == 0 || all[i].name != all[i - 1].name) {
+                        char seconds[32];
+                        std::snprintf(seconds, sizeof seconds, "%.9g ", all[i].seconds);
+                        text += seconds + all[i].name + "\n";
+                    }
+                }
+                return text;
+            });
             changed_ = false;
+        } catch (...) { // a profile that cannot be written costs time, nothing else
         }
     }
 
@@ -62,7 +76,7 @@ private:
         std::string text = "tessera-profile 2 onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) +
                            "." + std::to_string(v->patch) + " isa " +
                            std::to_string(static_cast<int>(dnnl_get_effective_cpu_isa())) + " threads 1 cpu ";
-        for (const std::string& line : lines_of("/proc/cpuinfo")) {
+        for (const std::string& line : lines_of(files::read_if_there("/proc/cpuinfo"))) {
             if (line.rfind("model name", 0) == 0) {
                 return text + line.substr(line.find(':') + 2);
             }
@@ -80,49 +94,39 @@ private:
                                 [](const entry& e, const std::string& n) { return e.name < n; });
     }
 
-    static std::vector<std::string> lines_of(const std::string& path) {
+    static std::vector<std::string> lines_of(const std::string& text) {
         std::vector<std::string> lines;
-        std::FILE* in = std::fopen(path.c_str(), "r");
-        if (in == nullptr) {
-            return lines;
+        for (std::size_t begin = 0; begin < text.size();) {
+            std::size_t end = text.find('\n', begin);
+            end = end == std::string::npos ? text.size() : end;
+            lines.push_back(text.substr(begin, end - begin));
+            begin = end + 1;
         }
-        std::string line;
-        for (int c = std::fgetc(in); c != EOF; c = std::fgetc(in)) {
-            if (c == '\n') {
-                lines.push_back(line);
-                line.clear();
-            } else {
-                line += static_cast<char>(c);
-            }
-        }
-        if (!line.empty()) {
-            lines.push_back(line);
-        }
-        std::fclose(in);
         return lines;
     }
 
-    void load() {
-        const std::vector<std::string> lines = path_.empty() ? std::vector<std::string>() : lines_of(path_);
+    /// What a profile's text says, by name; nothing where it is damaged or of another library or machine, for that is measured anew.
+    static std::vector<entry> entries_of(const std::string& text, const std::string& path) {
+        std::vector<entry> all;
+        const std::vector<std::string> lines = lines_of(text);
         if (lines.empty()) {
-            return;
+            return all;
         }
         if (lines[0].rfind("tessera-profile ", 0) != 0) {
-            const std::string path = static_cast<std::string&&>(path_);
-            path_.clear();
             throw error("tessera: " + path + " is not a profile; name another file or remove it");
         }
         const bool current = lines[0] == header();
         for (std::size_t i = 1; i < lines.size() && current; ++i) {
             char* end = nullptr;
             const double seconds = std::strtod(lines[i].c_str(), &end);
-            if (!(seconds > 0) || *end != ' ') {
-                times_.clear();
-                return; // a damaged file is measured anew
+            if (!(seconds > 0 && seconds < 1e9) || *end != ' ') {
+                return {};
             }
-            const std::string name(end + 1);
-            times_.insert(place(name), {name, seconds});
+            all.push_back({end + 1, seconds});
         }
+        const auto before = [](const entry& a, const entry& b) { return a.name < b.name; };
+        std::sort(all.begin(), all.end(), before);
+        return all;
     }
 
     std::string path_;
