@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One compile-fail test: cmake -DCOMPILER= -DINCLUDE= -DPREFIX= -DMODE=rejected|accepted -DSOURCE= -P CompileFailRun.cmake
 # With -DMODE=precompile: the header PREFIX, which all cases begin with.
+# With -DMODE=first_lines: as rejected, behind host.hpp without a precompiled header, and the first expectation stands in the first 5 lines.
 # Refused means refused for the stated reason, and briefly: that is what the user reads.
 
 set(max_errors 3)
@@ -15,7 +16,7 @@ if(MODE STREQUAL "precompile")
 endif()
 
 set(define)
-if(MODE STREQUAL "rejected")
+if(MODE STREQUAL "rejected" OR MODE STREQUAL "first_lines")
   file(READ "${SOURCE}" text)
   string(REGEX MATCHALL "// expect-error: [^\n]+" expectations "${text}")
   if(NOT expectations)
@@ -29,8 +30,16 @@ elseif(NOT MODE STREQUAL "accepted")
   message(FATAL_ERROR "MODE is '${MODE}'; it must be rejected or accepted")
 endif()
 
+set(before -include "${PREFIX}")
+if(MODE STREQUAL "first_lines") # a source that includes both, as a user's does
+  cmake_path(GET PREFIX PARENT_PATH folder)
+  cmake_path(GET SOURCE STEM stem)
+  file(WRITE "${folder}/${stem}_behind_host.cpp" "#include <tessera/host.hpp>\n#include \"${SOURCE}\"\n")
+  set(SOURCE "${folder}/${stem}_behind_host.cpp")
+  set(before)
+endif()
 execute_process(
-  COMMAND ${command} -fsyntax-only ${define} -include "${PREFIX}" "${SOURCE}"
+  COMMAND ${command} -fsyntax-only ${define} ${before} "${SOURCE}"
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
 
 set(problems)
@@ -53,6 +62,15 @@ else()
       list(APPEND problems "the output does not say: ${wanted}")
     endif()
   endforeach()
+  if(MODE STREQUAL "first_lines")
+    list(GET expectations 0 wanted)
+    string(REPLACE "// expect-error: " "" wanted "${wanted}")
+    string(REGEX MATCH "^[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*" first "${output}")
+    string(FIND "${first}" "${wanted}" position)
+    if(position EQUAL -1)
+      list(APPEND problems "the first 5 lines do not say: ${wanted}")
+    endif()
+  endif()
   string(REGEX MATCHALL ": error:" errors "${output}")
   list(LENGTH errors errors)
   if(errors GREATER max_errors)

@@ -137,6 +137,10 @@ int main(int count, char** arguments) {
             list_all();
             return output::finish("plan");
         }
+        if (app.count("--memory") > 0 && r.memory < 0) {
+            throw CLI::ValidationError("--memory", "a device cannot have " + std::to_string(r.memory) +
+                                                       " bytes; 0 is no limit");
+        }
         if (app.count("--nodes") > 0 && (planner::is_file_name(r.machine) || r.machine == "heterogeneous")) {
             throw CLI::ValidationError("--nodes",
                                        "the machine '" + r.machine + "' says how many nodes it has; leave --nodes out");

@@ -2,6 +2,8 @@
 // The core, the executor and the CUDA backend. Needs cudart, cuDNN 9, cublasLt, NCCL and NVRTC to link, and no nvcc.
 #pragma once
 
+#include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
+
 #include "tessera/backend/cuda/backend.hpp"
 #include "tessera/backend/cuda/print.hpp"
 #include "tessera/execute/session.hpp"

@@ -2,6 +2,8 @@
 // The core, the executor and the host backend.
 #pragma once
 
+#include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
+
 #include "tessera/backend/host/backend.hpp"
 #include "tessera/backend/host/measured_tasks.hpp"
 #include "tessera/execute/refine.hpp"

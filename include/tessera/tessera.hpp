@@ -3,10 +3,11 @@
 // search/pipeline.hpp), device graphs, MCMC.
 #pragma once
 
+#include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
+
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/base/fixed_vector.hpp"
-#include "tessera/base/rules.hpp"
 #include "tessera/base/type_name.hpp"
 #include "tessera/cost/additive.hpp"
 #include "tessera/cost/tiling.hpp"

@@ -116,6 +116,35 @@ struct found;
 template <index_t Number>
 struct needed;
 
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define TESSERA_WORDS_IN_TYPES // g++ names the type first and prints the words of a static_assert last
+#endif
+
+#ifdef TESSERA_WORDS_IN_TYPES
+/// Words as a template argument.
+template <std::size_t Size>
+struct words {
+    char text[Size]{};
+
+    constexpr words(const char (&literal)[Size]) {
+        for (std::size_t i = 0; i < Size; ++i) {
+            text[i] = literal[i];
+        }
+    }
+};
+template <words Text>
+struct says;
+template <rule Broken>
+struct words_of;
+#define TESSERA_RULE(name, literal)                                                                                    \
+    template <>                                                                                                        \
+    struct words_of<rule::name> {                                                                                      \
+        using type = says<literal>;                                                                                    \
+    };
+TESSERA_RULES(TESSERA_RULE)
+#undef TESSERA_RULE
+#endif
+
 /// One specialization for each rule; to instantiate it is the compile error. Its arguments are all that the message has to say,
 /// and nothing lies between it and refuse(), because every step would print them once more.
 template <rule Broken, class... Facts>
@@ -140,7 +169,11 @@ constexpr bool swallow(const void*) { return false; }
 template <rule Broken, class... Facts>
 constexpr bool refuse() {
     using detail::swallow;
+#ifdef TESSERA_WORDS_IN_TYPES
+    return swallow(static_cast<const refusal<Broken, typename words_of<Broken>::type, Facts...>*>(nullptr));
+#else
     return swallow(static_cast<const refusal<Broken, Facts...>*>(nullptr));
+#endif
 }
 
 } // namespace tessera

@@ -4,6 +4,7 @@
 
 #include "tessera/execute/session.hpp"
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <span>
@@ -148,6 +149,29 @@ std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
     return result;
 }
 
+namespace detail {
+
+/// Throws tessera::error, with the names of the inputs that are missing, unless the positions are those of all inputs.
+inline void require_all_inputs(const graph_view& g, std::span<const int> positions) {
+    std::string missing;
+    int number = 0;
+    for (int t = 0; t < g.tensor_count; ++t) {
+        if (g.tensors[t].producer >= 0) {
+            continue;
+        }
+        if (std::find(positions.begin(), positions.end(), number) == positions.end()) {
+            missing += (missing.empty() ? "" : ", ") + std::string(g.tensors[t].name);
+        }
+        ++number;
+    }
+    if (!missing.empty()) {
+        throw error("tessera: no feed<> for the input " + missing + "; the network has " + std::to_string(number) +
+                    " inputs and " + std::to_string(positions.size()) + " are handed in");
+    }
+}
+
+} // namespace detail
+
 /// The inputs of a network in its own order, from named ones. A name that the network does not have does not compile. Throws
 /// tessera::error where integers are handed in for numbers or the other way round.
 template <class Net, class... Names>
@@ -156,10 +180,7 @@ std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const na
                   "tessera: a feed names something that is no input of the network");
     constexpr std::array<int, sizeof...(Names)> position{detail::input_position<Net, Names>...};
     static_assert(detail::all_different(position), "tessera: two feeds name one input of the network");
-    if (detail::count_inputs(g) != static_cast<int>(sizeof...(Names))) {
-        throw error("tessera: the batch has " + std::to_string(sizeof...(Names)) + " inputs and the network " +
-                    std::to_string(detail::count_inputs(g)));
-    }
+    detail::require_all_inputs(g, position);
     std::array<input_data, sizeof...(Names)> result;
     int number = 0;
     for (int t = 0; t < g.tensor_count; ++t) {

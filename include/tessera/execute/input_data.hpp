@@ -31,16 +31,55 @@ inline std::size_t input_number(const graph_view& g, int tensor) {
     return k;
 }
 
+/// "sample 3", "sample 3, position 7" or "sample 3, pixel (2, 5)" (row, column): where the element of a number lies in a batch.
+inline std::string place_of(const shape& s, index_t number) {
+    index_t each = 1;
+    for (int d = 1; d < s.rank; ++d) {
+        each *= s[d];
+    }
+    const index_t rest = number % each;
+    const std::string sample = "sample " + std::to_string(number / each);
+    if (s.rank < 2 || each == 1) {
+        return sample;
+    }
+    const index_t columns = s[s.rank - 1];
+    return sample + (s.rank == 3
+                         ? ", pixel (" + std::to_string(rest / columns) + ", " + std::to_string(rest % columns) + ")"
+                         : ", position " + std::to_string(rest));
+}
+
 inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op) {
     const bool is_loss = g.is_loss(op);
     const auto* numbers = static_cast<const std::int32_t*>(x.data);
     for (index_t i = 0; i < x.elements; ++i) {
         if (numbers[i] < 0 || numbers[i] >= count) {
-            throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) +
-                        (is_loss ? " of sample " : " at place ") + std::to_string(i) + " is not one of the " +
+            throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) + " of " +
+                        place_of(g.tensors[g.ops[op].inputs[is_loss ? 1 : 0]].extents, i) + " is not one of the " +
                         std::to_string(count) + (is_loss ? " classes of " : " rows of ") + path_of(g, op));
         }
     }
+}
+
+/// What is wrong with the size of an input of a batch of `batch` samples (-1: not yet known).
+[[noreturn]] inline void refuse_batch(const tensor_node& t, const input_data& x, index_t batch) {
+    const index_t each = t.extents.volume() / t.extents[0];
+    const std::string name = "the input " + std::string(t.name);
+    if (x.data == nullptr || x.elements < 1) {
+        throw error("tessera: the batch has no elements for " + name + "; it needs " + std::to_string(each) +
+                    " for each sample");
+    }
+    if (x.elements % each != 0) {
+        throw error("tessera: the batch has " + std::to_string(x.elements) + " elements for " + name +
+                    ", which takes " + std::to_string(each) + " for each sample; that is no whole number of samples");
+    }
+    const index_t samples = x.elements / each;
+    if (batch >= 0 && samples != batch) {
+        throw error("tessera: the batch has " + std::to_string(samples) + " samples for " + name + " and " +
+                    std::to_string(batch) + " for the inputs before it; hand in as many for all");
+    }
+    throw error("tessera: a batch of " + std::to_string(samples) + " samples (" + name +
+                "), and the network was planned for at most " + std::to_string(t.extents[0]) +
+                "; hand in smaller batches, or plan for batches of " + std::to_string(samples));
 }
 
 /// Number of samples of a batch; throws unless every input of the network has as many, and labels and tokens are among what it knows.
@@ -59,9 +98,7 @@ inline index_t check_inputs(const graph_view& g, std::span<const input_data> inp
         const index_t samples = inputs[k].elements / each;
         if (inputs[k].data == nullptr || samples * each != inputs[k].elements || samples < 1 ||
             samples > t.extents[0] || (batch >= 0 && samples != batch)) {
-            throw error("tessera: input " + std::string(t.name) + " has " + std::to_string(inputs[k].elements) +
-                        " elements; it needs a multiple of " + std::to_string(each) + ", at most " +
-                        std::to_string(t.extents.volume()) + ", and as many samples as the other inputs");
+            refuse_batch(t, inputs[k], batch);
         }
         batch = samples;
         ++k;

@@ -9,6 +9,7 @@
 #include "tessera/execute/plain_values.hpp"
 #include "tessera/net/initialize.hpp"
 #include "tessera/net/with_batch.hpp"
+#include "tessera/op/optimizer_rules.hpp"
 #include "tessera/plan/lower.hpp"
 
 #include <cmath>
@@ -43,6 +44,7 @@ public:
             const session_options& options, B& backend, workers& threads)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
           devices_(devices), backend_(backend), threads_(threads) {
+        require(update);
         require(graph_.view(), strategy_.view(), devices);
         if (threads.devices() < devices) {
             throw error("tessera: the strategy wants " + std::to_string(devices) + " devices and there are " +
@@ -109,8 +111,12 @@ public:
     }
 
     /// All elements of a parameter, plain.
-    std::vector<float> parameter(int p) const { return detail::stored_parameter(backend_, store_, p, extents_of(p)); }
+    std::vector<float> parameter(int p) const {
+        check_parameter(p);
+        return detail::stored_parameter(backend_, store_, p, extents_of(p));
+    }
     void set_parameter(int p, std::span<const float> values) {
+        check_parameter(p);
         detail::store_parameter(backend_, store_, p, extents_of(p), values);
     }
     /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None where it is stored in
@@ -128,6 +134,10 @@ public:
 
     /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Needs keep_gradients.
     std::vector<float> gradient(int p) const {
+        check_parameter(p);
+        if (!options_.keep_gradients) {
+            throw error("tessera: gradients are not kept after a step; make the trainer with {.keep_gradients = true}");
+        }
         const run_of& r = *runs_.front();
         const box all = whole(extents_of(p));
         std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
@@ -147,6 +157,13 @@ private:
         executor<B> runner;
     };
 
+    void check_parameter(int p) const {
+        const auto count = static_cast<int>(graph_.parameters.size());
+        if (p < 0 || p >= count) {
+            throw error("tessera: there is no parameter " + std::to_string(p) + "; the network has " +
+                        std::to_string(count) + ", counted from 0");
+        }
+    }
     const shape& extents_of(int parameter) const {
         return graph_.parameters[static_cast<std::size_t>(parameter)].extents;
     }

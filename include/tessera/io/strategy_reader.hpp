@@ -54,7 +54,12 @@ public:
         }
         read_layers(top, s);
         top.finish();
-        require(g_, s.view(), file.devices);
+        if (const problem p = check_strategy(g_, s.view(), file.devices)) {
+            const std::string words = to_text(p, p.op >= 0 ? path_of(g_, p.op) : std::string());
+            const auto& layers = top.get("layers").items();
+            const bool has_line = p.op >= 0 && static_cast<std::size_t>(p.op) < layers.size();
+            (has_line ? layers[static_cast<std::size_t>(p.op)] : document.root()).refuse("cannot be: " + words);
+        }
         return file;
     }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of an optimizer that make no sense are refused, by name and number.
+#pragma once
+
+#include "tessera/base/error.hpp"
+#include "tessera/op/optimizer.hpp"
+
+#include <cmath>
+#include <string>
+
+namespace tessera {
+
+/// Throws tessera::error for rates, decays and clipping that are negative or no finite numbers; for momentum, beta1 and beta2 outside of [0, 1); for an epsilon and a scale of
+/// the loss that are not above 0.
+inline void require(const optimizer& o) {
+    const auto refuse = [](const char* name, float value, const char* needed) {
+        throw error("tessera: the optimizer's " + std::string(name) + " is " + std::to_string(value) + "; it must be " +
+                    needed);
+    };
+    const auto at_least_0 = [&](const char* name, float x) {
+        std::isfinite(x) && x >= 0 ? void() : refuse(name, x, "a finite number of at least 0");
+    };
+    const auto below_1 = [&](const char* name, float x) {
+        x >= 0 && x < 1 ? void() : refuse(name, x, "at least 0 and less than 1");
+    };
+    const auto above_0 = [&](const char* name, float x) {
+        std::isfinite(x) && x > 0 ? void() : refuse(name, x, "a finite number above 0");
+    };
+    at_least_0("learning rate", o.learning_rate);
+    at_least_0("weight_decay", o.weight_decay);
+    at_least_0("clip_norm", o.clip_norm);
+    above_0("loss_scale", o.loss_scale);
+    if (o.which == optimizer::kind::adam) {
+        below_1("beta1", o.beta1);
+        below_1("beta2", o.beta2);
+        above_0("epsilon", o.epsilon);
+    } else {
+        below_1("momentum", o.momentum);
+    }
+}
+
+} // namespace tessera
