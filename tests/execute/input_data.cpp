@@ -24,7 +24,6 @@ struct per_position : ts::sequential<ts::tokens<6>, words, ts::cross_entropy> {}
 struct fc : ts::linear<3> {};
 struct per_sample : ts::sequential<ts::features<2>, fc, ts::cross_entropy> {};
 
-
 /// What a batch of zeros is told, in which label (the last input) `at` is `value`.
 template <class Net>
 std::string with_label(ts::index_t at, std::int32_t value) {

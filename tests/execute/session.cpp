@@ -163,12 +163,13 @@ TEST_CASE("wrong inputs are refused, and a refused batch does no harm") {
                    "the batch has 3 inputs and the network 2"));
     const std::vector<float> longer(5 * 20, 0.5F);
     const std::vector<std::int32_t> five(5, 1);
-    CHECK(contains(refused({std::span<const float>(longer), std::span<const std::int32_t>(five)}), "at most 80"));
+    CHECK(contains(refused({std::span<const float>(longer), std::span<const std::int32_t>(five)}),
+                   "planned for at most 4"));
     CHECK(contains(refused({data.inputs[0], std::span<const std::int32_t>(five.data(), 3)}),
-                   "as many samples as the other inputs"));
+                   "has 3 samples for the input"));
     CHECK(contains(refused({std::span<const float>(longer.data(), 70), std::span<const std::int32_t>(five.data(), 3)}),
-                   "has 70 elements; it needs a multiple of 20"));
-    CHECK(contains(refused({std::span<const float>(), std::span<const std::int32_t>()}), "has 0 elements"));
+                   "no whole number of samples"));
+    CHECK(contains(refused({std::span<const float>(), std::span<const std::int32_t>()}), "the batch has no elements"));
     for (const std::int32_t wrong : {-1, 10}) {
         std::vector<std::int32_t> labels = data.labels[1];
         labels[2] = wrong;
@@ -235,4 +236,19 @@ TEST_CASE("the learning rate of a step is the session's at that time") {
     r.session.set_learning_rate(0.1);
     r.session.step(data.inputs);
     CHECK(r.session.parameter(0) != before);
+}
+
+TEST_CASE("parameters that do not exist, and gradients that are not kept, are refused in words") {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(4);
+    running r(g, ts::strategy(g.view()), 1, ts::optimizer(ts::sgd{}));
+    for (const int p : {-1, static_cast<int>(g.parameters.size()), 99}) {
+        const std::vector<float> none;
+        const std::string words = "there is no parameter " + std::to_string(p);
+        CHECK(contains(message_of([&] { (void)r.session.parameter(p); }), words));
+        CHECK(contains(message_of([&] { r.session.set_parameter(p, none); }), words));
+        CHECK(contains(message_of([&] { (void)r.session.gradient(p); }), words));
+    }
+    CHECK(contains(message_of([&] { (void)r.session.gradient(0); }), "keep_gradients = true"));
+    CHECK(contains(message_of([&] { running(g, ts::strategy(g.view()), 1, ts::optimizer(ts::sgd{.momentum = 5})); }),
+                   "momentum is 5"));
 }

@@ -115,6 +115,8 @@ TEST_CASE("strategy file: what is wrong is named") {
          "is 'conv7', but layer 3 of this network is 'conv2'; the strategy is for another network");
     says("\"kind\": \"conv2d\"", "\"kind\": \"linear\"", "but the layer 'conv1' of this network is a conv2d");
     says("[1, 0]", "[1, 0, 2]", "lists 3 devices for the layer 'conv1', which has 2 shards");
+    says("[1, 0]", "[1, 99]",
+         "/layers/0 cannot be: tessera: a shard is placed on a device that the machine does not have");
     says("[1, 0]", "[1, 3]", "the machine does not have [layer conv1, found 3, needed 3]");
     says("[1, 0]", "[1, -1]", "/layers/0/devices/1 is -1");
     says("\"sample\": 2", "\"colour\": 2",

@@ -150,7 +150,7 @@ TEST_CASE("numbers for tokens, and tokens for numbers, are refused in words") {
     CHECK(test_support::contains(tokens, "the input input takes numbers and the batch's `inputs` are integers"));
     const ts::io::token_set unknown({11, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, 1);
     CHECK(test_support::contains(test_support::message_of([&] { texts.step(unknown.all()); }),
-                                 "token 11 at place 0 is not one of the 11 rows of words"));
+                                 "token 11 of sample 0, position 0 is not one of the 11 rows of words"));
 }
 
 TEST_CASE("no epochs are refused") {

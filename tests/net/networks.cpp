@@ -198,6 +198,7 @@ TEST_CASE("rules of dags, with their words") {
           "tessera: nothing may follow a loss [layer b, found 1, needed 0]");
     CHECK(words<ts::dag<x, y, ts::node<a, ts::relu, in>, ts::node<l1, ts::cross_entropy, gold, a>>>() ==
           "tessera: the input has the wrong number of dimensions for this layer; flatten images before a linear layer "
+          "or a layer norm "
           "[layer l1, found 1, needed 2]");
     // Elements of the wrong type, in a shape that fits.
     CHECK(words<ts::dag<x, ts::input<gold, ts::label_map<6, 6>>, ts::input<in2, ts::image<3, 6, 6>>,

@@ -156,7 +156,7 @@ TEST_CASE("the exception names the layer, the dimension and the numbers") {
           "tessera: the groups must divide the input and the output channels [layer grouped, found 4, needed 3]");
     CHECK(words<not_flattened>() ==
           "tessera: the input has the wrong number of dimensions for this layer; flatten images "
-          "before a linear layer [layer dense, found 4, needed 2]");
+          "before a linear layer or a layer norm [layer dense, found 4, needed 2]");
     CHECK(words<wide_padding>() == "tessera: the padding must be smaller than the kernel, or some outputs see no input "
                                    "[layer max_pool, along height, found 2, needed 2]");
     CHECK(

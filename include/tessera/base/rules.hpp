@@ -21,7 +21,7 @@ inline constexpr bool never = false;
     rule(kernel_larger_than_padded_input, "the kernel is larger than its padded input; pad the input or shrink the kernel") \
     rule(padding_not_smaller_than_kernel, "the padding must be smaller than the kernel, or some outputs see no input") \
     rule(groups_do_not_divide_channels, "the groups must divide the input and the output channels") \
-    rule(input_has_wrong_rank, "the input has the wrong number of dimensions for this layer; flatten images before a linear layer") \
+    rule(input_has_wrong_rank, "the input has the wrong number of dimensions for this layer; flatten images before a linear layer or a layer norm") \
     rule(branch_changes_shape, "a residual branch must keep the shape of its input; change the branch or project the shortcut") \
     rule(shapes_differ, "the inputs of an element-wise layer must have the same shape") \
     rule(concat_shapes_differ, "concatenated tensors may differ in their channels only") \
