@@ -138,8 +138,8 @@ int main(int count, char** arguments) {
             return output::finish("plan");
         }
         if (app.count("--memory") > 0 && r.memory < 0) {
-            throw CLI::ValidationError("--memory", "a device cannot have " + std::to_string(r.memory) +
-                                                       " bytes; 0 is no limit");
+            throw CLI::ValidationError("--memory",
+                                       "a device cannot have " + std::to_string(r.memory) + " bytes; 0 is no limit");
         }
         if (app.count("--nodes") > 0 && (planner::is_file_name(r.machine) || r.machine == "heterogeneous")) {
             throw CLI::ValidationError("--nodes",
