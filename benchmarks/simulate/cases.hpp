@@ -83,7 +83,7 @@ inline std::vector<named> strategies(const ts::graph_view& g) {
     std::vector<named> all;
     const auto add = [&](const std::string& name, int devices, const ts::strategy& s) {
         for (const named& other : all) {
-            if (other.devices == devices && other.how.ops == s.ops && other.how.pool == s.pool) {
+            if (other.devices == devices && ts::is_same(other.how, s)) {
                 return;
             }
         }

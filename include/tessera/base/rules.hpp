@@ -72,6 +72,7 @@ inline constexpr bool never = false;
     rule(partial_degrees_differ, "a layer that passes a partial tensor on must have as many parts as the tensor") \
     rule(gathered_into_coupled_split, "the input is gathered although the layer splits it along a coupled dimension; drop gathered") \
     rule(gradient_counted_twice, "the gradient is summed over more shards than contribute to it; replicas hold the same gradient") \
+    rule(schedule_has_other_micro_batches, "the strategy must have as many micro-batches as the schedule that it follows; see strategy::follow()") \
     rule(machine_has_no_devices, "there must be at least one device") \
     rule(batch_is_empty, "the batch must have at least one sample")
 // clang-format on

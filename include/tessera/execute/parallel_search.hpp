@@ -217,8 +217,14 @@ private:
         std::vector<named_chain> distinct;
         std::vector<named_chain> again;
         for (named_chain& c : state_.chains) {
-            const bool known = !distinct.empty() && c.state.best_cost() < INT64_MAX &&
-                               c.state.best_cost() == distinct.back().state.best_cost();
+            bool known = false;
+            for (std::size_t i = distinct.size(); i-- > 0 && !known;) {
+                const mcmc_state& other = distinct[i].state;
+                if (c.state.best_cost() == INT64_MAX || c.state.best_cost() != other.best_cost()) {
+                    break; // they are sorted
+                }
+                known = is_same_but_for_shards(c.state.current, other.current);
+            }
             (known ? again : distinct).push_back(std::move(c));
         }
         state_.chains = std::move(distinct);

@@ -98,7 +98,7 @@ public:
     /// Builds what a strategy needs. One that breaks a rule or does not fit in memory is kept with the reason.
     void enter(const char* name, const strategy& how) {
         for (const entry& e : entries_) {
-            if (e.how.ops == how.ops && e.how.pool == how.pool) {
+            if (is_same(e.how, how)) {
                 return; // under another name
             }
         }

@@ -5,8 +5,8 @@
 #include "tessera/execute/parallel_search.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/progress.hpp"
+#include "tessera/io/search_numbers.hpp"
 
-#include <charconv>
 #include <fstream>
 #include <iterator>
 
@@ -41,128 +41,6 @@ inline std::uint64_t subject_of(const graph_view& g, const cluster& on, const se
     return sum_of(text);
 }
 
-class search_writer {
-public:
-    void number(std::int64_t x) { text += std::to_string(x) + ' '; }
-    void line() { text.back() = '\n'; }
-
-    void write(const strategy& s) {
-        if (s.schedule.stages > 0) {
-            throw error("tessera: search file: a strategy that follows a pipeline schedule cannot be kept in it");
-        }
-        if (s.overlap) {
-            throw error("tessera: search file: a strategy with communication lanes cannot be kept in it");
-        }
-        for (const std::int64_t x : {s.micro_batches, s.period, static_cast<int>(s.statistics), s.parameters_on}) {
-            number(x);
-        }
-        number(static_cast<std::int64_t>(s.ops.size()));
-        number(static_cast<std::int64_t>(s.pool.size()));
-        line();
-        for (const configuration& c : s.ops) {
-            for (int l = 0; l < max_loops; ++l) {
-                number(c.degree[l]);
-                number(c.cuts[l]);
-            }
-            for (const int x : {c.partial, c.replicate, c.start, c.stride, c.devices, c.uneven ? 1 : 0,
-                                c.reduces ? 1 : 0, c.stage, c.recompute ? 1 : 0}) {
-                number(x);
-            }
-            line();
-        }
-        for (const index_t x : s.pool) {
-            number(x);
-        }
-        text += "end\n";
-    }
-    std::string text;
-};
-
-class search_reader {
-public:
-    explicit search_reader(std::string_view text) : text_(text) {}
-
-    [[noreturn]] static void refuse(const std::string& what) { throw error("tessera: search file: " + what); }
-
-    std::string_view word() {
-        const std::size_t end = std::min(text_.find_first_of(" \n", at_), text_.size());
-        const std::string_view w = text_.substr(at_, end - at_);
-        at_ = std::min(end + 1, text_.size());
-        return w;
-    }
-    std::string_view rest_of_line() {
-        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
-        const std::string_view w = text_.substr(at_, end - at_);
-        at_ = std::min(end + 1, text_.size());
-        return w;
-    }
-    /// The next so many bytes, which must be there.
-    std::string text(std::size_t bytes) {
-        if (bytes > text_.size() - at_) {
-            refuse("it ends too early; the file is incomplete");
-        }
-        at_ += bytes;
-        return std::string(text_.substr(at_ - bytes, bytes));
-    }
-    template <class T>
-    T number(T least, T most, const char* what) {
-        const std::string_view w = word();
-        T x{};
-        const auto [end, failed] = std::from_chars(w.data(), w.data() + w.size(), x);
-        if (failed != std::errc{} || end != w.data() + w.size() || x < least || x > most) {
-            refuse(std::string(what) + " is '" + std::string(w.substr(0, 40)) + "', which is not a number from " +
-                   std::to_string(least) + " to " + std::to_string(most));
-        }
-        return x;
-    }
-    int small(const char* what, int least = INT32_MIN) { return number<int>(least, INT32_MAX, what); }
-    bool flag(const char* what) { return number<int>(0, 1, what) == 1; }
-    std::int64_t count(const char* what, std::int64_t most = INT64_MAX) { return number<std::int64_t>(0, most, what); }
-    bool finished() const { return at_ == text_.size(); }
-
-    strategy read_strategy(int operators) {
-        strategy s;
-        s.micro_batches = small("the number of micro-batches", 1);
-        s.period = small("the period", 1);
-        s.statistics = all_statistics[number<std::size_t>(0, std::size(all_statistics) - 1, "the kind of statistics")];
-        s.parameters_on = small("the device that stores the parameters", -1);
-        const int ops = small("the number of operators", 0);
-        if (ops != operators) {
-            refuse("a strategy has " + std::to_string(ops) + " operators and the network has " +
-                   std::to_string(operators));
-        }
-        const std::int64_t pool = count("the number of devices listed", static_cast<std::int64_t>(text_.size()));
-        for (int op = 0; op < ops; ++op) {
-            configuration c;
-            for (int l = 0; l < max_loops; ++l) {
-                c.degree[l] = small("a degree", 1);
-                c.cuts[l] = number<int>(-1, INT32_MAX / 2, "a place of cut points");
-            }
-            c.partial = small("a number of parts", 1);
-            c.replicate = small("a number of replicas", 1);
-            c.start = small("a first device");
-            c.stride = small("a stride");
-            c.devices = number<int>(-1, INT32_MAX / 2, "a place of devices");
-            c.uneven = flag("'uneven'");
-            c.reduces = flag("'reduces'");
-            c.stage = small("a stage", 0);
-            c.recompute = flag("'recompute'");
-            s.ops.push_back(c);
-        }
-        for (std::int64_t i = 0; i < pool; ++i) {
-            s.pool.push_back(number<index_t>(INT64_MIN, INT64_MAX, "a device"));
-        }
-        if (word() != "end") {
-            refuse("a strategy does not end where it should");
-        }
-        return s;
-    }
-
-private:
-    std::string_view text_;
-    std::size_t at_ = 0;
-};
-
 } // namespace detail
 
 inline std::string to_text(const search::search_state& state, const graph_view& g, const cluster& on,
@@ -188,7 +66,7 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
             w.write(i.value);
         }
     }
-    return "tessera-search 3 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
+    return "tessera-search 4 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
 }
 
 /// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget,
@@ -197,8 +75,8 @@ inline search::search_state search_from_text(std::string_view text, const graph_
                                              const search::mcmc_options& o) {
     using reader = detail::search_reader;
     reader head(text);
-    if (head.word() != "tessera-search" || head.word() != "3") {
-        reader::refuse("it does not begin with 'tessera-search 3'; it is something else, or of another version");
+    if (head.word() != "tessera-search" || head.word() != "4") {
+        reader::refuse("it does not begin with 'tessera-search 4'; it is something else, or of another version");
     }
     const auto sum = head.number<std::uint64_t>(0, UINT64_MAX, "the check sum");
     const std::string_view body = text.substr(std::min(text.find('\n') + 1, text.size()));

@@ -52,14 +52,35 @@ inline void apply(strategy& s, const change& x) {
     }
 }
 
-/// The same strategy without numbers that nothing uses any more.
+/// The same strategy without what nothing uses: numbers in the pool, a schedule without stages.
 inline strategy compacted(const strategy& s) {
     strategy c = s;
+    c.schedule = s.schedule.stages > 0 ? s.schedule : pipeline_schedule{};
     c.pool.clear();
     for (int op = 0; op < static_cast<int>(s.ops.size()); ++op) {
         apply(c, change_of(s, op));
     }
     return c;
+}
+
+/// True if two strategies say the same in every field, wherever their numbers lie in the pool.
+inline bool is_same(const strategy& a, const strategy& b) { return compacted(a) == compacted(b); }
+
+/// True if two strategies say the same in every field but how operators are split and where their shards lie: what a mirror image, or the same
+/// work on other devices, has in common.
+inline bool is_same_but_for_shards(const strategy& a, const strategy& b) {
+    const auto rest = [](const strategy& s) {
+        strategy r = compacted(s);
+        r.pool.clear();
+        for (configuration& c : r.ops) {
+            configuration whole;
+            whole.stage = c.stage;
+            whole.recompute = c.recompute;
+            c = whole;
+        }
+        return r;
+    };
+    return rest(a) == rest(b);
 }
 
 } // namespace tessera

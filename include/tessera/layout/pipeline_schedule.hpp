@@ -43,6 +43,7 @@ struct pipeline_schedule {
     bool keeps_results(int micro_batch) const {
         return !keeps.empty() && keeps[static_cast<std::size_t>(micro_batch)] != 0;
     }
+    friend bool operator==(const pipeline_schedule&, const pipeline_schedule&) = default;
 };
 
 } // namespace tessera

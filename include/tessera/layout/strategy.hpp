@@ -74,6 +74,9 @@ struct strategy {
                 period};
     }
 
+    /// Number by number; is_same() also knows what lies elsewhere in the pool.
+    friend bool operator==(const strategy&, const strategy&) = default;
+
     strategy() = default;
     /// Every operator whole, on the first device.
     explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
@@ -248,6 +251,10 @@ constexpr problem check_strategy(const graph_view& g, const strategy_view& s, in
     }
     if (s.parameters_on >= devices || s.parameters_on < -1) {
         return detail::broken(rule::device_does_not_exist, -1, -1, s.parameters_on, devices);
+    }
+    if (s.schedule != nullptr && s.schedule->micro_batches != s.micro_batches) {
+        return detail::broken(rule::schedule_has_other_micro_batches, -1, -1, s.micro_batches,
+                              s.schedule->micro_batches);
     }
     for (int op = 0; op < g.op_count; ++op) {
         if (const problem p = check_configuration(g, s, op, devices)) {

@@ -186,6 +186,16 @@ inline std::string task_line(const graph_view& g, const plan& p, const task& t) 
     return line;
 }
 
+inline std::string text_of(const synchronization& s) {
+    if (s.is_usual()) {
+        return "every gradient by itself";
+    }
+    std::string text = std::to_string(s.messages.size()) + " messages, sums " + to_text(s.sum_at) + ", updates " +
+                       to_text(s.update_at);
+    text += s.shards_parameters ? ", parameters in slices" : "";
+    return text + (s.average_every > 0 ? ", averages every " + std::to_string(s.average_every) + " steps" : "");
+}
+
 } // namespace detail
 
 /// A strategy as a table: one line for every operator with what it makes, how it is split and where its shards run, and one for the
@@ -207,11 +217,7 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
     }
     std::string text = detail::aligned(rows);
     if (s.sync != nullptr) {
-        text += "synchronization: " + std::to_string(s.sync->messages.size()) + " messages, sums " +
-                to_text(s.sync->sum_at) + ", updates " + to_text(s.sync->update_at);
-        text += s.sync->shards_parameters ? ", parameters in slices" : "";
-        text += s.sync->average_every > 0 ? ", averages every " + std::to_string(s.sync->average_every) + " steps" : "";
-        text += "\n";
+        text += "synchronization: " + detail::text_of(*s.sync) + "\n";
     }
     return text;
 }

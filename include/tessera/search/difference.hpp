@@ -27,9 +27,10 @@ struct strategy_difference {
     bool statistics = false;
     bool parameters_on = false;
     bool overlap = false;
+    bool sync = false;
 
     bool any() const {
-        return !ops.empty() || micro_batches || period || schedule || statistics || parameters_on || overlap;
+        return !ops.empty() || micro_batches || period || schedule || statistics || parameters_on || overlap || sync;
     }
 };
 
@@ -75,14 +76,14 @@ inline strategy_difference difference(const graph_view& g, const strategy& a, co
             r.ops.push_back(one);
         }
     }
-    const pipeline_schedule& x = a.schedule;
-    const pipeline_schedule& y = b.schedule;
     r.micro_batches = a.micro_batches != b.micro_batches;
     r.period = a.period != b.period;
-    r.schedule = x.stages != y.stages || x.workers != y.workers || x.mirrored != y.mirrored || x.keeps != y.keeps;
+    const bool none = a.schedule.stages == 0 && b.schedule.stages == 0;
+    r.schedule = !none && !(a.schedule == b.schedule);
     r.statistics = a.statistics != b.statistics;
     r.parameters_on = a.parameters_on != b.parameters_on;
     r.overlap = a.overlap != b.overlap;
+    r.sync = !(a.sync == b.sync);
     return r;
 }
 

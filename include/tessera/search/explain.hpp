@@ -7,6 +7,7 @@
 #include "tessera/plan/lower.hpp"
 #include "tessera/plan/movements.hpp"
 #include "tessera/search/configurations.hpp"
+#include "tessera/search/finished_step.hpp"
 #include "tessera/simulate/delta.hpp"
 
 namespace tessera::search {
@@ -40,13 +41,14 @@ struct explain_options {
 
 namespace detail {
 
-/// Prices whole steps in which one operator differs: by delta simulation, or, where micro-batches, stages or recomputation forbid it, by
-/// lowering everything again.
+/// Prices whole steps in which one operator differs: by delta simulation, or, where micro-batches, stages or recomputation forbid it, or waits of the finished
+/// plan count, by lowering everything again.
 class step_pricer {
 public:
     step_pricer(const cluster& on, const graph_view& g, const strategy& s, const explain_options& o)
         : on_(on), g_(g), s_(s), options_(o) {
-        bool plain = s.micro_batches == 1 && s.schedule.stages == 0 && o.lowering.update.clip_norm == 0;
+        bool plain =
+            !waits_count(on) && s.micro_batches == 1 && s.schedule.stages == 0 && o.lowering.update.clip_norm == 0;
         for (const configuration& c : s.ops) {
             plain = plain && c.stage == 0 && !c.recompute;
         }
@@ -69,8 +71,7 @@ public:
 
 private:
     index_t price(const strategy& s) const {
-        return simulation::simulate(g_, lower(g_, s.view(), on_.devices(), options_.lowering), on_, options_.times)
-            .makespan;
+        return simulate_finished(on_, g_, s, options_.times, options_.lowering).makespan;
     }
 
     const cluster& on_;

@@ -3,8 +3,8 @@
 // placements of single operators, each proposal priced by delta simulation.
 #pragma once
 
-#include "tessera/plan/memory.hpp"
 #include "tessera/search/experts.hpp"
+#include "tessera/search/finished_step.hpp"
 #include "tessera/search/memory_estimate.hpp"
 #include "tessera/search/plain_changes.hpp"
 #include "tessera/simulate/delta.hpp"
@@ -170,7 +170,7 @@ private:
             go_to(state_.improvements.back().value);
         }
         ++state_.made;
-        proposal p = next();
+        proposal p = proposal_space::in_stages_of(simulated_.current(), next());
         std::erase_if(p, [this](const change& x) { return x == change_of(simulated_.current(), x.op); });
         if (p.empty()) {
             return; // illegal, or nothing new: the chain stays where it is
@@ -253,8 +253,9 @@ private:
 /// What a search found, and what its chains did.
 struct mcmc_result {
     strategy best;
-    index_t cost = INT64_MAX; ///< see mcmc_options::cost
-    std::string start;        ///< from which the best chain began
+    index_t cost = INT64_MAX;   ///< see mcmc_options::cost; of the finished plan
+    index_t priced = INT64_MAX; ///< the same as the chain saw it
+    std::string start;          ///< from which the best chain began
     struct chain {
         std::string start;
         index_t start_cost = 0;
@@ -265,20 +266,6 @@ struct mcmc_result {
     };
     std::vector<chain> chains;
 };
-
-/// True if the plan of a strategy, with all that is gathered and on its way, fits in the devices' memory.
-inline bool fits(const cluster& on, const graph_view& g, const strategy& s, const lower_options& o = {}) {
-    plan p = lower(g, s.view(), on.devices(), o);
-    plan_memory(p);
-    for (int d = 0; d < on.devices(); ++d) {
-        const index_t limit = on.class_of(d).memory_bytes;
-        const auto at = static_cast<std::size_t>(d);
-        if (limit > 0 && p.arena_bytes[at] + p.persistent_bytes[at] > limit) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /// The seed of the chain of a number.
 inline std::uint64_t seed_of(std::uint64_t seed, std::size_t chain) {
@@ -295,18 +282,34 @@ struct named_chain {
     std::int64_t round_work = -1;
 };
 
-/// The best of several chains that fits in the devices' memory. Throws tessera::error if nothing does.
+/// The best of several chains that fits in the devices' memory, simulated once more as a finished plan, whose figure is the cost. Where devices copy in turn
+/// the waits of finished plans cost time that chains do not see, so that all that was best at some time is simulated so. Throws tessera::error if nothing fits.
 inline mcmc_result best_of(const cluster& on, const graph_view& g, const std::vector<named_chain>& chains,
                            const mcmc_options& options) {
     mcmc_result result;
+    const bool all = waits_count(on);
+    index_t least = INT64_MAX; // as the chains price it
     for (const named_chain& c : chains) {
         const mcmc_state& s = c.state;
         result.chains.push_back({c.start, c.start_cost, s.best_cost(), s.made, s.accepted, s.improved_at});
-        for (std::size_t k = s.improvements.size(); k-- > 0 && s.improvements[k].cost < result.cost;) {
-            if (!options.proposals.memory_limit || fits(on, g, s.improvements[k].value, options.lowering)) {
-                result.cost = s.improvements[k].cost;
-                result.best = s.improvements[k].value;
+        for (std::size_t k = s.improvements.size(); k-- > 0;) {
+            const mcmc_improvement& candidate = s.improvements[k];
+            if (!all && candidate.cost >= least) {
+                break; // those before it cost more
+            }
+            const finished_step step = simulate_finished(on, g, candidate.value, options.times, options.lowering);
+            const index_t cost = options.cost(step.makespan, step.moved_bytes);
+            if (!(step.fits || !options.proposals.memory_limit)) {
+                continue;
+            }
+            if (!all || cost < result.cost) {
+                least = candidate.cost;
+                result.cost = cost;
+                result.priced = candidate.cost;
+                result.best = candidate.value;
                 result.start = c.start;
+            }
+            if (!all) {
                 break;
             }
         }

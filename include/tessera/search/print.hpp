@@ -112,6 +112,7 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
         return std::string(s.overlap ? "beside computation" : "among computation");
     };
     line(d.overlap, "communication", place(a), place(b));
+    line(d.sync, "synchronization", tessera::detail::text_of(a.sync), tessera::detail::text_of(b.sync));
     std::vector<std::vector<std::string>> rows{{"layer", first, second, "differs in"}};
     for (const operator_difference& o : d.ops) {
         const description op = g.describe(o.op);

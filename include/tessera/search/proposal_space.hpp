@@ -174,6 +174,14 @@ public:
             one.devices.push_back(start + stride * i);
         }
     }
+    /// Stages and recomputation stay as they are: what is proposed are splits and places.
+    static proposal in_stages_of(const strategy& now, proposal p) {
+        for (change& x : p) {
+            x.what.stage = now.ops[at(x.op)].stage;
+            x.what.recompute = now.ops[at(x.op)].recompute;
+        }
+        return p;
+    }
     /// Every change keeps the rules, together with what stays.
     bool is_legal(const strategy& now, const proposal& p) const {
         const strategy_view none{};

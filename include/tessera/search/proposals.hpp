@@ -76,7 +76,7 @@ public:
             choose(one, pick);
             spread(p, one);
             if (is_legal(s, p)) {
-                for (const change& x : p) {
+                for (const change& x : in_stages_of(from, p)) {
                     apply(s, x);
                 }
             }

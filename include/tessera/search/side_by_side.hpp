@@ -22,7 +22,7 @@ inline std::vector<named_strategy> layers_side_by_side(const proposal_space& spa
                         continue;
                     }
                     strategy s = from;
-                    for (const change& x : p) {
+                    for (const change& x : proposal_space::in_stages_of(from, p)) {
                         apply(s, x);
                     }
                     found.push_back(

@@ -2,6 +2,7 @@
 // The best of all strategies of a small space by the simulator: every block's configurations on every regular placement.
 #pragma once
 
+#include "tessera/search/finished_step.hpp"
 #include "tessera/search/proposals.hpp"
 #include "tessera/simulate/delta.hpp"
 
@@ -9,7 +10,8 @@ namespace tessera::search {
 
 struct simulated_optimum {
     strategy best;
-    index_t cost = INT64_MAX;   ///< ns per step
+    index_t cost = INT64_MAX;   ///< ns per step, as plans come from lowering
+    index_t finished = 0;       ///< of the best one's finished plan
     double space = 1;           ///< strategies
     std::int64_t simulated = 0; ///< strategies whose simulation began
 };
@@ -60,6 +62,7 @@ inline simulated_optimum simulate_all(const cluster& on, const graph_view& g, co
                                       const proposal_options& o = {}) {
     detail::block_enumeration e(on, g, start, o);
     e.run();
+    e.result.finished = e.result.cost < INT64_MAX ? simulate_finished(on, g, e.result.best).makespan : 0;
     return e.result;
 }
 

@@ -3,9 +3,11 @@
 #include "tessera/backend/reference/network.hpp"
 #include "op/table.hpp"
 #include "tessera/net/describe.hpp"
+#include "tessera/plan/lower.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
@@ -42,6 +44,13 @@ struct two_losses : ts::dag<ts::input<x, ts::features<5>>, ts::input<first_label
                             ts::node<first_loss, ts::weighted_cross_entropy<ts::weight<3, 2>>, wide, first_labels>,
                             ts::node<second_loss, ts::weighted_cross_entropy<ts::weight<1, 4>>, again, second_labels>> {
 };
+
+/// A branch that ends in no loss.
+struct unread : ts::linear<4> {};
+struct dead_end
+    : ts::dag<ts::input<x, ts::features<5>>, ts::input<first_labels, ts::labels>, ts::node<hidden, ts::linear<5>, x>,
+              ts::node<again, unread, hidden>, ts::node<wide, ts::tanh, hidden>,
+              ts::node<first_loss, ts::cross_entropy, wide, first_labels>> {};
 
 ts::reference::network make(const ts::graph_view& g) {
     ts::reference::network n(g);
@@ -147,6 +156,28 @@ TEST_CASE("a step changes trained parameters by the optimizer's rule, frozen one
                 }
             }
         }
+    }
+}
+
+TEST_CASE(
+    "a parameter on which no loss depends stays as it is, weight decay or not, as in plans, which do not update it") {
+    const ts::graph g = ts::describe<dead_end>(6);
+    for (const ts::optimizer how :
+         {ts::optimizer(ts::sgd{.learning_rate = 0.5F, .momentum = 0.5F, .weight_decay = 0.1F}),
+          ts::optimizer(ts::adam{.weight_decay = 0.1F})}) {
+        ts::reference::network n = make(g.view());
+        const auto before = n.parameters;
+        n.train_step({.learning_rate = 0.5F}, how);
+        const ts::plan p = ts::lower(g.view(), ts::strategy(g.view()).view(), 1, {.update = how});
+        int still = 0;
+        for (std::size_t i = 0; i < before.size(); ++i) {
+            const bool updated = std::any_of(p.tasks.begin(), p.tasks.end(), [&](const ts::task& t) {
+                return t.kind == ts::task_kind::update && t.parameter == static_cast<int>(i);
+            });
+            CHECK((n.parameters[i] != before[i]) == updated);
+            still += updated ? 0 : 1;
+        }
+        CHECK(still == 2); // weights and bias of `unread`
     }
 }
 

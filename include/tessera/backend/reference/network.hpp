@@ -24,7 +24,7 @@ struct network {
     void set(int tensor, std::span<const double> from) { assign(tensor, from); }
     void set(int tensor, std::span<const std::int32_t> labels);
 
-    /// Forward, backward, update of trained parameters and running statistics. Returns the loss before the update: the sum over
+    /// Forward, backward, update of running statistics and of the trained parameters on which a loss depends. Returns the loss before the update: the sum over
     /// the network's losses of weight * mean.
     double train_step(const run_state& run, const optimizer& how);
     /// Forward and backward alone: leaves gradients (and running statistics as they were).
@@ -70,6 +70,7 @@ private:
     std::vector<std::vector<std::vector<double>>> intermediate_gradients_; ///< by operator and operand
     std::vector<std::vector<double>> tensor_gradients_;                    ///< empty where none flows
     std::vector<std::vector<double>> state_[2];                            ///< of the optimizer, by parameter
+    std::vector<char> reached_; ///< parameters on which a loss depends: others are not updated, decay included
 };
 
 inline network::network(const graph_view& g) : graph_(g) {
@@ -288,6 +289,9 @@ inline void network::add_gradients(int op, compute_call call) {
         if (c.empty()) {
             continue;
         }
+        if (x.kind != operand_kind::input) {
+            reached_[static_cast<std::size_t>(node.parameters[x.slot])] = 1;
+        }
         std::vector<double>& sum = x.kind == operand_kind::input
                                        ? tensor_gradients_[static_cast<std::size_t>(node.inputs[x.slot])]
                                        : gradients[static_cast<std::size_t>(node.parameters[x.slot])];
@@ -308,6 +312,7 @@ inline void network::prepare_gradients() {
     for (auto& kind : apart_) {
         kind.assign(static_cast<std::size_t>(graph_.op_count), {});
     }
+    reached_.assign(parameters.size(), 0);
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const bool is_state = graph_.parameters[p].kind == op_kind::batch_norm && graph_.parameters[p].slot == 2;
         gradients[static_cast<std::size_t>(p)].assign(is_state ? 0 : parameters[static_cast<std::size_t>(p)].size(),
@@ -363,7 +368,7 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
     const double factor = clip_factor(unscaled, std::sqrt(squares));
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const auto at = static_cast<std::size_t>(p);
-        if (graph_.parameters[p].trained) {
+        if (graph_.parameters[p].trained && reached_[at] != 0) {
             update<double>(how, run, factor, parameters[at], gradients[at], state_[0][at], state_[1][at]);
         }
     }

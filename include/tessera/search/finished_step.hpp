@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step of a strategy takes when its plan is finished: searches price plans as they come from lowering, without the waits that memory used
+// again costs.
+#pragma once
+
+#include "tessera/machine/cluster.hpp"
+#include "tessera/plan/depend.hpp"
+#include "tessera/plan/lower.hpp"
+#include "tessera/plan/memory.hpp"
+#include "tessera/simulate/simulate.hpp"
+
+namespace tessera::search {
+
+struct finished_step {
+    index_t makespan = 0;              ///< ns of the whole plan, which may be several steps
+    index_t moved_bytes = 0;           ///< between devices
+    std::vector<index_t> peak_bytes{}; ///< of every device
+    bool fits = true;                  ///< every device has that much
+};
+
+/// Lowers, places and simulates a strategy that keeps the rules. Throws what lower() and simulate() throw.
+inline finished_step simulate_finished(const cluster& on, const graph_view& g, const strategy& s,
+                                       const simulation::task_times& times = {}, const lower_options& lowering = {}) {
+    plan p = lower(g, s.view(), on.devices(), lowering);
+    number_tasks(p);
+    plan_memory(p);
+    set_waits(p);
+    simulation::timeline t = simulation::simulate(g, p, on, times);
+    finished_step r{t.makespan, p.moved_bytes, static_cast<std::vector<index_t>&&>(t.peak_bytes)};
+    for (int d = 0; d < on.devices(); ++d) {
+        const index_t limit = on.class_of(d).memory_bytes;
+        r.fits = r.fits && (limit <= 0 || r.peak_bytes[static_cast<std::size_t>(d)] <= limit);
+    }
+    return r;
+}
+
+/// True if the plan of a strategy, with all that is gathered and on its way, fits in the devices' memory.
+inline bool fits(const cluster& on, const graph_view& g, const strategy& s, const lower_options& o = {}) {
+    plan p = lower(g, s.view(), on.devices(), o);
+    plan_memory(p);
+    for (int d = 0; d < on.devices(); ++d) {
+        const index_t limit = on.class_of(d).memory_bytes;
+        const auto at = static_cast<std::size_t>(d);
+        if (limit > 0 && p.arena_bytes[at] + p.persistent_bytes[at] > limit) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// True if the waits of a finished plan may change its time: somewhere a device copies in turn.
+inline bool waits_count(const cluster& on) {
+    for (int d = 0; d < on.devices(); ++d) {
+        if (on.class_of(d).copies_in_turn) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace tessera::search

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever carries or compares strategies notices every field of them.
+#include "support/strategy_fields.hpp"
+#include "support/networks.hpp"
+
+#include "tessera/io/search_file.hpp"
+#include "tessera/io/strategy_file.hpp"
+#include "tessera/machine/presets.hpp"
+#include "tessera/search/print.hpp"
+#include "tessera/search/side_by_side.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+namespace {
+
+namespace ts = tessera;
+namespace search = tessera::search;
+using test_support::changed_field;
+
+const ts::graph& mlp() {
+    static const ts::graph g = ts::describe<test_networks::mlp::network>(8);
+    return g;
+}
+
+ts::strategy base() { return test_support::with_everything(search::data_parallel(mlp().view(), 2)); }
+
+ts::strategy changed(const changed_field& f) {
+    ts::strategy s = base();
+    f.apply(s);
+    return s;
+}
+
+std::string name_of(const changed_field& f) { return std::string(f.owner) + "::" + f.name; }
+
+search::mcmc_state state_with(const ts::strategy& s) {
+    search::mcmc_state x;
+    x.current = s;
+    x.improvements.push_back({5, s});
+    return x;
+}
+
+} // namespace
+
+TEST_CASE("strategy fields: each is changed by one of the changes, which leave all others alone") {
+    std::map<std::string, std::size_t> changes;
+    std::set<std::string> names;
+    for (const changed_field& f : test_support::changed_fields()) {
+        ++changes[f.owner];
+        CHECK(names.insert(name_of(f)).second);
+    }
+    std::map<std::string, std::size_t> counts = test_support::field_counts();
+    CHECK(counts["strategy_view"] == counts["strategy"] + 2); // ops and pool with their sizes
+    counts.erase("strategy_view");
+    CHECK(changes == counts);
+}
+
+TEST_CASE("strategy fields: comparisons, views and differences notice each") {
+    const ts::graph_view g = mlp().view();
+    CHECK(base() == base());
+    CHECK(ts::is_same(base(), base()));
+    CHECK(!search::difference(g, base(), base()).any());
+    for (const changed_field& f : test_support::changed_fields()) {
+        CAPTURE(name_of(f));
+        const ts::strategy s = changed(f);
+        CHECK(!(s == base()));
+        CHECK(!ts::is_same(s, base()));
+        CHECK(ts::strategy(s.view()) == s);
+        // Leave to be uneven, or to reduce, changes nothing that runs.
+        const bool only_leave = f.name == std::string("uneven") || f.name == std::string("reduces");
+        const search::strategy_difference d = search::difference(g, s, base());
+        CHECK(d.any() == !only_leave);
+        CHECK((search::to_text(g, d, s, base()) != "the strategies are the same\n") == !only_leave);
+        const std::string owner = f.owner;
+        const std::string field = f.name;
+        const bool shards =
+            (owner == "configuration" && field != "stage" && field != "recompute") || field == "ops" || field == "pool";
+        CHECK(ts::is_same_but_for_shards(s, base()) == shards);
+    }
+    ts::strategy moved = base(); // the same numbers at another place of the pool, and others that nothing uses
+    moved.pool.insert(moved.pool.begin(), {9, 9, 9});
+    moved.ops[1].devices += 3;
+    CHECK(!(moved == base()));
+    CHECK(ts::is_same(moved, base()));
+}
+
+TEST_CASE("strategy fields: a search file brings each back, and a text in which one is different is another") {
+    const ts::graph_view g = mlp().view();
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    const search::mcmc_options o;
+    const auto text_of = [&](const ts::strategy& s) {
+        search::search_state state;
+        state.chains.push_back({"start", 7, state_with(s)});
+        return ts::io::to_text(state, g, on, o);
+    };
+    std::set<std::string> texts{text_of(base())};
+    for (const changed_field& f : test_support::changed_fields()) {
+        CAPTURE(name_of(f));
+        const ts::strategy s = changed(f);
+        const std::string text = text_of(s);
+        // strategy::sync and synchronization::sum_at are one change.
+        CHECK((texts.insert(text).second || name_of(f) == "synchronization::sum_at"));
+        const search::search_state back = ts::io::search_from_text(text, g, on, o);
+        REQUIRE(back.chains.size() == 1);
+        CHECK(back.chains[0].state.current == s);
+        REQUIRE(back.chains[0].state.improvements.size() == 1);
+        CHECK(back.chains[0].state.improvements[0].value == s);
+    }
+}
+
+TEST_CASE("strategy fields: a strategy file brings each back, or refuses a strategy that breaks a rule; none is lost") {
+    const ts::graph_view g = mlp().view();
+    const std::string text = ts::io::to_text(ts::io::to_json(g, base(), 4));
+    CHECK(ts::is_same(ts::io::strategy_from_text(g, text).value, base()));
+    std::set<std::string> refused;
+    for (const changed_field& f : test_support::changed_fields()) {
+        CAPTURE(name_of(f));
+        const ts::strategy s = changed(f);
+        try {
+            const std::string other = ts::io::to_text(ts::io::to_json(g, s, 4));
+            const ts::strategy back = ts::io::strategy_from_text(g, other).value;
+            CHECK(other != text);
+            CHECK(ts::is_same(back, s));
+        } catch (const ts::error&) {
+            refused.insert(name_of(f));
+        }
+    }
+    // Changed alone these contradict the other fields.
+    const std::set<std::string> expected{"configuration::partial",
+                                         "pipeline_schedule::micro_batches",
+                                         "pipeline_schedule::stages",
+                                         "step::micro_batch",
+                                         "step::stage",
+                                         "step::what",
+                                         "strategy::micro_batches"};
+    CHECK(refused == expected);
+}
+
+TEST_CASE(
+    "strategy fields: of starts that cost the same, those that differ in more than where shards lie are searched") {
+    const ts::graph_view g = mlp().view();
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    const ts::strategy data = search::data_parallel(g, 2);
+    ts::strategy mirrored = data;
+    for (ts::configuration& c : mirrored.ops) {
+        c.start = 2;
+    }
+    ts::strategy other = data; // there is no batch norm: it costs the same
+    other.statistics = ts::statistics_over::mini_batch;
+    search::parallel_search_options o;
+    o.chain.budget = 1;
+    o.rounds = 1;
+    o.random_starts = 0;
+    o.drop_slow_starts = true;
+    o.threads = 1;
+    search::parallel_search s(on, g, {{"data parallel", data}, {"mirrored", mirrored}, {"other", other}}, o);
+    s.run_round();
+    const auto& chains = s.state().chains;
+    REQUIRE(chains.size() == 3);
+    CHECK(chains[0].start_cost == chains[2].start_cost);
+    CHECK(chains[1].start == "other"); // what is there again comes last
+    CHECK(chains[2].start == "mirrored");
+}
+
+TEST_CASE("strategy fields: a search keeps stages and what is recomputed") {
+    const ts::graph_view g = mlp().view();
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    ts::strategy start = search::data_parallel(g, 2);
+    start.micro_batches = 2;
+    for (std::size_t op = 0; op < start.ops.size(); ++op) {
+        start.ops[op].recompute = op % 2 == 0;
+        start.ops[op].stage = 2 * op < start.ops.size() ? 0 : 1;
+    }
+    search::mcmc_options o;
+    o.temperature = 10; // whatever is proposed is taken
+    search::mcmc_chain chain(on, g, start, o);
+    chain.run(100);
+    CHECK(chain.accepted() > 10);
+    CHECK(ts::is_same_but_for_shards(chain.state().current, start));
+    search::random_numbers pick;
+    const search::proposer propose(on, g, o.proposals);
+    CHECK(ts::is_same_but_for_shards(propose.random_start(start, pick), start));
+    for (const search::named_strategy& s : search::layers_side_by_side(propose, start)) {
+        CHECK(ts::is_same_but_for_shards(s.value, start));
+    }
+}
