@@ -95,7 +95,7 @@ struct vendor_loops {
         const std::size_t plane = place({1, 1, k.y[2], k.y[3]}, 1, 0, 0, 0);
         for (std::size_t i = 0; i < exact.size(); ++i) {
             const float x = exact[i] + array(3, k.type())[i / plane % static_cast<std::size_t>(k.y[1])];
-            array(2, k.type()).set(i, static_cast<double>(x > 0 ? x : 0));
+            array(2, k.type()).set(i, static_cast<double>(x <= 0 ? 0 : x));
         }
         if (k.workspace > 0) {
             spoil(at[4], c.memory[4].bytes);
@@ -298,7 +298,7 @@ struct vendor_loops {
                             const int column = v * p.stride[1] + s - p.padding[1];
                             if (row >= 0 && row < p.x[2] && column >= 0 && column < p.x[3]) {
                                 const float value = x[(plane * p.x[2] + row) * p.x[3] + column];
-                                largest = value > largest ? value : largest;
+                                largest = value > largest || std::isnan(value) ? value : largest;
                                 sum += static_cast<double>(value);
                                 ++count;
                             }
@@ -318,15 +318,16 @@ struct vendor_loops {
         for (ts::index_t i = 0; i < k.count; ++i) {
             const float x = array(0, k.type)[i];
             if (!k.backward) {
-                const float y = k.which == ts::op_kind::relu      ? (x > 0 ? x : 0)
+                const float y = k.which == ts::op_kind::relu      ? (x <= 0 ? 0 : x) // NaN stays
                                 : k.which == ts::op_kind::sigmoid ? 1 / (1 + std::exp(-x))
                                                                   : std::tanh(x);
                 array(1, k.type).set(i, static_cast<double>(y));
             } else {
-                const float slope = k.which == ts::op_kind::relu      ? (x > 0 ? 1.0F : 0.0F)
-                                    : k.which == ts::op_kind::sigmoid ? x * (1 - x)
-                                                                      : 1 - x * x;
-                array(2, k.type).set(i, static_cast<double>(array(1, k.type)[i] * slope));
+                const float dy = array(1, k.type)[i];
+                const float dx = k.which == ts::op_kind::relu      ? (x <= 0 ? 0 : dy)
+                                 : k.which == ts::op_kind::sigmoid ? dy * (x * (1 - x))
+                                                                   : dy * (1 - x * x);
+                array(2, k.type).set(i, static_cast<double>(dx));
             }
         }
     }

@@ -66,7 +66,8 @@ struct box_copy {
                 std::memcpy(to + t, from + f, static_cast<std::size_t>(row) * sizeof(T));
             } else if (how == reducer::max) {
                 for (index_t i = 0; i < row; ++i) {
-                    to[t + i] = to[t + i] < from[f + i] ? from[f + i] : to[t + i];
+                    const T x = from[f + i]; // NaN is larger than everything
+                    to[t + i] = to[t + i] < x || x != x ? x : to[t + i];
                 }
             } else {
                 for (index_t i = 0; i < row; ++i) {

@@ -67,7 +67,9 @@ public:
             }
             seen_.push_back({piece.part, t.region});
             piece_.resize(static_cast<std::size_t>(t.region.volume()));
-            backend.to_plain(t, memory[piece.tile], piece_.data());
+            // The format is that of the tile whose memory it is; behind a flatten that has other dimensions, and the same order of elements.
+            const int root = p.root(piece.tile);
+            backend.to_plain(p.tiles[static_cast<std::size_t>(root)], memory[root], piece_.data());
             box_copy(t.region, t.region, all).apply(piece_.data(), out.data(), false, reducer::sum);
         }
     }

@@ -5,6 +5,7 @@
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
 #include "tessera/backend/host/kernels/conv_n16.hpp"
+#include "tessera/backend/host/kernels/limits.hpp"
 #include "tessera/backend/host/kernels/linear_n16.hpp"
 #include "tessera/backend/host/kernels/pool_n16.hpp"
 
@@ -12,7 +13,8 @@ namespace tessera::host {
 
 namespace detail {
 
-inline int to_int(index_t x) { return static_cast<int>(x); }
+/// The largest int for what is larger: no kernel fits that (kernels/limits.hpp).
+inline int to_int(index_t x) { return x > INT_MAX ? INT_MAX : static_cast<int>(x); }
 inline int blocks_of(index_t samples) { return to_int((samples + 15) / 16); }
 
 inline kernels::conv_shape conv_shape_of(const compute_call& c) {
@@ -36,10 +38,26 @@ inline kernels::conv_shape conv_shape_of(const compute_call& c) {
     return s;
 }
 
-inline kernels::pool_shape pool_shape_of(const compute_call& c) {
+/// Of tiles in format `f`.
+inline kernels::pool_shape pool_shape_of(const compute_call& c, int f) {
     const local_window g(c);
     kernels::pool_shape s;
-    s.planes = blocks_of(g.x[0]) * to_int(g.x[1]);
+    switch (f) {
+    case format::samples16:
+        s.planes = to_int((g.x[0] + 15) / 16 * g.x[1]);
+        break;
+    case format::channels16:
+        s.planes = to_int(g.x[0] * ((g.x[1] + 15) / 16));
+        break;
+    case format::channels_last:
+        s.planes = to_int(g.x[0]);
+        s.lanes = to_int(g.x[1]);
+        break;
+    default:
+        s.planes = to_int(g.x[0] * g.x[1]);
+        s.lanes = 1;
+        break;
+    }
     s.in_height = to_int(g.x[2]);
     s.in_width = to_int(g.x[3]);
     s.out_height = to_int(g.y[2]);
@@ -102,17 +120,32 @@ struct linear_kernels {
 
 } // namespace detail
 
+namespace detail {
+
+/// Throws tessera::error for a shape that a kernel cannot do: none is offered for it, so that the plan was not made here.
+template <class Shape>
+const Shape& fitting(const Shape& s, const compute_call& c) {
+    if (!kernels::fits(s)) {
+        throw error(std::string("tessera: a ") + to_text(c.attributes.kind) +
+                    " is too large for the kernel that the plan names; bind the plan again");
+    }
+    return s;
+}
+
+} // namespace detail
+
 /// An operator with a weight and perhaps a bias, in any pass.
 template <class Kernels>
 class weighted_job : public job {
 public:
-    explicit weighted_job(const bound_call& b) : b_(b), s_(Kernels::shape_of(b.call)) {
+    explicit weighted_job(const bound_call& b) : b_(b), s_(detail::fitting(Kernels::shape_of(b.call), b.call)) {
         const description& d = *b.call.d;
         in_ = d.find_operand(operand_kind::input);
         weight_ = d.find_operand(operand_kind::parameter, 0);
         bias_ = d.find_operand(operand_kind::parameter, 1);
         out_ = d.output();
     }
+    static bool fits(const compute_call& c) { return kernels::fits(Kernels::shape_of(c)); }
     static index_t scratch(const compute_call& c) { return Kernels::scratch(c); }
     void run(const run_state&) override {
         const compute_call& c = b_.call;
@@ -140,17 +173,24 @@ private:
 using conv_job = weighted_job<detail::conv_kernels>;
 using linear_job = weighted_job<detail::linear_kernels>;
 
-class blocked_pool_job : public job {
+/// Averages of blocks of samples, and maxima in any format. (oneDNN's maxima are no choice: they lose NaN and negative infinity.)
+class pooling_job : public job {
 public:
-    explicit blocked_pool_job(const bound_call& b) : b_(b), s_(detail::pool_shape_of(b.call)) {
+    explicit pooling_job(const bound_call& b) : b_(b) {
         in_ = b.call.d->find_operand(operand_kind::input);
         out_ = b.call.d->output();
+        const int f = is_forward(b.call.what) ? b.how.value[out_] : b.how.gradient[out_];
+        s_ = detail::fitting(detail::pool_shape_of(b.call, f), b.call);
+    }
+    static bool fits(const compute_call& c, int f) {
+        return c.attributes.dilation[0] == 1 && c.attributes.dilation[1] == 1 &&
+               kernels::fits(detail::pool_shape_of(c, f));
     }
     /// One byte for each output of a max pool: the winner.
-    static index_t workspace(const compute_call& c) {
-        const kernels::pool_shape s = detail::pool_shape_of(c);
+    static index_t workspace(const compute_call& c, int f) {
+        const kernels::pool_shape s = detail::pool_shape_of(c, f);
         const bool keeps = c.attributes.kind == op_kind::max_pool && c.what != pass::evaluate;
-        return keeps ? index_t{s.planes} * s.out_height * s.out_width * 16 : 0;
+        return keeps ? index_t{s.planes} * s.out_height * s.out_width * s.lanes : 0;
     }
     void run(const run_state&) override {
         const compute_call& c = b_.call;

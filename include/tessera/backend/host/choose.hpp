@@ -192,7 +192,7 @@ double chooser<Plan>::estimate(const compute_call& c, const candidate& k) {
         static_cast<double>(is_forward(c.what) ? forward_flops(*c.d, c.ranges) : backward_flops(*c.d, c.ranges)) +
         static_cast<double>(forward_bytes(*c.d, c.ranges)) / 4;
     const op_kind kind = c.attributes.kind;
-    if (kind == op_kind::transposed_conv2d && entry_format(k) == format::plain) {
+    if ((kind == op_kind::transposed_conv2d || kind == op_kind::max_pool) && entry_format(k) == format::plain) {
         flops *= 3.0;
     }
     if (kind == op_kind::conv2d || kind == op_kind::linear) {

@@ -69,7 +69,7 @@ protected:
             mean = s[k] / count_;
             variance = s[k + rows_.channels] / count_ - mean * mean;
         }
-        return {mean, 1 / std::sqrt((variance > 0 ? variance : 0) + c.attributes.epsilon)};
+        return {mean, 1 / std::sqrt((variance < 0 ? 0 : variance) + c.attributes.epsilon)};
     }
 
     bound_call b_;

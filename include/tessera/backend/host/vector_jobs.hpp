@@ -44,13 +44,13 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
     const bool forward = is_forward(c.what);
     switch (c.attributes.kind) {
     case op_kind::conv2d:
-        if (c.attributes.groups == 1) {
+        if (c.attributes.groups == 1 && conv_job::fits(c)) {
             k.scratch = conv_job::scratch(c);
             out.push_back(k);
         }
         return;
     case op_kind::linear:
-        if (c.d->operands[0].extents.rank == 2) {
+        if (c.d->operands[0].extents.rank == 2 && linear_job::fits(c)) {
             k.scratch = linear_job::scratch(c);
             out.push_back(k);
         }
@@ -62,12 +62,17 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
         return;
     case op_kind::max_pool:
     case op_kind::average_pool:
-        if (c.attributes.dilation[0] == 1 && c.attributes.dilation[1] == 1 &&
-            c.attributes.window[0] * c.attributes.window[1] <= 256) {
-            k.workspace = blocked_pool_job::workspace(c);
-            k.unused = forward ? 0 : bit(0);
-            k.value[0] = forward ? k.value[0] : -1;
-            out.push_back(k);
+        for (const int f : {format::samples16, format::channels16, format::channels_last, format::plain}) {
+            if ((f != format::samples16 && c.attributes.kind == op_kind::average_pool) || !pooling_job::fits(c, f)) {
+                continue;
+            }
+            candidate e;
+            e.engine = engine_kind::vectors;
+            (forward ? e.value : e.gradient)[0] = f;
+            (forward ? e.value : e.gradient)[c.d->output()] = f;
+            e.unused = forward ? 0 : bit(0);
+            e.workspace = pooling_job::workspace(c, f);
+            out.push_back(e);
         }
         return;
     case op_kind::relu:
@@ -178,7 +183,7 @@ owned<job> make_vector_job(const Call& b, const format_table& table) {
         return made(new linear_job(b));
     case op_kind::max_pool:
     case op_kind::average_pool:
-        return made(new blocked_pool_job(b));
+        return made(new pooling_job(b));
     case op_kind::cross_entropy: {
         if (!detail::is_whole_loss(b.call)) {
             return made(new loss_nest_job(b));

@@ -35,7 +35,8 @@ void bias_gradient(const shard<Real>& s, int o) {
     });
 }
 
-/// The first of the largest elements of a window, in row-major order, gets the gradient.
+/// The first of the largest elements of a window, in row-major order, gets the gradient. NaN is larger than everything, and of several the last
+/// one gets it, as in PyTorch.
 template <class Real>
 void maximum_gradient(const shard<Real>& s, int o) {
     const int y = s.output();
@@ -51,7 +52,7 @@ void maximum_gradient(const shard<Real>& s, int o) {
         for (index_t i = 0; i < r.count; ++i) {
             const Real x = px[r.at[0] + i * r.step[0]];
             candidate& b = best[static_cast<std::size_t>(r.at[2] + i * r.step[2])];
-            if (b.where < 0 || x > b.value) {
+            if (b.where < 0 || x > b.value || std::isnan(x)) {
                 b = {x, r.at[1] + i * r.step[1]};
             }
         }
@@ -92,6 +93,19 @@ void pass_gradient(const shard<Real>& s, int o) {
     s.walk_inside(o, {s.gradient_at(s.output()), s.gradient_at(o)}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
             to[r.at[1] + i * r.step[1]] += dy[r.at[0] + i * r.step[0]];
+        }
+    });
+}
+
+/// gradient[o] = 0 where the output is at most 0, else gradient[output], also where the output is NaN.
+template <class Real>
+void clip_gradient(const shard<Real>& s, int o) {
+    const Real* const dy = s.gradient(s.output());
+    const Real* const py = s.value(s.output());
+    Real* const to = s.gradient(o);
+    s.walk({s.gradient_at(s.output()), s.value_at(s.output()), s.gradient_at(o)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            to[r.at[2] + i * r.step[2]] = py[r.at[1] + i * r.step[1]] <= 0 ? Real(0) : dy[r.at[0] + i * r.step[0]];
         }
     });
 }
@@ -219,7 +233,7 @@ void backward(const shard<Real>& s, int o) {
     case op_kind::global_average_pool:
         return average_gradient(s, o);
     case op_kind::relu:
-        return map_gradient(s, o, s.output(), [](Real y) { return y > 0 ? Real(1) : Real(0); });
+        return clip_gradient(s, o);
     case op_kind::sigmoid:
         return map_gradient(s, o, s.output(), [](Real y) { return y * (1 - y); });
     case op_kind::tanh:

@@ -165,7 +165,7 @@ normalizer normalize_by(const shard<Real>& s) {
             const double second = static_cast<double>(p[c - tile.dim[1].begin + apart]);
             const double mean = running ? first : first / count;
             double variance = running ? second : second / count - mean * mean;
-            variance = variance > 0 ? variance : 0; // rounding
+            variance = variance < 0 ? 0 : variance; // rounding; NaN stays
             n.mean.push_back(mean);
             n.inverse.push_back(1 / std::sqrt(variance + s.call.attributes.epsilon));
         }

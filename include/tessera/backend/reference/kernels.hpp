@@ -52,7 +52,7 @@ void update_running(const tile_view& statistics, const tile_view& running, index
         Real* const at = to + (c - running.region.dim[1].begin);
         const double mean = sum[0] / n;
         const double biased = sum[from_apart] / n - mean * mean;
-        const double variance = (biased > 0 ? biased : 0) * (count > 1 ? n / (n - 1) : 1);
+        const double variance = (biased < 0 ? 0 : biased) * (count > 1 ? n / (n - 1) : 1);
         at[0] = static_cast<Real>((1 - momentum) * static_cast<double>(at[0]) + momentum * mean);
         at[to_apart] = static_cast<Real>((1 - momentum) * static_cast<double>(at[to_apart]) + momentum * variance);
     }

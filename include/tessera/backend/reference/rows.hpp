@@ -17,7 +17,7 @@ struct row_moments {
     row_moments(const double* sum, index_t apart, index_t count, double epsilon) {
         mean = sum[0] / static_cast<double>(count);
         const double variance = sum[apart] / static_cast<double>(count) - mean * mean;
-        inverse = 1 / std::sqrt((variance > 0 ? variance : 0) + epsilon);
+        inverse = 1 / std::sqrt((variance < 0 ? 0 : variance) + epsilon);
     }
 };
 

@@ -25,7 +25,7 @@ __device__ void strided_copy(const arguments& a) {
         } else if (a.n[15] == 1) {
             to[target] += value;
         } else {
-            to[target] = to[target] < value ? value : to[target];
+            to[target] = to[target] < value || value != value ? value : to[target];
         }
     }
 }

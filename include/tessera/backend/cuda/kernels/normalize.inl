@@ -54,7 +54,7 @@ __device__ inline normalizer normalizer_of(const void* statistics, long long c, 
         count > 0 ? static_cast<const double*>(statistics)[channels + c] : static_cast<const float*>(statistics)[channels + c];
     const double mean = count > 0 ? first / count : first;
     const double variance = count > 0 ? second / count - mean * mean : second;
-    return {mean, 1 / sqrt((variance > 0 ? variance : 0) + epsilon)};
+    return {mean, 1 / sqrt((variance < 0 ? 0 : variance) + epsilon)};
 }
 
 /// at: x, statistics, gamma, beta, y. n: count, channels, plane. f: elements per channel (0: running statistics), epsilon.
@@ -133,7 +133,7 @@ extern "C" __global__ void running_statistics(arguments a) {
     for (long long c = first_index(); c < a.n[0]; c += index_step()) {
         const double mean = sums[c] / a.f[0];
         const double biased = sums[a.n[0] + c] / a.f[0] - mean * mean;
-        const double variance = (biased > 0 ? biased : 0) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
+        const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
         running[c] = static_cast<float>((1 - a.f[1]) * running[c] + a.f[1] * mean);
         running[a.n[0] + c] = static_cast<float>((1 - a.f[1]) * running[a.n[0] + c] + a.f[1] * variance);
     }
@@ -147,7 +147,7 @@ extern "C" __global__ void running_moments(arguments a) {
     for (long long c = first_index(); c < a.n[0]; c += index_step()) {
         const double inverse = saved[a.n[0] + c];
         const double biased = 1 / (inverse * inverse) - a.f[2];
-        const double variance = (biased > 0 ? biased : 0) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
+        const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
         running[c] = static_cast<float>((1 - a.f[1]) * running[c] + a.f[1] * saved[c]);
         running[a.n[0] + c] = static_cast<float>((1 - a.f[1]) * running[a.n[0] + c] + a.f[1] * variance);
     }

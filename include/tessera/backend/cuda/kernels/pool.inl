@@ -60,7 +60,7 @@ __device__ void pool_forward_of(const arguments& a) {
 extern "C" __global__ void pool_forward(arguments a) { pool_forward_of<float>(a); }
 extern "C" __global__ void pool_forward_bf16(arguments a) { pool_forward_of<bf16>(a); }
 
-/// True where (h, v) is the first of the largest elements of the window at (top, left), in row-major order.
+/// True where (h, v) is the first of the largest elements of the window at (top, left), in row-major order, or the last NaN.
 template <class T>
 __device__ bool is_first_maximum(const window& w, const T* x, long long top, long long left, long long h, long long v) {
     long long best = -1;
@@ -73,7 +73,7 @@ __device__ bool is_first_maximum(const window& w, const T* x, long long top, lon
                 continue;
             }
             const float value = x[row * w.columns + column];
-            if (best < 0 || value > largest) {
+            if (best < 0 || value > largest || value != value) {
                 best = row * w.columns + column;
                 largest = value;
             }

@@ -77,8 +77,8 @@ struct gradient_time {
 };
 
 struct column_taps {
-    int (&kernel)[256];
-    int (&at)[256];
+    int (&kernel)[largest_side];
+    int (&at)[largest_side];
     int& count;
     void operator()(int k, int first) const noexcept {
         kernel[count] = k;
@@ -120,7 +120,7 @@ inline void conv_backward_data(const float* dy, const float* weights, float* dx,
                          s.out_channels * s.out_height, s.out_width, gap);
         float* const out = dx + n * (s.in_channels * in_plane);
         for (int h = 0; h < s.in_height; ++h) {
-            int row_taps[256], row_at[256], row_count = 0;
+            int row_taps[largest_side], row_at[largest_side], row_count = 0;
             detail::reaching(h, 1, s.kernel_h, s.stride_h, s.pad_top, s.dilation_h, s.out_height,
                              detail::column_taps{row_taps, row_at, row_count});
             for (int phase = 0; phase < s.stride_w && phase < s.in_width; ++phase) {
@@ -129,7 +129,7 @@ inline void conv_backward_data(const float* dy, const float* weights, float* dx,
                 for (int first = 0; first < columns; first += wide) {
                     const int pixel = first / parts;
                     const int count = detail::smallest((first + wide - 1) / parts, pixels - 1) - pixel + 1;
-                    int column_tap[256], column_at[256], column_count = 0;
+                    int column_tap[largest_side], column_at[largest_side], column_count = 0;
                     detail::reaching(phase + pixel * s.stride_w, count, s.kernel_w, s.stride_w, s.pad_left,
                                      s.dilation_w, s.out_width,
                                      detail::column_taps{column_tap, column_at, column_count});

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "limits.hpp"
 #include "vector.hpp"
 
-/// Convolutions on sample-blocked tensors [ceil(N/16)][C][H][W][16]; shapes and scratch sizes are in shapes.hpp. One
-/// kernel dimension is at most 256 and the window at most 8192. Scratch is only used during a call, except that packed
-/// weights stay in it. conv_gradient_n16.hpp has the backward passes.
+/// Convolutions on sample-blocked tensors [ceil(N/16)][C][H][W][16]; shapes and scratch sizes are in shapes.hpp, what the kernels
+/// cannot do in limits.hpp. Scratch is only used during a call, except that packed weights stay in it. conv_gradient_n16.hpp has the
+/// backward passes.
 namespace tessera::host::kernels {
 
 namespace detail {

@@ -6,7 +6,7 @@
 /// Element by element on contiguous arrays of any format. The output may be an input. Accurate to 1e-6.
 namespace tessera::host::kernels {
 
-/// y = max(x, 0); NaN becomes 0.
+/// y = max(x, 0); NaN stays NaN.
 inline void relu_forward(const float* x, float* y, std::ptrdiff_t count) noexcept {
     switch (active_instruction_set()) {
     case instruction_set::avx512:
@@ -19,7 +19,7 @@ inline void relu_forward(const float* x, float* y, std::ptrdiff_t count) noexcep
     return portable::relu_forward(x, y, count);
 }
 
-/// dx = dy where y > 0, else 0; y may be the input of the relu as well as its output.
+/// dx = 0 where y <= 0, else dy, also where y is NaN; y may be the input of the relu as well as its output.
 inline void relu_backward(const float* y, const float* dy, float* dx, std::ptrdiff_t count) noexcept {
     switch (active_instruction_set()) {
     case instruction_set::avx512:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lanes.hpp"
+#include "limits.hpp"
 #include "transpose_n16.hpp"
 
 /// Fully connected layers on sample-blocked tensors [ceil(N/16)][features][16]; weights are [outputs][inputs].

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "limits.hpp"
 #include "vector.hpp"
 
-/// Pooling on sample-blocked tensors [planes][H][W][16].
+/// Pooling on [planes][H][W][lanes]: blocks of samples or of channels, channels last, or planes. What is too large is in limits.hpp.
 namespace tessera::host::kernels {
 
 /// y = the largest element of each window (the first of equals), then clipped at zero when relu; winner = its index in the
-/// window, row by row, one byte for each element of y; nullptr where no backward pass follows.
+/// window, row by row, one byte for each element of y; nullptr where no backward pass follows. NaN is larger than everything, and the
+/// last of several wins.
 inline void max_pool_forward(const float* x, float* y, std::uint8_t* winner, const pool_shape& shape,
                              bool relu) noexcept {
     switch (active_instruction_set()) {

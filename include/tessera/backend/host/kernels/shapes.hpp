@@ -6,7 +6,7 @@
 
 #include "instruction_set.hpp"
 
-/// Shapes of the host kernels, as plain values, and the scratch memory that a kernel wants.
+/// Shapes of the host kernels, as plain values, and the scratch memory that a kernel wants. What is too large for them is in limits.hpp.
 namespace tessera::host::kernels {
 
 /// A convolution or its gradients. x is [blocks][in_channels][in_height][in_width][16], y likewise with out_*; weights
@@ -22,15 +22,16 @@ struct conv_shape {
     int dilation_h = 1, dilation_w = 1;
 };
 
-/// Pooling over planes [planes][in_height][in_width][16], where planes = blocks * channels. Windows are clipped to the
-/// input, and each must touch it.
+/// Pooling over planes [planes][in_height][in_width][lanes]; in blocks of samples planes = blocks * channels. Windows are clipped to
+/// the input, and each must touch it.
 struct pool_shape {
     int planes = 0;
     int in_height = 0, in_width = 0;
     int out_height = 0, out_width = 0;
-    int window_h = 1, window_w = 1; ///< at most 256 elements in all: the winner is stored in one byte
+    int window_h = 1, window_w = 1;
     int stride_h = 1, stride_w = 1;
     int pad_top = 0, pad_left = 0;
+    int lanes = 16; ///< elements side by side: 16 samples, 16 channels, all channels, or one; averages are of 16
 };
 
 /// A fully connected layer: y[blocks][outputs][16] = weights[outputs][inputs] x[blocks][inputs][16] + bias.

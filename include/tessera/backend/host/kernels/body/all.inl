@@ -4,9 +4,9 @@
 
 #include "lanes.inl"
 
-#include "pool.inl"
-
 #include "elementwise.inl"
+
+#include "pool.inl"
 
 #include "optimizer.inl"
 

@@ -42,7 +42,7 @@ struct relu_value {
     [[gnu::always_inline]] vec operator()(vec x) const noexcept { return positive(x); }
 };
 struct relu_slope {
-    [[gnu::always_inline]] vec operator()(vec y, vec dy) const noexcept { return y > vec{} ? dy : vec{}; }
+    [[gnu::always_inline]] vec operator()(vec y, vec dy) const noexcept { return y <= vec{} ? vec{} : dy; }
 };
 struct scaled {
     float factor;

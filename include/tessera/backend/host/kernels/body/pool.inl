@@ -18,6 +18,23 @@ struct clipped_window {
     return __builtin_convertvector(bytes(*reinterpret_cast<const bytes_unaligned*>(p)), ivec);
 }
 
+/// The bytes of one vector of which `live` elements are left.
+[[gnu::always_inline]] inline void store_some_bytes(std::uint8_t* p, ivec v, std::ptrdiff_t live) noexcept {
+    if (live >= width) return store_bytes(p, v);
+    std::uint8_t lanes[width];
+    store_bytes(lanes, v);
+    std::memcpy(p, lanes, static_cast<std::size_t>(live));
+}
+[[gnu::always_inline]] inline ivec load_some_bytes(const std::uint8_t* p, std::ptrdiff_t live) noexcept {
+    if (live >= width) return load_bytes(p);
+    std::uint8_t lanes[width] = {};
+    std::memcpy(lanes, p, static_cast<std::size_t>(live));
+    return load_bytes(lanes);
+}
+
+/// Whether v takes the place of the largest so far: where it is larger, or NaN.
+[[gnu::always_inline]] inline ivec takes_over(vec v, vec best) noexcept { return (v > best) | (v != v); } // NOLINT
+
 /// Two by two windows that tile the input, the usual case.
 [[nodiscard]] inline bool halves(const pool_shape& s) noexcept {
     return s.window_h == 2 && s.window_w == 2 && s.stride_h == 2 && s.stride_w == 2 && s.pad_top == 0 &&
@@ -35,9 +52,9 @@ inline void max_pool_forward_halves(const float* x, float* y, std::uint8_t* winn
                 const float* at = in + i / block_samples * 2 * block_samples + i % block_samples;
                 const vec a = load(at), b = load(at + block_samples), c = load(at + line),
                           d = load(at + line + block_samples);
-                const ivec right = b > a, lower_right = d > c;
+                const ivec right = takes_over(b, a), lower_right = takes_over(d, c);
                 const vec top = right ? b : a, bottom = lower_right ? d : c;
-                const ivec lower = bottom > top;
+                const ivec lower = takes_over(bottom, top);
                 const vec best = lower ? bottom : top;
                 store(y + to + i, relu ? positive(best) : best);
                 if (winner != nullptr) store_bytes(winner + to + i, lower ? 2 - lower_right : -right);
@@ -45,71 +62,130 @@ inline void max_pool_forward_halves(const float* x, float* y, std::uint8_t* winn
         }
 }
 
-inline void max_pool_forward(const float* x, float* y, std::uint8_t* winner, const pool_shape& s, bool relu) noexcept {
-    if (halves(s)) return max_pool_forward_halves(x, y, winner, s, relu);
+/// Maxima of elements side by side; Blocked: 16 of them.
+template <bool Blocked>
+inline void max_pool_forward_lanes(const float* x, float* y, std::uint8_t* winner, const pool_shape& s,
+                                   bool relu) noexcept {
+    const std::ptrdiff_t lanes = Blocked ? block_samples : s.lanes;
     for (int p = 0; p < s.planes; ++p)
         for (int h = 0; h < s.out_height; ++h) {
             const clipped_window rows = clip_window(h, s.window_h, s.stride_h, s.pad_top, s.in_height);
             for (int w = 0; w < s.out_width; ++w) {
                 const clipped_window columns = clip_window(w, s.window_w, s.stride_w, s.pad_left, s.in_width);
-                const std::ptrdiff_t to = ((std::ptrdiff_t{p} * s.out_height + h) * s.out_width + w) * block_samples;
-                for (int part = 0; part < block_samples; part += width) {
+                const float* const from =
+                    x + ((std::ptrdiff_t{p} * s.in_height + rows.at) * s.in_width + columns.at) * lanes;
+                const std::ptrdiff_t to = ((std::ptrdiff_t{p} * s.out_height + h) * s.out_width + w) * lanes;
+                for (std::ptrdiff_t part = 0; part < lanes; part += width) {
+                    const std::ptrdiff_t live = Blocked ? width : lanes - part;
                     vec best{};
                     ivec index{};
                     bool empty = true;
                     for (int i = rows.begin; i < rows.end; ++i)
                         for (int j = columns.begin; j < columns.end; ++j) {
                             const vec v =
-                                load(x +
-                                     ((std::ptrdiff_t{p} * s.in_height + rows.at + i) * s.in_width + columns.at + j) *
-                                         block_samples +
-                                     part);
+                                load_some(from + (std::ptrdiff_t{i} * s.in_width + j) * lanes + part, live, 0.0F);
                             const ivec here = ivec{} + (i * s.window_w + j);
-                            const ivec wins = empty ? ivec{} - 1 : ivec(v > best);
+                            const ivec wins = empty ? ivec{} - 1 : takes_over(v, best);
                             best = wins ? v : best;
                             index = wins ? here : index;
                             empty = false;
                         }
-                    store(y + to + part, relu ? positive(best) : best);
-                    if (winner != nullptr) store_bytes(winner + to + part, index);
+                    store_some(y + to + part, relu ? positive(best) : best, live);
+                    if (winner != nullptr) store_some_bytes(winner + to + part, index, live);
                 }
             }
         }
 }
 
-inline void max_pool_backward(const float* dy, const std::uint8_t* winner, float* dx, const pool_shape& s) noexcept {
+template <bool Blocked>
+inline void max_pool_backward_lanes(const float* dy, const std::uint8_t* winner, float* dx,
+                                    const pool_shape& s) noexcept {
+    const std::ptrdiff_t lanes = Blocked ? block_samples : s.lanes;
     const bool tiles = halves(s) && 2 * s.out_height == s.in_height && 2 * s.out_width == s.in_width;
     if (!tiles)
         std::memset(dx, 0,
-                    sizeof(float) * block_samples * detail::size(s.planes) * detail::size(s.in_height) *
-                        detail::size(s.in_width));
+                    sizeof(float) * static_cast<std::size_t>(lanes) * detail::size(s.planes) *
+                        detail::size(s.in_height) * detail::size(s.in_width));
     for (int p = 0; p < s.planes; ++p)
         for (int h = 0; h < s.out_height; ++h) {
             const clipped_window rows = clip_window(h, s.window_h, s.stride_h, s.pad_top, s.in_height);
             for (int w = 0; w < s.out_width; ++w) {
                 const clipped_window columns = clip_window(w, s.window_w, s.stride_w, s.pad_left, s.in_width);
-                const std::ptrdiff_t from = ((std::ptrdiff_t{p} * s.out_height + h) * s.out_width + w) * block_samples;
-                float* const to =
-                    dx + ((std::ptrdiff_t{p} * s.in_height + rows.at) * s.in_width + columns.at) * block_samples;
-                for (int part = 0; part < block_samples; part += width) {
-                    const vec v = load(dy + from + part);
-                    const ivec index = load_bytes(winner + from + part);
+                const std::ptrdiff_t from = ((std::ptrdiff_t{p} * s.out_height + h) * s.out_width + w) * lanes;
+                float* const to = dx + ((std::ptrdiff_t{p} * s.in_height + rows.at) * s.in_width + columns.at) * lanes;
+                for (std::ptrdiff_t part = 0; part < lanes; part += width) {
+                    const std::ptrdiff_t live = Blocked ? width : lanes - part;
+                    const vec v = load_some(dy + from + part, live, 0.0F);
+                    const ivec index = load_some_bytes(winner + from + part, live);
                     if (tiles) {
-                        store(to + part, index == 0 ? v : vec{});
-                        store(to + block_samples + part, index == 1 ? v : vec{});
-                        float* const below = to + std::ptrdiff_t{s.in_width} * block_samples;
-                        store(below + part, index == 2 ? v : vec{});
-                        store(below + block_samples + part, index == 3 ? v : vec{});
+                        store_some(to + part, index == 0 ? v : vec{}, live);
+                        store_some(to + lanes + part, index == 1 ? v : vec{}, live);
+                        float* const below = to + s.in_width * lanes;
+                        store_some(below + part, index == 2 ? v : vec{}, live);
+                        store_some(below + lanes + part, index == 3 ? v : vec{}, live);
                         continue;
                     }
                     for (int i = rows.begin; i < rows.end; ++i)
                         for (int j = columns.begin; j < columns.end; ++j) {
-                            float* const at = to + (std::ptrdiff_t{i} * s.in_width + j) * block_samples + part;
-                            store(at, load(at) + (index == i * s.window_w + j ? v : vec{}));
+                            float* const at = to + (std::ptrdiff_t{i} * s.in_width + j) * lanes + part;
+                            store_some(at, load_some(at, live, 0.0F) + (index == i * s.window_w + j ? v : vec{}), live);
                         }
                 }
             }
         }
+}
+
+/// Maxima of planes, element by element.
+inline void max_pool_forward_planes(const float* x, float* y, std::uint8_t* winner, const pool_shape& s,
+                                    bool relu) noexcept {
+    for (int p = 0; p < s.planes; ++p)
+        for (int h = 0; h < s.out_height; ++h) {
+            const clipped_window rows = clip_window(h, s.window_h, s.stride_h, s.pad_top, s.in_height);
+            for (int w = 0; w < s.out_width; ++w) {
+                const clipped_window columns = clip_window(w, s.window_w, s.stride_w, s.pad_left, s.in_width);
+                const float* const from = x + (std::ptrdiff_t{p} * s.in_height + rows.at) * s.in_width + columns.at;
+                float best = 0;
+                int index = -1;
+                for (int i = rows.begin; i < rows.end; ++i)
+                    for (int j = columns.begin; j < columns.end; ++j) {
+                        const float v = from[std::ptrdiff_t{i} * s.in_width + j];
+                        if (index >= 0 && v <= best) continue;
+                        if (index >= 0 && best != best && v == v)
+                            continue; // NOLINT(misc-redundant-expression): NaN stays
+                        best = v;
+                        index = i * s.window_w + j;
+                    }
+                const std::ptrdiff_t to = (std::ptrdiff_t{p} * s.out_height + h) * s.out_width + w;
+                y[to] = relu && best <= 0 ? 0 : best;
+                if (winner != nullptr) winner[to] = static_cast<std::uint8_t>(index);
+            }
+        }
+}
+
+inline void max_pool_backward_planes(const float* dy, const std::uint8_t* winner, float* dx,
+                                     const pool_shape& s) noexcept {
+    std::memset(dx, 0, sizeof(float) * detail::size(s.planes) * detail::size(s.in_height) * detail::size(s.in_width));
+    for (int p = 0; p < s.planes; ++p)
+        for (int h = 0; h < s.out_height; ++h)
+            for (int w = 0; w < s.out_width; ++w) {
+                const std::ptrdiff_t from = (std::ptrdiff_t{p} * s.out_height + h) * s.out_width + w;
+                const int row = h * s.stride_h - s.pad_top + winner[from] / s.window_w;
+                const int column = w * s.stride_w - s.pad_left + winner[from] % s.window_w;
+                dx[(std::ptrdiff_t{p} * s.in_height + row) * s.in_width + column] += dy[from];
+            }
+}
+
+inline void max_pool_forward(const float* x, float* y, std::uint8_t* winner, const pool_shape& s, bool relu) noexcept {
+    if (s.lanes == 1) return max_pool_forward_planes(x, y, winner, s, relu);
+    if (s.lanes != block_samples) return max_pool_forward_lanes<false>(x, y, winner, s, relu);
+    if (halves(s)) return max_pool_forward_halves(x, y, winner, s, relu);
+    return max_pool_forward_lanes<true>(x, y, winner, s, relu);
+}
+
+inline void max_pool_backward(const float* dy, const std::uint8_t* winner, float* dx, const pool_shape& s) noexcept {
+    if (s.lanes == 1) return max_pool_backward_planes(dy, winner, dx, s);
+    if (s.lanes != block_samples) return max_pool_backward_lanes<false>(dy, winner, dx, s);
+    return max_pool_backward_lanes<true>(dy, winner, dx, s);
 }
 
 /// One over the elements that an average divides by.

@@ -3,7 +3,7 @@
 
 [[gnu::always_inline]] inline vec load(const float* p) noexcept { return *reinterpret_cast<const vec_unaligned*>(p); }
 [[gnu::always_inline]] inline void store(float* p, vec v) noexcept { *reinterpret_cast<vec_unaligned*>(p) = v; }
-[[gnu::always_inline]] inline vec positive(vec v) noexcept { return v > vec{} ? v : vec{}; }
+[[gnu::always_inline]] inline vec positive(vec v) noexcept { return v <= vec{} ? vec{} : v; } // NaN stays NaN
 
 /// Vectors that hold the 16 samples of one element.
 inline constexpr int parts = block_samples / width;
