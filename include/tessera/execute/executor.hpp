@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/clock.hpp"
+#include "tessera/execute/loss_guard.hpp"
 #include "tessera/execute/run_hooks.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/plan/finish.hpp"
@@ -35,6 +36,9 @@ public:
           done_(static_cast<std::size_t>(plan_.lists())), spins_(threads.spins(plan_.lanes)),
           sleeps_(plan_.lanes > 1 && threads.is_crowded(plan_.lanes)) {
         load_plan(backend, plan_, g, addresses_);
+        if constexpr (is_guarded) {
+            guard_ = loss_guard(plan_, g, addresses_);
+        }
         auto prepare = [&](int thread) {
             backend.start(thread % threads_.devices());
             const int list = list_of_thread(thread);
@@ -43,16 +47,17 @@ public:
             }
             for (int i : plan_.order[static_cast<std::size_t>(list)]) {
                 const task& t = plan_.tasks[static_cast<std::size_t>(i)];
-                lists_[static_cast<std::size_t>(list)].push_back({backend.prepare(plan_, i, g, addresses_),
-                                                                  t.waits.data(), static_cast<int>(t.waits.size()),
-                                                                  t.step});
+                lists_[static_cast<std::size_t>(list)].push_back(
+                    {backend.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size()), t.step,
+                     i, is_guarded ? guard_.role(i) : guarded_role::nothing});
             }
         };
         threads_.run(prepare, plan_.lanes);
         for (const task& t : plan_.tasks) {
-            for (const wait_for& w : t.waits) {
-                lists_[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)].awaited = true;
-            }
+            set_awaited(t.waits);
+        }
+        for (int step = 0; step < plan_.period && is_guarded; ++step) {
+            set_awaited(guard_.losses(step));
         }
     }
 
@@ -94,11 +99,15 @@ public:
     }
 
 private:
+    static constexpr bool is_guarded = runs_when_called<B>;
+
     struct entry {
         runnable what;
         const wait_for* waits = nullptr;
         int wait_count = 0;
         int step = 0;
+        int task = -1;
+        guarded_role role = guarded_role::nothing;
         bool awaited = false; ///< by a task of another list
     };
     struct alignas(64) counter {
@@ -112,8 +121,16 @@ private:
         return device < plan_.devices ? device + thread / threads_.devices() * plan_.devices : -1;
     }
 
+    void set_awaited(const std::vector<wait_for>& waits) {
+        for (const wait_for& w : waits) {
+            lists_[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)].awaited = true;
+        }
+    }
+
     template <bool Timed>
     void run_all(const run_state& state) {
+        const bool guards = is_guarded && state.report != nullptr;
+        guards ? guard_.begin() : void();
         for (counter& c : done_) {
             c.value.store(0, std::memory_order_relaxed);
         }
@@ -132,6 +149,7 @@ private:
         };
         run_between(backend_, addresses_, state, 0, static_cast<int>(plan_.tasks.size()),
                     [&] { threads_.run(body, plan_.lanes); });
+        guards ? guard_.end(*state.report) : void();
     }
 
     template <bool Timed>
@@ -142,6 +160,11 @@ private:
             for (int k = 0; k < e.wait_count; ++k) {
                 await(done_[static_cast<std::size_t>(e.waits[k].list)], e.waits[k].count);
             }
+            if (e.role == guarded_role::change && state.report != nullptr) {
+                for (const wait_for& w : guard_.losses(e.step)) {
+                    await(done_[static_cast<std::size_t>(w.list)], w.count);
+                }
+            }
             if (threads_.failed()) {
                 return;
             }
@@ -149,10 +172,10 @@ private:
                 simulation::task_span& span =
                     spans_[static_cast<std::size_t>(list)][static_cast<std::size_t>(finished)];
                 span.start = nanoseconds_now();
-                e.what.call(e.what.context, (&state)[e.step]);
+                call(e, (&state)[e.step]);
                 span.end = nanoseconds_now();
             } else {
-                e.what.call(e.what.context, (&state)[e.step]);
+                call(e, (&state)[e.step]);
             }
             ++finished;
             if (sleeps_) {
@@ -163,6 +186,14 @@ private:
             } else {
                 mine.value.store(finished, std::memory_order_release);
             }
+        }
+    }
+
+    void call(const entry& e, const run_state& run) {
+        if (e.role == guarded_role::nothing || run.report == nullptr) {
+            e.what.call(e.what.context, run);
+        } else {
+            guard_.call(e.task, run, [&] { e.what.call(e.what.context, run); });
         }
     }
 
@@ -199,6 +230,7 @@ private:
     B& backend_;
     workers& threads_;
     addresses addresses_;
+    loss_guard guard_;
     std::vector<std::vector<entry>> lists_;
     std::vector<counter> done_;
     int spins_;

@@ -25,6 +25,13 @@ void load_plan(B& b, const plan& p, const graph_view& g, const addresses& where)
     }
 }
 
+/// True where a task is done, in memory of the processor, when its call returns: the backend does nothing around a run. One that queues its
+/// tasks sees itself to what depends on what they compute.
+template <class B>
+constexpr bool runs_when_called = !requires(B & b, const addresses& where, const run_state& state) {
+    b.begin_run(where, state, 0, 0);
+};
+
 /// Runs `body` between `b.begin_run(addresses, state, first, last)` and `b.end_run(addresses, failed)`, the latter also when it throws.
 /// Tasks [first, last) of the plan run in between.
 template <class B, class Body>

@@ -6,6 +6,7 @@
 #include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/execute/input_data.hpp"
+#include "tessera/execute/not_finite.hpp"
 #include "tessera/execute/plain_values.hpp"
 #include "tessera/net/initialize.hpp"
 #include "tessera/net/with_batch.hpp"
@@ -72,13 +73,16 @@ public:
     void set_learning_rate(double rate) { state_.learning_rate = rate; }
 
     /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Throws
-    /// tessera::error when the loss is not a number.
+    /// tessera::error when the loss is not finite: parameters, the optimizer's state and running statistics are then what they were. Throws
+    /// one that names a parameter when its update is not finite although the loss is: the step is then taken, but for the elements that would
+    /// have become infinite or NaN, which keep their values; where gradients are clipped, for nothing at all.
     double step(std::span<const input_data> inputs) { return step(inputs, nullptr); }
     /// The same, which also says when every task of the plan started and ended.
     double step(std::span<const input_data> inputs, simulation::timeline& measured) { return step(inputs, &measured); }
 
     /// Training steps on one batch each: as many at a time as the strategy's plan covers, what is left one by one; returns their losses. The
-    /// learning rate is the same for all unless `rates` has one for each. Throws what step() throws, and for another number of rates.
+    /// learning rate is the same for all unless `rates` has one for each. Throws what step() throws, and for another number of rates: the steps
+    /// before the one that it names are then taken, that one and the later ones of the same run of the plan are not.
     std::vector<double> steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates = {}) {
         if (!rates.empty() && rates.size() != batches.size()) {
             throw error("tessera: " + std::to_string(batches.size()) + " steps and " + std::to_string(rates.size()) +
@@ -99,13 +103,16 @@ public:
         return losses;
     }
 
-    /// Forward with running statistics and without dropout.
+    /// Forward with running statistics and without dropout. Throws tessera::error when the loss is not finite.
     evaluation evaluate(std::span<const input_data> inputs) {
         run_of& r = find_run(inputs, run_kind::evaluation, 1);
         const std::vector<input_data> batch(inputs.begin(), inputs.end());
         run(r, {&batch, 1}, {}, nullptr);
         evaluation e;
         e.loss = total_loss(r, 0);
+        if (!std::isfinite(e.loss)) {
+            throw error("tessera: the loss of an evaluation is not a finite number: " + cause_of_loss(inputs));
+        }
         count_correct(r, inputs, e);
         return e;
     }
@@ -179,15 +186,35 @@ private:
     void run_steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates,
                    simulation::timeline* measured, std::vector<double>& losses) {
         run_of& r = find_run(batches[0], run_kind::training, static_cast<int>(batches.size()));
+        const std::uint64_t before = state_.step;
         run(r, batches, rates, measured);
-        for (std::size_t k = 0; k < batches.size(); ++k) {
+        const std::uint64_t end = before + batches.size();
+        const std::uint64_t taken = report_.refused() < end ? report_.refused() : end;
+        while (state_.step < taken) {
+            losses.push_back(total_loss(r, static_cast<int>(state_.step - before)));
             ++state_.step;
-            losses.push_back(total_loss(r, static_cast<int>(k)));
-            if (!std::isfinite(losses.back())) {
+            if (!std::isfinite(
+                    losses.back())) { // on a backend that queues its tasks, which has updated what stays finite
                 throw error("tessera: the loss of step " + std::to_string(state_.step) +
-                            " is not a finite number; lower the learning rate, clip gradients, or look at the data");
+                            " is not a finite number: " + cause_of_loss(batches[state_.step - 1 - before]));
             }
         }
+        if (report_.has_lost() && report_.lost_step() < taken) {
+            throw error(
+                "tessera: the update of parameter " + parameter_path_of(graph_.view(), report_.lost_parameter()) +
+                " in step " + std::to_string(report_.lost_step() + 1) + " is not finite, though the loss is; " +
+                (update_.clip_norm > 0 ? "no parameter was changed" : "what would have become so was not changed") +
+                "; lower the learning rate, or clip gradients");
+        }
+        if (taken < end) {
+            throw error(
+                "tessera: the loss of step " + std::to_string(taken + 1) +
+                " is not a finite number, and the step is not taken: " + cause_of_loss(batches[taken - before]));
+        }
+    }
+
+    std::string cause_of_loss(std::span<const input_data> inputs) const {
+        return detail::cause_of_loss(graph_.view(), inputs, [this](int p) { return parameter(p); });
     }
 
     plan make_plan(const graph_view& g, run_kind kind, bool is_short, int period) {
@@ -241,7 +268,9 @@ private:
             states_[i].inputs = pointers_.data() + i * tensors;
             states_[i].step = state_.step + i;
             states_[i].learning_rate = rates.empty() ? state_.learning_rate : rates[i];
+            states_[i].report = &report_;
         }
+        report_.clear();
         state_.learning_rate = states_.back().learning_rate;
         if (measured == nullptr) {
             r.runner.run(states_[0]);
@@ -298,6 +327,7 @@ private:
     workers& threads_;
     parameter_store store_;
     run_state state_;
+    run_report report_;
     std::vector<run_state> states_; ///< with what follows: kept so that a step allocates nothing
     std::vector<input_data> batch_;
     std::vector<double> losses_;

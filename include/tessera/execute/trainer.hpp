@@ -82,7 +82,7 @@ public:
     // ---- training ----------------------------------------------------------------------------------------------------
 
     /// One step on at most batch() samples; returns the loss before the update. Throws tessera::error where the batch does not fit
-    /// the network, and when the loss is not a finite number.
+    /// the network, and when the loss is not a finite number; the step is then not taken (see session::step).
     template <Batch T>
     double step(const T& samples) {
         return step(std::span<const input_data>(inputs_of(graph(), samples)));
@@ -131,7 +131,7 @@ public:
     // ---- evaluation --------------------------------------------------------------------------------------------------
 
     /// Loss and accuracy with running statistics and without dropout, over all batches of a range; short ones count as much as they
-    /// have samples. Throws tessera::error where there are none.
+    /// have samples. Throws tessera::error where there are none, and when the loss is not a finite number.
     template <class Range>
     requires requires(Range& r) {
         std::begin(r);

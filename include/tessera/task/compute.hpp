@@ -23,12 +23,15 @@ constexpr const char* to_text(pass p) {
     return names[static_cast<int>(p)];
 }
 
+class run_report;
+
 /// What changes from step to step: the inputs of a plan's run.
 struct run_state {
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
     double learning_rate = 0.01;
     const void* const* inputs = nullptr; ///< for every tensor of the network that is an input: its elements, plain
+    run_report* report = nullptr; ///< where tasks say what is not finite (execute/run_report.hpp); null: nobody asks
 };
 
 /// What a device runs for one task: prepared once, called every step.

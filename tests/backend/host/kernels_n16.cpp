@@ -2,6 +2,7 @@
 // The host kernels against plain double loops, on odd shapes and on every instruction set that this machine has.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
 #include "tessera/backend/host/kernels/conv_n16.hpp"
 #include "tessera/backend/host/kernels/elementwise.hpp"
+#include "tessera/backend/host/kernels/limits.hpp"
 #include "tessera/backend/host/kernels/linear_n16.hpp"
 #include "tessera/backend/host/kernels/loss.hpp"
 #include "tessera/backend/host/kernels/optimizer.hpp"
@@ -550,7 +552,7 @@ TEST_CASE("optimizers follow their definition over several steps") {
             float* to[] = {weights.data(), copy.data()};
             for (int step = 0; step < 3; ++step) {
                 rule.first = step == 0;
-                k::sgd_step(weights.data(), gradients, 2, velocity.data(), to, 2, count, rule);
+                CHECK(k::sgd_step(weights.data(), gradients, 2, velocity.data(), to, 2, count, rule));
                 for (std::size_t i = 0; i < w.size(); ++i) {
                     const double g = (double{g0[i]} + double{g1[i]}) * 0.5 + 0.01 * w[i];
                     v[i] = step == 0 ? g : 0.9 * v[i] + (nesterov ? 1.0 : 0.9) * g;
@@ -569,7 +571,7 @@ TEST_CASE("optimizers follow their definition over several steps") {
         float* to[] = {weights.data()};
         for (int step = 1; step <= 4; ++step) {
             rule.step = step;
-            k::adam_step(weights.data(), gradients, 2, mean.data(), square.data(), to, 1, count, rule);
+            CHECK(k::adam_step(weights.data(), gradients, 2, mean.data(), square.data(), to, 1, count, rule));
             for (std::size_t i = 0; i < w.size(); ++i) {
                 const double g = double{g0[i]} + double{g1[i]} + 0.02 * w[i];
                 m[i] = 0.9 * m[i] + 0.1 * g;
@@ -580,6 +582,36 @@ TEST_CASE("optimizers follow their definition over several steps") {
             CHECK(difference(weights, w) < 2e-5);
         }
     });
+}
+
+TEST_CASE("optimizers leave out the elements that would not be finite, and say so") {
+    const float huge = 3e38F;
+    for (const std::ptrdiff_t count : {1, 15, 37})
+        for (const float bad : {NAN, HUGE_VALF, -HUGE_VALF, huge}) {
+            const std::size_t at = size(count) / 2;
+            const floats start = random_floats(count, 1), good = random_floats(count, 2);
+            floats spoiled = good;
+            spoiled[at] = bad;
+            on_every_instruction_set([&] {
+                const auto run = [&](const floats& gradient, bool adam, bool finite) {
+                    floats weights = start, first(size(count), 0.1F), second(size(count), 0.1F);
+                    const float* gradients[] = {gradient.data()};
+                    float* to[] = {weights.data()};
+                    const bool all = adam ? k::adam_step(weights.data(), gradients, 1, first.data(), second.data(), to,
+                                                         1, count, {.learning_rate = 10})
+                                          : k::sgd_step(weights.data(), gradients, 1, first.data(), to, 1, count,
+                                                        {.learning_rate = 10, .momentum = 0.5F});
+                    CHECK(all == finite);
+                    return std::array{weights, first, second};
+                };
+                for (const bool adam : {false, true}) {
+                    auto expected = run(good, adam, true);
+                    expected[0][at] = start[at];
+                    expected[1][at] = expected[2][at] = 0.1F;
+                    CHECK(run(spoiled, adam, false) == expected);
+                }
+            });
+        }
 }
 
 TEST_CASE("cross entropy equals plain loops in both formats") {
@@ -624,4 +656,61 @@ TEST_CASE("cross entropy equals plain loops in both formats") {
                         CHECK(blocked_slope[size((rows / 16 * classes + c) * 16 + n)] == 0);
             });
         }
+}
+
+TEST_CASE("each kernel says what is too large for it") {
+    const auto conv = [](int rows, int columns) {
+        return k::conv_shape{.blocks = 1,
+                             .in_channels = 1,
+                             .in_height = rows,
+                             .in_width = columns,
+                             .out_channels = 1,
+                             .out_height = 1,
+                             .out_width = 1,
+                             .kernel_h = rows,
+                             .kernel_w = columns};
+    };
+    CHECK(k::fits(conv(1, 256)));
+    CHECK(!k::fits(conv(1, 257)));
+    CHECK(k::fits(conv(256, 1)));
+    CHECK(!k::fits(conv(257, 1)));
+    CHECK(k::fits(conv(32, 256)));
+    CHECK(!k::fits(conv(33, 256)));
+    CHECK(k::fits(conv(90, 91)));
+    CHECK(!k::fits(conv(91, 91)));
+    // Places in a plane of all channels are ints: 32 x 2000 x 2000 x 16 floats are fewer than 2^31, 34 x 2000 x 2000 x 16 more.
+    k::conv_shape large{.blocks = 1,
+                        .in_channels = 32,
+                        .in_height = 2000,
+                        .in_width = 2000,
+                        .out_channels = 1,
+                        .out_height = 2000,
+                        .out_width = 2000};
+    CHECK(k::fits(large));
+    large.in_channels = 34;
+    CHECK(!k::fits(large));
+    std::swap(large.in_channels, large.out_channels);
+    CHECK(!k::fits(large));
+    large.out_channels = 1;
+    large.blocks = 1 << 21;
+    CHECK(!k::fits(large));
+    large.blocks = 1;
+    large.stride_w = 1 << 25;
+    CHECK(!k::fits(large));
+    const auto pool = [](int rows, int columns) {
+        return k::pool_shape{.planes = 1,
+                             .in_height = rows,
+                             .in_width = columns,
+                             .out_height = 1,
+                             .out_width = 1,
+                             .window_h = rows,
+                             .window_w = columns};
+    };
+    CHECK(k::fits(pool(16, 16)));
+    CHECK(!k::fits(pool(1, 257)));
+    CHECK(!k::fits(pool(65536, 65536)));
+    CHECK(k::fits(k::linear_shape{1, 100'000'000, 1}));
+    CHECK(!k::fits(k::linear_shape{1, 1 << 27, 1}));
+    CHECK(!k::fits(k::linear_shape{1, 1, 1 << 27}));
+    CHECK(!k::fits(k::linear_shape{1 << 27, 1, 1}));
 }

@@ -20,7 +20,7 @@ TEST_CASE("evaluation of a loss that reads a flattened image gives the numbers o
     using namespace test_support;
     for (const ts::graph& g : {ts::describe<classes>(18), ts::describe<pixels>(4)}) {
         const batch_data data(g.view(), 2);
-        ts::reference::network oracle(g);
+        ts::reference::network oracle(g.view());
         oracle.initialize(4);
         set_all(oracle, data);
         const double loss = oracle.evaluate();

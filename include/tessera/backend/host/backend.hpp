@@ -103,7 +103,6 @@ private:
             }
         }
         b.scratch = t.scratch >= 0 ? where[t.scratch] : nullptr;
-        b.how.scratch = t.scratch >= 0 ? p.tiles[static_cast<std::size_t>(t.scratch)].bytes : 0;
         b.workspace = t.workspace >= 0 ? where[t.workspace] : nullptr;
         if (t.what == pass::update) {
             return owned<job>(new detail::running_job(b, g));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "tessera/backend/host/call.hpp"
-#include "tessera/execute/store.hpp"
 
 namespace tessera::host {
 
@@ -127,22 +126,6 @@ onednn_problem make_product(const Call& c, engine_kind engine, const dnnl_memory
 inline index_t scratch_bytes(const unique_primitive_desc& pd) {
     return static_cast<index_t>(dnnl_memory_desc_get_size(&query(pd, dnnl_query_scratchpad_md)));
 }
-
-/// The scratch memory that the plan has for a call, or more where oneDNN wants more now that the weights' format is named than when it was left
-/// to it: for images of one channel it may choose another way then.
-class own_scratch {
-public:
-    void* of(const bound_call& b, index_t needed) {
-        if (needed <= b.how.scratch) {
-            return b.scratch;
-        }
-        more_ = buffer(needed);
-        return more_.data();
-    }
-
-private:
-    buffer more_;
-};
 
 /// Where the weights' format is asked for, by pass.
 inline dnnl_query_t weight_query(pass what) {
@@ -268,14 +251,12 @@ public:
             primitive_.bind(forward ? DNNL_ARG_BIAS : DNNL_ARG_DIFF_BIAS,
                             memory_desc(detail::extents_of(c, o.bias), dnnl_a), data_of(o.bias, !forward));
         }
-        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(p.pd, dnnl_query_scratchpad_md),
-                        scratch_.of(b, detail::scratch_bytes(p.pd)));
+        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(p.pd, dnnl_query_scratchpad_md), b.scratch);
     }
     void run(const run_state&) override { primitive_.execute(); }
 
 private:
     primitive_job primitive_;
-    detail::own_scratch scratch_;
 };
 
 namespace detail {

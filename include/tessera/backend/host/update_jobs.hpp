@@ -7,6 +7,7 @@
 #include "tessera/backend/host/kernels/reduce.hpp"
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/run_report.hpp"
 #include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/tile_sum.hpp"
 #include "tessera/op/optimizer.hpp"
@@ -108,8 +109,9 @@ public:
             }
         }
         for (int n : t.norms) {
-            norms_.push_back(reinterpret_cast<double*>(where[n]));
+            norms_.push_back({reinterpret_cast<double*>(where[n]), p.tiles[static_cast<std::size_t>(n)].tensor});
         }
+        parameter_ = t.parameter;
         state_ = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
     }
 
@@ -118,14 +120,20 @@ public:
         const int sources = static_cast<int>(gradients_.size());
         if (reduces_) {
             kernels::sum_arrays(gradients_.data(), sources, targets_.data(), static_cast<int>(targets_.size()), n);
-            for (double* norm : norms_) {
-                *norm = counted_.empty() ? kernels::sum_of_squares(targets_[0], n) : squares_not_counted();
+            for (const norm& x : norms_) {
+                *x.squares = counted_.empty() ? kernels::sum_of_squares(targets_[0], n) : squares_not_counted();
             }
             return;
         }
         double squares = 0;
-        for (const double* x : norms_) {
-            squares += *x;
+        for (const norm& x : norms_) {
+            squares += *x.squares;
+            if (!std::isfinite(*x.squares)) { // every update of the step sees it, so that none changes anything
+                lose(run, x.parameter);
+            }
+        }
+        if (!std::isfinite(squares)) {
+            return;
         }
         const auto factor = static_cast<float>(scale_ * clip_factor(how_, std::sqrt(squares)));
         const int copies = static_cast<int>(targets_.size());
@@ -138,8 +146,10 @@ public:
             rule.weight_decay = how_.weight_decay;
             rule.step = static_cast<int>(run.step) + 1;
             rule.gradient_scale = factor;
-            kernels::adam_step(targets_[0], gradients_.data(), sources, state_, state_ + n, targets_.data(), copies, n,
-                               rule);
+            if (!kernels::adam_step(targets_[0], gradients_.data(), sources, state_, state_ + n, targets_.data(),
+                                    copies, n, rule)) {
+                lose(run, parameter_);
+            }
             return;
         }
         kernels::sgd_rule rule;
@@ -147,10 +157,21 @@ public:
         rule.momentum = how_.momentum;
         rule.weight_decay = how_.weight_decay;
         rule.gradient_scale = factor;
-        kernels::sgd_step(targets_[0], gradients_.data(), sources, state_, targets_.data(), copies, n, rule);
+        if (!kernels::sgd_step(targets_[0], gradients_.data(), sources, state_, targets_.data(), copies, n, rule)) {
+            lose(run, parameter_);
+        }
     }
 
 private:
+    struct norm {
+        double* squares;
+        int parameter;
+    };
+
+    static void lose(const run_state& run, int parameter) {
+        run.report != nullptr ? run.report->lose(run.step, parameter) : void();
+    }
+
     double squares_not_counted() const {
         double total = 0;
         for (index_t i = 0; i < slice_.size(); ++i) {
@@ -183,8 +204,9 @@ private:
     std::vector<box> counted_;
     std::vector<const float*> gradients_;
     std::vector<float*> targets_;
-    std::vector<double*> norms_;
+    std::vector<norm> norms_;
     float* state_ = nullptr;
+    int parameter_ = -1;
 };
 
 /// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies.

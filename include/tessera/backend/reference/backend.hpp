@@ -6,6 +6,7 @@
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/run_report.hpp"
 #include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/store.hpp"
 #include "tessera/execute/tile_sum.hpp"
@@ -82,6 +83,8 @@ private:
         std::vector<const float*> gradients;
         std::vector<float*> weights;
         std::vector<double*> norms;
+        std::vector<int> normed; ///< whose norms they are
+        int parameter = -1;
         float* state = nullptr;
         index_t first = 0; ///< of the slice's elements in the region
         std::vector<float> sum;
@@ -207,7 +210,9 @@ private:
         }
         for (int n : t.norms) {
             j.norms.push_back(reinterpret_cast<double*>(where[n]));
+            j.normed.push_back(p.tiles[static_cast<std::size_t>(n)].tensor);
         }
+        j.parameter = t.parameter;
         for (int w : t.writes) {
             if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
                 j.weights.push_back(reinterpret_cast<float*>(where[w]) +
@@ -260,18 +265,30 @@ private:
             return;
         }
         double squares = 0;
-        for (const double* n : u.norms) {
-            squares += *n;
+        for (std::size_t k = 0; k < u.norms.size(); ++k) {
+            squares += *u.norms[k];
+            if (!std::isfinite(*u.norms[k])) { // every update of the step sees it, so that none changes anything
+                lose(run, u.normed[k]);
+            }
+        }
+        if (!std::isfinite(squares)) {
+            return;
         }
         const double factor = u.scale * clip_factor(u.how, std::sqrt(squares));
         const std::size_t n = u.sum.size();
         const std::span<float> weights(u.weights[0], n);
         const std::span<float> velocity(u.state, u.state == nullptr ? 0 : n);
         const std::span<float> second(u.state == nullptr ? nullptr : u.state + n, u.how.state_count() > 1 ? n : 0);
-        update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), velocity, second);
+        if (!update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), velocity, second)) {
+            lose(run, u.parameter);
+        }
         for (std::size_t k = 1; k < u.weights.size(); ++k) {
             std::memcpy(u.weights[k], weights.data(), n * sizeof(float));
         }
+    }
+
+    static void lose(const run_state& run, int parameter) {
+        run.report != nullptr ? run.report->lose(run.step, parameter) : void();
     }
 
     optimizer optimizer_;

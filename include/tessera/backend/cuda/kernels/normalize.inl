@@ -126,6 +126,16 @@ __device__ void normalize_gradient_of(const arguments& a) {
 extern "C" __global__ void normalize_gradient(arguments a) { normalize_gradient_of<float>(a); }
 extern "C" __global__ void normalize_gradient_bf16(arguments a) { normalize_gradient_of<bf16>(a); }
 
+/// Running statistics of a channel, which stay as they are where they would not be finite.
+__device__ inline void update_running(float* running, long long channels, long long c, double momentum, double mean, double variance) {
+    const float first = static_cast<float>((1 - momentum) * running[c] + momentum * mean);
+    const float second = static_cast<float>((1 - momentum) * running[channels + c] + momentum * variance);
+    if ((first - first) + (second - second) == 0) {
+        running[c] = first;
+        running[channels + c] = second;
+    }
+}
+
 /// at: sums[2, channels], running[2, channels]. n: channels. f: elements per channel, momentum.
 extern "C" __global__ void running_statistics(arguments a) {
     const double* sums = pointer<const double>(a, 0);
@@ -134,8 +144,7 @@ extern "C" __global__ void running_statistics(arguments a) {
         const double mean = sums[c] / a.f[0];
         const double biased = sums[a.n[0] + c] / a.f[0] - mean * mean;
         const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
-        running[c] = static_cast<float>((1 - a.f[1]) * running[c] + a.f[1] * mean);
-        running[a.n[0] + c] = static_cast<float>((1 - a.f[1]) * running[a.n[0] + c] + a.f[1] * variance);
+        update_running(running, a.n[0], c, a.f[1], mean, variance);
     }
 }
 
@@ -148,8 +157,7 @@ extern "C" __global__ void running_moments(arguments a) {
         const double inverse = saved[a.n[0] + c];
         const double biased = 1 / (inverse * inverse) - a.f[2];
         const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
-        running[c] = static_cast<float>((1 - a.f[1]) * running[c] + a.f[1] * saved[c]);
-        running[a.n[0] + c] = static_cast<float>((1 - a.f[1]) * running[a.n[0] + c] + a.f[1] * variance);
+        update_running(running, a.n[0], c, a.f[1], saved[c], variance);
     }
 }
 

@@ -74,7 +74,8 @@ extern "C" __global__ void squares_total(arguments a) {
     }
 }
 
-/// Factor of all gradients, which are those of f[6] times the loss: 1 / f[6], or less to keep their norm at most f[5].
+/// Factor of all gradients, which are those of f[6] times the loss: 1 / f[6], or less to keep their norm at most f[5]. NaN where the norm is
+/// not finite, so that no element of any parameter changes.
 __device__ inline float clip_factor(const arguments& a, void* const* norms) {
     if (a.n[3] == 0) {
         return static_cast<float>(1 / a.f[6]);
@@ -83,8 +84,16 @@ __device__ inline float clip_factor(const arguments& a, void* const* norms) {
     for (long long k = 0; k < a.n[3]; ++k) {
         squares += *static_cast<const double*>(norms[k]);
     }
+    if (squares - squares != 0) {
+        return 0.0f / 0.0f;
+    }
     const double factor = a.f[5] / (sqrt(squares) / a.f[6] + 1e-6);
     return static_cast<float>((a.f[5] > 0 && factor < 1 ? factor : 1.0) / a.f[6]);
+}
+
+/// True where both are finite: an element whose new weight or state would not be keeps both as they are.
+__device__ inline bool are_finite(float x, float y) {
+    return (x - x) + (y - y) == 0;
 }
 
 /// w -= rate * v, v = momentum * v + g, in every copy. at: state (with momentum), table of sources, targets, norms; step.
@@ -103,9 +112,14 @@ extern "C" __global__ void sgd_update(arguments a) {
         float change = sum_of(sources, a.n[1], i) * factor + decay * w;
         if (a.n[4] == 1) {
             change += momentum * state[i];
-            state[i] = change;
         }
         const float result = w - rate * change;
+        if (!are_finite(result, change)) {
+            continue;
+        }
+        if (a.n[4] == 1) {
+            state[i] = change;
+        }
         for (long long k = 0; k < a.n[2]; ++k) {
             targets[k][i] = result;
         }
@@ -134,9 +148,12 @@ extern "C" __global__ void adam_update(arguments a) {
         const float g = sum_of(sources, a.n[1], i) * factor + decay * w;
         const float m = beta1 * first[i] + rest1 * g;
         const float v = beta2 * second[i] + rest2 * g * g;
+        const float result = w - rate * m / (sqrtf(v / correction2) + epsilon);
+        if (!are_finite(result, m) || !are_finite(v, v)) {
+            continue;
+        }
         first[i] = m;
         second[i] = v;
-        const float result = w - rate * m / (sqrtf(v / correction2) + epsilon);
         for (long long k = 0; k < a.n[2]; ++k) {
             targets[k][i] = result;
         }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of numbers that are not finite: where they come from, as far as inputs and parameters show it.
+#pragma once
+
+#include "tessera/execute/input_data.hpp"
+#include "tessera/net/paths.hpp"
+
+#include <cmath>
+#include <vector>
+
+namespace tessera::detail {
+
+inline bool is_finite(std::span<const float> x) {
+    for (const float v : x) {
+        if (!std::isfinite(v)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Why a loss may not be finite. `parameter(p)` gives all elements of a parameter.
+template <class Parameter>
+std::string cause_of_loss(const graph_view& g, std::span<const input_data> inputs, Parameter&& parameter) {
+    for (int t = 0; t < g.tensor_count; ++t) {
+        const tensor_node& x = g.tensors[t];
+        if (x.producer >= 0 || x.type == element::i32) {
+            continue;
+        }
+        const input_data& batch = inputs[input_number(g, t)];
+        const index_t each = x.extents.volume() / x.extents[0];
+        for (index_t i = 0; i < batch.elements; ++i) {
+            if (!std::isfinite(static_cast<const float*>(batch.data)[i])) {
+                return "input " + std::string(x.name) + " is not finite in sample " + std::to_string(i / each) +
+                       "; look at the data";
+            }
+        }
+    }
+    for (int p = 0; p < g.parameter_count; ++p) {
+        if (!is_finite(parameter(p))) {
+            return "parameter " + parameter_path_of(g, p) +
+                   " is not finite; start again from finite ones, with a lower learning rate or clipped gradients";
+        }
+    }
+    return "inputs and parameters are finite, so it grew too large on the way; lower the learning rate, or clip "
+           "gradients";
+}
+
+} // namespace tessera::detail
