@@ -45,8 +45,21 @@ public:
     void begin_run(const ts::addresses&, const ts::run_state& run, int first, int last) {
         diary.push_back("begin " + std::to_string(run.step) + " " + std::to_string(first) +
                         (last > first ? " on" : ""));
+        if (does_not_begin) {
+            throw ts::error("not begun");
+        }
     }
-    void end_run(const ts::addresses&, bool failed) { diary.push_back(failed ? "failed" : "end"); }
+    void end_run(const ts::addresses&, bool failed) {
+        diary.push_back(failed ? "failed" : "end");
+        if (does_not_end) {
+            throw ts::error("not ended");
+        }
+    }
+    void require_room(const ts::plan& p) {
+        if (most_bytes > 0 && p.arena_bytes[0] > most_bytes) {
+            throw ts::error("no room");
+        }
+    }
 
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         if (breaks && p.tasks[static_cast<std::size_t>(index)].kind == ts::task_kind::update) {
@@ -59,6 +72,9 @@ public:
     std::set<int> devices;
     std::vector<std::string> diary;
     bool breaks = false;
+    ts::index_t most_bytes = 0; ///< of an arena; 0: any
+    bool does_not_begin = false;
+    bool does_not_end = false;
 };
 
 struct running {
@@ -101,4 +117,24 @@ TEST_CASE("a run that throws is ended as failed, and its error goes on") {
     ts::session<watched_backend> session(r.network.view(), r.split, 2, ts::optimizer(), {}, backend, r.threads);
     CHECK_THROWS_WITH_AS(session.step(r.data.inputs), "broken", ts::error);
     CHECK(backend.diary == std::vector<std::string>{"load 11", "begin 0 0 on", "failed"});
+}
+
+TEST_CASE("a run whose begin throws is ended as failed too, and the first error is told") {
+    running r;
+    watched_backend backend{ts::optimizer()};
+    backend.does_not_begin = backend.does_not_end = true;
+    ts::session<watched_backend> session(r.network.view(), r.split, 2, ts::optimizer(), {}, backend, r.threads);
+    CHECK_THROWS_WITH_AS(session.step(r.data.inputs), "not begun", ts::error);
+    CHECK(backend.diary == std::vector<std::string>{"load 11", "begin 0 0 on", "failed"});
+}
+
+TEST_CASE("a backend is asked for room before the arenas of a plan are made") {
+    running r;
+    watched_backend backend{ts::optimizer()};
+    backend.most_bytes = 1;
+    using session = ts::session<watched_backend>;
+    CHECK_THROWS_WITH_AS(session(r.network.view(), r.split, 2, ts::optimizer(), {}, backend, r.threads), "no room",
+                         ts::error);
+    CHECK(backend.held.empty());
+    CHECK(backend.diary.empty());
 }

@@ -37,7 +37,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
     std::strcpy(p->name, "make-believe");
     return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; } // for the memory of a cudaMemset, which is done
+cudaError_t cudaDeviceSynchronize() {
+    if (const cudaError_t no = cuda_fake::refusal("cudaDeviceSynchronize", true); no != cudaSuccess) {
+        return no;
+    }
+    cuda_fake::drain_legacy(cuda_fake::current_device); // which is all that ours leave to it
+    return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    *total = cuda_fake::here().gpu_bytes;
+    const std::size_t used = cuda_fake::here().used_bytes(cuda_fake::current_device);
+    *free = used < *total ? *total - used : 0;
+    return cudaSuccess;
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     *least = 0;
     *greatest = -5;
@@ -59,7 +72,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-    return cuda_fake::drain(reinterpret_cast<cuda_fake::stream*>(s)) ? cudaSuccess : cudaErrorLaunchTimeout;
+    if (const cudaError_t no = cuda_fake::refusal("cudaStreamSynchronize", true); no != cudaSuccess) {
+        return no;
+    }
+    const bool done = cuda_fake::drain(reinterpret_cast<cuda_fake::stream*>(s));
+    return done ? cuda_fake::here().fault.load() : cudaErrorLaunchTimeout;
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
     if (cuda_fake::here().exchange_error != ncclSuccess) {
@@ -79,6 +96,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
     return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+    if (const cudaError_t no = cuda_fake::refusal("cudaEventRecord", false); no != cudaSuccess) {
+        return no;
+    }
     const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
     auto* which = reinterpret_cast<cuda_fake::event*>(e);
     auto* on = reinterpret_cast<cuda_fake::stream*>(s);
@@ -118,6 +138,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
     return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+    if (const cudaError_t no = cuda_fake::refusal("cudaEventSynchronize", true); no != cudaSuccess) {
+        return no;
+    }
     for (;;) {
         cuda_fake::stream* busy = nullptr;
         {
@@ -136,6 +159,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     }
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
+    if (cuda_fake::capturing != nullptr) {
+        return cudaErrorIllegalState;
+    }
     cuda_fake::capturing = new cuda_fake::graph;
     cuda_fake::capturing->members.push_back(reinterpret_cast<cuda_fake::stream*>(s));
     return cudaSuccess;
@@ -143,6 +169,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* made) {
     cuda_fake::graph* g = cuda_fake::capturing;
     cuda_fake::capturing = nullptr;
+    *made = nullptr;
+    if (g == nullptr) {
+        return cudaErrorIllegalState;
+    }
     for (const cuda_fake::stream* member :
          g->members) { // the last that each of the others did must have been waited for
         cuda_fake::event* last = nullptr;
@@ -152,6 +182,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* made) {
             joined = joined || (e.awaited != nullptr && e.awaited == last && on != member);
         }
         if (!joined) {
+            delete g;
             return cudaErrorStreamCaptureUnjoined;
         }
     }
@@ -187,36 +218,74 @@ cudaError_t cudaEventElapsedTime(float* time, cudaEvent_t from, cudaEvent_t to) 
     return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** p, size_t size) {
-    if (cuda_fake::capturing != nullptr) {
-        return cudaErrorStreamCaptureUnsupported;
+    if (const cudaError_t no = cuda_fake::refusal("cudaMalloc", true); no != cudaSuccess) {
+        return no;
+    }
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    if (cuda_fake::here().used_bytes(cuda_fake::current_device) + size > cuda_fake::here().gpu_bytes) {
+        return cudaErrorMemoryAllocation;
     }
     *p = std::aligned_alloc(256, (size + 255) / 256 * 256);
     std::memset(*p, 0x7f, size); // device memory comes with something in it
-    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
-    cuda_fake::here().memory.insert(*p);
+    cuda_fake::here().memory[*p] = {cuda_fake::current_device, size};
     return cudaSuccess;
 }
 cudaError_t cudaFree(void* p) {
+    for (int d = 0; d < cuda_fake::here().devices; ++d) { // it waits for all that is under way
+        cuda_fake::drain_legacy(d);
+    }
     const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
     cuda_fake::here().memory.erase(p);
     std::free(p);
     return cudaSuccess;
 }
-cudaError_t cudaMallocHost(void** p, size_t size) { return cudaMalloc(p, size); }
-cudaError_t cudaFreeHost(void* p) { return cudaFree(p); }
-cudaError_t cudaMemset(void* p, int value, size_t size) {
-    std::memset(p, value, size);
+cudaError_t cudaMallocHost(void** p, size_t size) {
+    if (const cudaError_t no = cuda_fake::refusal("cudaMallocHost", true); no != cudaSuccess) {
+        return no;
+    }
+    const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);
+    *p = std::aligned_alloc(256, (size + 255) / 256 * 256);
+    std::memset(*p, 0x7f, size);
+    cuda_fake::here().memory[*p] = {-1, size};
     return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* p) { return cudaFree(p); }
+/// On the default stream: the processor does not wait.
+cudaError_t cudaMemset(void* p, int value, size_t size) {
+    if (const cudaError_t no = cuda_fake::refusal("cudaMemset", true); no != cudaSuccess) {
+        return no;
+    }
+    cuda_fake::stream* s = cuda_fake::legacy_stream(cuda_fake::current_device);
+    return cuda_fake::put(
+        reinterpret_cast<cudaStream_t>(s), [=] { std::memset(p, value, size); }, 0);
 }
 cudaError_t cudaMemsetAsync(void* p, int value, size_t size, cudaStream_t s) {
     return cuda_fake::put(
         s, [=] { std::memset(p, value, size); }, cuda_fake::cost_of_memory(size));
 }
-cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
-    std::memcpy(to, from, size);
-    return cudaSuccess;
+/// From pageable memory to a GPU it may return when the numbers are staged; from a GPU it returns when they are there.
+cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind kind) {
+    if (const cudaError_t no = cuda_fake::refusal("cudaMemcpy", true); no != cudaSuccess) {
+        return no;
+    }
+    cuda_fake::stream* s = cuda_fake::legacy_stream(cuda_fake::current_device);
+    std::function<void()> work = [=] { std::memcpy(to, from, size); };
+    if (kind == cudaMemcpyHostToDevice) {
+        const auto* bytes = static_cast<const std::byte*>(from);
+        work = [to, staged = std::vector<std::byte>(bytes, bytes + size)] {
+            std::memcpy(to, staged.data(), staged.size());
+        };
+    }
+    const cudaError_t result = cuda_fake::put(reinterpret_cast<cudaStream_t>(s), work, 0);
+    if (kind == cudaMemcpyDeviceToHost) {
+        cuda_fake::drain_legacy(cuda_fake::current_device);
+    }
+    return result;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind, cudaStream_t s) {
+    if (const cudaError_t no = cuda_fake::refusal("cudaMemcpyAsync", false); no != cudaSuccess) {
+        return no;
+    }
     const int before = cuda_fake::current_device; // a copy may go to a stream of another device
     cuda_fake::current_device = reinterpret_cast<cuda_fake::stream*>(s)->device;
     const cudaError_t result = cuda_fake::put(
@@ -267,24 +336,21 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t h, cudaStream_t s) {
     return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t,
-                                                      cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t,
-                                                      cudnnConvolutionFwdAlgo_t, size_t* bytes) {
-    *bytes = 1000;
-    return CUDNN_STATUS_SUCCESS;
+                                                      cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t,
+                                                      cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
+    return cuda_fake::ask_workspace(how, algorithm, bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t, cudnnFilterDescriptor_t,
-                                                           cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t,
-                                                           cudnnTensorDescriptor_t, cudnnConvolutionBwdDataAlgo_t,
-                                                           size_t* bytes) {
-    *bytes = 0;
-    return CUDNN_STATUS_SUCCESS;
+                                                           cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t how,
+                                                           cudnnTensorDescriptor_t,
+                                                           cudnnConvolutionBwdDataAlgo_t algorithm, size_t* bytes) {
+    return cuda_fake::ask_workspace(how, algorithm, bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t,
-                                                             cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t,
-                                                             cudnnFilterDescriptor_t, cudnnConvolutionBwdFilterAlgo_t,
-                                                             size_t* bytes) {
-    *bytes = 777;
-    return CUDNN_STATUS_SUCCESS;
+                                                             cudnnTensorDescriptor_t, cudnnConvolutionDescriptor_t how,
+                                                             cudnnFilterDescriptor_t,
+                                                             cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
+    return cuda_fake::ask_workspace(how, algorithm, bytes);
 }
 /// No estimate: the algorithm that needs none is to be taken.
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
@@ -304,46 +370,52 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t, const c
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
                                                             const cudnnTensorDescriptor_t,
-                                                            const cudnnConvolutionDescriptor_t,
+                                                            const cudnnConvolutionDescriptor_t how,
                                                             const cudnnFilterDescriptor_t, const int most, int* count,
                                                             cudnnConvolutionBwdFilterAlgoPerf_t* results) {
-    return cuda_fake::find_algorithms(most, count, results, 100000);
+    return cuda_fake::find_algorithms(how, most, count, results, 100000);
 }
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t, const cudnnTensorDescriptor_t, const void*,
                                                      const cudnnFilterDescriptor_t, const void*,
-                                                     const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t,
-                                                     void*, const int most, int* count,
+                                                     const cudnnConvolutionDescriptor_t how,
+                                                     const cudnnTensorDescriptor_t, void*, const int most, int* count,
                                                      cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t bytes) {
-    return cuda_fake::find_algorithms(most, count, results, bytes);
+    return cuda_fake::find_algorithms(how, most, count, results, bytes);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(cudnnHandle_t, const cudnnFilterDescriptor_t, const void*,
                                                           const cudnnTensorDescriptor_t, const void*,
-                                                          const cudnnConvolutionDescriptor_t,
+                                                          const cudnnConvolutionDescriptor_t how,
                                                           const cudnnTensorDescriptor_t, void*, const int most,
                                                           int* count, cudnnConvolutionBwdDataAlgoPerf_t* results, void*,
                                                           size_t bytes) {
-    return cuda_fake::find_algorithms(most, count, results, bytes);
+    return cuda_fake::find_algorithms(how, most, count, results, bytes);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(cudnnHandle_t, const cudnnTensorDescriptor_t, const void*,
                                                             const cudnnTensorDescriptor_t, const void*,
-                                                            const cudnnConvolutionDescriptor_t,
+                                                            const cudnnConvolutionDescriptor_t how,
                                                             const cudnnFilterDescriptor_t, void*, const int most,
                                                             int* count, cudnnConvolutionBwdFilterAlgoPerf_t* results,
                                                             void*, size_t bytes) {
-    return cuda_fake::find_algorithms(most, count, results, bytes);
+    return cuda_fake::find_algorithms(how, most, count, results, bytes);
 }
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t dx, const void* x,
                                       cudnnFilterDescriptor_t dw, const void* w, cudnnConvolutionDescriptor_t how,
-                                      cudnnConvolutionFwdAlgo_t, void* space, size_t bytes, const void*,
+                                      cudnnConvolutionFwdAlgo_t algorithm, void* space, size_t bytes, const void*,
                                       cudnnTensorDescriptor_t dy, void* y) {
+    if (const cudnnStatus_t no = cuda_fake::accepts(how, algorithm, space, bytes); no != CUDNN_STATUS_SUCCESS) {
+        return no;
+    }
     tessera::cuda::convolution c = cuda_fake::read_convolution(dx, dw, dy, how);
     c.workspace = static_cast<tessera::index_t>(bytes);
     return cuda_fake::put_vendor(h, c, {x, w, y, space}, bytes);
 }
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void*, cudnnFilterDescriptor_t dw, const void* w,
                                            cudnnTensorDescriptor_t dy, const void* y, cudnnConvolutionDescriptor_t how,
-                                           cudnnConvolutionBwdDataAlgo_t, void* space, size_t bytes, const void*,
-                                           cudnnTensorDescriptor_t dx, void* x) {
+                                           cudnnConvolutionBwdDataAlgo_t algorithm, void* space, size_t bytes,
+                                           const void*, cudnnTensorDescriptor_t dx, void* x) {
+    if (const cudnnStatus_t no = cuda_fake::accepts(how, algorithm, space, bytes); no != CUDNN_STATUS_SUCCESS) {
+        return no;
+    }
     tessera::cuda::convolution c = cuda_fake::read_convolution(dx, dw, dy, how);
     c.way = tessera::cuda::convolution::direction::backward_data;
     c.workspace = static_cast<tessera::index_t>(bytes);
@@ -351,9 +423,12 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void*, cudnnFi
 }
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void*, cudnnTensorDescriptor_t dx, const void* x,
                                              cudnnTensorDescriptor_t dy, const void* y,
-                                             cudnnConvolutionDescriptor_t how, cudnnConvolutionBwdFilterAlgo_t,
-                                             void* space, size_t bytes, const void*, cudnnFilterDescriptor_t dw,
-                                             void* w) {
+                                             cudnnConvolutionDescriptor_t how,
+                                             cudnnConvolutionBwdFilterAlgo_t algorithm, void* space, size_t bytes,
+                                             const void*, cudnnFilterDescriptor_t dw, void* w) {
+    if (const cudnnStatus_t no = cuda_fake::accepts(how, algorithm, space, bytes); no != CUDNN_STATUS_SUCCESS) {
+        return no;
+    }
     tessera::cuda::convolution c = cuda_fake::read_convolution(dx, dw, dy, how);
     c.way = tessera::cuda::convolution::direction::backward_filter;
     c.workspace = static_cast<tessera::index_t>(bytes);
@@ -361,11 +436,14 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void*, cudnn
 }
 cudnnStatus_t cudnnConvolutionBiasActivationForward(
     cudnnHandle_t h, const void*, const cudnnTensorDescriptor_t dx, const void* x, const cudnnFilterDescriptor_t dw,
-    const void* w, const cudnnConvolutionDescriptor_t how, cudnnConvolutionFwdAlgo_t, void* space, size_t bytes,
-    const void* factor, const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t db, const void* bias,
-    const cudnnActivationDescriptor_t act, const cudnnTensorDescriptor_t dy, void* y) {
+    const void* w, const cudnnConvolutionDescriptor_t how, cudnnConvolutionFwdAlgo_t algorithm, void* space,
+    size_t bytes, const void* factor, const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t db,
+    const void* bias, const cudnnActivationDescriptor_t act, const cudnnTensorDescriptor_t dy, void* y) {
     if (!cuda_fake::here().activates_convolutions) {
         return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    if (const cudnnStatus_t no = cuda_fake::accepts(how, algorithm, space, bytes); no != CUDNN_STATUS_SUCCESS) {
+        return no;
     }
     tessera::cuda::activated_convolution a{cuda_fake::read_convolution(dx, dw, dy, how)};
     a.of.workspace = static_cast<tessera::index_t>(bytes);
@@ -550,6 +628,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
                               cublasLtMatrixLayout_t da, const void* b, cublasLtMatrixLayout_t db, const void*,
                               const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t dd,
                               const cublasLtMatmulAlgo_t*, void* space, size_t bytes, cudaStream_t s) {
+    if (cuda_fake::fails("cublasLtMatmul")) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
     tessera::cuda::matrix_product m;
     std::size_t written = 0;
     cublasOperation_t ta{};
@@ -628,8 +709,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
 // ---- NCCL ------------------------------------------------------------------------------------------------------------
 
 ncclResult_t ncclCommInitAll(ncclComm_t* made, int n, const int* devices) {
+    if (cuda_fake::group_depth > 0) {
+        return ncclInvalidUsage;
+    }
     auto all = std::make_shared<cuda_fake::clique>();
+    ++cuda_fake::here().cliques;
     all->devices.assign(devices, devices + n);
+    const char* nvls = std::getenv("NCCL_NVLS_ENABLE");
+    all->sums_in_switches = nvls == nullptr || std::string(nvls) != "0";
     if (std::set<int>(devices, devices + n).size() != static_cast<std::size_t>(n)) {
         return ncclInvalidUsage; // a GPU twice
     }
@@ -638,11 +725,23 @@ ncclResult_t ncclCommInitAll(ncclComm_t* made, int n, const int* devices) {
     }
     return ncclSuccess;
 }
+ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
+    auto* from = reinterpret_cast<cuda_fake::communicator*>(c);
+    if (cuda_fake::group_depth == 0 || config == nullptr || config->splitShare != 1 ||
+        from->all->devices[static_cast<std::size_t>(from->rank)] != cuda_fake::current_device) {
+        return ncclInvalidUsage;
+    }
+    cuda_fake::group_splits.push_back({from, color, key, made});
+    return ncclSuccess;
+}
 ncclResult_t ncclCommDestroy(ncclComm_t c) {
     delete reinterpret_cast<cuda_fake::communicator*>(c);
     return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t c) {
+    if (cuda_fake::here().open_groups > 0) { // it would wait in that group
+        return ncclInvalidUsage;
+    }
     ++cuda_fake::here().aborted;
     cuda_fake::here().exchange_error = ncclSuccess;
     return ncclCommDestroy(c);
@@ -654,10 +753,18 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* state) {
 const char* ncclGetLastError(ncclComm_t) { return "a peer is gone"; }
 ncclResult_t ncclGroupStart() {
     ++cuda_fake::group_depth;
+    ++cuda_fake::here().open_groups;
     return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
-    if (--cuda_fake::group_depth > 0 || cuda_fake::group_calls.empty()) {
+    --cuda_fake::here().open_groups;
+    if (--cuda_fake::group_depth > 0) {
+        return ncclSuccess;
+    }
+    if (!cuda_fake::group_splits.empty()) {
+        return cuda_fake::split(std::exchange(cuda_fake::group_splits, {}));
+    }
+    if (cuda_fake::group_calls.empty()) {
         return ncclSuccess;
     }
     const std::lock_guard<std::mutex> lock(cuda_fake::here().mutex);

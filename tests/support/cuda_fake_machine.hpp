@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs that do not exist, for cuda_fake.hpp: streams are queues that run as late as they can, in a random order, so that what was not
-// waited for is not there; vendor functions are plain loops, kernels are their own text, memory is the processor's.
+// waited for is not there; vendor functions are plain loops, kernels are their own text, memory is the processor's. Any function can be
+// told to fail, at once or when the GPU comes to it.
 #pragma once
 
 #include "cuda_interpreter.hpp"
 
 #include "tessera/backend/cuda/backend.hpp"
 
+#include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 
 namespace cuda_fake {
 
@@ -71,10 +75,16 @@ struct exchange_call {
 
 struct clique {
     std::vector<int> devices;
+    bool sums_in_switches = true; ///< NVLS: in the order in which the summands arrive
 };
 struct communicator {
     std::shared_ptr<clique> all;
     int rank = 0;
+};
+
+struct allocation {
+    int device = 0; ///< -1: pinned memory of the processor
+    std::size_t bytes = 0;
 };
 
 struct machine {
@@ -87,9 +97,28 @@ struct machine {
     bool activates_convolutions = true; ///< whether cuDNN has the fused call for an algorithm
     bool sums_beside_products = true;   ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
     int exchanges = 0;
-    int launches = 0;       ///< of graphs
-    int timings = 0;        ///< elapsed times that were asked for
-    std::set<void*> memory; ///< what is allocated
+    int launches = 0; ///< of graphs
+    int timings = 0;  ///< elapsed times that were asked for
+    std::map<void*, allocation> memory;
+    std::map<int, stream*> legacy; ///< a GPU's default stream: what a cudaMemcpy has not yet brought to its place
+    std::size_t gpu_bytes = std::size_t{4} << 30;
+    std::size_t third_wants = std::size_t{1} << 50; ///< bytes of workspace for the third of cuDNN's algorithms
+    int cliques = 0;                                ///< communicators that were made by themselves
+    int splits = 0;                                 ///< and from another
+    std::atomic<int> open_groups{0};                ///< of NCCL, on all threads
+    std::atomic<cudaError_t> fault{cudaSuccess};    ///< what went wrong on a GPU: every call says it from then on
+    std::mutex failing_mutex;
+    std::map<std::string, int> failing; ///< how many more calls of a function are right before one fails
+    std::map<std::string, int> faulty;  ///< the same of work on a GPU
+
+    std::size_t used_bytes(int device) const {
+        std::size_t sum = 0;
+        for (const auto& [where, a] : memory) {
+            sum += a.device == device ? a.bytes : 0;
+        }
+        return sum;
+    }
+    std::size_t pinned_bytes() const { return used_bytes(-1); }
 };
 
 inline machine& here() {
@@ -100,6 +129,37 @@ inline thread_local int current_device = 0;
 inline thread_local graph* capturing = nullptr;
 inline thread_local int group_depth = 0;
 inline thread_local std::vector<exchange_call> group_calls;
+/// A communicator's part in a split, until its group ends.
+struct split_call {
+    struct communicator* from = nullptr;
+    int color = 0;
+    int key = 0;
+    ncclComm_t* made = nullptr;
+};
+inline thread_local std::vector<split_call> group_splits;
+
+/// Counts a call of a function that a test has told to fail; true when it is to.
+inline bool comes_true(std::map<std::string, int>& after, const std::string& function) {
+    const std::lock_guard<std::mutex> lock(here().failing_mutex);
+    const auto found = after.find(function);
+    if (found == after.end() || found->second-- > 0) {
+        return false;
+    }
+    after.erase(found);
+    return true;
+}
+inline bool fails(const char* function) { return comes_true(here().failing, function); }
+
+/// What a call of the runtime has to say before it does anything: an error of the GPU stays, and a stream that is recorded runs nothing.
+inline cudaError_t refusal(const char* function, bool runs_something) {
+    if (fails(function)) {
+        return cudaErrorInvalidValue;
+    }
+    if (here().fault.load() != cudaSuccess) {
+        return here().fault.load();
+    }
+    return runs_something && capturing != nullptr ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
 
 /// In any order that the streams and events allow.
 inline void graph::run(test_support::random& pick) const {
@@ -192,7 +252,27 @@ inline bool drain(stream* until) {
     return true;
 }
 
+/// The default stream of a GPU. Nobody else runs it: what a cudaMemcpy of pageable memory leaves to it is done when it must be.
+inline stream* legacy_stream(int device) {
+    const std::lock_guard<std::mutex> lock(here().mutex);
+    stream*& s = here().legacy[device];
+    if (s == nullptr) {
+        s = new stream;
+        s->device = device;
+    }
+    return s;
+}
+inline void drain_legacy(int device) {
+    stream* s = legacy_stream(device);
+    const std::lock_guard<std::mutex> lock(here().mutex);
+    for (; !s->queue.empty(); run_one(*s)) {
+    }
+}
+
 inline cudaError_t put(cudaStream_t s, std::function<void()> work, double cost) {
+    if (here().fault.load() != cudaSuccess) {
+        return here().fault.load();
+    }
     const std::lock_guard<std::mutex> lock(here().mutex);
     auto* to = reinterpret_cast<stream*>(s);
     if (to == nullptr || to->device != current_device) {
@@ -232,6 +312,9 @@ cudnnStatus_t put_vendor(cudnnHandle_t h, const Body& body, const std::vector<co
     const cudaError_t result = put(
         context->stream,
         [c, pointers] {
+            if (comes_true(here().faulty, ts::cuda::function_of(c))) {
+                here().fault.store(cudaErrorIllegalAddress);
+            }
             std::visit(test_support::vendor_loops{c, pointers.data()}, c.body);
         },
         cost_of_vendor(c.body.index()));
@@ -273,23 +356,61 @@ inline ts::cuda::convolution read_convolution(cudnnTensorDescriptor_t x, cudnnFi
     return c;
 }
 
-/// The fastest does not repeat, the next one uses TF32, the third wants more memory than there is: the fourth is to be taken.
+inline cudnnMathType_t math_of(cudnnConvolutionDescriptor_t how) {
+    cudnnMathType_t math{};
+    ts::cuda::check(cudnnGetConvolutionMathType(how, &math), "cudnnGetConvolutionMathType");
+    return math;
+}
+
+/// Bytes that an algorithm wants: another number for every math type.
+inline std::size_t workspace_of(int algorithm, cudnnMathType_t math) {
+    return algorithm == 2               ? here().third_wants
+           : math == CUDNN_FMA_MATH     ? 512
+           : math == CUDNN_DEFAULT_MATH ? 4608
+                                        : 2560;
+}
+inline cudnnStatus_t ask_workspace(cudnnConvolutionDescriptor_t how, int algorithm, std::size_t* bytes) {
+    *bytes = workspace_of(algorithm, math_of(how));
+    return CUDNN_STATUS_SUCCESS;
+}
+/// What cuDNN says of a convolution before it does it: the workspace must be that of algorithm and math type together, and an algorithm
+/// that does not repeat is none of ours.
+inline cudnnStatus_t accepts(cudnnConvolutionDescriptor_t how, int algorithm, const void* space, std::size_t bytes) {
+    const std::size_t wanted = workspace_of(algorithm, math_of(how));
+    return algorithm == 0 || bytes < wanted || (wanted > 0 && space == nullptr) ? CUDNN_STATUS_BAD_PARAM
+                                                                                : CUDNN_STATUS_SUCCESS;
+}
+
+/// The fastest does not repeat, the next one has another math type than the descriptor (tensor cores where those are forbidden, none where
+/// they are allowed), the third wants more memory than there is; the fourth is as asked. What they say of memory is less than they want.
 template <class Result>
-cudnnStatus_t find_algorithms(int most, int* count, Result* results, size_t bytes) {
+cudnnStatus_t find_algorithms(cudnnConvolutionDescriptor_t how, int most, int* count, Result* results, size_t bytes) {
+    const cudnnMathType_t asked = math_of(how);
     *count = most < 4 ? most : 4;
     for (int i = 0; i < *count; ++i) {
         results[i] = {};
         results[i].algo = static_cast<decltype(results[i].algo)>(i);
         results[i].status = CUDNN_STATUS_SUCCESS;
         results[i].time = static_cast<float>(i + 1);
-        results[i].memory = i == 2 ? bytes + 1 : 512;
         results[i].determinism = i == 0 ? CUDNN_NON_DETERMINISTIC : CUDNN_DETERMINISTIC;
-        results[i].mathType = i == 1 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+        results[i].mathType = i != 1 ? asked : asked == CUDNN_FMA_MATH ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+        results[i].memory = workspace_of(i, results[i].mathType) - 256;
+        if (results[i].memory > bytes) {
+            results[i].status = CUDNN_STATUS_ALLOC_FAILED;
+        }
     }
     return CUDNN_STATUS_SUCCESS;
 }
 
-/// In place, in the order of the ranks.
+/// In the order of the ranks, unless switches add up.
+inline std::vector<exchange_call> in_order_of_sums(std::vector<exchange_call> calls) {
+    for (std::size_t i = calls.size(); i > 1 && calls[0].owner->all->sums_in_switches; --i) {
+        std::swap(calls[i - 1], calls[static_cast<std::size_t>(here().pick(static_cast<int>(i)))]);
+    }
+    return calls;
+}
+
+/// In place.
 template <class T>
 void all_reduce(const std::vector<exchange_call>& calls) {
     const std::size_t count = calls[0].bytes / sizeof(T);
@@ -329,7 +450,7 @@ inline void perform(const std::vector<exchange_call>& calls) {
         const std::size_t count = calls[0].bytes / sizeof(float);
         for (const exchange_call& r : calls) {
             std::vector<float> sum(count, 0.0F);
-            for (const exchange_call& m : calls) {
+            for (const exchange_call& m : in_order_of_sums(calls)) {
                 const auto* from = static_cast<const float*>(m.from) + static_cast<std::size_t>(r.owner->rank) * count;
                 for (std::size_t i = 0; i < count; ++i) {
                     sum[i] += from[i];
@@ -338,9 +459,10 @@ inline void perform(const std::vector<exchange_call>& calls) {
             std::memcpy(r.to, sum.data(), r.bytes);
         }
     } else if (calls[0].what == kind::all_reduce) {
-        calls[0].type == ts::element::f64    ? all_reduce<double>(calls)
-        : calls[0].type == ts::element::bf16 ? all_reduce<ts::bfloat16>(calls)
-                                             : all_reduce<float>(calls);
+        const std::vector<exchange_call> ordered = in_order_of_sums(calls);
+        ordered[0].type == ts::element::f64    ? all_reduce<double>(ordered)
+        : ordered[0].type == ts::element::bf16 ? all_reduce<ts::bfloat16>(ordered)
+                                               : all_reduce<float>(ordered);
     } else if (calls[0].what == kind::all_gather) {
         for (std::size_t a = 0; a < n; ++a) {
             for (std::size_t b = 0; b < n; ++b) {
@@ -352,9 +474,34 @@ inline void perform(const std::vector<exchange_call>& calls) {
     }
 }
 
+/// Makes the communicators of a split; all members of what is split must take part.
+inline ncclResult_t split(std::vector<split_call> calls) {
+    const clique& whole = *calls[0].from->all;
+    if (calls.size() != whole.devices.size()) {
+        return ncclInvalidUsage;
+    }
+    std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+    auto part = std::make_shared<clique>();
+    part->sums_in_switches = whole.sums_in_switches;
+    for (const split_call& c : calls) {
+        *c.made = nullptr;
+        if (c.color == NCCL_SPLIT_NOCOLOR) {
+            continue;
+        }
+        *c.made = reinterpret_cast<ncclComm_t>(new communicator{part, static_cast<int>(part->devices.size())});
+        part->devices.push_back(whole.devices[static_cast<std::size_t>(c.from->rank)]);
+    }
+    ++here().splits;
+    return ncclSuccess;
+}
+
 inline ncclResult_t add_exchange(exchange_call c) {
     if (group_depth == 0) {
         return ncclInvalidUsage; // ours are always grouped
+    }
+    constexpr const char* names[] = {"ncclSend", "ncclRecv", "ncclReduceScatter", "ncclAllGather", "ncclAllReduce"};
+    if (fails(names[static_cast<int>(c.what)])) {
+        return ncclSystemError;
     }
     if (c.on->device != c.owner->all->devices[static_cast<std::size_t>(c.owner->rank)]) {
         return ncclInvalidArgument;

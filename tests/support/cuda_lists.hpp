@@ -91,8 +91,18 @@ private:
                     t.offset + t.bytes > limits[at(t.device)]) {
                     return of(c, "memory outside a tile or an arena");
                 }
+                if (t.offset % ts::cuda::gpu_alignment != 0) {
+                    return of(c, "a tile that is not aligned as GPUs have it");
+                }
                 if (gpu_of(t.device) != gpu_of(l_.calls[c])) {
                     return of(c, "memory of another GPU");
+                }
+            }
+            const auto* product = std::get_if<ts::cuda::matrix_product>(&l_.calls[c].body);
+            for (std::size_t i = 0; product != nullptr && i < 3; ++i) {
+                const ts::cuda::memory_use& m = l_.calls[c].memory[i];
+                if ((root(m.tile).offset + m.offset) % product->alignment != 0) {
+                    return of(c, "a factor that is less aligned than it says");
                 }
             }
         }

@@ -31,10 +31,9 @@ class executor {
 public:
     /// `p` must be finished (bound, with waits and memory). Throws what the backend throws while it prepares tasks.
     executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store)
-        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads),
-          addresses_(plan_, store, memory_of(backend)), lists_(static_cast<std::size_t>(plan_.lists())),
-          done_(static_cast<std::size_t>(plan_.lists())), spins_(threads.spins(plan_.lanes)),
-          sleeps_(plan_.lanes > 1 && threads.is_crowded(plan_.lanes)) {
+        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads), addresses_(make_addresses(store)),
+          lists_(static_cast<std::size_t>(plan_.lists())), done_(static_cast<std::size_t>(plan_.lists())),
+          spins_(threads.spins(plan_.lanes)), sleeps_(plan_.lanes > 1 && threads.is_crowded(plan_.lanes)) {
         load_plan(backend, plan_, g, addresses_);
         if constexpr (is_guarded) {
             guard_ = loss_guard(plan_, g, addresses_);
@@ -114,6 +113,11 @@ private:
         std::atomic<int> value{0}; ///< tasks of the list that have finished
         std::atomic<int> sleepers{0};
     };
+
+    addresses make_addresses(const parameter_store& store) {
+        require_room(backend_, plan_);
+        return addresses(plan_, store, memory_of(backend_));
+    }
 
     /// -1: the plan has fewer devices than there are threads.
     int list_of_thread(int thread) const {

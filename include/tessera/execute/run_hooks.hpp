@@ -17,6 +17,36 @@ memory_source memory_of(B& b) {
     }
 }
 
+/// Options of a backend alone, its type `options`; nothing where it has none.
+template <class B>
+struct own_options {
+    struct type {};
+};
+template <class B>
+requires requires { typename B::options; }
+struct own_options<B> {
+    using type = typename B::options;
+};
+template <class B>
+using own_options_of = typename own_options<B>::type;
+
+template <class B>
+B make_backend(const optimizer& update, const own_options_of<B>& own) {
+    if constexpr (requires { B(update, own); }) {
+        return B(update, own);
+    } else {
+        return B(update);
+    }
+}
+
+/// `b.require_room(plan)`: before the arenas of a plan are made; throws tessera::error where its devices have not as much memory.
+template <class B>
+void require_room(B& b, const plan& p) {
+    if constexpr (requires { b.require_room(p); }) {
+        b.require_room(p);
+    }
+}
+
 /// `b.load(plan, graph, addresses)`: once for every plan, before its tasks are prepared. The addresses identify the plan from then on.
 template <class B>
 void load_plan(B& b, const plan& p, const graph_view& g, const addresses& where) {
@@ -32,16 +62,19 @@ constexpr bool runs_when_called = !requires(B & b, const addresses& where, const
     b.begin_run(where, state, 0, 0);
 };
 
-/// Runs `body` between `b.begin_run(addresses, state, first, last)` and `b.end_run(addresses, failed)`, the latter also when it throws.
+/// Runs `body` between `b.begin_run(addresses, state, first, last)` and `b.end_run(addresses, failed)`, the latter also when either throws.
 /// Tasks [first, last) of the plan run in between.
 template <class B, class Body>
 void run_between(B& b, const addresses& where, const run_state& state, int first, int last, Body&& body) {
     if constexpr (requires { b.begin_run(where, state, first, last); }) {
-        b.begin_run(where, state, first, last);
         try {
+            b.begin_run(where, state, first, last);
             body();
         } catch (...) {
-            b.end_run(where, true);
+            try {
+                b.end_run(where, true);
+            } catch (...) { // the first error is the one that is told
+            }
             throw;
         }
         b.end_run(where, false);

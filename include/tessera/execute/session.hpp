@@ -37,6 +37,16 @@ B make_backend(const optimizer& update, const session_options& options) {
     }
 }
 
+/// The same with options that are the backend's own.
+template <class B>
+B make_backend(const optimizer& update, const session_options& options, const own_options_of<B>& own) {
+    if constexpr (requires { B(update, options, own); }) {
+        return B(update, options, own);
+    } else {
+        return make_backend<B>(update, options);
+    }
+}
+
 template <Backend B>
 class session {
 public:

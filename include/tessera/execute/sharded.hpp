@@ -22,15 +22,18 @@ namespace tessera {
 template <class B, class Op, class... Options>
 class sharded_on {
 public:
-    /// Input data, parameters and the output's gradient are pseudo-random. Throws tessera::error, with the words of the rule that is
+    /// Input data, parameters and the output's gradient are pseudo-random. `own`: the backend's own options, where it has any. Throws tessera::error, with the words of the rule that is
     /// broken, where the operator does not take the inputs, or the split is not legal or wants more devices.
-    sharded_on(const local_devices& devices, const shape& input, precision math = precision::fp32)
-        : sharded_on(devices, std::vector<shape>{input}, math) {}
+    sharded_on(const local_devices& devices, const shape& input, precision math = precision::fp32,
+               const own_options_of<B>& own = {})
+        : sharded_on(devices, std::vector<shape>{input}, math, own) {}
     /// The same for operators of several inputs. A loss gets its labels by itself.
-    sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32)
-        : devices_(devices), graph_(make_graph(inputs, math)), backend_(optimizer()),
+    sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32,
+               const own_options_of<B>& own = {})
+        : devices_(devices), graph_(make_graph(inputs, math)), backend_(make_backend<B>(optimizer(), own)),
           done_(static_cast<std::size_t>(devices.count())) {
         plan_ = make_plan();
+        require_room(backend_, plan_);
         store_ = parameter_store(plan_, memory_of(backend_));
         addresses_ = addresses(plan_, store_, memory_of(backend_));
         load_plan(backend_, plan_, view(), addresses_);

@@ -65,16 +65,26 @@ public:
     template <PlannedStrategy S>
     trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options = {})
         : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
-                  static_cast<int>(s.devices)) {
-        if constexpr (requires { typename S::network; }) {
-            static_assert(std::is_same_v<typename S::network, Net>,
-                          "tessera: the strategy was made for another network");
-        }
+                  static_cast<int>(s.devices), [&] { return make_backend<B>(update, options); }) {
+        check_network<S>();
+    }
+    /// The same with options that are the backend's own, such as cuda::backend_options.
+    template <PlannedStrategy S>
+    trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options,
+            const own_options_of<B>& own)
+        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
+                  static_cast<int>(s.devices), [&] { return make_backend<B>(update, options, own); }) {
+        check_network<S>();
     }
     /// The same under a strategy that is a value, for batches of `batch` samples. It may use fewer devices than there are.
     trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
             const trainer_options& options = {})
-        : trainer(devices, s, batch, update, options, devices.count()) {}
+        : trainer(devices, s, batch, update, options, devices.count(),
+                  [&] { return make_backend<B>(update, options); }) {}
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+            const trainer_options& options, const own_options_of<B>& own)
+        : trainer(devices, s, batch, update, options, devices.count(),
+                  [&] { return make_backend<B>(update, options, own); }) {}
 
     trainer(const trainer&) = delete;
     trainer& operator=(const trainer&) = delete;
@@ -200,12 +210,21 @@ public:
     const local_devices& devices() const { return devices_; }
 
 private:
+    template <class Make>
     trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
-            const trainer_options& options, int planned)
-        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices),
-          backend_(make_backend<B>(update, options)), session_(described_.view(), s, same(planned, devices.count()),
-                                                               update, options, backend_, devices_.threads()) {
+            const trainer_options& options, int planned, Make&& make)
+        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices), backend_(make()),
+          session_(described_.view(), s, same(planned, devices.count()), update, options, backend_,
+                   devices_.threads()) {
         checked(static_cast<double>(update.learning_rate));
+    }
+
+    template <class S>
+    static void check_network() {
+        if constexpr (requires { typename S::network; }) {
+            static_assert(std::is_same_v<typename S::network, Net>,
+                          "tessera: the strategy was made for another network");
+        }
     }
 
     static int same(int planned, int there) {

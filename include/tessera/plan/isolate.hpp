@@ -24,6 +24,7 @@ Plan isolate(const Plan& p, int index) {
     q.devices = p.devices;
     q.micro_batches = p.micro_batches;
     q.period = p.period;
+    q.alignment = p.alignment;
     q.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     q.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     std::vector<int> number(p.tiles.size(), -1);
@@ -44,7 +45,7 @@ Plan isolate(const Plan& p, int index) {
             auto& bytes = is_persistent(x.kind) ? q.persistent_bytes : q.arena_bytes;
             index_t& end = bytes[static_cast<std::size_t>(x.device)];
             x.offset = end;
-            end += detail::align(x.bytes > 0 ? x.bytes : 1);
+            end += detail::align(x.bytes > 0 ? x.bytes : 1, p.alignment);
         }
         mine = static_cast<int>(q.tiles.size());
         q.tiles.push_back(x);

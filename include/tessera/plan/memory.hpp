@@ -8,12 +8,9 @@
 
 namespace tessera {
 
-/// Arena offsets are multiples of this many bytes: a cache line, and the width of the widest vectors.
-inline constexpr index_t arena_alignment = 64;
-
 namespace detail {
 
-constexpr index_t align(index_t bytes) { return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment; }
+constexpr index_t align(index_t bytes, index_t to = arena_alignment) { return (bytes + to - 1) / to * to; }
 
 struct lifetime {
     int first = -1;
@@ -68,7 +65,7 @@ void plan_memory(Plan& p) {
         const auto d = static_cast<std::size_t>(t.device);
         if (is_persistent(t.kind)) {
             t.offset = p.persistent_bytes[d];
-            p.persistent_bytes[d] += detail::align(t.bytes);
+            p.persistent_bytes[d] += detail::align(t.bytes, p.alignment);
         } else if (live[i].first >= 0) {
             by_device[d].push_back(static_cast<int>(i));
         }
@@ -84,7 +81,7 @@ void plan_memory(Plan& p) {
         for (int i : tiles) {
             const detail::lifetime& mine = live[static_cast<std::size_t>(i)];
             tile& t = p.tiles[static_cast<std::size_t>(i)];
-            const index_t size = detail::align(t.bytes);
+            const index_t size = detail::align(t.bytes, p.alignment);
             index_t where = 0;
             for (const detail::placed_tile& o : placed) {
                 if (mine.first > o.live.last || o.live.first > mine.last) {

@@ -157,6 +157,9 @@ constexpr interval slice_of(const tile& x, const task& t) {
     return x.slices > 1 || t.slices < 2 ? interval{0, x.elements} : even_part(x.elements, t.slices, t.slice);
 }
 
+/// Arena offsets are multiples of this many bytes, unless binding asks for more: a cache line, and the width of the widest vectors.
+inline constexpr index_t arena_alignment = 64;
+
 /// Where a network's loss, or any tensor that the caller wants, lies when a run has ended.
 struct result_piece {
     int tensor = -1;
@@ -175,7 +178,8 @@ struct plan {
     bool joint_statistics = false;   ///< batch norms take theirs over all micro-batches together
     bool replica_statistics = false; ///< every shard of samples takes its own
     int period = 1;
-    double loss_scale = 1; ///< of all gradients until the optimizer takes them
+    double loss_scale = 1;               ///< of all gradients until the optimizer takes them
+    index_t alignment = arena_alignment; ///< bytes, of places in arenas; set by binding
     std::vector<tile> tiles;
     std::vector<task> tasks; ///< in an order in which one device could run them all
     std::vector<std::vector<int>>

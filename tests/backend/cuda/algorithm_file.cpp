@@ -51,7 +51,10 @@ TEST_CASE("choices are read as they were written") {
     const temporary file;
     cuda::algorithm_table written;
     written.add(example(1, cuda::convolution::direction::forward), {1, 0, -0.001});
-    written.add(example(2, cuda::convolution::direction::backward_data), {5, tessera::index_t{1} << 33, 1.5});
+    cuda::convolution low = example(2, cuda::convolution::direction::backward_data);
+    low.math = tessera::precision::bf16;
+    low.multipliers = cuda::math_type_of(low.math);
+    written.add(low, {5, tessera::index_t{1} << 33, 1.5, cuda::math_type::tensor_cores});
     written.add(example(3, cuda::convolution::direction::backward_filter), {3, 512, 0.125});
     cuda::write_algorithms(written, file.path, "a GPU");
     cuda::algorithm_table read;
@@ -60,12 +63,15 @@ TEST_CASE("choices are read as they were written") {
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(read.known()[i].first == written.known()[i].first);
         CHECK(read.known()[i].second.algorithm == written.known()[i].second.algorithm);
+        CHECK(read.known()[i].second.multipliers == written.known()[i].second.multipliers);
         CHECK(read.known()[i].second.workspace == written.known()[i].second.workspace);
         CHECK(read.known()[i].second.milliseconds == doctest::Approx(written.known()[i].second.milliseconds));
     }
     // What is known is chosen, without a measurement.
-    const cuda::convolution chosen = read.choose(example(2, cuda::convolution::direction::backward_data));
+    low.multipliers = cuda::math_type::plain; // which is not asked for
+    const cuda::convolution chosen = read.choose(low);
     CHECK(chosen.algorithm == 5);
+    CHECK(chosen.multipliers == cuda::math_type::tensor_cores);
     CHECK(chosen.workspace == tessera::index_t{1} << 33);
     CHECK(read.known().size() == 3);
 }
@@ -82,10 +88,13 @@ TEST_CASE("another machine's file, a missing one and damaged lines teach nothing
     CHECK(table.known().empty());
     append(file.path, "1 2 3\n");
     append(file.path, "words\n\n");
-    append(file.path, "9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 3 1 1 1\n"); // a precision that there is not
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+    append(file.path, "9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1\n");
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1 1\n");
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 3 1 3 1 1\n"); // a precision that there is not
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 4 1 1\n"); // multipliers that there are not
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1 1\n"); // multipliers that round fp32
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1\n");   // a line of another version
+    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1");
     cuda::read_algorithms(table, file.path, "a GPU");
     CHECK(table.known().size() == 1);
 }

@@ -205,6 +205,9 @@ TEST_CASE("a defect in a list is found") {
         listed outside = good;
         outside.list.calls[5].memory.back().bytes += 1 << 20;
         CHECK(list_checker(outside).run().find("outside") != std::string::npos);
+        listed shifted = good;
+        shifted.p.tiles[static_cast<std::size_t>(good.p.root(good.list.calls[5].memory[0].tile))].offset += 64;
+        CHECK(list_checker(shifted).run() != "");
         listed wrong_gpu = good;
         wrong_gpu.list.lanes[static_cast<std::size_t>(good.list.calls[5].lane)].gpu = 9;
         CHECK(list_checker(wrong_gpu).run() != "");
@@ -272,6 +275,27 @@ TEST_CASE("a plan that cannot be put into calls is refused") {
                          "tessera: the CUDA backend keeps all tensors in one memory format; a plan bound to another "
                          "backend cannot run on it",
                          ts::error);
+}
+
+TEST_CASE("an array of 2^31 elements is refused with the operator's name, one of an element less is not") {
+    struct pool : ts::max_pool<2> {};
+    struct wide : ts::conv2d<1, ts::window<1>> {};
+    const auto list = [](const ts::graph& g) { return make_listed(g.view(), ts::strategy(g.view()), 1, {0}, {}); };
+    struct fc : ts::linear<2> {};
+    using fits =
+        ts::sequential<ts::image<1, 32768, 32767>, pool, ts::global_average_pool, ts::flatten, fc, ts::cross_entropy>;
+    using large = ts::sequential<ts::image<1, 32768, 32768>, wide, pool, ts::global_average_pool, ts::flatten, fc,
+                                 ts::cross_entropy>;
+    CHECK(list(ts::describe<fits>(2)).list.calls.size() > 0);
+    std::string text;
+    try {
+        list(ts::describe<large>(2));
+    } catch (const ts::error& e) {
+        text = e.what();
+    }
+    CHECK(text == "tessera: wide, forward of shard 0, works on an array of 2147483648 elements, and cuDNN takes less "
+                  "than 2^31; split the "
+                  "operator more, or use smaller batches or micro-batches");
 }
 
 TEST_CASE("the calls of random pipelines do what their plans say, on one GPU and on several") {

@@ -31,8 +31,8 @@ void for_each_line(const std::string& text, const std::string& machine, Body&& b
     }
 }
 
-/// The numbers of a line: what is computed (21), then algorithm, workspace, microseconds.
-inline constexpr int line_numbers = 24;
+/// The numbers of a line: what is computed (21), then algorithm, math type, workspace, microseconds.
+inline constexpr int line_numbers = 25;
 
 inline void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]) {
     int k = 0;
@@ -50,6 +50,7 @@ inline void to_numbers(const convolution& c, const algorithm_choice& choice, ind
     n[k++] = c.groups;
     n[k++] = static_cast<index_t>(c.math);
     n[k++] = choice.algorithm;
+    n[k++] = static_cast<index_t>(choice.multipliers);
     n[k++] = choice.workspace;
     n[k++] = static_cast<index_t>(choice.milliseconds * 1000);
 }
@@ -70,8 +71,10 @@ inline std::pair<convolution, algorithm_choice> from_numbers(const index_t (&n)[
     }
     c.groups = static_cast<int>(n[k++]);
     c.math = static_cast<precision>(n[k++]);
+    c.multipliers = math_type_of(c.math);
     algorithm_choice choice;
     choice.algorithm = static_cast<int>(n[k++]);
+    choice.multipliers = static_cast<math_type>(n[k++]);
     choice.workspace = n[k++];
     choice.milliseconds = static_cast<double>(n[k++]) / 1000;
     return {c, choice};
@@ -95,9 +98,12 @@ inline void add_algorithms(algorithm_table& table, const std::string& text, cons
             rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
             ++count;
         }
-        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2 && n[20] >= 0 && n[20] <= 2) {
+        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2 && n[20] >= 0 && n[20] <= 2 &&
+            n[22] >= 0 && n[22] <= 3) {
             const auto [c, choice] = detail::from_numbers(n);
-            table.add(c, choice);
+            if (rounds_as_little(choice.multipliers, c.math)) {
+                table.add(c, choice);
+            }
         }
     });
 }

@@ -12,8 +12,9 @@ namespace tessera::cuda {
 
 struct algorithm_choice {
     int algorithm = 0;
-    index_t workspace = 0;    ///< bytes
-    double milliseconds = -1; ///< measured; negative: not measured
+    index_t workspace = 0;                    ///< bytes
+    double milliseconds = -1;                 ///< measured; negative: not measured
+    math_type multipliers = math_type::plain; ///< those of the measurement
 };
 
 /// Choices by what is computed. Without a measurement it takes the algorithms of which NVIDIA says that they are deterministic on
@@ -26,9 +27,10 @@ public:
     algorithm_table() = default;
     algorithm_table(measure_convolution how, void* context) : measure_(how), context_(context) {}
 
-    /// `c` without algorithm and workspace; returns it with both.
+    /// `c` without algorithm, multipliers and workspace; returns it with all three.
     convolution choose(convolution c) {
         c.algorithm = 0;
+        c.multipliers = math_type_of(c.math);
         c.workspace = 0;
         const std::lock_guard<std::mutex> lock(mutex_);
         for (const auto& [known, choice] : convolutions_) {
@@ -37,7 +39,7 @@ public:
             }
         }
         const algorithm_choice choice =
-            measure_ != nullptr ? measure_(context_, c) : algorithm_choice{1, unmeasured, -1};
+            measure_ != nullptr ? measure_(context_, c) : algorithm_choice{1, unmeasured, -1, c.multipliers};
         convolutions_.push_back({c, choice});
         return with(c, choice);
     }
@@ -60,6 +62,7 @@ public:
 private:
     static convolution with(convolution c, const algorithm_choice& choice) {
         c.algorithm = choice.algorithm;
+        c.multipliers = choice.multipliers;
         c.workspace = choice.workspace;
         return c;
     }

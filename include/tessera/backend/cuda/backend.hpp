@@ -9,33 +9,43 @@
 #include "tessera/backend/cuda/call_times.hpp"
 #include "tessera/backend/cuda/measure.hpp"
 #include "tessera/backend/cuda/program.hpp"
+#include "tessera/execute/session.hpp"
+#include "tessera/plan/print.hpp"
 
-#include <chrono>
 #include <cmath>
+#include <concepts>
 
 namespace tessera::cuda {
 
 struct backend_options {
     /// The GPU of every device of a plan. Empty: device d on GPU d modulo the number of GPUs.
     std::vector<int> gpus = {};
-    bool measure = true;                         ///< choose convolution algorithms by measurement when a plan is bound
-    index_t most_workspace = index_t{256} << 20; ///< bytes for one convolution
+    bool measure = true; ///< choose convolution algorithms by measurement when a plan is bound
+    /// Bytes for one convolution; 0: a 32nd of the GPU's memory, and never less than its arrays together.
+    index_t most_workspace = 0;
     bool graph = false; ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
     bool fuse = true;   ///< one call for a convolution or linear layer and the relu after it, see list_options
     /// Where measured algorithms are kept, and beside it, in PATH.times, measured times; empty: for the life of the backend.
     std::string profile_path = {};
     double patience = 300; ///< seconds that an exchange between GPUs may take before it is aborted
+    /// Waits after each call, so that an error names the call and the task that made it; slow, and without graphs.
+    bool check_calls = false;
+    /// Two runs give the same bits: NCCL must not let NVSwitches add up, which it is told in its environment (NCCL_NVLS_ENABLE=0) before the
+    /// first exchange. False leaves that to NCCL.
+    bool same_bits = true;
 };
 
 /// Backend for executor<> and session<> on the GPUs of this process. Arithmetic is fp32 without TF32 unless the network says otherwise
-/// (net/precision.hpp), and every algorithm gives the same bits each time.
+/// (net/precision.hpp), and every algorithm gives the same bits each time; sums between GPUs too, unless the options say otherwise.
 class backend {
 public:
+    using options = backend_options; ///< that a trainer and sharded hand on
+
     /// Throws tessera::error where there is no GPU, or `gpus` names one that is not there.
-    explicit backend(const optimizer& update = {}, const backend_options& options = {})
-        : optimizer_(update), options_(options), there_(require_devices()),
-          search_(options.gpus.empty() ? 0 : options.gpus[0], options.most_workspace, options.measure),
-          algorithms_(convolution_search::search, &search_) {
+    explicit backend(const optimizer& update = {}, const backend_options& given = {})
+        : optimizer_(update), options_(given), there_(require_devices()),
+          search_(given.gpus.empty() ? 0 : given.gpus[0], given.most_workspace, given.measure),
+          algorithms_(convolution_search::search, &search_), communicators_(given.same_bits, given.patience) {
         for (int gpu : options_.gpus) {
             if (gpu < 0 || gpu >= there_) {
                 throw error("tessera: a device is placed on GPU " + std::to_string(gpu) + " and there are " +
@@ -47,6 +57,13 @@ public:
             times_.read(options_.profile_path + ".times", machine_name());
         }
     }
+    /// As a trainer's options say: whether to measure, and where that is kept. (A template, so that braces mean backend_options.)
+    template <std::same_as<session_options> From>
+    backend(const optimizer& update, const From& from)
+        : backend(update, backend_options{.measure = from.measure, .profile_path = from.profile}) {}
+    /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two profiles.
+    backend(const optimizer& update, const session_options& from, const backend_options& own)
+        : backend(update, together(from, own)) {}
     backend(const backend&) = delete;
     backend& operator=(const backend&) = delete;
 
@@ -68,15 +85,23 @@ public:
         return program_at(where).prepare(index, p.tasks[static_cast<std::size_t>(index)].device);
     }
 
+    /// A copy from a GPU has ended when cudaMemcpy returns, and so have all runs.
     void to_plain(const tile& t, const std::byte* from, float* to) const {
-        std::vector<std::byte> stored(static_cast<std::size_t>(t.elements * bytes_of(t.type)));
-        check(cudaMemcpy(stored.data(), from, stored.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+        const auto bytes = static_cast<std::size_t>(t.elements * bytes_of(t.type));
+        if (t.type == element::f32) {
+            check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+            return;
+        }
+        std::vector<std::byte> stored(bytes);
+        check(cudaMemcpy(stored.data(), from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
         numbers_of(t.type, stored.data(), t.elements, to);
     }
-    void from_plain(const tile& t, const float* from, std::byte* to) const {
+    void from_plain(const tile& t, const float* from, std::byte* to) {
         std::vector<std::byte> stored(static_cast<std::size_t>(t.elements * bytes_of(t.type)));
         store_numbers(t.type, from, t.elements, stored.data());
-        check(cudaMemcpy(to, stored.data(), stored.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+        const device_tools& tools = tools_of(t.device);
+        const current_gpu current(tools.gpu);
+        copy_to_gpu(to, stored.data(), stored.size(), tools.stream);
     }
 
     // ---- what is around a run (execute/run_hooks.hpp) --------------------------------------------------------------------
@@ -90,22 +115,50 @@ public:
                 [](void*, int, void* memory) { (void)cudaFree(memory); }, this};
     }
 
+    /// Asks every GPU for room for the arenas of a plan, before the first is made. Throws tessera::error where there is not enough.
+    void require_room(const plan& p) {
+        for (int d = 0; d < p.devices; ++d) {
+            const int gpu = gpu_of(d);
+            index_t wanted = 0;
+            std::string devices;
+            bool is_first = true;
+            for (int other = 0; other < p.devices; ++other) {
+                if (gpu_of(other) == gpu) {
+                    is_first = is_first && other >= d;
+                    wanted += p.arena_bytes[static_cast<std::size_t>(other)];
+                    devices += " " + std::to_string(other);
+                }
+            }
+            const current_gpu current(gpu);
+            std::size_t free = 0;
+            std::size_t total = 0;
+            check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+            if (is_first && wanted > static_cast<index_t>(free)) {
+                throw error("tessera: a plan wants arenas of " + std::to_string(wanted) + " bytes on GPU " +
+                            std::to_string(gpu) + " (devices" + devices + "), and of its " + std::to_string(total) +
+                            " bytes " + std::to_string(free) +
+                            " are free; use smaller batches, micro-batches or more GPUs");
+            }
+        }
+    }
+
     /// Makes the calls of a plan, and the streams and handles that they need.
     void load(const plan& p, const graph_view& g, const addresses& where) {
-        while (static_cast<int>(devices_.size()) < p.devices) {
-            add_device();
-        }
+        (void)tools_of(p.devices - 1);
         call_list list =
             make_call_list(p, g, list_options{placement(p.devices), optimizer_, options_.fuse}, algorithms_);
-        std::vector<cudaStream_t> streams;
+        program_setting setting;
+        setting.checks = options_.check_calls;
+        for (const task& t : p.tasks) {
+            setting.task_names.push_back(tessera::detail::key_of_task(g, t));
+        }
         for (const stream_lane& lane : list.lanes) {
-            streams.push_back(lane.device >= 0 ? tools_[static_cast<std::size_t>(lane.device)].stream
-                                               : exchange_stream(lane.gpu));
+            setting.streams.push_back(lane.device >= 0 ? tools_[static_cast<std::size_t>(lane.device)].stream
+                                                       : exchange_stream(lane.gpu));
         }
         std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
         programs_.push_back(std::make_unique<program>(static_cast<call_list&&>(list), where,
-                                                      static_cast<std::vector<cudaStream_t>&&>(streams), tools_,
-                                                      communicators_));
+                                                      static_cast<program_setting&&>(setting), tools_, communicators_));
     }
 
     void begin_run(const addresses& where, const run_state& state, int first, int last) {
@@ -129,14 +182,15 @@ public:
     void end_run(const addresses& where, bool failed) {
         if (failed) {
             communicators_.abort();
-            for (cudaStream_t s : program_at(where).streams()) {
-                (void)cudaStreamSynchronize(s); // the first error is the one that is told
+            const program* const now = find_program(where);
+            for (std::size_t s = 0; now != nullptr && s < now->streams().size(); ++s) {
+                (void)cudaStreamSynchronize(now->streams()[s]); // the first error is the one that is told
             }
             return;
         }
         try {
             for (cudaStream_t s : program_at(where).streams()) {
-                wait(s);
+                communicators_.wait(s);
             }
         } catch (...) {
             communicators_.abort();
@@ -160,13 +214,11 @@ public:
     /// What the tasks of a plan take on the first GPU, for simulation::task_times::measured. Every call that is not known yet is timed alone;
     /// copies, uploads and exchanges are left to the simulator. The plan was bound for `gpus` and finished.
     cost::profile task_times(const plan& p, const graph_view& g, const std::vector<int>& gpus) {
-        if (devices_.empty()) {
-            add_device();
-        }
-        const current_gpu current(tools_[0].gpu);
+        const device_tools& tools = tools_of(0);
+        const current_gpu current(tools.gpu);
         const call_list l = make_call_list(p, g, list_options{gpus, optimizer_, options_.fuse}, algorithms_);
         const std::size_t before = times_.size();
-        call_timer timer(tools_[0]);
+        call_timer timer(tools);
         cost::profile result;
         add_task_times(result, p, g, l, [&](int number) {
             const call& c = l.calls[static_cast<std::size_t>(number)];
@@ -201,13 +253,24 @@ private:
         stream_handle exchange;
     };
 
+    static backend_options together(const session_options& from, backend_options own) {
+        if (!from.profile.empty() && !own.profile_path.empty() && from.profile != own.profile_path) {
+            throw error("tessera: what is measured is to be kept in " + from.profile + " and in " + own.profile_path +
+                        "; name the file in the trainer's options or in the backend's");
+        }
+        own.measure = own.measure || from.measure;
+        own.profile_path = own.profile_path.empty() ? from.profile : own.profile_path;
+        return own;
+    }
+
     /// What measurements depend on: the GPU, the libraries' versions, and how much workspace was allowed.
     std::string machine_name() const {
         cudaDeviceProp gpu{};
         check(cudaGetDeviceProperties(&gpu, options_.gpus.empty() ? 0 : options_.gpus[0]), "cudaGetDeviceProperties");
-        return std::string("tessera algorithms 2: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
+        return std::string("tessera algorithms 3: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
                ", cublasLt " + std::to_string(cublasLtGetVersion()) + ", workspace " +
-               std::to_string(options_.most_workspace) + (options_.measure ? "" : ", estimated");
+               (options_.most_workspace > 0 ? std::to_string(options_.most_workspace) : "of the GPU's memory") +
+               (options_.measure ? "" : ", estimated");
     }
 
     int gpu_of(int device) const {
@@ -250,6 +313,14 @@ private:
         return s.exchange.get();
     }
 
+    /// Of a device, made at first use with those before it.
+    const device_tools& tools_of(int device) {
+        while (static_cast<int>(devices_.size()) <= device) {
+            add_device();
+        }
+        return tools_[static_cast<std::size_t>(device)];
+    }
+
     void add_device() {
         const int gpu = gpu_of(static_cast<int>(devices_.size()));
         gpu_state& s = state_of(gpu);
@@ -276,31 +347,17 @@ private:
         }
     }
 
-    void wait(cudaStream_t s) {
-        if (communicators_.empty()) {
-            check(cudaStreamSynchronize(s), "cudaStreamSynchronize");
-            return;
-        }
-        const auto start = std::chrono::steady_clock::now();
-        for (cudaError_t state = cudaStreamQuery(s); state != cudaSuccess; state = cudaStreamQuery(s)) {
-            if (state != cudaErrorNotReady) {
-                check(state, "cudaStreamQuery");
-            }
-            communicators_.poll();
-            const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-            if (waited.count() > options_.patience) {
-                throw error("tessera: the GPUs have not finished a step within " + std::to_string(options_.patience) +
-                            " seconds; look for a GPU that hangs, or raise backend_options::patience");
-            }
-            std::this_thread::yield();
-        }
-    }
-
-    program& program_at(const addresses& where) {
+    program* find_program(const addresses& where) {
         for (const auto& x : programs_) {
             if (x->where() == &where) {
-                return *x;
+                return x.get();
             }
+        }
+        return nullptr;
+    }
+    program& program_at(const addresses& where) {
+        if (program* const found = find_program(where); found != nullptr) {
+            return *found;
         }
         throw error("tessera: a plan is run that was not loaded on the CUDA backend");
     }

@@ -22,6 +22,7 @@ public:
             throw error("tessera: the CUDA backend runs plans of one step, not of " + std::to_string(p_.period) +
                         "; set the strategy's period to 1");
         }
+        p_.alignment = gpu_alignment;
         merger(p_, g_).run(o_.fuse);
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();

@@ -14,6 +14,9 @@
 
 namespace tessera::cuda {
 
+/// Bytes of which places in arenas on GPUs are multiples: as cudaMalloc aligns, and what the libraries' fastest kernels may ask for.
+inline constexpr index_t gpu_alignment = 256;
+
 /// Bytes [offset, offset + bytes) of a tile (its own, or those of the tile that it is an alias of).
 struct memory_use {
     int tile = -1;
@@ -21,6 +24,26 @@ struct memory_use {
     index_t bytes = 0;
     bool write = false;
 };
+
+/// What a convolution's multipliers may do: cudnnMathType_t.
+enum class math_type : std::uint8_t {
+    standard, ///< tensor cores in TF32 for fp32
+    tensor_cores,
+    conversion, ///< never chosen: it rounds what the network keeps
+    plain,      ///< multiply-add in fp32 alone
+};
+
+/// What a precision permits: no tensor cores, tensor cores in TF32, tensor cores in the type of the tensors.
+constexpr math_type math_type_of(precision p) {
+    return p == precision::fp32   ? math_type::plain
+           : p == precision::tf32 ? math_type::standard
+                                  : math_type::tensor_cores;
+}
+
+/// Whether an algorithm with these multipliers rounds no more than a precision permits. (In fp32 even the standard ones may take TF32.)
+constexpr bool rounds_as_little(math_type m, precision p) {
+    return m == math_type::plain || (p != precision::fp32 && m != math_type::conversion);
+}
 
 /// cudnnConvolutionForward, ...BackwardData or ...BackwardFilter on dense NCHW tensors with the same padding on both sides.
 /// Memory: x, w, y (or their gradients), and workspace where it is not 0. In fp32 TF32 is off: FMA math alone. In bf16 all three are
@@ -36,11 +59,20 @@ struct convolution {
     int dilation[2] = {1, 1};
     int groups = 1;
     precision math = precision::fp32;
-    int algorithm = 0;     ///< cudnnConvolutionFwdAlgo_t and its like
-    index_t workspace = 0; ///< bytes
+    int algorithm = 0;                        ///< cudnnConvolutionFwdAlgo_t and its like
+    math_type multipliers = math_type::plain; ///< with which the algorithm was chosen: the workspace depends on both
+    index_t workspace = 0;                    ///< bytes
 
     /// Of x, w and y.
     constexpr element type() const { return math == precision::bf16 ? element::bf16 : element::f32; }
+    /// Of x, w and y together.
+    constexpr index_t array_bytes() const {
+        index_t elements = 0;
+        for (const auto* e : {&x, &w, &y}) {
+            elements += index_t{(*e)[0]} * (*e)[1] * (*e)[2] * (*e)[3];
+        }
+        return elements * bytes_of(type());
+    }
     friend bool operator==(const convolution&, const convolution&) = default;
 };
 
@@ -64,12 +96,12 @@ struct matrix_product {
     bool transpose_a = false;
     bool transpose_b = false;
     bool bias = false;
-    bool positive = false;               ///< relu: CUBLASLT_EPILOGUE_RELU or ..._RELU_BIAS
-    bool sums = false;                   ///< CUBLASLT_EPILOGUE_BGRADB: the gradient of a bias beside that of the weight
-    index_t batch = 1;                   ///< matrices
-    index_t lead[3] = {};                ///< of a, b, d: elements from one column to the next; 0: dense
-    index_t apart[3] = {};               ///< of a, b, d: elements from one matrix of the batch to the next
-    index_t alignment = arena_alignment; ///< bytes: what the addresses of a, b and d are multiples of
+    bool positive = false;             ///< relu: CUBLASLT_EPILOGUE_RELU or ..._RELU_BIAS
+    bool sums = false;                 ///< CUBLASLT_EPILOGUE_BGRADB: the gradient of a bias beside that of the weight
+    index_t batch = 1;                 ///< matrices
+    index_t lead[3] = {};              ///< of a, b, d: elements from one column to the next; 0: dense
+    index_t apart[3] = {};             ///< of a, b, d: elements from one matrix of the batch to the next
+    index_t alignment = gpu_alignment; ///< bytes: what the addresses of a, b and d are multiples of
     float scale = 1;
     precision math = precision::fp32;
     element result = element::f32; ///< of d and the bias; a and b are of bf16 in bf16, else of f32

@@ -152,9 +152,8 @@ inline std::vector<shared_work> find_shared_work(const plan& p, const std::vecto
     return found;
 }
 
-/// Puts the calls of task `i` into `to`.
-inline void compose_task(composer& to, int i, const graph_view& g, const exchange_plan& where, const optimizer& update,
-                         const shared_work& work, algorithm_table& algorithms) {
+inline void compose_by_kind(composer& to, int i, const graph_view& g, const exchange_plan& where,
+                            const optimizer& update, const shared_work& work, algorithm_table& algorithms) {
     switch (to.what().kind) {
     case task_kind::compute:
         return compose_compute(to, g, algorithms);
@@ -177,6 +176,22 @@ inline void compose_task(composer& to, int i, const graph_view& g, const exchang
     }
     throw error("tessera: the CUDA backend keeps all tensors in one memory format; a plan bound to another backend "
                 "cannot run on it");
+}
+
+/// Puts the calls of task `i` into `to`. Throws tessera::error where the backend cannot do it, or an array is larger than cuDNN counts.
+inline void compose_task(composer& to, int i, const graph_view& g, const exchange_plan& where, const optimizer& update,
+                         const shared_work& work, algorithm_table& algorithms) {
+    compose_by_kind(to, i, g, where, update, work, algorithms);
+    for (const call& c : to.calls()) {
+        const index_t elements = std::visit(largest_array(), c.body);
+        if (elements > std::numeric_limits<int>::max()) {
+            const task& t = to.what();
+            throw error("tessera: " + std::string(g.ops[t.op].name) + ", " + to_text(t.what) + " of shard " +
+                        std::to_string(t.shard_number) + ", works on an array of " + std::to_string(elements) +
+                        " elements, and cuDNN takes less than 2^31; split the operator more, or use smaller batches or "
+                        "micro-batches");
+        }
+    }
 }
 
 class list_maker {

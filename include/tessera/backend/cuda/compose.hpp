@@ -6,6 +6,7 @@
 #include "tessera/base/error.hpp"
 #include "tessera/plan/call.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -19,6 +20,24 @@ inline int to_int(index_t x) {
     }
     return static_cast<int>(x);
 }
+
+/// The largest of the arrays that cuDNN is handed, in elements; 0 for calls of others.
+struct largest_array {
+    static index_t volume(const int (&e)[4]) { return index_t{e[0]} * e[1] * e[2] * e[3]; }
+    index_t operator()(const convolution& c) const { return std::max({volume(c.x), volume(c.w), volume(c.y)}); }
+    index_t operator()(const activated_convolution& c) const { return (*this)(c.of); }
+    index_t operator()(const bias_add& c) const { return volume(c.y); }
+    index_t operator()(const bias_gradient& c) const { return volume(c.y); }
+    index_t operator()(const pooling& c) const { return std::max(volume(c.x), volume(c.y)); }
+    index_t operator()(const activation& c) const { return c.count; }
+    index_t operator()(const normalization& c) const { return volume(c.x); }
+    index_t operator()(const row_softmax& c) const { return index_t{c.rows} * c.columns; }
+    index_t operator()(const tensor_operation& c) const { return c.rows * c.count; }
+    template <class Other>
+    index_t operator()(const Other&) const {
+        return 0;
+    }
+};
 
 /// A dense row-major array of up to five dimensions in another one: what strided_copy takes.
 struct strided_box {
@@ -95,9 +114,8 @@ public:
     }
     /// Fresh scratch memory of the task, written by whoever gets it first.
     memory_use take(index_t bytes) {
-        constexpr index_t alignment = 256;
         const memory_use m{t_.scratch, scratch_, bytes, true};
-        scratch_ += (bytes + alignment - 1) / alignment * alignment;
+        scratch_ += tessera::detail::align(bytes, gpu_alignment);
         return m;
     }
 

@@ -31,10 +31,11 @@ inline filter_handle describe_filter(const int (&e)[4], element type = element::
     return owner;
 }
 
-/// What a convolution may compute with: no tensor cores, tensor cores in TF32, tensor cores in the type of the tensors.
-constexpr cudnnMathType_t math_type(precision p) {
-    return p == precision::fp32 ? CUDNN_FMA_MATH : p == precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
-}
+constexpr cudnnMathType_t cudnn_math(math_type m) { return static_cast<cudnnMathType_t>(m); }
+static_assert(cudnn_math(math_type::standard) == CUDNN_DEFAULT_MATH);
+static_assert(cudnn_math(math_type::tensor_cores) == CUDNN_TENSOR_OP_MATH);
+static_assert(cudnn_math(math_type::conversion) == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION);
+static_assert(cudnn_math(math_type::plain) == CUDNN_FMA_MATH);
 
 /// Cross-correlation, as every framework has it, summed in fp32.
 inline convolution_handle describe_convolution(const convolution& c) {
@@ -45,7 +46,7 @@ inline convolution_handle describe_convolution(const convolution& c) {
                                           c.dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
           "cudnnSetConvolution2dDescriptor");
     check(cudnnSetConvolutionGroupCount(d, c.groups), "cudnnSetConvolutionGroupCount");
-    check(cudnnSetConvolutionMathType(d, math_type(c.math)), "cudnnSetConvolutionMathType");
+    check(cudnnSetConvolutionMathType(d, cudnn_math(c.multipliers)), "cudnnSetConvolutionMathType");
     return owner;
 }
 

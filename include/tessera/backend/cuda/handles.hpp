@@ -101,6 +101,13 @@ inline pinned_pointer make_pinned_memory(index_t bytes) {
     return pinned_pointer(p);
 }
 
+/// From the processor's pageable memory to the GPU that is current, on a stream of that GPU; what comes next on any stream finds it there.
+/// (cudaMemcpy may return before the GPU has all of it, and our streams do not wait for its own.)
+inline void copy_to_gpu(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
 inline cudnn_handle make_cudnn() {
     cudnnHandle_t h = nullptr;
     check(cudnnCreate(&h), "cudnnCreate");

@@ -5,26 +5,32 @@
 #include "tessera/backend/cuda/algorithms.hpp"
 #include "tessera/backend/cuda/descriptors.hpp"
 
+#include <algorithm>
+
 namespace tessera::cuda {
 
 namespace detail {
 
-inline index_t volume_of(const int (&e)[4]) { return index_t{e[0]} * e[1] * e[2] * e[3]; }
+/// An algorithm that cuDNN proposes; what it says of its memory is not believed.
+struct proposal {
+    int algorithm = 1;
+    math_type multipliers = math_type::plain;
+    double milliseconds = -1;
+};
 
-/// The fastest deterministic one of cuDNN's results, which are sorted by time, that rounds no more than the precision permits; workspace
-/// -1 where there is none.
+/// Those of cuDNN's results, which are sorted by time, that give the same bits each time and round no more than the precision permits.
 template <class Result>
-algorithm_choice fastest(const Result* results, int count, index_t most_workspace, precision math) {
+std::vector<proposal> usable(const Result* results, int count, precision math) {
+    std::vector<proposal> found;
     for (int i = 0; i < count; ++i) {
         const Result& r = results[i];
-        const bool exact = r.mathType == CUDNN_FMA_MATH || r.mathType == CUDNN_DEFAULT_MATH ||
-                           (math != precision::fp32 && r.mathType == CUDNN_TENSOR_OP_MATH);
-        if (r.status == CUDNN_STATUS_SUCCESS && r.determinism == CUDNN_DETERMINISTIC && exact &&
-            static_cast<index_t>(r.memory) <= most_workspace) {
-            return {static_cast<int>(r.algo), static_cast<index_t>(r.memory), static_cast<double>(r.time)};
+        const auto multipliers = static_cast<math_type>(r.mathType);
+        if (r.status == CUDNN_STATUS_SUCCESS && r.determinism == CUDNN_DETERMINISTIC &&
+            rounds_as_little(multipliers, math)) {
+            found.push_back({static_cast<int>(r.algo), multipliers, static_cast<double>(r.time)});
         }
     }
-    return {1, -1, -1};
+    return found;
 }
 
 } // namespace detail
@@ -32,7 +38,9 @@ algorithm_choice fastest(const Result* results, int count, index_t most_workspac
 /// Searches on the GPU that is current, in memory of its own that is released afterwards.
 class convolution_search {
 public:
-    /// `most_workspace` bytes for any one call. Without `times`, cuDNN estimates; where it knows none, algorithm 1 is taken.
+    /// `most_workspace` bytes for any one call; 0: a 32nd of the GPU's memory, and never less than the call's arrays together, which is what
+    /// tensor cores want where cuDNN turns the arrays round for them. Without `times`, and where the GPU has no room for a measurement,
+    /// cuDNN estimates; where it knows none, algorithm 1 is taken.
     convolution_search(int gpu, index_t most_workspace, bool times) : gpu_(gpu), most_(most_workspace), times_(times) {}
 
     static algorithm_choice search(void* self, const convolution& c) {
@@ -49,110 +57,132 @@ public:
     }
 
 private:
-    algorithm_choice search_here(const convolution& c) {
+    struct arrays {
+        tensor_handle x;
+        filter_handle w;
+        tensor_handle y;
+    };
+
+    algorithm_choice search_here(convolution c) {
         if (handle_.get() == nullptr) {
             handle_ = make_cudnn();
         }
-        const tensor_handle x = describe_tensor(c.x, c.type());
-        const filter_handle w = describe_filter(c.w, c.type());
-        const tensor_handle y = describe_tensor(c.y, c.type());
-        const index_t size = bytes_of(c.type());
+        const arrays a{describe_tensor(c.x, c.type()), describe_filter(c.w, c.type()), describe_tensor(c.y, c.type())};
+        std::size_t free = 0;
+        std::size_t total = 0;
+        check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+        const index_t most = most_ > 0 ? most_ : std::max(static_cast<index_t>(total) / 32, c.array_bytes());
+        // Some is left to others, and for what an allocation takes besides its bytes.
+        const index_t space = std::min(most, static_cast<index_t>(free - free / 16) - c.array_bytes());
+        for (const detail::proposal& p : times_&& space > 0 ? time_all(c, a, space) : estimate(c, a)) {
+            c.algorithm = p.algorithm;
+            c.multipliers = p.multipliers;
+            const index_t bytes = workspace_of(c, a);
+            if (bytes >= 0 && bytes <= most) {
+                return {c.algorithm, bytes, p.milliseconds, c.multipliers};
+            }
+        }
+        c.algorithm = 1;
+        c.multipliers = math_type_of(c.math);
+        const index_t bytes = workspace_of(c, a);
+        if (bytes < 0) {
+            throw error("tessera: cuDNN has no algorithm that gives the same bits each time for a convolution of " +
+                        std::to_string(c.x[0]) + " samples, " + std::to_string(c.x[1]) + " to " +
+                        std::to_string(c.y[1]) + " channels; use another precision or another split");
+        }
+        return {c.algorithm, bytes, -1, c.multipliers};
+    }
+
+    std::vector<detail::proposal> time_all(const convolution& c, const arrays& a, index_t space) {
+        const auto volume = [&](const int(&e)[4]) { return index_t{e[0]} * e[1] * e[2] * e[3] * bytes_of(c.type()); };
+        const device_pointer px = make_device_memory(volume(c.x));
+        const device_pointer pw = make_device_memory(volume(c.w));
+        const device_pointer py = make_device_memory(volume(c.y));
+        const device_pointer work = make_device_memory(space);
         const convolution_handle how = describe_convolution(c);
-        algorithm_choice best{1, -1, -1};
-        if (times_) {
-            const device_pointer px = make_device_memory(detail::volume_of(c.x) * size);
-            const device_pointer pw = make_device_memory(detail::volume_of(c.w) * size);
-            const device_pointer py = make_device_memory(detail::volume_of(c.y) * size);
-            const device_pointer space = make_device_memory(most_);
-            best = time_all(c, x.get(), px.get(), w.get(), pw.get(), y.get(), py.get(), how.get(), space.get());
-        }
-        if (!times_) {
-            best = estimate(c, x.get(), w.get(), y.get(), how.get());
-        }
-        if (best.workspace < 0) {
-            best.workspace = workspace_of_first(c, x.get(), w.get(), y.get(), how.get());
-        }
-        return best;
-    }
-
-    algorithm_choice time_all(const convolution& c, cudnnTensorDescriptor_t x, void* px, cudnnFilterDescriptor_t w,
-                              void* pw, cudnnTensorDescriptor_t y, void* py, cudnnConvolutionDescriptor_t how,
-                              void* space) {
+        const auto bytes = static_cast<std::size_t>(space);
         constexpr int most = 16;
-        const auto bytes = static_cast<std::size_t>(most_);
         int count = 0;
         switch (c.way) {
         case convolution::direction::forward: {
             cudnnConvolutionFwdAlgoPerf_t results[most]{};
-            check(cudnnFindConvolutionForwardAlgorithmEx(handle_.get(), x, px, w, pw, how, y, py, most, &count, results,
-                                                         space, bytes),
+            check(cudnnFindConvolutionForwardAlgorithmEx(handle_.get(), a.x.get(), px.get(), a.w.get(), pw.get(),
+                                                         how.get(), a.y.get(), py.get(), most, &count, results,
+                                                         work.get(), bytes),
                   "cudnnFindConvolutionForwardAlgorithmEx");
-            return detail::fastest(results, count, most_, c.math);
+            return detail::usable(results, count, c.math);
         }
         case convolution::direction::backward_data: {
             cudnnConvolutionBwdDataAlgoPerf_t results[most]{};
-            check(cudnnFindConvolutionBackwardDataAlgorithmEx(handle_.get(), w, pw, y, py, how, x, px, most, &count,
-                                                              results, space, bytes),
+            check(cudnnFindConvolutionBackwardDataAlgorithmEx(handle_.get(), a.w.get(), pw.get(), a.y.get(), py.get(),
+                                                              how.get(), a.x.get(), px.get(), most, &count, results,
+                                                              work.get(), bytes),
                   "cudnnFindConvolutionBackwardDataAlgorithmEx");
-            return detail::fastest(results, count, most_, c.math);
+            return detail::usable(results, count, c.math);
         }
         case convolution::direction::backward_filter:
             break;
         }
         cudnnConvolutionBwdFilterAlgoPerf_t results[most]{};
-        check(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle_.get(), x, px, y, py, how, w, pw, most, &count,
-                                                            results, space, bytes),
+        check(cudnnFindConvolutionBackwardFilterAlgorithmEx(handle_.get(), a.x.get(), px.get(), a.y.get(), py.get(),
+                                                            how.get(), a.w.get(), pw.get(), most, &count, results,
+                                                            work.get(), bytes),
               "cudnnFindConvolutionBackwardFilterAlgorithmEx");
-        return detail::fastest(results, count, most_, c.math);
+        return detail::usable(results, count, c.math);
     }
 
-    algorithm_choice estimate(const convolution& c, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
-                              cudnnTensorDescriptor_t y, cudnnConvolutionDescriptor_t how) {
+    std::vector<detail::proposal> estimate(const convolution& c, const arrays& a) {
+        const convolution_handle how = describe_convolution(c);
         constexpr int most = 16;
         int count = 0;
         switch (c.way) {
         case convolution::direction::forward: {
             cudnnConvolutionFwdAlgoPerf_t results[most]{};
-            check(cudnnGetConvolutionForwardAlgorithm_v7(handle_.get(), x, w, how, y, most, &count, results),
+            check(cudnnGetConvolutionForwardAlgorithm_v7(handle_.get(), a.x.get(), a.w.get(), how.get(), a.y.get(),
+                                                         most, &count, results),
                   "cudnnGetConvolutionForwardAlgorithm_v7");
-            return detail::fastest(results, count, most_, c.math);
+            return detail::usable(results, count, c.math);
         }
         case convolution::direction::backward_data: {
             cudnnConvolutionBwdDataAlgoPerf_t results[most]{};
-            check(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_.get(), w, y, how, x, most, &count, results),
+            check(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_.get(), a.w.get(), a.y.get(), how.get(), a.x.get(),
+                                                              most, &count, results),
                   "cudnnGetConvolutionBackwardDataAlgorithm_v7");
-            return detail::fastest(results, count, most_, c.math);
+            return detail::usable(results, count, c.math);
         }
         case convolution::direction::backward_filter:
             break;
         }
         cudnnConvolutionBwdFilterAlgoPerf_t results[most]{};
-        check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_.get(), x, y, how, w, most, &count, results),
+        check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_.get(), a.x.get(), a.y.get(), how.get(), a.w.get(),
+                                                            most, &count, results),
               "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
-        return detail::fastest(results, count, most_, c.math);
+        return detail::usable(results, count, c.math);
     }
 
-    index_t workspace_of_first(const convolution& c, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
-                               cudnnTensorDescriptor_t y, cudnnConvolutionDescriptor_t how) {
+    /// Bytes that cuDNN wants for an algorithm with its multipliers: as the call will name them. -1 where it does not do it so.
+    index_t workspace_of(const convolution& c, const arrays& a) {
+        const convolution_handle how = describe_convolution(c);
         std::size_t bytes = 0;
+        cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
         switch (c.way) {
         case convolution::direction::forward:
-            check(cudnnGetConvolutionForwardWorkspaceSize(handle_.get(), x, w, how, y,
-                                                          CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, &bytes),
-                  "cudnnGetConvolutionForwardWorkspaceSize");
+            status =
+                cudnnGetConvolutionForwardWorkspaceSize(handle_.get(), a.x.get(), a.w.get(), how.get(), a.y.get(),
+                                                        static_cast<cudnnConvolutionFwdAlgo_t>(c.algorithm), &bytes);
             break;
         case convolution::direction::backward_data:
-            check(cudnnGetConvolutionBackwardDataWorkspaceSize(handle_.get(), w, y, how, x,
-                                                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, &bytes),
-                  "cudnnGetConvolutionBackwardDataWorkspaceSize");
+            status = cudnnGetConvolutionBackwardDataWorkspaceSize(
+                handle_.get(), a.w.get(), a.y.get(), how.get(), a.x.get(),
+                static_cast<cudnnConvolutionBwdDataAlgo_t>(c.algorithm), &bytes);
             break;
         case convolution::direction::backward_filter:
-            check(cudnnGetConvolutionBackwardFilterWorkspaceSize(handle_.get(), x, y, how, w,
-                                                                 CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, &bytes),
-                  "cudnnGetConvolutionBackwardFilterWorkspaceSize");
+            status = cudnnGetConvolutionBackwardFilterWorkspaceSize(
+                handle_.get(), a.x.get(), a.y.get(), how.get(), a.w.get(),
+                static_cast<cudnnConvolutionBwdFilterAlgo_t>(c.algorithm), &bytes);
             break;
         }
-        return static_cast<index_t>(bytes);
+        return status == CUDNN_STATUS_SUCCESS ? static_cast<index_t>(bytes) : -1;
     }
 
     int gpu_;

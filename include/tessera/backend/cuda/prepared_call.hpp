@@ -6,6 +6,7 @@
 #include "tessera/backend/cuda/module.hpp"
 #include "tessera/execute/store.hpp"
 
+#include <cstring>
 #include <memory>
 
 namespace tessera::cuda {
@@ -24,10 +25,10 @@ class prepared_call {
 public:
     virtual ~prepared_call() = default;
     virtual void issue(const run_state& run) = 0;
-    /// In place of issue(), what a graph shall hold; after pack().
+    /// In place of issue(), what a graph shall hold; after stage().
     virtual void record(const run_state& run) { issue(run); }
-    /// What the processor does before a graph that holds the call is replayed.
-    virtual void pack(const run_state&) {}
+    /// What is done before a graph that holds the call is replayed on `stream`.
+    virtual void stage(const run_state&, cudaStream_t) {}
 };
 
 namespace detail {
@@ -228,17 +229,17 @@ public:
         if (bytes > 0) {
             table_ = make_device_memory(static_cast<index_t>(bytes));
             auto* const start = static_cast<std::byte*>(table_.get());
+            std::vector<std::byte> both(bytes);
             if (table > 0) {
-                check(cudaMemcpy(start, at.data() + fixed, table * sizeof(void*), cudaMemcpyHostToDevice),
-                      "cudaMemcpy");
+                std::memcpy(both.data(), at.data() + fixed, table * sizeof(void*));
                 arguments_.at[next++] = start;
             }
             if (!k.constants.empty()) {
-                check(cudaMemcpy(start + table * sizeof(void*), k.constants.data(),
-                                 k.constants.size() * sizeof(index_t), cudaMemcpyHostToDevice),
-                      "cudaMemcpy");
+                std::memcpy(both.data() + table * sizeof(void*), k.constants.data(),
+                            k.constants.size() * sizeof(index_t));
                 arguments_.at[next++] = start + table * sizeof(void*);
             }
+            copy_to_gpu(start, both.data(), bytes, t.stream);
         }
         if (k.reads_step) {
             arguments_.at[next] = t.step;
@@ -274,37 +275,53 @@ private:
     device_tools t_;
 };
 
-/// What lies in a row in the caller's memory is copied from there, by the GPU alone where that memory is pinned. Anything else, and all that
-/// a graph holds, is packed first: the caller's memory is another in every step.
+/// What lies in a row in the caller's memory is copied from there, by the GPU alone where that memory is pinned. Anything else is packed
+/// first. The caller's memory is another in every step, and a graph's copies are always the same: before a graph is replayed rows go to a
+/// place of their own on the GPU, from where the graph takes them to the tile (whose memory others may have until then).
 class prepared_upload final : public prepared_call {
 public:
     prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
         : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t),
           row_(u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {
-        if (!row_) { // what lies in a row is packed for graphs alone
+        if (!row_) {
             packed_ = make_pinned_memory(bytes);
         }
     }
-    void pack(const run_state& run) override {
-        if (packed_.get() == nullptr) {
-            packed_ = make_pinned_memory(static_cast<index_t>(bytes_));
+    void stage(const run_state& run, cudaStream_t stream) override {
+        if (!row_) {
+            pack(run);
+            return;
         }
-        u_.what.apply(run.inputs[u_.tensor], packed_.get(), u_.type, true, reducer::none);
+        if (staged_.get() == nullptr) {
+            staged_ = make_device_memory(static_cast<index_t>(bytes_));
+        }
+        copy(staged_.get(), in_row(run), cudaMemcpyHostToDevice, stream);
     }
     void issue(const run_state& run) override {
         if (row_) {
-            const auto* const from = static_cast<const std::byte*>(run.inputs[u_.tensor]);
-            copy(from + u_.what.from_start * bytes_of(u_.type));
+            copy(to_, in_row(run), cudaMemcpyHostToDevice, t_.stream);
         } else {
             pack(run);
-            copy(packed_.get());
+            copy(to_, packed_.get(), cudaMemcpyHostToDevice, t_.stream);
         }
     }
-    void record(const run_state&) override { copy(packed_.get()); }
+    void record(const run_state&) override {
+        if (row_) {
+            copy(to_, staged_.get(), cudaMemcpyDeviceToDevice, t_.stream);
+        } else {
+            copy(to_, packed_.get(), cudaMemcpyHostToDevice, t_.stream);
+        }
+    }
 
 private:
-    void copy(const void* from) {
-        check(cudaMemcpyAsync(to_, from, bytes_, cudaMemcpyHostToDevice, t_.stream), "cudaMemcpyAsync");
+    const void* in_row(const run_state& run) const {
+        return static_cast<const std::byte*>(run.inputs[u_.tensor]) + u_.what.from_start * bytes_of(u_.type);
+    }
+    void pack(const run_state& run) {
+        u_.what.apply(run.inputs[u_.tensor], packed_.get(), u_.type, true, reducer::none);
+    }
+    void copy(void* to, const void* from, cudaMemcpyKind kind, cudaStream_t stream) const {
+        check(cudaMemcpyAsync(to, from, bytes_, kind, stream), "cudaMemcpyAsync");
     }
 
     upload u_;
@@ -312,7 +329,8 @@ private:
     std::size_t bytes_;
     device_tools t_;
     bool row_;
-    pinned_pointer packed_;
+    pinned_pointer packed_; ///< of what does not lie in a row
+    device_pointer staged_; ///< of a row that a graph takes
 };
 
 } // namespace detail

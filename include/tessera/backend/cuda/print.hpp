@@ -76,7 +76,10 @@ struct size_text {
         return "x " + joined(c.x, "x") + " w " + joined(c.w, "x") + " y " + joined(c.y, "x") + " padding " +
                joined(c.padding, ",") + " stride " + joined(c.stride, ",") + " dilation " + joined(c.dilation, ",") +
                " groups " + std::to_string(c.groups) + detail::said(c.math) + " algorithm " +
-               std::to_string(c.algorithm) + " workspace " + std::to_string(c.workspace);
+               std::to_string(c.algorithm) +
+               (c.multipliers == math_type_of(c.math) ? ""
+                                                      : " math " + std::to_string(static_cast<int>(c.multipliers))) +
+               " workspace " + std::to_string(c.workspace);
     }
     std::string operator()(const bias_add& c) const { return "y " + joined(c.y, "x"); }
     std::string operator()(const bias_gradient& c) const { return "y " + joined(c.y, "x"); }

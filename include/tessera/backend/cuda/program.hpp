@@ -4,42 +4,27 @@
 
 #include "tessera/backend/cuda/communicators.hpp"
 #include "tessera/backend/cuda/prepare.hpp"
+#include "tessera/backend/cuda/print.hpp"
 
 #include <atomic>
 #include <thread>
 
 namespace tessera::cuda {
 
-/// Makes a GPU current for a while.
-class current_gpu {
-public:
-    explicit current_gpu(int gpu) {
-        check(cudaGetDevice(&before_), "cudaGetDevice");
-        if (gpu != before_) {
-            check(cudaSetDevice(gpu), "cudaSetDevice");
-        }
-        changed_ = gpu != before_;
-    }
-    current_gpu(const current_gpu&) = delete;
-    current_gpu& operator=(const current_gpu&) = delete;
-    ~current_gpu() {
-        if (changed_) {
-            (void)cudaSetDevice(before_);
-        }
-    }
-
-private:
-    int before_ = 0;
-    bool changed_ = false;
+/// What a program is made of besides its calls.
+struct program_setting {
+    std::vector<cudaStream_t> streams;   ///< those of the list's lanes
+    std::vector<std::string> task_names; ///< for errors
+    bool checks = false; ///< wait after each call, so that an error of the GPU is found where it happens
 };
 
 class program {
 public:
-    /// `streams`: those of the list's lanes. `tools`: of every device of the plan.
-    program(call_list list, const addresses& where, std::vector<cudaStream_t> streams,
-            const std::vector<device_tools>& tools, communicator_table& communicators)
-        : list_(static_cast<call_list&&>(list)), where_(&where),
-          streams_(static_cast<std::vector<cudaStream_t>&&>(streams)), tools_(tools), prepared_(list_.calls.size()),
+    /// `tools`: of every device of the plan.
+    program(call_list list, const addresses& where, program_setting setting, const std::vector<device_tools>& tools,
+            communicator_table& communicators)
+        : list_(static_cast<call_list&&>(list)), where_(&where), setting_(static_cast<program_setting&&>(setting)),
+          streams_(setting_.streams), tools_(tools), communicators_(communicators), prepared_(list_.calls.size()),
           events_(list_.calls.size()), issued_(list_.calls.size()), tasks_(list_.first.size() - 1) {
         for (std::size_t i = 0; i < list_.calls.size(); ++i) {
             const call& c = list_.calls[i];
@@ -75,13 +60,15 @@ public:
     // ---- graphs --------------------------------------------------------------------------------------------------------
 
     /// Whether a graph may hold the list: it stays on one GPU, and its calls have run once, so that libraries have loaded what they need.
-    bool can_capture() const { return !list_.exchanges() && list_.communicators[0].size() == 1 && whole_runs_ > 0; }
+    bool can_capture() const {
+        return !setting_.checks && !list_.exchanges() && list_.communicators[0].size() == 1 && whole_runs_ > 0;
+    }
 
     /// Replays the list as a graph, captured at first use, in place of the tasks' own calls until the next begin(). Without the
     /// threads: the first stream takes it all.
     void replay(const run_state& run) {
         for (const auto& c : prepared_) {
-            c->pack(run);
+            c->stage(run, streams_[0]);
         }
         if (graph_run_.get() == nullptr) {
             capture(run);
@@ -127,6 +114,10 @@ public:
     }
 
 private:
+    /// Of a device that waited for one that failed.
+    struct stopped : error {
+        using error::error;
+    };
     struct task_place {
         program* owner = nullptr;
         int task = 0;
@@ -146,8 +137,11 @@ private:
             for (int i = list_.first[at(t.task)]; i < end;) {
                 const int group = list_.calls[at(i)].group;
                 if (group < 0) {
-                    wait_for_others(i);
-                    prepared_[at(i)]->issue(run);
+                    guarded(i, [&] {
+                        wait_for_others(i);
+                        prepared_[at(i)]->issue(run);
+                        wait_if_checking(i);
+                    });
                     record(i++);
                     continue;
                 }
@@ -169,27 +163,51 @@ private:
         const current_gpu current(list_.lanes[0].gpu);
         const event_handle fork = make_event();
         std::vector<event_handle> joins;
-        check(cudaStreamBeginCapture(streams_[0], cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+        for (std::size_t s = 1; s < streams_.size(); ++s) {
+            joins.push_back(make_event());
+        }
+        stream_capture taken(streams_[0]);
         check(cudaEventRecord(fork.get(), streams_[0]), "cudaEventRecord");
         for (std::size_t s = 1; s < streams_.size(); ++s) {
             check(cudaStreamWaitEvent(streams_[s], fork.get(), 0), "cudaStreamWaitEvent");
         }
         for (int i = 0; i < static_cast<int>(list_.calls.size()); ++i) {
-            wait_for_others(i);
-            prepared_[at(i)]->record(run);
+            guarded(i, [&] {
+                wait_for_others(i);
+                prepared_[at(i)]->record(run);
+            });
             record(i);
         }
         for (std::size_t s = 1; s < streams_.size(); ++s) {
-            joins.push_back(make_event());
-            check(cudaEventRecord(joins.back().get(), streams_[s]), "cudaEventRecord");
-            check(cudaStreamWaitEvent(streams_[0], joins.back().get(), 0), "cudaStreamWaitEvent");
+            check(cudaEventRecord(joins[s - 1].get(), streams_[s]), "cudaEventRecord");
+            check(cudaStreamWaitEvent(streams_[0], joins[s - 1].get(), 0), "cudaStreamWaitEvent");
         }
-        cudaGraph_t made = nullptr;
-        check(cudaStreamEndCapture(streams_[0], &made), "cudaStreamEndCapture");
-        graph_ = graph_handle(made);
+        graph_ = taken.end();
         cudaGraphExec_t runnable_graph = nullptr;
-        check(cudaGraphInstantiate(&runnable_graph, made, 0), "cudaGraphInstantiate");
+        check(cudaGraphInstantiate(&runnable_graph, graph_.get(), 0), "cudaGraphInstantiate");
         graph_run_ = graph_run_handle(runnable_graph);
+    }
+
+    // ---- errors --------------------------------------------------------------------------------------------------------
+
+    /// An error of call `i`, with the names of call and task behind it.
+    template <class Issue>
+    void guarded(int i, Issue&& issue) {
+        try {
+            issue();
+        } catch (const stopped&) {
+            throw;
+        } catch (const error& e) {
+            const call& c = list_.calls[at(i)];
+            throw error(std::string(e.what()) + "; in call " + std::to_string(i) + ", " + function_of(c) + " " +
+                        std::visit(detail::size_text(), c.body) + ", of task " + std::to_string(c.task) + ", " +
+                        setting_.task_names[at(c.task)] + ", on GPU " + std::to_string(gpu_of(c)));
+        }
+    }
+    void wait_if_checking(int i) {
+        if (setting_.checks) {
+            communicators_.wait(streams_[at(list_.calls[at(i)].lane)]);
+        }
     }
 
     void wait_for_others(int i) {
@@ -216,13 +234,14 @@ private:
         for (int i = first; i < last; ++i) {
             wait_for_others(i);
         }
-        check(ncclGroupStart(), "ncclGroupStart");
+        exchange_group calls;
         for (int i = first; i < last; ++i) {
-            issue_member(list_.calls[at(i)]);
+            guarded(i, [&] { issue_member(list_.calls[at(i)]); });
         }
-        check(ncclGroupEnd(), "ncclGroupEnd");
+        guarded(first, [&] { calls.end(); });
         for (int i = first; i < last; ++i) {
             const current_gpu current(gpu_of(list_.calls[at(i)]));
+            guarded(i, [&] { wait_if_checking(i); });
             record(i);
         }
         next_group_.store(group + 1, std::memory_order_release);
@@ -266,7 +285,7 @@ private:
     void spin(Condition&& done) const {
         while (!done()) {
             if (failed_.load(std::memory_order_relaxed)) {
-                throw error("tessera: another device failed");
+                throw stopped("tessera: another device failed");
             }
             std::this_thread::yield();
         }
@@ -274,8 +293,10 @@ private:
 
     call_list list_;
     const addresses* where_;
-    std::vector<cudaStream_t> streams_;
+    program_setting setting_;
+    const std::vector<cudaStream_t>& streams_; ///< of the setting
     const std::vector<device_tools>& tools_;
+    const communicator_table& communicators_;
     std::vector<const std::vector<communicator_handle>*> members_;
     std::vector<std::unique_ptr<prepared_call>> prepared_;
     std::vector<event_handle> events_;
