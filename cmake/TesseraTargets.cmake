@@ -11,6 +11,9 @@ set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
 # What includes the JSON library, directly or not.
 set(TESSERA_JSON_HEADERS io/json.hpp io/json_builder.hpp io/json_text.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
                          io/strategy_reader.hpp io/trace.hpp)
+# What includes the headers of CUDA's libraries, directly or not; the rest of backend/cuda, to the list of calls, needs none.
+set(TESSERA_CUDA_HEADERS backend call_timer communicators descriptors error guards handles measure module prepare prepared_call
+                         prepared_fused program)
 set(TESSERA_CORE_LAYERS base op net layout machine task cost schedule plan simulate search)
 
 # tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...] [WITHOUT <header>...])

@@ -3,7 +3,4 @@
 
 #include "instances.hpp"
 
-#include "tessera/cuda.hpp"
-
 template class tessera::session<test_support::emulated_backend>;
-template class tessera::session<tessera::cuda::backend>;

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-extern template class tessera::session<tessera::cuda::backend>; // in cuda_instances.cpp
+extern template class tessera::session<tessera::cuda::backend>; // in cuda_gpu_instances.cpp
 
 namespace cuda_runs {
 
