@@ -75,6 +75,7 @@ struct exchange_call {
 
 struct clique {
     std::vector<int> devices;
+    bool aborted = false;         ///< what is still queued is not done
     bool sums_in_switches = true; ///< NVLS: in the order in which the summands arrive
 };
 struct communicator {
@@ -94,8 +95,9 @@ struct machine {
     test_support::random pick{17};
     ncclResult_t exchange_error = ncclSuccess; ///< what communicators report when they are asked
     int aborted = 0;
-    bool activates_convolutions = true; ///< whether cuDNN has the fused call for an algorithm
-    bool sums_beside_products = true;   ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
+    std::vector<std::shared_ptr<communicator>> ended; ///< that were aborted, while streams still know them
+    bool activates_convolutions = true;               ///< whether cuDNN has the fused call for an algorithm
+    bool sums_beside_products = true;                 ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
     int exchanges = 0;
     int launches = 0; ///< of graphs
     int timings = 0;  ///< elapsed times that were asked for
@@ -433,6 +435,9 @@ void all_reduce(const std::vector<exchange_call>& calls) {
 /// Does the calls of a group, matched as NCCL matches them.
 inline void perform(const std::vector<exchange_call>& calls) {
     using kind = exchange_call::kind;
+    if (calls[0].owner->all->aborted) {
+        return;
+    }
     std::vector<char> taken(calls.size(), 0);
     for (const exchange_call& r : calls) {
         for (std::size_t s = 0; s < calls.size() && r.what == kind::receive; ++s) {

@@ -19,7 +19,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 TEST_CASE("a call that fails is named with its task, and one that the GPU does wrong where each is waited for") {
     for (const bool checks : {false, true}) {
         CAPTURE(checks);
-        on_gpus x(2, {.gpus = {0, 0}, .measure = false, .check_calls = checks});
+        on_gpus x(1, {.gpus = {0}, .measure = false, .check_calls = checks});
         ts::session<ts::cuda::backend> session = x.session();
         CHECK(std::isfinite(session.step(x.data.inputs)));
         cuda_fake::here().failing["cublasLtMatmul"] = 0;
@@ -46,15 +46,13 @@ TEST_CASE("a capture that fails is ended, and the steps go on without it") {
     on_gpus x(2, {.gpus = {0, 0}, .measure = false, .graph = true});
     ts::session<ts::cuda::backend> expected = plain.session();
     ts::session<ts::cuda::backend> session = x.session();
-    for (int i = 0; i < 2; ++i) {
-        CHECK(session.step(x.data.inputs) == expected.step(x.data.inputs));
-    }
-    for (const char* function : {"cublasLtMatmul", "cudaEventRecord"}) {
+    CHECK(session.step(x.data.inputs) == expected.step(x.data.inputs)); // the next one would be captured
+    for (const std::string function : {"cublasLtMatmul", "cudaEventRecord"}) {
         CAPTURE(function);
         cuda_fake::here().failing[function] = 1;
         const std::string text = message_of([&] { session.step(x.data.inputs); });
         CAPTURE(text);
-        CHECK(has(text, function));
+        CHECK(has(text, function.c_str()));
         CHECK(cuda_fake::capturing == nullptr);
     }
     const int launches = cuda_fake::here().launches;

@@ -77,7 +77,7 @@ TEST_CASE("before a graph is replayed the processor copies nothing that lies in 
     };
     const int launches = cuda_fake::here().launches;
     CHECK(run(true) == run(false));
-    CHECK(cuda_fake::here().launches == launches + 2);
+    CHECK(cuda_fake::here().launches == launches + 3);
 }
 
 TEST_CASE("a trainer and a sharded operator hand the backend its own options and theirs") {
@@ -96,7 +96,7 @@ TEST_CASE("a trainer and a sharded operator hand the backend its own options and
         }
         CHECK(cuda_fake::here().used_bytes(1) == one);
     }
-    CHECK(cuda_fake::here().launches == launches + 2);
+    CHECK(cuda_fake::here().launches == launches + 3);
     CHECK(message_of([&] { trainer(devices, s, 8, ts::sgd{}, {.profile = "here"}, {.profile_path = "there"}); }) ==
           "tessera: what is measured is to be kept in here and in there; name the file in the trainer's options or in "
           "the backend's");
