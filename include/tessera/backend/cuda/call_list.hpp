@@ -5,6 +5,7 @@
 #include "tessera/backend/cuda/compute_calls.hpp"
 #include "tessera/backend/cuda/move_calls.hpp"
 #include "tessera/backend/cuda/schedule_calls.hpp"
+#include "tessera/net/paths.hpp"
 
 namespace tessera::cuda {
 
@@ -186,7 +187,7 @@ inline void compose_task(composer& to, int i, const graph_view& g, const exchang
         const index_t elements = std::visit(largest_array(), c.body);
         if (elements > std::numeric_limits<int>::max()) {
             const task& t = to.what();
-            throw error("tessera: " + std::string(g.ops[t.op].name) + ", " + to_text(t.what) + " of shard " +
+            throw error("tessera: " + path_of(g, t.op) + ", " + to_text(t.what) + " of shard " +
                         std::to_string(t.shard_number) + ", works on an array of " + std::to_string(elements) +
                         " elements, and cuDNN takes less than 2^31; split the operator more, or use smaller batches or "
                         "micro-batches");
