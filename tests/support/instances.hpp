@@ -28,7 +28,7 @@ extern template class session<host::backend>;
 namespace test_support {
 
 extern template oracle::oracle(const ts::graph_view&, const batch_data&, const ts::optimizer&, int, std::uint64_t, int,
-                               double, const std::vector<std::vector<ts::interval>>&);
+                               double, const std::vector<std::vector<ts::reference::network::replica>>&);
 extern template std::vector<sweep_case> sweep_cases<sweep_case>();
 
 } // namespace test_support

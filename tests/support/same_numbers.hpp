@@ -70,7 +70,8 @@ struct oracle {
 
     template <class Graph>
     oracle(const Graph& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
-           int micro_batches = 1, double nudge = 0, const std::vector<std::vector<ts::interval>>& replicas = {}) {
+           int micro_batches = 1, double nudge = 0,
+           const std::vector<std::vector<ts::reference::network::replica>>& replicas = {}) {
         ts::reference::network n(g);
         n.micro_batches = micro_batches;
         n.replicas = replicas;
@@ -100,14 +101,17 @@ struct oracle {
 };
 
 /// For every operator the samples that one device takes its statistics over by themselves, where every shard of samples does; empty for all
-/// others. None at all, where that makes no difference.
-inline std::vector<std::vector<ts::interval>> replicas_of(const ts::graph_view& g, const ts::strategy& s) {
-    std::vector<std::vector<ts::interval>> all(static_cast<std::size_t>(g.op_count));
+/// others. The running statistics follow the first shard that has samples at all, in every micro-batch in which it has some. None at all, where that
+/// makes no difference.
+inline std::vector<std::vector<ts::reference::network::replica>> replicas_of(const ts::graph_view& g,
+                                                                             const ts::strategy& s) {
+    std::vector<std::vector<ts::reference::network::replica>> all(static_cast<std::size_t>(g.op_count));
     bool any = false;
     for (int op = 0; op < g.op_count && s.statistics == ts::statistics_over::replica; ++op) {
         const ts::description d = g.describe(op);
         const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
         const int l = ts::statistics_loop(d);
+        std::vector<int> place; // of every replica's shard along the loop
         for (int m = 0; m < s.micro_batches && l >= 0; ++m) {
             for (int i = 0; i < c.shards(); ++i) {
                 ts::shard x = ts::shard_at(c, s.pool.data(), d, i);
@@ -115,14 +119,18 @@ inline std::vector<std::vector<ts::interval>> replicas_of(const ts::graph_view& 
                     ts::confine(x, c, s.pool.data(), d, ts::even_part(g.tensors[0].extents[0], s.micro_batches, m));
                 }
                 auto& list = all[static_cast<std::size_t>(op)];
-                if (!x.ranges[l].empty() && (list.empty() || list.back().begin < x.ranges[l].begin)) {
-                    list.push_back(x.ranges[l]);
+                if (!x.ranges[l].empty() && (list.empty() || list.back().samples.begin < x.ranges[l].begin)) {
+                    list.push_back({x.ranges[l], false});
+                    place.push_back(x.index[l]);
                 }
             }
         }
+        for (std::size_t k = 0; k < place.size(); ++k) {
+            all[static_cast<std::size_t>(op)][k].followed = place[k] == *std::min_element(place.begin(), place.end());
+        }
         any = any || c.degree[l < 0 ? 0 : l] > 1;
     }
-    return any ? all : std::vector<std::vector<ts::interval>>{};
+    return any ? all : std::vector<std::vector<ts::reference::network::replica>>{};
 }
 
 /// |a - b| / |b| in the Euclidean norm; where b is (nearly) nothing, |a| compared with `scale` instead.

@@ -34,9 +34,13 @@ struct network {
 
     /// Into which a training step cuts the batch: batch norm takes its statistics over each, and the running ones follow their sum.
     int micro_batches = 1;
-    /// By operator: samples that it takes its statistics over by themselves in a training step, in order and without overlap, none across two
-    /// micro-batches. The running ones follow the first of every micro-batch. Empty: over the micro-batch.
-    std::vector<std::vector<interval>> replicas;
+    /// Samples of one micro-batch that statistics are taken over by themselves.
+    struct replica {
+        interval samples;
+        bool followed = false; ///< by the running statistics
+    };
+    /// By operator: replicas of a training step, in order and without overlap. Empty: statistics are taken over the micro-batch, and all are followed.
+    std::vector<std::vector<replica>> replicas;
     std::vector<std::vector<double>> parameters;
     std::vector<std::vector<double>> gradients; ///< of parameters, sums over their users; empty for running statistics
     std::vector<std::vector<double>> values;    ///< of tensors, after the latest pass; empty for labels
@@ -53,7 +57,7 @@ private:
     void round_stored(int tensor, std::vector<double>& numbers) const;
     void prepare_gradients();
     void add_statistics();
-    std::vector<interval> groups_of(int op) const;
+    std::vector<replica> groups_of(int op) const;
     std::vector<double>& statistics_of(int op, bool gradient, std::size_t group);
     void restrict_to(compute_call& call, const interval& samples, std::size_t group);
     void add_gradients(int op, const run_state& run);
@@ -217,10 +221,10 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
 inline void network::forward(pass what, const run_state& run) {
     round_parameters();
     for (int i = 0; i < graph_.op_count; ++i) {
-        const std::vector<interval> groups = what == pass::evaluate ? std::vector<interval>{} : groups_of(i);
+        const std::vector<replica> groups = what == pass::evaluate ? std::vector<replica>{} : groups_of(i);
         compute_call call = make_call(i, what, run);
         for (std::size_t k = 0; k < groups.size(); ++k) {
-            restrict_to(call, groups[k], k);
+            restrict_to(call, groups[k].samples, k);
             compute<double>(call);
         }
         if (groups.empty()) {
@@ -255,9 +259,9 @@ inline void network::add_gradients(int op, const run_state& run) {
     compute_call call = make_call(op, pass::backward, run);
     call.gradient[d.output()] = {dy.data(), whole(d.operands[d.output()].extents)};
     call.loss_scale = node.attributes.weight / static_cast<double>(graph_.output_of(op).extents.volume());
-    const std::vector<interval> groups = groups_of(op);
+    const std::vector<replica> groups = groups_of(op);
     for (std::size_t k = 0; k < groups.size(); ++k) {
-        restrict_to(call, groups[k], k);
+        restrict_to(call, groups[k].samples, k);
         add_gradients(op, call);
     }
     if (groups.empty()) {

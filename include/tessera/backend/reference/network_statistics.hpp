@@ -7,12 +7,12 @@
 namespace tessera::reference {
 
 /// The groups of samples of the micro-batch at hand that an operator takes statistics over apart; none: it takes them together.
-inline std::vector<interval> network::groups_of(int op) const {
+inline std::vector<network::replica> network::groups_of(int op) const {
     const index_t batch = graph_.tensors[0].extents[0];
     const interval own = micro_batch_ < 0 ? interval{0, batch} : even_part(batch, micro_batches, micro_batch_);
-    std::vector<interval> result;
-    for (const interval& x : replicas.empty() ? std::vector<interval>{} : replicas[static_cast<std::size_t>(op)]) {
-        if (own.contains(x) && !x.empty()) {
+    std::vector<replica> result;
+    for (const replica& x : replicas.empty() ? std::vector<replica>{} : replicas[static_cast<std::size_t>(op)]) {
+        if (own.contains(x.samples) && !x.samples.empty()) {
             result.push_back(x);
         }
     }
@@ -44,14 +44,22 @@ inline void network::add_statistics() {
             continue;
         }
         const int o = descriptions_[at].find_operand(operand_kind::intermediate);
-        const std::vector<interval> groups = groups_of(i);
-        const std::vector<double>& own =
-            groups.empty() ? intermediates_[at][static_cast<std::size_t>(o)] : statistics_of(i, false, 0);
-        const index_t batch = graph_.tensors[0].extents[0];
-        counted_[at] += groups.empty() ? even_part(batch, micro_batches, micro_batch_).size() : groups[0].size();
-        statistics_[at].resize(own.size());
-        for (std::size_t k = 0; k < own.size(); ++k) {
-            statistics_[at][k] += own[k];
+        const auto add = [&](const std::vector<double>& own, index_t samples) {
+            counted_[at] += samples;
+            statistics_[at].resize(own.size());
+            for (std::size_t k = 0; k < own.size(); ++k) {
+                statistics_[at][k] += own[k];
+            }
+        };
+        const std::vector<replica> groups = groups_of(i);
+        if (groups.empty()) {
+            add(intermediates_[at][static_cast<std::size_t>(o)],
+                even_part(graph_.tensors[0].extents[0], micro_batches, micro_batch_).size());
+        }
+        for (std::size_t k = 0; k < groups.size(); ++k) {
+            if (groups[k].followed) {
+                add(statistics_of(i, false, k), groups[k].samples.size());
+            }
         }
     }
 }
