@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The README's wrong strategy, with the words that it shows.
-// expect-error: refusal<tessera::rule::degree_does_not_divide, tessera::layer<fc1>
+// expect-error: refusal<tessera::rule::degree_does_not_divide
+// expect-error: tessera::layer<fc1>
 // expect-error: loop_name::channel
 // expect-error: found<3>
 // expect-error: needed<50>
