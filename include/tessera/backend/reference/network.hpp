@@ -381,4 +381,4 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
 
 } // namespace tessera::reference
 
-#include "tessera/backend/reference/network_statistics.hpp"
+#include "tessera/backend/reference/network_statistics.inl"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which samples the oracle takes statistics over, and what running ones follow.
-#pragma once
-
-#include "tessera/backend/reference/network.hpp"
 
 namespace tessera::reference {
 
