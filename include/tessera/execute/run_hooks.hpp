@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/execute/store.hpp"
+#include "tessera/op/optimizer.hpp"
 
 namespace tessera {
 
