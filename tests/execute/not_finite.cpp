@@ -124,9 +124,9 @@ TEST_CASE("a step whose loss is not finite changes nothing under any synchroniza
     for (std::size_t op = 0; op < s.ops.size(); ++op) {
         s.ops[op].degree[0] = 2;
     }
-    for (const auto& [name, policy] : small_policies(g.view(), 2)) {
-        CAPTURE(name);
-        s.sync = policy;
+    for (const auto& named : small_policies(g.view(), 2)) {
+        CAPTURE(named.first);
+        s.sync = named.second;
         hold_refused<ts::reference::backend>(g, s, 2, momentum, not_a_number);
     }
 }

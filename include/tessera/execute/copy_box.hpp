@@ -67,6 +67,7 @@ struct box_copy {
             } else if (how == reducer::max) {
                 for (index_t i = 0; i < row; ++i) {
                     const T x = from[f + i]; // NaN is larger than everything
+                    // NOLINTNEXTLINE(misc-redundant-expression): tells what is not finite
                     to[t + i] = to[t + i] < x || x != x ? x : to[t + i];
                 }
             } else {

@@ -38,7 +38,7 @@ inline std::string place_of(const shape& s, index_t number) {
         each *= s[d];
     }
     const index_t rest = number % each;
-    const std::string sample = "sample " + std::to_string(number / each);
+    std::string sample = "sample " + std::to_string(number / each);
     if (s.rank < 2 || each == 1) {
         return sample;
     }

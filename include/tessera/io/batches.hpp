@@ -136,8 +136,8 @@ public:
         kept_labels_ = std::move(labels);
     }
 
-    basic_batch_range(basic_batch_range&&) = default;
-    basic_batch_range& operator=(basic_batch_range&&) = default;
+    basic_batch_range(basic_batch_range&&) noexcept = default;
+    basic_batch_range& operator=(basic_batch_range&&) noexcept = default;
     basic_batch_range(const basic_batch_range&) = delete;
     basic_batch_range& operator=(const basic_batch_range&) = delete;
     ~basic_batch_range() = default;

@@ -54,6 +54,7 @@ constexpr graph_counts count_nodes(index_t batch) {
     constexpr int room = stated < 1 || stated > 1 << 20 ? 1 : stated;
     b.ops.reserve(room);
     b.tensors.reserve(room + 2);
+    b.parameters.reserve(room);
     build_whole<Net>(b, batch);
     return {b.tensor_count, b.parameter_count, b.op_count};
 }

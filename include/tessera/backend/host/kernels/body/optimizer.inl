@@ -39,6 +39,7 @@ inline bool sgd_step(const float* weights, const float* const* gradients, int gr
             g = rule.nesterov ? g + keep * velocity : velocity;
         }
         const vec result = w - rate * g;
+        // NOLINTNEXTLINE(misc-redundant-expression): tells what is not finite
         const ivec here = where_finite((result - result) + (velocity - velocity), live);
         finite &= here;
         if (momentum != nullptr) store_some(momentum + i, here ? velocity : old, live);
@@ -67,6 +68,7 @@ inline bool adam_step(const float* weights, const float* const* gradients, int g
         const vec m = b1 * old_m + c1 * g;
         const vec v = b2 * old_v + c2 * (g * g);
         const vec result = w - rate * m / (square_root(v) * root + epsilon);
+        // NOLINTNEXTLINE(misc-redundant-expression): tells what is not finite
         const ivec here = where_finite((result - result) + (m - m) + (v - v), live);
         finite &= here;
         store_some(mean + i, here ? m : old_m, live);
