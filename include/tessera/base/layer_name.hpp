@@ -212,11 +212,23 @@ constexpr std::string_view type_name() {
     }
 }
 
+namespace detail {
+
+template <class T>
+constexpr layer_name make_layer_name() {
+    constexpr std::string_view full = full_type_name<T>();
+    return {type_name<T>(), is_of_library(full) ? std::string_view() : full};
+}
+/// Read once: clang would read every character again wherever a layer is used, and counts those steps.
+template <class T>
+inline constexpr layer_name layer_name_of = make_layer_name<T>();
+
+} // namespace detail
+
 /// What a layer of type T is called.
 template <class T>
-constexpr layer_name name_of_layer() {
-    constexpr std::string_view full = full_type_name<T>();
-    return {type_name<T>(), detail::is_of_library(full) ? std::string_view() : full};
+constexpr const layer_name& name_of_layer() {
+    return detail::layer_name_of<T>;
 }
 
 } // namespace tessera
