@@ -103,6 +103,11 @@ TEST_CASE("a blocking policy sends nothing before all has gone backward; the oth
     };
     const run blocking = simulated(b.g, b.on, ts::schedule::blocking_all_reduce(b.gradients()));
     CHECK(early(blocking) <= 0);
+    // Not only because its first message is of the gradient that comes last.
+    ts::synchronization reversed = ts::schedule::blocking_all_reduce(b.gradients());
+    std::reverse(reversed.messages.begin(), reversed.messages.end());
+    CHECK(early(simulated(b.g, b.on, reversed)) <= 0);
+    CHECK(early(simulated(b.g, b.on, ts::schedule::zero(b.gradients(), 1, 1000))) <= 0);
     // Computing, then communicating.
     const double sum = static_cast<double>(b.compute) * 2;
     CHECK(static_cast<double>(blocking.makespan()) > 0.97 * sum);

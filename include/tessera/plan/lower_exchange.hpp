@@ -20,6 +20,7 @@ int lowering<Options>::add_reduce(const sent_piece& x, int number, int device, i
     t.writes = to;
     t.how = sending_.how;
     t.message = sending_.message;
+    t.late = sums_late();
     if (norm >= 0) {
         t.writes.push_back(norm);
         t.norms = {norm};
@@ -189,6 +190,7 @@ void lowering<Options>::update_from(const reduced_slice& r, int number) {
     t.state = state;
     t.how = r.how;
     t.message = r.message;
+    t.late = sums_late();
     t.reads = r.from;
     const index_t size = even_part(region.volume(), r.slices, r.slice).size();
     count_moved(t.reads, r.device, size);

@@ -12,7 +12,7 @@ void lowering<Options>::finish_parameters(int op) {
     for (int p : g_.ops[op].parameters) {
         const bool ready = --uses_left_[at(p)] == 0 && g_.parameters[p].trained;
         if (ready && has_messages()) {
-            s_.sync->sum_at == sync_time::ready ? send_messages() : void();
+            sums_late() ? void() : send_messages();
         } else if (ready && o_.update.clip_norm <= 0) {
             for (const std::vector<piece>& copies : groups(p)) {
                 averages() ? update_copies(p, copies) : update_group(p, copies);

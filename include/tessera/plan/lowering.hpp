@@ -59,6 +59,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     bool averages() const { return o_.kind == run_kind::training && s_.sync != nullptr && s_.sync->average_every > 0; }
     /// Those of the last step can be read after the run.
     bool keeps_gradients() const { return o_.keep_gradients && step_ + 1 == p_.period; }
+    bool sums_late() const { return has_messages() && s_.sync->sum_at == sync_time::after_backward; }
     bool updates_wait() const { return clips() || s_.sync->update_at == sync_time::after_backward; }
     const configuration& config(int op) const { return s_.ops[op]; }
     const description& desc(int op) const { return descriptions_[at(op)]; }

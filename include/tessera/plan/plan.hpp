@@ -136,6 +136,9 @@ struct task {
     int message =
         -1; ///< tasks of one number follow each other and make one collective; -1: none, or a parameter's by itself
 
+    bool late =
+        false; ///< it waits for all that the devices from which it takes compute before it, see sync_time::after_backward
+
     int implementation = 0; ///< set by binding: the backend's number for how the task is computed
     bool fused = false;     ///< set by binding: the task that writes what it reads does its work too, in place
     bool activates = false; ///< set by binding: it does the work of such a task

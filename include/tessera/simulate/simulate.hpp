@@ -86,6 +86,7 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
     }
     std::vector<int> last_of_task(p.tasks.size(), -1);
     std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication lane
+    std::vector<int> computed(static_cast<std::size_t>(p.devices), -1); // the last that each device computes so far
     const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
     for (std::size_t i = 0; i < all.size(); ++i) {
         carried& c = all[i];
@@ -110,6 +111,13 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
                 }
                 last = number;
             }
+        }
+        if (t.kind == task_kind::compute) {
+            computed[static_cast<std::size_t>(t.device)] = number;
+        }
+        for (std::size_t k = 0; t.late && k < c.reads.size(); ++k) {
+            const int last = computed[static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(c.reads[k])].device)];
+            last < 0 ? void() : after.push_back(last);
         }
         users.add(c, number, p.tiles, root, after);
         g.items.push_back(static_cast<activity&&>(c.what));
