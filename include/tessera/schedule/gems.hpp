@@ -10,6 +10,9 @@ namespace tessera::schedule {
 /// that the first frees while it goes backward. Each may itself be a pipeline of `parts` micro-batches in GPipe's order. One mini-batch's
 /// activations at a time, parameters twice. Takes K Tf + R K Tb + (R-1) Tf for one part; for P parts and Tb >= Tf, both of one part,
 /// (K+P-1) (Tf + R Tb) + (R-1) P Tf. Micro-batch r * parts + j is part j of mini-batch r.
+///
+/// These times end with the last step backward. A plan then sums the two replicas' gradients of every stage: what an exchange between its two
+/// devices takes, of which the last stage's to go backward is not hidden.
 inline pipeline_schedule gems(int stages, int mini_batches, int parts = 1) {
     if (mini_batches < 1 || parts < 1) {
         throw error("tessera: GEMS of " + std::to_string(mini_batches) + " mini-batches of " + std::to_string(parts) +

@@ -88,7 +88,7 @@ inline pipeline_schedule make(const settings& x, const step_times& times = {}) {
         s = interleaved(x.workers, x.chunks, x.micro_batches);
         break;
     case kind::zero_bubble_h1:
-        s = zero_bubble_h1(x.workers, x.micro_batches);
+        s = zero_bubble_h1(x.workers, x.micro_batches, times);
         break;
     case kind::zero_bubble_v:
         s = zero_bubble_v(x.workers, x.micro_batches);

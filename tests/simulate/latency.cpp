@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated plans of every schedule over links with latency against a walk of the schedule's lists that shares no code with the simulator: they take as
+// long, but for the two replicas' exchange of gradients in GEMS and Chimera, which is all they take longer.
+#include "tessera/simulate/simulate.hpp"
+
+#include "tessera/plan/finish.hpp"
+#include "tessera/plan/lower.hpp"
+#include "tessera/schedule/kinds.hpp"
+#include "tessera/search/pipeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace {
+
+namespace ts = tessera;
+namespace schedule = tessera::schedule;
+namespace sim = tessera::simulation;
+using ts::index_t;
+using ts::step_kind;
+
+/// Eight equal layers between one and a loss that take no time.
+constexpr int layers = 8;
+struct entry : ts::linear<8> {};
+struct layer : ts::linear<8> {};
+struct tower : ts::sequential<ts::features<6>, entry, ts::repeat<layers, layer>, ts::cross_entropy> {};
+
+constexpr index_t unit = 1000000; ///< ns
+constexpr index_t nothing = 1;    ///< what a task takes that should take no time
+
+/// Devices at one switch, whose links take half of the latency each and no time for bytes.
+ts::cluster with_latency(int devices, index_t latency) {
+    constexpr index_t plenty = 1000000000;
+    ts::device_graph g;
+    g.add_class({"d", {plenty, plenty, plenty}, plenty, 0, 0, false});
+    for (int d = 0; d < devices; ++d) {
+        g.add_device(0, "d" + std::to_string(d));
+    }
+    const int hub = g.add_switch("switch");
+    for (int d = 0; d < devices; ++d) {
+        g.add_link(d, hub, plenty, latency / 2);
+    }
+    return ts::cluster(g);
+}
+
+/// What is simulated: the end of the pipeline's last step, and of all.
+struct seen {
+    index_t steps = 0;
+    index_t all = 0;
+};
+
+seen simulated(const ts::pipeline_schedule& order, index_t latency) {
+    const ts::graph network = ts::describe<tower>(order.micro_batches);
+    const ts::graph_view g = network.view();
+    std::vector<int> stage;
+    for (int op = 0; op < g.op_count; ++op) {
+        const int place = op == 0 ? 0 : op > layers ? layers - 1 : op - 1;
+        stage.push_back(place * order.stages / layers);
+    }
+    const int devices = static_cast<int>(order.workers.size());
+    ts::plan p = ts::lower(g, ts::search::pipeline(g, stage, order).view(), devices);
+    ts::finish(g, p);
+    ts::cost::profile times;
+    for (const ts::task& t : p.tasks) {
+        const bool works = t.kind == ts::task_kind::compute && t.op > 0 && t.op <= layers;
+        times.set(sim::signature_of(g, p.tiles, t), works ? unit : nothing);
+    }
+    sim::task_times how;
+    how.measured = &times;
+    const sim::timeline t = sim::simulate(g, p, with_latency(devices, latency), how);
+    seen r;
+    r.all = t.makespan;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        r.steps = p.tasks[i].kind == ts::task_kind::compute ? std::max(r.steps, t.tasks[i].end) : r.steps;
+    }
+    return r;
+}
+
+/// When the last step ends if every worker takes its list in order, what crosses from one worker to another takes the latency, and a step takes its
+/// stage's layers.
+index_t walked(const ts::pipeline_schedule& s, index_t latency) {
+    using key = std::pair<std::pair<int, int>, step_kind>;
+    std::map<key, std::pair<index_t, std::size_t>> end; // and on which worker
+    std::vector<std::size_t> next(s.workers.size(), 0);
+    std::vector<index_t> free(s.workers.size(), 0);
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (std::size_t w = 0; w < s.workers.size(); ++w) {
+            for (; next[w] < s.workers[w].size(); ++next[w]) {
+                const ts::step& x = s.workers[w][next[w]];
+                index_t start = free[w];
+                bool known = true;
+                const auto after = [&](int stage, step_kind kind) {
+                    const auto found = end.find({{stage, x.micro_batch}, kind});
+                    known = known && found != end.end();
+                    start = known ? std::max(start, found->second.first + (found->second.second != w ? latency : 0))
+                                  : start;
+                };
+                if (x.what == step_kind::forward && x.stage > 0) {
+                    after(x.stage - 1, step_kind::forward);
+                } else if (x.what == step_kind::backward_weight) {
+                    after(x.stage, step_kind::backward_input);
+                } else if (x.what != step_kind::forward) {
+                    after(x.stage, step_kind::forward);
+                    if (x.stage + 1 < s.stages) {
+                        after(x.stage + 1, x.what);
+                    }
+                }
+                if (!known) {
+                    break;
+                }
+                const index_t each = unit * layers / s.stages;
+                free[w] = start + (x.what == step_kind::backward ? 2 * each : each);
+                end[{{x.stage, x.micro_batch}, x.what}] = {free[w], w};
+                moved = true;
+            }
+        }
+    }
+    return *std::max_element(free.begin(), free.end());
+}
+
+} // namespace
+
+TEST_CASE("plans over links with latency take what a walk of their lists takes; replicas add their exchange of "
+          "gradients and no more") {
+    int held = 0;
+    for (int kind = 0; kind < schedule::kinds; ++kind) {
+        for (const int k : {2, 4}) {
+            for (const int m : {2, 4, 8}) {
+                schedule::settings x;
+                x.which = static_cast<schedule::kind>(kind);
+                x.workers = k;
+                x.micro_batches = m;
+                if (!schedule::is_possible(x)) {
+                    continue;
+                }
+                for (const index_t latency : {index_t{0}, unit / 2, 3 * unit}) {
+                    const ts::pipeline_schedule s = schedule::make(x);
+                    const seen plan = simulated(s, latency);
+                    const index_t walk = walked(s, latency);
+                    CAPTURE(schedule::to_text(x));
+                    CAPTURE(latency);
+                    const double steps =
+                        static_cast<double>(plan.steps - walk) / unit; // in units; what takes no time takes 1 ns
+                    CHECK(std::abs(steps) < 1e-3);
+                    // Two devices reduce and gather, each a way there and back; the last stage's has nothing to hide behind.
+                    const double after = static_cast<double>(plan.all - walk - (x.mirrors() ? 2 * latency : 0)) / unit;
+                    CHECK(std::abs(after) < 1e-3);
+                    ++held;
+                }
+            }
+        }
+    }
+    CHECK(held == 141);
+}
