@@ -17,7 +17,7 @@ namespace tessera {
 
 /// What an executor needs of a backend: `bind(plan, graph, store)` chooses formats and inserts reorders; `prepare(plan, task, graph,
 /// addresses)`, called on the thread that will run the task, makes what runs it; `start(device)` readies a thread for a device. It may have more:
-/// see run_hooks.hpp.
+/// see run_hooks.hpp. It must outlive its executors.
 template <class B>
 concept Backend = requires(B& b, plan& p, const graph_view& g, const addresses& a) {
     b.bind(p, g, static_cast<const parameter_store*>(nullptr));
@@ -25,39 +25,40 @@ concept Backend = requires(B& b, plan& p, const graph_view& g, const addresses& 
     b.start(0);
 };
 
-/// Runs one bound plan. Holds its arenas; parameters lie in a store that several executors may share.
+/// Runs one bound plan, in arenas of its own or in those that several executors share; parameters lie in a store that they share.
 template <Backend B>
 class executor {
 public:
     /// `p` must be finished (bound, with waits and memory). Throws what the backend throws while it prepares tasks.
     executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store)
-        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads), addresses_(make_addresses(store)),
-          lists_(static_cast<std::size_t>(plan_.lists())), done_(static_cast<std::size_t>(plan_.lists())),
-          spins_(threads.spins(plan_.lanes)), sleeps_(plan_.lanes > 1 && threads.is_crowded(plan_.lanes)) {
-        load_plan(backend, plan_, g, addresses_);
-        if constexpr (is_guarded) {
-            guard_ = loss_guard(plan_, g, addresses_);
+        : executor(backend, threads, static_cast<plan&&>(p)) {
+        require_room(backend_, plan_.arena_bytes);
+        addresses_ = addresses(plan_, store, memory_of(backend_));
+        prepare(g);
+    }
+    /// The same in arenas that have room for the plan; executors that share them run one at a time, and what one leaves there the next overwrites.
+    executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store,
+             const shared_arenas& arenas)
+        : executor(backend, threads, static_cast<plan&&>(p)) {
+        move_to(arenas, g, store);
+    }
+    executor(const executor&) = delete;
+    executor& operator=(const executor&) = delete;
+    ~executor() { unload(); }
+
+    /// Lets go of what was prepared: until move_to() it does not run.
+    void unload() {
+        unload_plan(backend_, addresses_);
+        for (auto& list : lists_) {
+            list.clear();
         }
-        auto prepare = [&](int thread) {
-            backend.start(thread % threads_.devices());
-            const int list = list_of_thread(thread);
-            if (list < 0) {
-                return;
-            }
-            for (int i : plan_.order[static_cast<std::size_t>(list)]) {
-                const task& t = plan_.tasks[static_cast<std::size_t>(i)];
-                lists_[static_cast<std::size_t>(list)].push_back(
-                    {backend.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size()), t.step,
-                     i, is_guarded ? guard_.role(i) : guarded_role::nothing});
-            }
-        };
-        threads_.run(prepare, plan_.lanes);
-        for (const task& t : plan_.tasks) {
-            set_awaited(t.waits);
-        }
-        for (int step = 0; step < plan_.period && is_guarded; ++step) {
-            set_awaited(guard_.losses(step));
-        }
+        is_ready_ = false;
+    }
+    /// Prepares everything for arenas that have grown, and lie elsewhere.
+    void move_to(const shared_arenas& arenas, const graph_view& g, const parameter_store& store) {
+        unload();
+        addresses_ = addresses(plan_, store, arenas);
+        prepare(g);
     }
 
     const plan& bound() const { return plan_; }
@@ -114,9 +115,37 @@ private:
         std::atomic<int> sleepers{0};
     };
 
-    addresses make_addresses(const parameter_store& store) {
-        require_room(backend_, plan_);
-        return addresses(plan_, store, memory_of(backend_));
+    executor(B& backend, workers& threads, plan p)
+        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads),
+          lists_(static_cast<std::size_t>(plan_.lists())), done_(static_cast<std::size_t>(plan_.lists())),
+          spins_(threads.spins(plan_.lanes)), sleeps_(plan_.lanes > 1 && threads.is_crowded(plan_.lanes)) {}
+
+    void prepare(const graph_view& g) {
+        load_plan(backend_, plan_, g, addresses_);
+        if constexpr (is_guarded) {
+            guard_ = loss_guard(plan_, g, addresses_);
+        }
+        auto body = [&](int thread) {
+            backend_.start(thread % threads_.devices());
+            const int list = list_of_thread(thread);
+            if (list < 0) {
+                return;
+            }
+            for (int i : plan_.order[static_cast<std::size_t>(list)]) {
+                const task& t = plan_.tasks[static_cast<std::size_t>(i)];
+                lists_[static_cast<std::size_t>(list)].push_back(
+                    {backend_.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size()),
+                     t.step, i, is_guarded ? guard_.role(i) : guarded_role::nothing});
+            }
+        };
+        threads_.run(body, plan_.lanes);
+        for (const task& t : plan_.tasks) {
+            set_awaited(t.waits);
+        }
+        for (int step = 0; step < plan_.period && is_guarded; ++step) {
+            set_awaited(guard_.losses(step));
+        }
+        is_ready_ = true;
     }
 
     /// -1: the plan has fewer devices than there are threads.
@@ -133,6 +162,9 @@ private:
 
     template <bool Timed>
     void run_all(const run_state& state) {
+        if (!is_ready_) {
+            throw error("tessera: a plan has lost its memory and was not prepared again; make the session anew");
+        }
         const bool guards = is_guarded && state.report != nullptr;
         guards ? guard_.begin() : void();
         for (counter& c : done_) {
@@ -239,6 +271,7 @@ private:
     std::vector<counter> done_;
     int spins_;
     bool sleeps_;                                           ///< whoever waits
+    bool is_ready_ = false;                                 ///< prepared
     std::vector<std::vector<simulation::task_span>> spans_; ///< of a measured run, for every list
 };
 

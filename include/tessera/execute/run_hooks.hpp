@@ -40,11 +40,12 @@ B make_backend(const optimizer& update, const own_options_of<B>& own) {
     }
 }
 
-/// `b.require_room(plan)`: before the arenas of a plan are made; throws tessera::error where its devices have not as much memory.
+/// `b.require_room(bytes)`: before arenas are made or grow, by so many bytes on every device; throws tessera::error where a device has not as
+/// much memory left.
 template <class B>
-void require_room(B& b, const plan& p) {
-    if constexpr (requires { b.require_room(p); }) {
-        b.require_room(p);
+void require_room(B& b, const std::vector<index_t>& bytes) {
+    if constexpr (requires { b.require_room(bytes); }) {
+        b.require_room(bytes);
     }
 }
 
@@ -53,6 +54,14 @@ template <class B>
 void load_plan(B& b, const plan& p, const graph_view& g, const addresses& where) {
     if constexpr (requires { b.load(p, g, where); }) {
         b.load(p, g, where);
+    }
+}
+
+/// `b.unload(addresses)`: the plan does not run again; what was prepared for it may go. Also of plans that were never loaded.
+template <class B>
+void unload_plan(B& b, const addresses& where) {
+    if constexpr (requires { b.unload(where); }) {
+        b.unload(where);
     }
 }
 

@@ -18,10 +18,14 @@
 
 namespace tessera {
 
+/// How many plans a session keeps ready besides the one for training on full batches: one for each size of batch and kind of run. Of more, the
+/// one that has not run for the longest time goes, and is made again when it is wanted.
+inline constexpr std::size_t most_ready_plans = 8;
+
 struct session_options {
     std::uint64_t seed = 1;
     bool keep_gradients = false;
-    index_t device_memory = 0; ///< bytes of each device; 0: no limit
+    index_t device_memory = 0; ///< bytes of each device, for parameters and all plans together; 0: no limit
     bool measure =
         false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
     std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
@@ -54,7 +58,7 @@ public:
     session(const graph_view& g, const strategy& s, int devices, const optimizer& update,
             const session_options& options, B& backend, workers& threads)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
-          devices_(devices), backend_(backend), threads_(threads) {
+          devices_(devices), backend_(backend), threads_(threads), arenas_(memory_of(backend)) {
         require(update);
         require(graph_.view(), strategy_.view(), devices);
         if (threads.devices() < devices) {
@@ -63,6 +67,7 @@ public:
         }
         plan p = make_plan(graph_.view(), run_kind::training, false, s.period);
         store_ = parameter_store(p, memory_of(backend_));
+        persistent_ = p.persistent_bytes;
         const index_t batch = graph_.tensors[0].extents.extent[0];
         runs_.push_back(make_run(batch, run_kind::training, s.period, static_cast<plan&&>(p)));
         state_.seed = options.seed;
@@ -149,11 +154,18 @@ public:
         return out;
     }
 
-    /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Needs keep_gradients.
+    /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Throws tessera::error without
+    /// keep_gradients, and before there was such a step.
     std::vector<float> gradient(int p) const {
         check_parameter(p);
         if (!options_.keep_gradients) {
             throw error("tessera: gradients are not kept after a step; make the trainer with {.keep_gradients = true}");
+        }
+        if (!has_gradients_ && gradients_.empty()) {
+            throw error("tessera: there are no gradients before the first training step on a full batch");
+        }
+        if (!has_gradients_) {
+            return gradients_[static_cast<std::size_t>(p)];
         }
         const run_of& r = *runs_.front();
         const box all = whole(extents_of(p));
@@ -242,22 +254,80 @@ private:
     }
 
     owned<run_of> make_run(index_t batch, run_kind kind, int period, plan p) {
+        make_room(p);
         graph described = with_batch(graph_.view(), batch);
         const graph_view view = described.view();
-        return owned<run_of>(new run_of{batch, kind, period, static_cast<graph&&>(described),
-                                        executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_)});
+        return owned<run_of>(
+            new run_of{batch, kind, period, static_cast<graph&&>(described),
+                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_)});
+    }
+
+    /// All plans run in the same arenas, one at a time. Where a plan wants larger ones, the others move.
+    void make_room(const plan& p) {
+        for (std::size_t d = 0; d < p.arena_bytes.size() && options_.device_memory > 0; ++d) {
+            const index_t bytes = persistent_[d] + p.arena_bytes[d];
+            if (bytes > options_.device_memory) {
+                throw error("tessera: device " + std::to_string(d) + " needs " + std::to_string(bytes) + " bytes (" +
+                            std::to_string(persistent_[d]) + " of them for parameters and optimizer state) and has " +
+                            std::to_string(options_.device_memory) + "; split more, or use smaller batches");
+            }
+        }
+        if (arenas_.has_room(p.arena_bytes)) {
+            return;
+        }
+        require_room(backend_, arenas_.missing(p.arena_bytes));
+        save_gradients();
+        for (const auto& r : runs_) {
+            r->runner.unload();
+        }
+        const auto move = [&] {
+            for (const auto& r : runs_) {
+                if (arenas_.has_room(r->runner.bound().arena_bytes)) { // else it says so when it is to run
+                    r->runner.move_to(arenas_, r->described.view(), store_);
+                }
+            }
+        };
+        try {
+            arenas_.grow(p.arena_bytes);
+        } catch (...) {
+            move();
+            throw;
+        }
+        move();
+    }
+
+    /// Before another plan, or other memory, takes the place of the training plan's results: gradients are kept outside of the devices.
+    void save_gradients() {
+        if (has_gradients_) {
+            std::vector<std::vector<float>> all;
+            for (int p = 0; p < static_cast<int>(graph_.parameters.size()); ++p) {
+                all.push_back(gradient(p));
+            }
+            gradients_ = static_cast<std::vector<std::vector<float>>&&>(all);
+            has_gradients_ = false;
+        }
     }
 
     run_of& find_run(std::span<const input_data> inputs, run_kind kind, int period) {
         const index_t batch = check_inputs(inputs);
-        for (const auto& r : runs_) {
-            if (r->batch == batch && r->kind == kind && r->period == period) {
-                return *r;
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+            if (runs_[i]->batch == batch && runs_[i]->kind == kind && runs_[i]->period == period) {
+                const std::size_t newest = i == 0 ? 0 : runs_.size() - 1; // the first stays where it is
+                for (; i < newest; ++i) {
+                    owned<run_of> mine = static_cast<owned<run_of>&&>(runs_[i]);
+                    runs_[i] = static_cast<owned<run_of>&&>(runs_[i + 1]);
+                    runs_[i + 1] = static_cast<owned<run_of>&&>(mine);
+                }
+                return *runs_[newest];
             }
         }
         const graph described = with_batch(graph_.view(), batch);
         const bool is_short = batch < graph_.tensors[0].extents.extent[0];
-        runs_.push_back(make_run(batch, kind, period, make_plan(described.view(), kind, is_short, period)));
+        plan p = make_plan(described.view(), kind, is_short, period);
+        if (runs_.size() > most_ready_plans) {
+            runs_.erase(runs_.begin() + 1);
+        }
+        runs_.push_back(make_run(batch, kind, period, static_cast<plan&&>(p)));
         return *runs_.back();
     }
 
@@ -267,6 +337,10 @@ private:
 
     void run(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
              simulation::timeline* measured) {
+        if (&r != runs_.front().get()) {
+            save_gradients();
+        }
+        has_gradients_ = options_.keep_gradients && &r == runs_.front().get();
         const std::size_t tensors = graph_.tensors.size();
         pointers_.resize(tensors * batches.size());
         states_.assign(batches.size(), state_);
@@ -336,6 +410,11 @@ private:
     B& backend_;
     workers& threads_;
     parameter_store store_;
+    std::vector<index_t> persistent_; ///< bytes of the store on every device
+    shared_arenas arenas_;
+    bool has_gradients_ = false; ///< in the arenas, of the training plan's last run
+    std::vector<std::vector<float>>
+        gradients_; ///< of every parameter, once the arenas have been used for something else
     run_state state_;
     run_report report_;
     std::vector<run_state> states_; ///< with what follows: kept so that a step allocates nothing
@@ -344,7 +423,7 @@ private:
     std::vector<const void*> pointers_;
     mutable std::vector<float> loss_rows_; ///< with the next: kept so that a step allocates nothing
     mutable detail::piece_sum sum_;
-    std::vector<owned<run_of>> runs_;
+    std::vector<owned<run_of>> runs_; ///< the first is for training on full batches; the others by when they ran last
 };
 
 } // namespace tessera

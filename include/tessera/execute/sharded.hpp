@@ -33,7 +33,7 @@ public:
         : devices_(devices), graph_(make_graph(inputs, math)), backend_(make_backend<B>(optimizer(), own)),
           done_(static_cast<std::size_t>(devices.count())) {
         plan_ = make_plan();
-        require_room(backend_, plan_);
+        require_room(backend_, plan_.arena_bytes);
         store_ = parameter_store(plan_, memory_of(backend_));
         addresses_ = addresses(plan_, store_, memory_of(backend_));
         load_plan(backend_, plan_, view(), addresses_);

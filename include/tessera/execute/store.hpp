@@ -113,14 +113,90 @@ private:
     std::vector<entry> entries_;
 };
 
+/// The working memory of plans that run one at a time: an arena for every device, as large as the largest of them wants it.
+class shared_arenas {
+public:
+    explicit shared_arenas(const memory_source& source = {}) : source_(source) {}
+
+    index_t bytes(int device) const {
+        const auto d = static_cast<std::size_t>(device);
+        return d < bytes_.size() ? bytes_[d] : 0;
+    }
+    std::byte* data(int device) const { return memory_[static_cast<std::size_t>(device)].data(); }
+
+    bool has_room(const std::vector<index_t>& wanted) const {
+        bool enough = wanted.size() <= bytes_.size();
+        for (std::size_t d = 0; d < wanted.size() && enough; ++d) {
+            enough = wanted[d] <= bytes_[d];
+        }
+        return enough;
+    }
+    /// The bytes by which the arena of every device would have to grow.
+    std::vector<index_t> missing(const std::vector<index_t>& wanted) const {
+        std::vector<index_t> more;
+        for (std::size_t d = 0; d < wanted.size(); ++d) {
+            const index_t there = bytes(static_cast<int>(d));
+            more.push_back(wanted[d] > there ? wanted[d] - there : 0);
+        }
+        return more;
+    }
+    /// Makes room. What lay in an arena that was too small is lost, and it lies elsewhere. Throws tessera::error where there is no memory; the
+    /// arenas then have what they had, unless somebody else has taken it meanwhile.
+    void grow(const std::vector<index_t>& wanted) {
+        const std::vector<index_t> before = bytes_;
+        try {
+            resize(wanted);
+        } catch (...) {
+            resize(before);
+            throw;
+        }
+    }
+
+private:
+    void resize(const std::vector<index_t>& wanted) {
+        if (memory_.size() < wanted.size()) {
+            memory_.resize(wanted.size());
+            bytes_.resize(wanted.size(), 0);
+        }
+        for (std::size_t d = 0; d < wanted.size(); ++d) {
+            if (memory_[d].data() == nullptr || bytes_[d] < wanted[d]) {
+                memory_[d] = buffer(); // first, so that both are never there at once
+                bytes_[d] = 0;
+                memory_[d] = buffer(wanted[d], static_cast<int>(d), source_);
+                bytes_[d] = wanted[d];
+            }
+        }
+    }
+
+    memory_source source_;
+    std::vector<buffer> memory_;
+    std::vector<index_t> bytes_;
+};
+
 /// Where the tiles of one plan lie.
 class addresses {
 public:
     addresses() = default;
+    /// In arenas of the plan's own.
     template <class Plan>
-    addresses(const Plan& p, const parameter_store& store, const memory_source& source = {}) {
-        for (index_t bytes : p.arena_bytes) {
-            arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
+    addresses(const Plan& p, const parameter_store& store, const memory_source& source = {}) : own_(source) {
+        own_.grow(p.arena_bytes);
+        place(p, store, own_);
+    }
+    /// In arenas that other plans use too; they have room for it.
+    template <class Plan>
+    addresses(const Plan& p, const parameter_store& store, const shared_arenas& shared) {
+        place(p, store, shared);
+    }
+    std::byte* operator[](int t) const { return where_[static_cast<std::size_t>(t)]; }
+    /// The plan's arena_bytes of a device: for those who look at what a run touches.
+    std::byte* arena(int device) const { return base_[static_cast<std::size_t>(device)]; }
+
+private:
+    template <class Plan>
+    void place(const Plan& p, const parameter_store& store, const shared_arenas& arenas) {
+        for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
+            base_.push_back(arenas.data(static_cast<int>(d)));
         }
         for (const tile& t : p.tiles) {
             std::byte* where = nullptr;
@@ -133,17 +209,14 @@ public:
                 }
                 where = store.address(*e);
             } else if (t.device >= 0 && t.offset >= 0) {
-                where = arenas_[static_cast<std::size_t>(t.device)].data() + t.offset;
+                where = base_[static_cast<std::size_t>(t.device)] + t.offset;
             }
             where_.push_back(where);
         }
     }
-    std::byte* operator[](int t) const { return where_[static_cast<std::size_t>(t)]; }
-    /// The plan's arena_bytes of a device: for those who look at what a run touches.
-    std::byte* arena(int device) const { return arenas_[static_cast<std::size_t>(device)].data(); }
 
-private:
-    std::vector<buffer> arenas_;
+    shared_arenas own_;
+    std::vector<std::byte*> base_;
     std::vector<std::byte*> where_;
 };
 

@@ -115,17 +115,19 @@ public:
                 [](void*, int, void* memory) { (void)cudaFree(memory); }, this};
     }
 
-    /// Asks every GPU for room for the arenas of a plan, before the first is made. Throws tessera::error where there is not enough.
-    void require_room(const plan& p) {
-        for (int d = 0; d < p.devices; ++d) {
+    /// Asks every GPU for room for so many bytes more in the arenas of the devices, before the first is made. Throws tessera::error where there is
+    /// not enough.
+    void require_room(const std::vector<index_t>& bytes) {
+        const auto count = static_cast<int>(bytes.size());
+        for (int d = 0; d < count; ++d) {
             const int gpu = gpu_of(d);
             index_t wanted = 0;
             std::string devices;
             bool is_first = true;
-            for (int other = 0; other < p.devices; ++other) {
+            for (int other = 0; other < count; ++other) {
                 if (gpu_of(other) == gpu) {
                     is_first = is_first && other >= d;
-                    wanted += p.arena_bytes[static_cast<std::size_t>(other)];
+                    wanted += bytes[static_cast<std::size_t>(other)];
                     devices += " " + std::to_string(other);
                 }
             }
@@ -134,7 +136,7 @@ public:
             std::size_t total = 0;
             check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
             if (is_first && wanted > static_cast<index_t>(free)) {
-                throw error("tessera: a plan wants arenas of " + std::to_string(wanted) + " bytes on GPU " +
+                throw error("tessera: a plan wants " + std::to_string(wanted) + " bytes more for arenas on GPU " +
                             std::to_string(gpu) + " (devices" + devices + "), and of its " + std::to_string(total) +
                             " bytes " + std::to_string(free) +
                             " are free; use smaller batches, micro-batches or more GPUs");
@@ -159,6 +161,11 @@ public:
         std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
         programs_.push_back(std::make_unique<program>(static_cast<call_list&&>(list), where,
                                                       static_cast<program_setting&&>(setting), tools_, communicators_));
+    }
+
+    /// Lets go of what was made for a plan; all its runs have ended.
+    void unload(const addresses& where) {
+        std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; });
     }
 
     void begin_run(const addresses& where, const run_state& state, int first, int last) {

@@ -4,6 +4,7 @@
 
 #include "tessera/backend/host/bind.hpp"
 #include "tessera/backend/host/update_jobs.hpp"
+#include "tessera/execute/jobs_by_plan.hpp"
 #include "tessera/execute/session.hpp"
 
 namespace tessera::host {
@@ -71,10 +72,12 @@ public:
             break;
         }
         job* const raw = made.get();
-        const locked lock(mutex_);
-        jobs_.push_back(static_cast<owned<job>&&>(made));
+        prepared_.with(where, [&](prepared& of) { of.jobs.push_back(static_cast<owned<job>&&>(made)); });
         return {[](void* context, const run_state& run) { static_cast<job*>(context)->run(run); }, raw};
     }
+
+    /// Lets go of what was prepared for a plan.
+    void unload(const addresses& where) { prepared_.drop(where); }
 
     /// Copies a tile out of its format.
     void to_plain(const tile& t, const std::byte* from, float* to) const { convert(t, from, to, true); }
@@ -85,10 +88,19 @@ public:
     const optimizer& update() const { return optimizer_; }
     /// What has been measured so far.
     profile& measured() { return profile_; }
+    /// Plans whose jobs are kept.
+    std::size_t plans() const { return prepared_.size(); }
 
 private:
+    /// Of one plan. Jobs point to the others, so that they end first.
+    struct prepared {
+        std::vector<unique_stream> streams;
+        std::vector<owned<description>> descriptions;
+        std::vector<owned<job>> jobs;
+    };
+
     owned<job> make_compute(const Plan& p, const task& t, const graph_view& g, const addresses& where) {
-        const description& d = describe(g, t.op);
+        const description& d = describe(g, t.op, where);
         bound_call b;
         b.call = call_of(p, t, g, d);
         b.how.engine = static_cast<engine_kind>(t.implementation);
@@ -107,14 +119,14 @@ private:
         if (t.what == pass::update) {
             return owned<job>(new detail::running_job(b, g));
         }
-        return detail::make_job(b, formats_, stream());
+        return detail::make_job(b, formats_, stream(where));
     }
 
     owned<job> make_reorder(const Plan& p, const task& t, const addresses& where) {
         const tile& a = p.tiles[static_cast<std::size_t>(t.reads[0])];
         const tile& b = p.tiles[static_cast<std::size_t>(t.writes[0])];
         return detail::make_reorder(formats_, {a.format, b.format, a.region.extents()}, where[t.reads[0]],
-                                    where[t.writes[0]], t.scratch >= 0 ? where[t.scratch] : nullptr, stream());
+                                    where[t.writes[0]], t.scratch >= 0 ? where[t.scratch] : nullptr, stream(where));
     }
 
     void convert(const tile& t, const void* from, void* to, bool out) const {
@@ -138,17 +150,18 @@ private:
         }
     }
 
-    const description& describe(const graph_view& g, int op) {
-        description d = g.describe(op);
-        const locked lock(mutex_);
-        descriptions_.emplace_back(new description(static_cast<description&&>(d)));
-        return *descriptions_.back();
+    const description& describe(const graph_view& g, int op, const addresses& where) {
+        owned<description> d(new description(g.describe(op)));
+        const description& made = *d;
+        prepared_.with(where, [&](prepared& of) { of.descriptions.push_back(static_cast<owned<description>&&>(d)); });
+        return made;
     }
 
-    dnnl_stream_t stream() {
-        const locked lock(mutex_);
-        streams_.push_back(make_stream());
-        return streams_.back().get();
+    dnnl_stream_t stream(const addresses& where) {
+        unique_stream s = make_stream();
+        const dnnl_stream_t made = s.get();
+        prepared_.with(where, [&](prepared& of) { of.streams.push_back(static_cast<unique_stream&&>(s)); });
+        return made;
     }
 
     optimizer optimizer_;
@@ -156,10 +169,7 @@ private:
     format_table formats_;
     profile profile_;
     catalog catalog_;
-    mutex mutex_;
-    std::vector<unique_stream> streams_;
-    std::vector<owned<description>> descriptions_; ///< jobs point to them
-    std::vector<owned<job>> jobs_;
+    jobs_by_plan<prepared> prepared_;
 };
 
 using backend = basic_backend<plan>;

@@ -300,6 +300,7 @@ private:
             if (!e->seconds[1].empty()) {
                 backend_.measured().add(e->name + pressed_suffix, typical(e->seconds[1]));
             }
+            backend_.unload(e->memory);
         }
     }
 

@@ -6,6 +6,7 @@
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/jobs_by_plan.hpp"
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/store.hpp"
@@ -13,7 +14,6 @@
 #include "tessera/plan/call.hpp"
 
 #include <deque>
-#include <mutex>
 
 namespace tessera::reference {
 
@@ -29,6 +29,9 @@ public:
         store_numbers(t.type, from, t.elements, to);
     }
 
+    /// Lets go of what was prepared for a plan.
+    void unload(const addresses& where) { prepared_.drop(where); }
+
     runnable prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
         const task& t = p.tasks[static_cast<std::size_t>(index)];
         switch (t.kind) {
@@ -40,17 +43,17 @@ public:
         case task_kind::update:
             return prepare_update(p, t, where);
         case task_kind::sum: {
-            tile_sum& j = keep(sums_);
+            tile_sum& j = keep(&prepared::sums, where);
             j = tile_sum(p, t, where);
             return {[](void* job, const run_state&) { static_cast<tile_sum*>(job)->run(); }, &j};
         }
         case task_kind::average: {
-            copy_average& j = keep(averages_);
+            copy_average& j = keep(&prepared::averages, where);
             j = copy_average(p, t, where);
             return {[](void* job, const run_state&) { static_cast<copy_average*>(job)->run(); }, &j};
         }
         case task_kind::gather: {
-            slice_join& j = keep(joins_);
+            slice_join& j = keep(&prepared::joins, where);
             j = slice_join(p, t, where);
             return {[](void* job, const run_state&) { static_cast<slice_join*>(job)->run(); }, &j};
         }
@@ -94,15 +97,23 @@ private:
         std::vector<box> counted;
     };
 
+    /// Of one plan.
+    struct prepared {
+        std::deque<compute_job> computes;
+        std::deque<copy_job> copies;
+        std::deque<update_job> updates;
+        std::deque<tile_sum> sums;
+        std::deque<slice_join> joins;
+        std::deque<copy_average> averages;
+    };
+
     template <class Job>
-    Job& keep(std::deque<Job>& jobs) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        jobs.emplace_back();
-        return jobs.back();
+    Job& keep(std::deque<Job> prepared::*kind, const addresses& where) {
+        return prepared_.with(where, [&](prepared& of) -> Job& { return (of.*kind).emplace_back(); });
     }
 
     runnable prepare_compute(const plan& p, const task& t, const graph_view& g, const addresses& where) {
-        compute_job& j = keep(computes_);
+        compute_job& j = keep(&prepared::computes, where);
         j.d = g.describe(t.op);
         j.call = call_of(p, t, g, j.d);
         for (int o = 0; o < max_operands; ++o) {
@@ -161,7 +172,7 @@ private:
     }
 
     runnable prepare_copy(const plan& p, const task& t, const addresses& where) {
-        copy_job& j = keep(copies_);
+        copy_job& j = keep(&prepared::copies, where);
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         j.to = where[t.writes[0]];
         j.bytes = target.elements * bytes_of(target.type);
@@ -192,7 +203,7 @@ private:
     }
 
     runnable prepare_update(const plan& p, const task& t, const addresses& where) {
-        update_job& j = keep(updates_);
+        update_job& j = keep(&prepared::updates, where);
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         j.how = optimizer_;
         j.region = target.region;
@@ -292,13 +303,7 @@ private:
     }
 
     optimizer optimizer_;
-    std::mutex mutex_;
-    std::deque<compute_job> computes_;
-    std::deque<copy_job> copies_;
-    std::deque<update_job> updates_;
-    std::deque<tile_sum> sums_;
-    std::deque<slice_join> joins_;
-    std::deque<copy_average> averages_;
+    jobs_by_plan<prepared> prepared_;
 };
 
 } // namespace tessera::reference
