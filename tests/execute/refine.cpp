@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/networks.hpp"
+#include "support/strategy_fields.hpp"
 
 #include <tessera/host.hpp>
 #include <tessera/search/static_optcnn.hpp>
@@ -89,6 +90,48 @@ TEST_CASE("refine without predictions measures the named strategies alone") {
         CHECK(t.name.find("searched") == std::string::npos);
     }
     CHECK(to_text(best).find("predicted") == std::string::npos);
+}
+
+namespace {
+
+struct given_strategy {
+    ts::strategy value;
+    int devices = 2;
+    ts::index_t batch = 8;
+    ts::strategy_view view() const { return value.view(); }
+};
+
+} // namespace
+
+TEST_CASE("refine tries data parallelism beside a strategy that differs from it in any one field") {
+    using network = test_networks::mlp::network;
+    const ts::host::devices devices(2);
+    const ts::graph g = ts::describe<network>(8);
+    const ts::refine_options short_turns{.turns = 1, .turn_seconds = 0.0, .predict = false};
+    const ts::strategy same = ts::search::data_parallel(g.view(), 2);
+    CHECK_THROWS_AS(
+        row(ts::refine<network>(given_strategy{same}, devices, ts::sgd{}, {}, short_turns), "data parallel"),
+        ts::error);
+    int compared = 0;
+    for (const test_support::changed_field& f : test_support::changed_fields()) {
+        const std::string owner = f.owner;
+        given_strategy other{same};
+        if (owner != "strategy" && owner != "configuration" && owner != "synchronization") {
+            continue; // fields of what data parallelism has not: synchronization and schedule are compared as wholes
+        }
+        f.apply(other.value);
+        if (f.name == std::string("pool")) {
+            CHECK(ts::is_same(other.value, same)); // nothing uses it
+            continue;
+        }
+        CAPTURE(owner);
+        CAPTURE(f.name);
+        const auto tried = ts::refine<network>(other, devices, ts::sgd{}, {}, short_turns);
+        CHECK_NOTHROW(row(tried, "found"));
+        CHECK_NOTHROW(row(tried, "data parallel"));
+        ++compared;
+    }
+    CHECK(compared == 24);
 }
 
 TEST_CASE("tasks are measured once, kept in the profile, and found there by name by another process's backend") {

@@ -133,7 +133,9 @@ TEST_CASE("strategy fields: a strategy file brings each back, or refuses a strat
                                          "step::micro_batch",
                                          "step::stage",
                                          "step::what",
-                                         "strategy::micro_batches"};
+                                         "strategy::micro_batches",
+                                         "synchronization::average_every",
+                                         "synchronization::shards_parameters"};
     CHECK(refused == expected);
 }
 

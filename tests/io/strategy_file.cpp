@@ -70,6 +70,13 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
         c.how.parameters_on = static_cast<int>(seed % 7) - 1;
         c.how.overlap = seed % 3 == 0;
         c.how.sync = policies[seed % policies.size()].second;
+        if (c.how.sync.average_every > 0) { // whole copies, updated by themselves
+            c.how.parameters_on = -1;
+            c.how.period *= c.how.sync.average_every;
+        }
+        if (c.how.sync.shards_parameters) {
+            c.how.parameters_on = -1;
+        }
         const std::string text = io::to_text(io::to_json(g, c.how, 6));
         const io::strategy_file back = io::strategy_from_text(g, text);
         CHECK(io::to_text(io::to_json(g, back.value, back.devices)) == text);

@@ -68,6 +68,19 @@ constexpr shape make_shape(Extents... extents) {
     return shape{static_cast<int>(sizeof...(extents)), {static_cast<index_t>(extents)...}};
 }
 
+/// An extent that an int does not hold, or more elements than any machine has (2^48): nothing else is promised not to overflow.
+constexpr bool is_too_large(const shape& s) {
+    constexpr index_t most = index_t{1} << 48;
+    index_t v = 1;
+    for (int d = 0; d < s.rank; ++d) {
+        if (s.extent[d] > INT32_MAX || (s.extent[d] > 0 && v > most / s.extent[d])) {
+            return true;
+        }
+        v *= s.extent[d];
+    }
+    return false;
+}
+
 /// A rectangular region of a tensor in global coordinates. A box of rank 0 is one element (a scalar).
 struct box {
     int rank = 0;

@@ -74,7 +74,19 @@ inline constexpr bool never = false;
     rule(gradient_counted_twice, "the gradient is summed over more shards than contribute to it; replicas hold the same gradient") \
     rule(schedule_has_other_micro_batches, "the strategy must have as many micro-batches as the schedule that it follows; see strategy::follow()") \
     rule(machine_has_no_devices, "there must be at least one device") \
-    rule(batch_is_empty, "the batch must have at least one sample")
+    rule(batch_is_empty, "the batch must have at least one sample") \
+    rule(extent_too_large, "an extent must be less than 2^31, a tensor have at most 2^48 elements, and an operator at most 2^58 multiply-adds; use a smaller batch, or smaller layers") \
+    rule(micro_batches_out_of_range, "a batch is cut into 1 micro-batch to as many as it has samples") \
+    rule(period_out_of_range, "a plan covers 1 to 1024 steps; take more of them in several runs") \
+    rule(averages_of_sums, "a strategy that averages parameters updates whole copies by themselves: it has no messages of gradients, no parameters in slices or on one device") \
+    rule(averages_never, "parameters are averaged every so many steps, at least 1; 0 is for strategies without averages") \
+    rule(averages_past_the_period, "parameters are averaged every so many steps, but the plan ends between two averages; set the strategy's period to a multiple, and take as many steps at a time") \
+    rule(times_without_messages, "sum_at and update_at say when messages of gradients go and what is summed is used, and there are no messages; make some, or leave both ready") \
+    rule(slices_on_one_device, "parameters cannot be stored both on one device alone (parameters_on) and in slices on all that need them (shards_parameters); choose one") \
+    rule(slices_without_messages, "parameters that are stored in slices (shards_parameters) are summed and updated by messages, and there are none; make some, for example with schedule::zero()") \
+    rule(slices_not_sliced, "parameters that are stored in slices (shards_parameters) are updated slice by slice: their messages go exchange::sliced (0), not all_reduce (1), ring (2) or by a server (3)") \
+    rule(slices_in_slices, "parameters that are stored in slices (shards_parameters) are divided by their members: their messages hold whole gradients, 1 slice of each") \
+    rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them")
 // clang-format on
 
 enum class rule : std::uint8_t {

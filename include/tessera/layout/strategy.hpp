@@ -193,6 +193,98 @@ constexpr int parts_of_tensor(const graph_view& g, const strategy_view& s, int t
     return parts_of_nest(s.ops[producer], d, d.nests.size() - 1);
 }
 
+/// The first number that counts more than there can be. What it counts is made one by one.
+constexpr problem check_counts(const graph_view& g, const strategy_view& s) {
+    for (int t = 0; t < g.tensor_count; ++t) {
+        if (is_too_large(g.tensors[t].extents)) {
+            return too_large(g.tensors[t].extents);
+        }
+    }
+    for (int p = 0; p < g.parameter_count; ++p) {
+        if (is_too_large(g.parameters[p].extents)) {
+            return too_large(g.parameters[p].extents);
+        }
+    }
+    const index_t samples = g.tensor_count > 0 ? g.tensors[0].extents[0] : 1;
+    if (s.micro_batches < 1 || s.micro_batches > samples) {
+        return broken(rule::micro_batches_out_of_range, -1, -1, s.micro_batches, samples);
+    }
+    constexpr int most_steps = 1024;
+    if (s.period < 1 || s.period > most_steps) {
+        return broken(rule::period_out_of_range, -1, -1, s.period, most_steps);
+    }
+    return {};
+}
+
+/// More tasks than a plan may have. The shards are those of legal configurations.
+constexpr problem check_task_count(const strategy_view& s) {
+    constexpr index_t most_tasks = index_t{1} << 23;
+    index_t tasks = 0; // at least: forward and backward of every shard
+    for (int op = 0; op < s.count; ++op) {
+        tasks += 2 * count_shards(s.ops[op]);
+    }
+    const index_t times = index_t{s.micro_batches} * s.period;
+    if (tasks > most_tasks / times) {
+        return broken(rule::plan_is_too_large, -1, -1, tasks * times, most_tasks);
+    }
+    return {};
+}
+
+/// The first rule that the modes of a strategy's synchronization break together, with a layer whose parameter it cannot treat so.
+constexpr problem check_synchronization(const graph_view& g, const strategy_view& s) {
+    if (s.sync == nullptr) {
+        return {};
+    }
+    const synchronization& sync = *s.sync;
+    const auto user = [&](int parameter) {
+        for (int op = 0; op < g.op_count; ++op) {
+            for (const int p : g.ops[op].parameters) {
+                if (p == parameter) {
+                    return op;
+                }
+            }
+        }
+        return -1;
+    };
+    int first = -1; // that is trained
+    for (int p = g.parameter_count - 1; p >= 0; --p) {
+        first = g.parameters[p].trained ? p : first;
+    }
+    if (sync.average_every < 0) {
+        return broken(rule::averages_never, user(first), -1, sync.average_every, 1);
+    }
+    if (sync.average_every > 0) {
+        if (!sync.messages.empty() || sync.shards_parameters || s.parameters_on >= 0) {
+            return broken(rule::averages_of_sums, user(first), -1, sync.average_every, 0);
+        }
+        if (s.period % sync.average_every != 0) {
+            return broken(rule::averages_past_the_period, user(first), -1, s.period, sync.average_every);
+        }
+    }
+    if (sync.shards_parameters && s.parameters_on >= 0) {
+        return broken(rule::slices_on_one_device, user(first), -1, s.parameters_on, -1);
+    }
+    if (sync.messages.empty() && first >= 0) {
+        if (sync.shards_parameters) {
+            return broken(rule::slices_without_messages, user(first), -1, 0, 1);
+        }
+        if (sync.sum_at != sync_time::ready || sync.update_at != sync_time::ready) {
+            return broken(rule::times_without_messages, user(first), -1, 0, 1);
+        }
+    }
+    for (const message& m : sync.messages) {
+        for (const gradient_slice& x : m.pieces) {
+            if (sync.shards_parameters && m.how != exchange::sliced) {
+                return broken(rule::slices_not_sliced, user(x.parameter), -1, static_cast<index_t>(m.how), 0);
+            }
+            if (sync.shards_parameters && x.slices != 1) {
+                return broken(rule::slices_in_slices, user(x.parameter), -1, x.slices, 1);
+            }
+        }
+    }
+    return {};
+}
+
 } // namespace detail
 
 /// The first rule that the configuration of operator `op` breaks on a machine of `devices` devices.
@@ -252,6 +344,12 @@ constexpr problem check_strategy(const graph_view& g, const strategy_view& s, in
     if (s.parameters_on >= devices || s.parameters_on < -1) {
         return detail::broken(rule::device_does_not_exist, -1, -1, s.parameters_on, devices);
     }
+    if (const problem p = detail::check_counts(g, s)) {
+        return p;
+    }
+    if (const problem p = detail::check_synchronization(g, s)) {
+        return p;
+    }
     if (s.schedule != nullptr && s.schedule->micro_batches != s.micro_batches) {
         return detail::broken(rule::schedule_has_other_micro_batches, -1, -1, s.micro_batches,
                               s.schedule->micro_batches);
@@ -261,7 +359,7 @@ constexpr problem check_strategy(const graph_view& g, const strategy_view& s, in
             return p;
         }
     }
-    return {};
+    return detail::check_task_count(s);
 }
 
 /// Throws tessera::error with the words of the rule that a strategy breaks.

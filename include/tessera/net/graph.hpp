@@ -90,6 +90,19 @@ struct graph_view {
     }
 };
 
+namespace detail {
+
+/// The words about extents for which is_too_large() holds.
+constexpr problem too_large(const shape& s) {
+    index_t most = s.rank > 0 ? s[0] : 0;
+    for (int d = 1; d < s.rank; ++d) {
+        most = s[d] > most ? s[d] : most;
+    }
+    return {rule::extent_too_large, 0, -1, most, INT32_MAX};
+}
+
+} // namespace detail
+
 /// A network that owns its arrays, for networks that are described at run time.
 struct graph {
     std::vector<tensor_node> tensors;

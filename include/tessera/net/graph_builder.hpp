@@ -156,12 +156,23 @@ struct graph_builder {
             }
             node.inputs.push_back(inputs[k]);
             extents[k] = tensors[inputs[k]].extents;
+            if (is_too_large(extents[k])) {
+                return fail(detail::too_large(extents[k]));
+            }
         }
         const inferred out = infer(a, extents, count);
         if (out.refused) {
             return fail(out.refused);
         }
         const description d = tessera::describe(a, extents, count);
+        for (const operand& o : d.operands) {
+            if (is_too_large(o.extents)) {
+                return fail(detail::too_large(o.extents));
+            }
+        }
+        if (is_too_large(d)) {
+            return fail({rule::extent_too_large, 0, -1, d.loops[0].extent, INT32_MAX});
+        }
         for (const operand& o : d.operands) {
             const bool integers = o.kind == operand_kind::input && tensors[node.inputs[o.slot]].type == element::i32;
             if (o.kind == operand_kind::input && integers != (o.type == element::i32)) {

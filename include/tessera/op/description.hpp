@@ -117,6 +117,19 @@ struct description {
     constexpr int output() const { return find_operand(operand_kind::output); }
 };
 
+/// More multiply-adds (2^58) than can be counted with all that is done to them.
+constexpr bool is_too_large(const description& d) {
+    constexpr index_t most = index_t{1} << 58;
+    index_t points = 1;
+    for (const loop& l : d.loops) {
+        if (l.extent > 0 && points > most / l.extent) {
+            return true;
+        }
+        points *= l.extent > 0 ? l.extent : 1;
+    }
+    return false;
+}
+
 constexpr std::uint32_t bit(int i) { return std::uint32_t{1} << static_cast<unsigned>(i); }
 constexpr bool has(std::uint32_t mask, int i) { return (mask & bit(i)) != 0; }
 

@@ -6,7 +6,7 @@
 
 namespace tessera::detail {
 
-/// Refuses averages that would not be what they are called.
+/// Refuses averages that would not be what they are called. That the modes of the strategy go together is a rule.
 template <class Options>
 void lowering<Options>::check_averages() const {
     const int every = s_.sync != nullptr ? s_.sync->average_every : 0;
@@ -17,16 +17,6 @@ void lowering<Options>::check_averages() const {
         throw error(
             "tessera: averages of parameters go with plain SGD: each copy would keep momentum or moments of its "
             "own, and know only the norm of its own gradients; use an optimizer without, or sum gradients");
-    }
-    if (!s_.sync->messages.empty() || s_.sync->shards_parameters || s_.parameters_on >= 0) {
-        throw error(
-            "tessera: averages of parameters need whole copies that are updated by themselves, without messages "
-            "of gradients, parameters in slices or on one device");
-    }
-    if (every < 1 || p_.period % every != 0) {
-        throw error("tessera: parameters are to be averaged every " + std::to_string(every) +
-                    " steps, but the plan has " + std::to_string(p_.period) +
-                    "; set the strategy's period to a multiple, and take as many steps at a time");
     }
 }
 

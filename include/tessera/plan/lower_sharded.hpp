@@ -12,19 +12,6 @@ void lowering<Options>::shard_parameters() {
     if (s_.sync == nullptr || !s_.sync->shards_parameters) {
         return;
     }
-    if (s_.parameters_on >= 0) {
-        throw error("tessera: parameters cannot be stored both on device " + std::to_string(s_.parameters_on) +
-                    " alone and in slices on all that need them; choose one");
-    }
-    for (const message& m : s_.sync->messages) {
-        for (const gradient_slice& x : m.pieces) {
-            if (m.how != exchange::sliced || x.slices != 1) {
-                throw error("tessera: parameters that are stored in slices are updated slice by slice: their messages "
-                            "go sliced and whole, but one goes " +
-                            std::string(to_text(m.how)) + " with " + std::to_string(x.slices) + " slices");
-            }
-        }
-    }
     for (int p = 0; p < g_.parameter_count; ++p) {
         if (!g_.parameters[p].trained || !is_sliceable(p)) {
             continue;

@@ -28,6 +28,8 @@ inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const 
         return multiply_matrices(b.transposed(), a.transposed(), c.transposed(), factor, keep);
     }
     const single_thread alone;
+    static thread_local const bool ready = (require_headroom(), true); // some is made at the first call
+    static_cast<void>(ready);
     const auto leading = [](const matrix_view& m) {
         const bool by_rows = m.column_step == 1;
         const index_t step = by_rows ? m.row_step : m.column_step;

@@ -3,6 +3,7 @@
 // on one thread.
 #pragma once
 
+#include "tessera/backend/host/headroom.hpp"
 #include "tessera/backend/host/single_thread.hpp"
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -73,6 +74,7 @@ inline unique_primitive_desc make_primitive_desc(const_dnnl_op_desc_t op, const_
                                                  bool is_hint = false) {
     const single_thread alone;
     dnnl_primitive_desc_t made = nullptr;
+    require_headroom();
     if (dnnl_primitive_desc_create(&made, op, user_scratchpad(), engine(), hint) != dnnl_success) {
         return {};
     }
@@ -111,10 +113,12 @@ struct primitive_job {
     std::vector<unique_memory> memories;
     std::vector<dnnl_exec_arg_t> arguments;
     dnnl_stream_t stream = nullptr;
+    mutable bool has_run = false;
 
     void make(const unique_primitive_desc& pd) {
         const single_thread alone;
         dnnl_primitive_t p = nullptr;
+        require_headroom();
         check(dnnl_primitive_create(&p, pd.get()), "dnnl_primitive_create");
         primitive.reset(p);
     }
@@ -126,6 +130,10 @@ struct primitive_job {
         arguments.push_back({argument, m});
     }
     void execute() const {
+        if (!has_run) {
+            require_headroom(); // some is made at the first run
+            has_run = true;
+        }
         const single_thread alone;
         check(dnnl_primitive_execute(primitive.get(), stream, static_cast<int>(arguments.size()), arguments.data()),
               "dnnl_primitive_execute");
