@@ -813,7 +813,18 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
                                     reinterpret_cast<cuda_fake::communicator*>(c), from, to, count * size_of(t), 0,
                                     reinterpret_cast<cuda_fake::stream*>(s)});
 }
-
+ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t t, ncclRedOp_t, int root, ncclComm_t c,
+                        cudaStream_t s) {
+    return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::reduce,
+                                    reinterpret_cast<cuda_fake::communicator*>(c), from, to, count * size_of(t), root,
+                                    reinterpret_cast<cuda_fake::stream*>(s)});
+}
+ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t t, int root, ncclComm_t c,
+                           cudaStream_t s) {
+    return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::broadcast,
+                                    reinterpret_cast<cuda_fake::communicator*>(c), from, to, count * size_of(t), root,
+                                    reinterpret_cast<cuda_fake::stream*>(s)});
+}
 ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t t, ncclRedOp_t how, ncclComm_t c,
                            cudaStream_t s) {
     return cuda_fake::add_exchange({cuda_fake::exchange_call::kind::all_reduce,

@@ -62,7 +62,7 @@ struct graph {
 
 /// A call of NCCL within a group.
 struct exchange_call {
-    enum class kind { send, receive, reduce_scatter, all_gather, all_reduce } what = kind::send;
+    enum class kind { send, receive, reduce_scatter, all_gather, all_reduce, reduce, broadcast } what = kind::send;
     struct communicator* owner = nullptr;
     const void* from = nullptr;
     void* to = nullptr;
@@ -432,24 +432,9 @@ void all_reduce(const std::vector<exchange_call>& calls) {
     }
 }
 
-/// Does the calls of a group, matched as NCCL matches them.
-inline void perform(const std::vector<exchange_call>& calls) {
+/// One collective, a call of every rank.
+inline void collect(const std::vector<exchange_call>& calls) {
     using kind = exchange_call::kind;
-    if (calls[0].owner->all->aborted) {
-        return;
-    }
-    std::vector<char> taken(calls.size(), 0);
-    for (const exchange_call& r : calls) {
-        for (std::size_t s = 0; s < calls.size() && r.what == kind::receive; ++s) {
-            const exchange_call& from = calls[s];
-            if (from.what == kind::send && taken[s] == 0 && from.owner->all == r.owner->all &&
-                from.owner->rank == r.peer && from.peer == r.owner->rank && from.bytes == r.bytes) {
-                taken[s] = 1;
-                std::memcpy(r.to, from.from, r.bytes);
-                break;
-            }
-        }
-    }
     const std::size_t n = calls.size();
     if (calls[0].what == kind::reduce_scatter) {
         const std::size_t count = calls[0].bytes / sizeof(float);
@@ -476,6 +461,50 @@ inline void perform(const std::vector<exchange_call>& calls) {
                 std::memmove(to, calls[a].from, calls[a].bytes);
             }
         }
+    } else if (calls[0].what == kind::broadcast) {
+        const void* from = calls[static_cast<std::size_t>(calls[0].peer)].from;
+        for (const exchange_call& c : calls) {
+            std::memmove(c.to, from, c.bytes);
+        }
+    } else if (calls[0].what == kind::reduce) {
+        std::vector<exchange_call> root{calls};
+        for (exchange_call& c : root) { // the sum is the root's alone
+            c.to = calls[static_cast<std::size_t>(calls[0].peer)].to;
+        }
+        all_reduce<float>(root);
+    }
+}
+
+/// Does the calls of a group, matched as NCCL matches them.
+inline void perform(const std::vector<exchange_call>& calls) {
+    using kind = exchange_call::kind;
+    if (calls[0].owner->all->aborted) {
+        return;
+    }
+    std::vector<char> taken(calls.size(), 0);
+    for (const exchange_call& r : calls) {
+        for (std::size_t s = 0; s < calls.size() && r.what == kind::receive; ++s) {
+            const exchange_call& from = calls[s];
+            if (from.what == kind::send && taken[s] == 0 && from.owner->all == r.owner->all &&
+                from.owner->rank == r.peer && from.peer == r.owner->rank && from.bytes == r.bytes) {
+                taken[s] = 1;
+                std::memcpy(r.to, from.from, r.bytes);
+                break;
+            }
+        }
+    }
+    std::map<int, std::vector<exchange_call>> by_rank; // a group's collectives: the n-th of every rank belong together
+    for (const exchange_call& c : calls) {
+        if (c.what != kind::send && c.what != kind::receive) {
+            by_rank[c.owner->rank].push_back(c);
+        }
+    }
+    for (std::size_t k = 0; !by_rank.empty() && k < by_rank.begin()->second.size(); ++k) {
+        std::vector<exchange_call> members;
+        for (const auto& [rank, mine] : by_rank) {
+            members.push_back(mine.at(k));
+        }
+        collect(members);
     }
 }
 
@@ -504,7 +533,8 @@ inline ncclResult_t add_exchange(exchange_call c) {
     if (group_depth == 0) {
         return ncclInvalidUsage; // ours are always grouped
     }
-    constexpr const char* names[] = {"ncclSend", "ncclRecv", "ncclReduceScatter", "ncclAllGather", "ncclAllReduce"};
+    constexpr const char* names[] = {"ncclSend",      "ncclRecv",   "ncclReduceScatter", "ncclAllGather",
+                                     "ncclAllReduce", "ncclReduce", "ncclBroadcast"};
     if (fails(names[static_cast<int>(c.what)])) {
         return ncclSystemError;
     }

@@ -420,7 +420,7 @@ private:
         if (std::holds_alternative<ts::cuda::exchange>(c.body)) {
             exchange_all(first, last);
         } else if (std::holds_alternative<ts::cuda::collective>(c.body)) {
-            collect(first, last);
+            collect_all(first, last);
         } else {
             std::vector<std::byte*> at;
             for (const ts::cuda::memory_use& m : c.memory) {
@@ -482,6 +482,17 @@ private:
         }
     }
 
+    /// A message is several collectives of the same members, one after the other in their group.
+    void collect_all(std::size_t first, std::size_t last) {
+        const std::size_t members = l_.communicators[static_cast<std::size_t>(l_.calls[first].communicator)].size();
+        if ((last - first) % members != 0) {
+            throw ts::error("a collective without all its members");
+        }
+        for (; first < last; first += members) {
+            collect(first, first + members);
+        }
+    }
+
     void collect(std::size_t first, std::size_t last) {
         const auto& what = std::get<ts::cuda::collective>(l_.calls[first].body);
         if (what.type == ts::element::f64) {
@@ -495,15 +506,26 @@ private:
 
     template <class T>
     void collect_of(const ts::cuda::collective& what, std::size_t first, std::size_t last) {
+        using kind = ts::cuda::collective::kind;
         const std::size_t members = last - first;
         const auto count = static_cast<std::size_t>(what.count);
         std::vector<T*> data(members);
+        std::vector<T*> result(members);
         for (std::size_t c = first; c < last; ++c) {
-            data[static_cast<std::size_t>(l_.calls[c].rank)] = reinterpret_cast<T*>(address(l_.calls[c].memory[0]));
+            const auto& own = std::get<ts::cuda::collective>(l_.calls[c].body);
+            const auto rank = static_cast<std::size_t>(l_.calls[c].rank);
+            if (own.which != what.which || own.count != what.count || own.root != what.root || data[rank] != nullptr) {
+                throw ts::error("members of a collective differ");
+            }
+            data[rank] = reinterpret_cast<T*>(address(l_.calls[c].memory[0]));
+            result[rank] = reinterpret_cast<T*>(address(l_.calls[c].memory.back()));
         }
-        const bool reduces = what.which != ts::cuda::collective::kind::all_gather;
-        const bool whole = what.which == ts::cuda::collective::kind::all_reduce;
-        for (std::size_t r = 0; r < (whole ? 1 : members); ++r) {
+        const bool reduces = what.which != kind::all_gather && what.which != kind::broadcast;
+        const bool whole = what.which == kind::all_reduce;
+        const bool rooted = what.which == kind::reduce || what.which == kind::broadcast;
+        const auto root = static_cast<std::size_t>(what.root);
+        for (std::size_t r = 0; r < (whole || rooted ? 1 : members); ++r) {
+            const std::size_t owner = rooted ? root : r;
             for (std::size_t at = r * count; at < (r + 1) * count; ++at) {
                 T sum = data[0][at];
                 for (std::size_t m = 1; m < members; ++m) {
@@ -514,8 +536,8 @@ private:
                     }
                 }
                 for (std::size_t m = 0; m < members; ++m) {
-                    if (whole || !reduces || m == r) {
-                        data[m][at] = reduces ? sum : data[r][at];
+                    if (whole || !reduces || m == owner) {
+                        result[m][at] = reduces ? sum : data[owner][at];
                     }
                 }
             }

@@ -112,6 +112,9 @@ private:
     bool may_touch(const ts::task& t, int tile, bool write) const {
         const auto is = [&](int other) { return other >= 0 && p_.root(other) == p_.root(tile); };
         bool found = is(t.scratch) || is(t.state);
+        for (const ts::task_part& x : t.parts) {
+            found = found || is(x.state);
+        }
         for (int w : t.writes) {
             found = found || is(w);
         }
@@ -121,12 +124,35 @@ private:
         return found;
     }
 
-    /// The calls of a task write all that it writes (its slice, of an update), touch nothing else, and there are some.
+    /// The tasks that exchange together with one: of its message, or of its update. They issue calls for each other.
+    std::pair<std::size_t, std::size_t> members_of(std::size_t task) const {
+        const ts::task& t = p_.tasks[task];
+        const auto together = [&](const ts::task& other) {
+            const bool update = t.kind == ts::task_kind::update && t.slices > 1 && other.writes == t.writes;
+            return other.kind == t.kind && (t.message >= 0 ? other.message == t.message : update);
+        };
+        std::size_t first = task;
+        std::size_t last = task + 1;
+        while (first > 0 && together(p_.tasks[first - 1])) {
+            --first;
+        }
+        while (last < p_.tasks.size() && together(p_.tasks[last])) {
+            ++last;
+        }
+        return {first, last};
+    }
+
+    /// The calls of a task, and of those that exchange together with it, write all that it writes (its slice, of an update), touch nothing else, and
+    /// there are some.
     std::string coverage() const {
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
             const ts::task& t = p_.tasks[i];
             const bool sliced = t.kind == ts::task_kind::update || t.kind == ts::task_kind::reduce;
-            const bool nothing = sliced && ts::even_part(p_.tiles[at(t.writes[0])].elements, t.slices, t.slice).empty();
+            const auto [first, last] = members_of(i);
+            bool nothing = sliced;
+            ts::for_each_part(t, [&](const ts::task& one) {
+                nothing = nothing && ts::even_part(p_.tiles[at(one.writes[0])].elements, t.slices, t.slice).empty();
+            });
             if (t.fused) { // in place, by the call before it
                 const int maker = last_writer(i, t.writes[0]);
                 if (l_.first[i] != l_.first[i + 1] || maker < 0 || !activates(maker)) {
@@ -134,30 +160,31 @@ private:
                 }
                 continue;
             }
-            if (l_.first[i] == l_.first[i + 1] && !nothing) {
+            if (l_.first[first] == l_.first[last] && !nothing) {
                 return "task " + std::to_string(i) + " has no calls";
             }
-            bool shared = false; // an update whose members share a reduce-scatter and an all-gather
             for (int c = l_.first[i]; c < l_.first[i + 1]; ++c) {
                 const ts::cuda::call& x = l_.calls[at(c)];
                 if (x.task != static_cast<int>(i)) {
                     return of(at(c), "listed with another task");
                 }
                 const bool collects = std::holds_alternative<ts::cuda::collective>(x.body);
-                shared = shared || (sliced && gpu_of(t.device) >= 0 && x.communicator > 0);
                 for (const ts::cuda::memory_use& m : x.memory) {
-                    if (!collects && !may_touch(t, m.tile, m.write)) {
+                    bool may = collects;
+                    for (std::size_t k = first; k < last && !may; ++k) {
+                        may = (k == i || x.group >= 0) && may_touch(p_.tasks[k], m.tile, m.write);
+                    }
+                    if (!may) {
                         return of(at(c), "touches a tile that its task does not");
                     }
                 }
             }
             for (int w : t.writes) {
                 const ts::tile& x = p_.tiles[at(w)];
-                const ts::interval all = sliced && x.kind != ts::tile_kind::scalar
-                                             ? ts::even_part(x.elements, t.slices, t.slice)
-                                             : ts::interval{0, x.elements};
-                const bool far = gpu_of(x.device) != gpu_of(t.device);
-                if (!nothing && !(far && is_member(i)) && !is_covered(i, w, all, ts::bytes_of(x.type))) {
+                const bool slice = sliced && x.kind != ts::tile_kind::scalar && x.slices == 1;
+                const ts::interval all =
+                    slice ? ts::even_part(x.elements, t.slices, t.slice) : ts::interval{0, x.elements};
+                if (!is_covered(first, last, w, all, ts::bytes_of(x.type))) {
                     return "task " + std::to_string(i) + " leaves a part of tile " + std::to_string(w) + " unwritten";
                 }
             }
@@ -188,22 +215,10 @@ private:
         return found;
     }
 
-    /// True where another member of the task's update gathers the slices: an all-gather on these copies follows.
-    bool is_member(std::size_t task) const {
-        for (std::size_t c = at(l_.first[task]); c < n_; ++c) {
-            const auto* x = std::get_if<ts::cuda::collective>(&l_.calls[c].body);
-            if (x != nullptr && x->which == ts::cuda::collective::kind::all_gather &&
-                p_.tasks[at(l_.calls[c].task)].writes == p_.tasks[task].writes &&
-                l_.calls[c].memory[0].tile == p_.tasks[task].writes[at(l_.calls[c].rank)]) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    bool is_covered(std::size_t task, int tile, const ts::interval& elements, ts::index_t size) const {
+    bool is_covered(std::size_t first, std::size_t last, int tile, const ts::interval& elements,
+                    ts::index_t size) const {
         std::vector<char> written(static_cast<std::size_t>(elements.size() * size), 0);
-        for (int c = l_.first[task]; c < l_.first[task + 1]; ++c) {
+        for (int c = l_.first[first]; c < l_.first[last]; ++c) {
             for (const ts::cuda::memory_use& m : l_.calls[at(c)].memory) {
                 for (ts::index_t b = 0; b < m.bytes && m.write && p_.root(m.tile) == p_.root(tile); ++b) {
                     const ts::index_t where = m.offset + b - elements.begin * size;
@@ -269,11 +284,20 @@ private:
                     return of(c, "a send or receive that is none");
                 }
             } else {
+                using kind = ts::cuda::collective::kind;
                 const auto& what = std::get<ts::cuda::collective>(x.body);
-                const bool sums = what.which == ts::cuda::collective::kind::all_reduce;
-                const std::size_t parts = sums ? 1 : l_.communicators[at(x.communicator)].size();
-                const ts::index_t bytes = what.count * ts::bytes_of(what.type) * static_cast<ts::index_t>(parts);
-                if (!ranks.insert(x.rank).second || x.memory[0].bytes != bytes) {
+                const bool slices = what.which == kind::reduce_scatter || what.which == kind::all_gather;
+                const std::size_t members = l_.communicators[at(x.communicator)].size();
+                const ts::index_t bytes =
+                    what.count * ts::bytes_of(what.type) * (slices ? static_cast<ts::index_t>(members) : 1);
+                if (ranks.size() == members) { // the next collective of a message
+                    ranks.clear();
+                }
+                bool fits = ranks.insert(x.rank).second && x.communicator == l_.calls[first].communicator;
+                for (const ts::cuda::memory_use& m : x.memory) {
+                    fits = fits && m.bytes == bytes;
+                }
+                if (!fits) {
                     return of(c, "a rank twice in a collective, or a wrong count");
                 }
             }

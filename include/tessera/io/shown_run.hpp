@@ -83,7 +83,9 @@ inline activity_kind kind_of(const task& t, bool in_group) {
 inline std::string text_of_task(const shown_run& r, const task& t) {
     const std::string name = t.op < 0 ? std::string("-") : r.names[static_cast<std::size_t>(t.op)];
     const bool plain = t.kind == task_kind::compute || (t.kind == task_kind::update && t.what == pass::update);
-    return (plain ? "" : std::string(to_text(t.kind)) + " for ") + name + " " + to_text(t.what);
+    const std::string more =
+        t.parts.empty() ? "" : " and of " + std::to_string(t.parts.size() - 1) + " parameters more";
+    return (plain ? "" : std::string(to_text(t.kind)) + " for ") + name + " " + to_text(t.what) + more;
 }
 
 /// True where a device does something beside its computation.

@@ -28,7 +28,8 @@ struct gradient_slice {
     friend constexpr bool operator==(const gradient_slice&, const gradient_slice&) = default;
 };
 
-/// Gradients that travel together.
+/// Gradients that travel together. Of those that the same devices hold copies of, cut alike, each member sums all with one task and updates all
+/// with one: one collective, however many they are.
 struct message {
     exchange how = exchange::sliced;
     int server = 0; ///< which of the members it is, counted from 0 and around

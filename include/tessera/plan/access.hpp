@@ -41,6 +41,11 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
     if (t.state >= 0) {
         add(t.state, true, false);
     }
+    for (const task_part& x : t.parts) {
+        if (x.state >= 0) {
+            add(x.state, true, false);
+        }
+    }
     if (t.scratch >= 0) {
         add(t.scratch, true, false);
     }

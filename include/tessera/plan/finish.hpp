@@ -67,6 +67,11 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.message >= 0 || t.how != exchange::sliced) {
             add(t.message * 8 + static_cast<index_t>(t.how));
         }
+        for (const task_part& x : t.parts) {
+            add(x.parameter);
+            add(x.reads * 65536 + x.writes);
+            add(x.state);
+        }
         for (int r : t.reads) {
             add(r);
         }

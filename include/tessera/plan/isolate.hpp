@@ -68,6 +68,9 @@ Plan isolate(const Plan& p, int index) {
     for (int* x : {&t.running, &t.state, &t.scratch, &t.workspace}) {
         renumber(*x);
     }
+    for (task_part& x : t.parts) {
+        renumber(x.state);
+    }
     t.waits.clear();
     t.position = 0;
     t.step = 0; // it is run by itself

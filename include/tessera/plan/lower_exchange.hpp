@@ -6,30 +6,38 @@
 
 namespace tessera::detail {
 
-/// A task that sums a slice of contributions into tiles, with their squares where they are wanted.
+/// A task that sums a slice of contributions to each of some pieces into tiles, with their squares where they are wanted.
 template <class Options>
-int lowering<Options>::add_reduce(const sent_piece& x, int number, int device, int slice, int slices,
-                                  const std::vector<int>& from, const std::vector<int>& to, bool squares) {
-    const int norm =
-        squares && clips() ? add_tile(tile_kind::scalar, x.what.parameter, box{}, device, element::f64) : -1;
-    task& t = add_task(task_kind::reduce, user_of(x.what.parameter), pass::update, number, device);
-    t.parameter = x.what.parameter;
+void lowering<Options>::add_reduce(const std::vector<message_sum>& all, int number, int device, int slice, int slices,
+                                   bool squares) {
+    std::vector<int> norms;
+    for (std::size_t i = 0; i < all.size() && squares && clips(); ++i) {
+        norms.push_back(add_tile(tile_kind::scalar, all[i].of->what.parameter, box{}, device, element::f64));
+    }
+    task& t = add_task(task_kind::reduce, user_of(all[0].of->what.parameter), pass::update, number, device);
+    t.parameter = all[0].of->what.parameter;
     t.slice = slice;
     t.slices = slices;
-    t.reads = from;
-    t.writes = to;
     t.how = sending_.how;
     t.message = sending_.message;
     t.late = sums_late();
-    if (norm >= 0) {
-        t.writes.push_back(norm);
-        t.norms = {norm};
-        norms_.push_back(norm);
+    t.norms = norms;
+    norms_.insert(norms_.end(), norms.begin(), norms.end());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const message_sum& x = all[i];
+        t.reads.insert(t.reads.end(), x.from.begin(), x.from.end());
+        t.writes.insert(t.writes.end(), x.to.begin(), x.to.end());
+        if (!norms.empty()) {
+            t.writes.push_back(norms[i]);
+        }
+        if (all.size() > 1) {
+            t.parts.push_back(
+                {x.of->what.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size())});
+        }
+        const index_t size = even_part(x.of->copies[0].region.volume(), slices, slice).size();
+        count_moved(x.from, device, size);
+        count_moved(x.to, device, size);
     }
-    const index_t size = even_part(x.copies[0].region.volume(), slices, slice).size();
-    count_moved(from, device, size);
-    count_moved(to, device, size);
-    return static_cast<int>(p_.tasks.size()) - 1;
 }
 
 /// A tile for a slice of a parameter's summed gradient.
@@ -44,55 +52,55 @@ int lowering<Options>::add_slice_tile(int parameter, const box& region, int devi
 
 /// Every member sums and updates a slice; the sum is kept only where its update waits.
 template <class Options>
-void lowering<Options>::send_sliced(const sent_piece& x) {
-    const int members = static_cast<int>(x.copies.size());
-    const bool in_slices = tile_at(x.copies[0].tile).slices > 1;
+void lowering<Options>::send_sliced(const std::vector<sent_piece>& all) {
+    const int members = static_cast<int>(all[0].copies.size());
+    const bool in_slices = tile_at(all[0].copies[0].tile).slices > 1;
+    const bool keeps = updates_wait() && (members > 1 || clips());
     for (int i = 0; i < members; ++i) {
-        const int device = x.copies[at(i)].device;
-        reduced_slice r{x.what.parameter,
-                        x.what.slice * members + i,
-                        x.what.slices * members,
-                        x.copies,
-                        device,
-                        sending_.message,
-                        sending_.how,
-                        x.sources};
-        if (in_slices) {
-            r.copies = {x.copies[at(i)]};
+        std::vector<reduced_slice> mine;
+        std::vector<message_sum> sums;
+        for (const sent_piece& x : all) {
+            const int device = x.copies[at(i)].device;
+            mine.push_back({x.what.parameter, x.what.slice * members + i, x.what.slices * members, x.copies, device,
+                            sending_.message, sending_.how, x.sources});
+            reduced_slice& r = mine.back();
+            if (in_slices) {
+                r.copies = {x.copies[at(i)]};
+            }
+            if (keeps) {
+                r.from = {add_slice_tile(r.parameter, x.copies[0].region, device, r.slice, r.slices)};
+                sums.push_back({&x, x.sources, r.from});
+            }
         }
-        if (members == 1 && !clips() && updates_wait()) {
-            reduced_.push_back(r);
-        } else if (updates_wait()) {
-            r.from = {add_slice_tile(r.parameter, x.copies[0].region, device, r.slice, r.slices)};
-            add_reduce(x, i, device, r.slice, r.slices, x.sources, r.from, true);
-            reduced_.push_back(r);
-        } else {
-            update_from(r, i);
+        if (keeps) {
+            add_reduce(sums, i, mine[0].device, mine[0].slice, mine[0].slices, true);
         }
+        updates_wait() ? reduced_.push_back(mine) : update_from(mine, i);
     }
 }
 
 /// Every member sums a slice and hands it to all; each updates its copy.
 template <class Options>
-void lowering<Options>::send_all_reduce(const sent_piece& x) {
-    const int members = static_cast<int>(x.copies.size());
-    std::vector<int> sums;
-    for (const piece& c : x.copies) {
-        sums.push_back(sum_tile(x.what.parameter, c));
+void lowering<Options>::send_all_reduce(const std::vector<sent_piece>& all) {
+    const int members = static_cast<int>(all[0].copies.size());
+    const gradient_slice& what = all[0].what;
+    std::vector<message_sum> sums;
+    for (const sent_piece& x : all) {
+        sums.push_back({&x, x.sources, {}});
+        for (const piece& c : x.copies) {
+            sums.back().to.push_back(sum_tile(x.what.parameter, c));
+        }
     }
     for (int i = 0; i < members; ++i) {
-        add_reduce(x, i, x.copies[at(i)].device, x.what.slice * members + i, x.what.slices * members, x.sources, sums,
-                   true);
+        add_reduce(sums, i, all[0].copies[at(i)].device, what.slice * members + i, what.slices * members, true);
     }
-    for (std::size_t i = 0; i < x.copies.size(); ++i) {
-        arrived_.push_back({x.what.parameter,
-                            x.what.slice,
-                            x.what.slices,
-                            {x.copies[i]},
-                            x.copies[i].device,
-                            -1,
-                            exchange::sliced,
-                            {sums[i]}});
+    for (std::size_t i = 0; i < all[0].copies.size(); ++i) {
+        arrived_.emplace_back();
+        for (const message_sum& x : sums) {
+            const piece& c = x.of->copies[i];
+            arrived_.back().push_back(
+                {x.of->what.parameter, what.slice, what.slices, {c}, c.device, -1, exchange::sliced, {x.to[i]}});
+        }
     }
 }
 
@@ -111,97 +119,143 @@ int lowering<Options>::sum_tile(int parameter, const piece& copy) {
 
 /// Chunk c starts behind member c and goes round, each adding its own, until member c has all of it; then once more round.
 template <class Options>
-void lowering<Options>::send_ring(const sent_piece& x) {
-    const int members = static_cast<int>(x.copies.size());
-    const int parameter = x.what.parameter;
-    std::vector<std::vector<int>> by_member(at(members)); // contributions
-    std::vector<int> others;                              // on devices without a copy
-    for (const int source : x.sources) {
-        int place = 0;
-        while (place < members && x.copies[at(place)].device != tile_at(source).device) {
-            ++place;
+void lowering<Options>::send_ring(const std::vector<sent_piece>& all) {
+    const int members = static_cast<int>(all[0].copies.size());
+    std::vector<std::vector<std::vector<int>>> by_member; // of every piece: contributions
+    for (const sent_piece& x : all) {
+        by_member.emplace_back(at(members));
+        std::vector<int> others; // on devices without a copy
+        for (const int source : x.sources) {
+            int place = 0;
+            while (place < members && x.copies[at(place)].device != tile_at(source).device) {
+                ++place;
+            }
+            (place < members ? by_member.back()[at(place)] : others).push_back(source);
         }
-        (place < members ? by_member[at(place)] : others).push_back(source);
+        by_member.back()[0].insert(by_member.back()[0].end(), others.begin(), others.end());
     }
-    by_member[0].insert(by_member[0].end(), others.begin(), others.end());
-    const auto chunk_of = [&](int c) { return x.what.slice * members + c; };
-    const int slices = x.what.slices * members;
-    std::vector<int> carried(at(members), -1); // by chunk: the tile that comes round
+    const auto chunk_of = [&](int c) { return all[0].what.slice * members + c; };
+    const int slices = all[0].what.slices * members;
+    // by piece and chunk: the tile that comes round
+    std::vector<std::vector<int>> carried(all.size(), std::vector<int>(at(members), -1));
     for (int s = 1; s <= members; ++s) {
         for (int c = 0; c < members; ++c) {
             const int place = (c + s) % members;
-            const int device = x.copies[at(place)].device;
-            std::vector<int> from = by_member[at(place)];
+            const int device = all[0].copies[at(place)].device;
             const bool last = s == members;
-            if (carried[at(c)] >= 0) {
-                from.insert(from.begin(), carried[at(c)]);
+            std::vector<message_sum> sums;
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                int& round = carried[i][at(c)];
+                std::vector<int> from = by_member[i][at(place)];
+                if (round >= 0) {
+                    from.insert(from.begin(), round);
+                }
+                const bool only_one = from.size() == 1 && !(last && (clips() || tile_at(from[0]).device != device));
+                if (from.empty() || only_one) { // the first one's own contribution goes as it is
+                    round = from.empty() ? round : from[0];
+                    continue;
+                }
+                round = add_slice_tile(all[i].what.parameter, all[i].copies[0].region, device, chunk_of(c), slices);
+                sums.push_back({&all[i], from, {round}});
             }
-            const bool only_one = from.size() == 1 && !(last && (clips() || tile_at(from[0]).device != device));
-            if (from.empty() || only_one) { // the first one's own contribution goes as it is
-                carried[at(c)] = from.empty() ? carried[at(c)] : from[0];
-                continue;
+            if (!sums.empty()) {
+                add_reduce(sums, place, device, chunk_of(c), slices, last);
             }
-            const int sum = add_slice_tile(parameter, x.copies[0].region, device, chunk_of(c), slices);
-            add_reduce(x, place, device, chunk_of(c), slices, from, {sum}, last);
-            carried[at(c)] = sum;
         }
     }
     for (int s = 0; s < members; ++s) {
         for (int c = 0; c < members; ++c) {
-            const piece& copy = x.copies[at((c + s) % members)];
-            if (s > 0) {
-                const int next = add_slice_tile(parameter, copy.region, copy.device, chunk_of(c), slices);
-                add_reduce(x, (c + s) % members, copy.device, chunk_of(c), slices, {carried[at(c)]}, {next}, false);
-                carried[at(c)] = next;
+            const int place = (c + s) % members;
+            const int device = all[0].copies[at(place)].device;
+            std::vector<message_sum> sums;
+            std::vector<reduced_slice> mine;
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                const sent_piece& x = all[i];
+                int& round = carried[i][at(c)];
+                if (s > 0) {
+                    const int next = add_slice_tile(x.what.parameter, x.copies[0].region, device, chunk_of(c), slices);
+                    sums.push_back({&x, {round}, {next}});
+                    round = next;
+                }
+                mine.push_back({x.what.parameter,
+                                chunk_of(c),
+                                slices,
+                                {x.copies[at(place)]},
+                                device,
+                                -1,
+                                exchange::sliced,
+                                {round}});
             }
-            arrived_.push_back(
-                {parameter, chunk_of(c), slices, {copy}, copy.device, -1, exchange::sliced, {carried[at(c)]}});
+            if (s > 0) {
+                add_reduce(sums, place, device, chunk_of(c), slices, false);
+            }
+            arrived_.push_back(mine);
         }
     }
 }
 
 template <class Options>
-void lowering<Options>::send_to_server(const sent_piece& x) {
-    const std::size_t server = at(sending_.server) % x.copies.size();
-    const int device = x.copies[server].device;
-    std::vector<piece> copies{x.copies[server]};
-    for (std::size_t i = 1; i < x.copies.size(); ++i) {
-        copies.push_back(x.copies[(server + i) % x.copies.size()]);
+void lowering<Options>::send_to_server(const std::vector<sent_piece>& all) {
+    const std::size_t members = all[0].copies.size();
+    const std::size_t server = at(sending_.server) % members;
+    const int device = all[0].copies[server].device;
+    std::vector<reduced_slice> mine;
+    std::vector<message_sum> sums;
+    for (const sent_piece& x : all) {
+        std::vector<piece> copies{x.copies[server]};
+        for (std::size_t i = 1; i < members; ++i) {
+            copies.push_back(x.copies[(server + i) % members]);
+        }
+        mine.push_back(
+            {x.what.parameter, x.what.slice, x.what.slices, copies, device, -1, exchange::server, x.sources});
+        if (updates_wait()) {
+            reduced_slice& r = mine.back();
+            r.from = {add_slice_tile(r.parameter, copies[0].region, device, r.slice, r.slices)};
+            sums.push_back({&x, x.sources, r.from});
+        }
     }
-    reduced_slice r{x.what.parameter, x.what.slice, x.what.slices, copies, device, -1, exchange::server, x.sources};
     if (updates_wait()) {
-        r.from = {add_slice_tile(r.parameter, copies[0].region, device, r.slice, r.slices)};
-        add_reduce(x, 0, device, r.slice, r.slices, x.sources, r.from, true);
-        reduced_.push_back(r);
+        add_reduce(sums, 0, device, mine[0].slice, mine[0].slices, true);
+        reduced_.push_back(mine);
     } else {
-        update_from(r, 0);
+        update_from(mine, 0);
     }
 }
 
-/// Updates a slice of a parameter in some copies.
+/// Updates a slice of some parameters, each in some copies.
 template <class Options>
-void lowering<Options>::update_from(const reduced_slice& r, int number) {
-    const box region = r.copies[0].region;
-    const int state = state_tile(r.parameter, region, r.device, r.slice, r.slices);
-    task& t = add_task(task_kind::update, user_of(r.parameter), pass::update, number, r.device);
-    t.parameter = r.parameter;
-    t.slice = r.slice;
-    t.slices = r.slices;
-    t.state = state;
-    t.how = r.how;
-    t.message = r.message;
+void lowering<Options>::update_from(const std::vector<reduced_slice>& all, int number) {
+    std::vector<int> states;
+    for (const reduced_slice& r : all) {
+        states.push_back(state_tile(r.parameter, r.copies[0].region, r.device, r.slice, r.slices));
+    }
+    const reduced_slice& first = all[0];
+    task& t = add_task(task_kind::update, user_of(first.parameter), pass::update, number, first.device);
+    t.parameter = first.parameter;
+    t.slice = first.slice;
+    t.slices = first.slices;
+    t.state = all.size() == 1 ? states[0] : -1;
+    t.how = first.how;
+    t.message = first.message;
     t.late = sums_late();
-    t.reads = r.from;
-    const index_t size = even_part(region.volume(), r.slices, r.slice).size();
-    count_moved(t.reads, r.device, size);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const reduced_slice& r = all[i];
+        t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
+        std::vector<int> copies;
+        for (const piece& c : r.copies) {
+            copies.push_back(c.tile);
+        }
+        t.writes.insert(t.writes.end(), copies.begin(), copies.end());
+        const index_t size = even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
+        count_moved(r.from, r.device, size);
+        count_moved(copies, r.device, size);
+        if (all.size() > 1) {
+            t.parts.push_back(
+                {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size()), states[i]});
+        }
+    }
     t.norms = norms_;
-    for (const int n : norms_) {
-        t.reads.push_back(n);
-    }
-    for (const piece& c : r.copies) {
-        t.writes.push_back(c.tile);
-    }
-    count_moved(t.writes, r.device, size);
+    t.reads.insert(t.reads.end(), norms_.begin(), norms_.end());
 }
 
 } // namespace tessera::detail

@@ -107,10 +107,19 @@ bool lowering<Options>::is_sliceable(int parameter) const {
     return true;
 }
 
-/// Its pieces by members: what the same devices hold copies of makes one collective.
+/// Its pieces by members: what the same devices hold copies of, cut alike, makes one collective, of one task on each of them.
 template <class Options>
 void lowering<Options>::send(const message& m) {
     std::vector<std::vector<sent_piece>> by_members;
+    const auto travels_with = [&](const sent_piece& a, const sent_piece& b) {
+        bool same = a.copies.size() == b.copies.size() && a.what.slice == b.what.slice &&
+                    a.what.slices == b.what.slices &&
+                    tile_at(a.copies[0].tile).slices == tile_at(b.copies[0].tile).slices;
+        for (std::size_t i = 0; same && i < a.copies.size(); ++i) {
+            same = a.copies[i].device == b.copies[i].device;
+        }
+        return same;
+    };
     for (const gradient_slice& x : m.pieces) {
         if (parameter_gradients_[at(x.parameter)].pieces.empty()) {
             continue;
@@ -128,21 +137,14 @@ void lowering<Options>::send(const message& m) {
                 continue; // a short batch leaves nothing to a shard
             }
             one.copies = static_cast<std::vector<piece>&&>(copies);
-            bool placed = false;
-            for (std::vector<sent_piece>& set : by_members) {
-                bool same = set[0].copies.size() == one.copies.size();
-                for (std::size_t i = 0; same && i < one.copies.size(); ++i) {
-                    same = set[0].copies[i].device == one.copies[i].device;
-                }
-                if (same) {
-                    set.push_back(one);
-                    placed = true;
-                    break;
-                }
+            std::size_t set = 0;
+            while (set < by_members.size() && !travels_with(by_members[set][0], one)) {
+                ++set;
             }
-            if (!placed) {
-                by_members.push_back({one});
+            if (set == by_members.size()) {
+                by_members.emplace_back();
             }
+            by_members[set].push_back(static_cast<sent_piece&&>(one));
         }
     }
     for (const std::vector<sent_piece>& set : by_members) {
@@ -150,23 +152,21 @@ void lowering<Options>::send(const message& m) {
         const tessera::exchange how = alone ? exchange::sliced : m.how;
         const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
         sending_ = {how, together ? exchanges_++ : -1, m.server};
-        for (const sent_piece& x : set) {
-            switch (how) {
-            case exchange::sliced:
-                send_sliced(x);
-                break;
-            case exchange::all_reduce:
-                send_all_reduce(x);
-                break;
-            case exchange::ring:
-                send_ring(x);
-                break;
-            case exchange::server:
-                send_to_server(x);
-                break;
-            }
+        switch (how) {
+        case exchange::sliced:
+            send_sliced(set);
+            break;
+        case exchange::all_reduce:
+            send_all_reduce(set);
+            break;
+        case exchange::ring:
+            send_ring(set);
+            break;
+        case exchange::server:
+            send_to_server(set);
+            break;
         }
-        for (const reduced_slice& r : arrived_) { // after all sums, which make one collective
+        for (const std::vector<reduced_slice>& r : arrived_) { // after all sums, which make one collective
             updates_wait() ? reduced_.push_back(r) : update_from(r, 0);
         }
         arrived_.clear();

@@ -131,7 +131,7 @@ void lowering<Options>::update_group(int parameter, const std::vector<piece>& co
         } else {
             r.slice = i;
         }
-        update_from(r, i);
+        update_from({r}, i);
     }
 }
 
@@ -183,9 +183,9 @@ void lowering<Options>::reduce_parameter(int parameter) {
             }
             count_moved(from, device, even_part(region.volume(), slices, slice).size());
             norms_.push_back(norm);
-            reduced_.push_back({parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}});
+            reduced_.push_back({{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}});
             if (slices == 1) {
-                reduced_.back().copies = {copies[at(i)]};
+                reduced_.back()[0].copies = {copies[at(i)]};
             }
         }
         counted.push_back(region);
@@ -195,8 +195,8 @@ void lowering<Options>::reduce_parameter(int parameter) {
 template <class Options>
 void lowering<Options>::update_clipped(int parameter) {
     int number = 0;
-    for (const reduced_slice& r : reduced_) {
-        r.parameter == parameter ? update_from(r, number++) : void();
+    for (const std::vector<reduced_slice>& r : reduced_) {
+        r[0].parameter == parameter ? update_from(r, number++) : void();
     }
 }
 

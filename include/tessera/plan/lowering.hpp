@@ -256,15 +256,14 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     // ---- one message among its members: lower_exchange.hpp ----------------------------------------------------------
 
-    int add_reduce(const sent_piece& x, int number, int device, int slice, int slices, const std::vector<int>& from,
-                   const std::vector<int>& to, bool squares);
+    void add_reduce(const std::vector<message_sum>& all, int number, int device, int slice, int slices, bool squares);
     int add_slice_tile(int parameter, const box& region, int device, int slice, int slices);
-    void send_sliced(const sent_piece& x);
-    void send_all_reduce(const sent_piece& x);
+    void send_sliced(const std::vector<sent_piece>& all);
+    void send_all_reduce(const std::vector<sent_piece>& all);
     int sum_tile(int parameter, const piece& copy);
-    void send_ring(const sent_piece& x);
-    void send_to_server(const sent_piece& x);
-    void update_from(const reduced_slice& r, int number);
+    void send_ring(const std::vector<sent_piece>& all);
+    void send_to_server(const std::vector<sent_piece>& all);
+    void update_from(const std::vector<reduced_slice>& all, int number);
 
     // ---- averages of parameters: lower_average.hpp ------------------------------------------------------------------
 
@@ -306,9 +305,9 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<int> uses_left_;
     std::vector<int> states_; ///< tiles of the optimizer's states
     std::vector<int> norms_;
-    std::vector<reduced_slice> reduced_;
-    std::vector<reduced_slice> arrived_;         ///< of the message at hand: sums whose updates come after it
-    std::vector<std::pair<int, int>> sum_tiles_; ///< of a copy's tile
+    std::vector<std::vector<reduced_slice>> reduced_; ///< what one task updates, of several parameters or of one
+    std::vector<std::vector<reduced_slice>> arrived_; ///< of the message at hand: sums whose updates come after it
+    std::vector<std::pair<int, int>> sum_tiles_;      ///< of a copy's tile
     std::vector<std::pair<std::vector<int>, int>> local_sums_; ///< of contributions
     std::vector<whole_copy> whole_copies_;
     std::vector<std::pair<int, std::vector<piece>>> averaged_; ///< parameters whose copies differ in this step

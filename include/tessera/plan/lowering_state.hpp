@@ -87,6 +87,13 @@ struct sent_piece {
     std::vector<int> sources; ///< contributions, those of one device added up
 };
 
+/// What one task sums of a piece, and the tiles that it writes the sum to.
+struct message_sum {
+    const sent_piece* of = nullptr;
+    std::vector<int> from;
+    std::vector<int> to;
+};
+
 /// The message that is being lowered.
 struct sending_state {
     exchange how = exchange::sliced;

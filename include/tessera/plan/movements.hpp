@@ -4,6 +4,8 @@
 
 #include "tessera/plan/print.hpp"
 
+#include <algorithm>
+
 namespace tessera {
 
 /// Bytes that cross between devices in a step for one reason.
@@ -60,6 +62,13 @@ inline std::vector<movement> movements_of(const graph_view& g, const plan& p) {
             return;
         }
         movement m = detail::reason_of(g, p.tiles[static_cast<std::size_t>(which)], t);
+        for (int op = 0; op < g.op_count && !t.parts.empty() && m.parameter >= 0; ++op) { // each for its first user
+            const auto& of = g.ops[op].parameters;
+            if (std::find(of.begin(), of.end(), m.parameter) != of.end()) {
+                m.op = op;
+                break;
+            }
+        }
         for (std::size_t i = all.size(); i-- > 0;) { // tasks of one operator follow each other
             movement& old = all[i];
             m.bytes = old.bytes;

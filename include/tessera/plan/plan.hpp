@@ -95,6 +95,14 @@ enum class task_lane : std::uint8_t {
 
 constexpr const char* to_text(task_lane l) { return l == task_lane::compute ? "compute" : "communication"; }
 
+/// One parameter of a task that sums or updates several, of one message. Its tiles are those of the task from where the part before it ends.
+struct task_part {
+    int parameter = -1;
+    int reads = 0;  ///< where its own end among task::reads; what follows the last part's is read for all of them
+    int writes = 0; ///< where its own end among task::writes
+    int state = -1; ///< tile of the optimizer's state, or -1
+};
+
 /// One task. Its key is (op, what, shard, micro_batch).
 struct task {
     task_kind kind = task_kind::compute;
@@ -126,10 +134,11 @@ struct task {
 
     // reduce, update: `reads` are the gradient contributions in order of summation; slice `slice` of `slices` of the flat tile
     int parameter = -1;
-    int slice = 0;
+    std::vector<task_part> parts; ///< where it is of several parameters: each; `parameter` is the first's then
+    int slice = 0;                ///< of every parameter
     int slices = 1;
-    int state = -1;                     ///< tile of the optimizer's state, or -1
-    std::vector<int> norms;             ///< scalar tiles: reduce writes the one, update reads them all to clip
+    int state = -1;         ///< tile of the optimizer's state, or -1; of several parameters the parts have them
+    std::vector<int> norms; ///< scalar tiles: reduce writes the one, update reads them all to clip
     std::vector<box> counted_elsewhere; ///< parts of the region whose squares another task counts
     double scale = 1;                   ///< of the gradients of an update by those of its own device alone: its copies
     exchange how = exchange::sliced;    ///< that it is part of

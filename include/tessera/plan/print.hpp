@@ -129,6 +129,7 @@ inline std::string key_of_task(const graph_view& g, const task& t) {
     std::string text = path_of(g, t.op) + " " + to_text(t.what) + " " + std::to_string(t.shard_number) + "." +
                        std::to_string(t.micro_batch);
     text += t.step > 0 ? " of step " + std::to_string(t.step) : "";
+    text += t.parts.empty() ? "" : " and of " + std::to_string(t.parts.size() - 1) + " parameters more";
     if (t.kind != task_kind::compute && !(t.kind == task_kind::update && t.what == pass::update)) {
         text = std::string(to_text(t.kind)) + " for " + text;
     }
@@ -173,6 +174,7 @@ inline std::string task_line(const graph_view& g, const plan& p, const task& t) 
         line += " t" + std::to_string(t.reads[i]);
         line += t.kind == task_kind::copy && i < t.segments.size() ? text_of(t.segments[i].region) : "";
     }
+    line += t.parts.empty() ? "" : ", of " + std::to_string(t.parts.size()) + " parameters";
     if (t.slices > 1) {
         line += ", slice " + std::to_string(t.slice) + "/" + std::to_string(t.slices);
     }

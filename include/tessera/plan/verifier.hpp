@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/plan/access.hpp"
+#include "tessera/plan/parts.hpp"
 
 #include <string>
 

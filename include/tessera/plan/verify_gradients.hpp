@@ -41,6 +41,34 @@ bool verifier<Plan>::gradients() {
         const task* first = nullptr;
     };
     std::vector<own_updates> own;
+    const auto follow = [&](const task& whole, const task& t) { // t: what the whole task does for one parameter
+        std::vector<int> sum;
+        if (!slices_fit(t) || !parts_of(t, sum)) {
+            return false;
+        }
+        if (t.kind != task_kind::update) {
+            for (int w : t.writes) {
+                hold(t, w, sum);
+            }
+            return true;
+        }
+        if (sum == std::vector<int>{all_parts}) {
+            return true;
+        }
+        const box& region = p_.tiles[at(t.writes[0])].region;
+        if (t.scale == 1) {
+            return sum == expected(t.parameter, t.step, region) ||
+                   refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
+        }
+        for (own_updates& o : own) { // by its own device's alone: all copies together use each once
+            if (o.parameter == t.parameter && o.step == t.step && o.region == region) {
+                o.parts.insert(o.parts.end(), sum.begin(), sum.end());
+                return true;
+            }
+        }
+        own.push_back({t.parameter, t.step, region, sum, &whole});
+        return true;
+    };
     for (const task& t : p_.tasks) {
         const bool of_parameter = (t.kind == task_kind::update || t.kind == task_kind::reduce) && t.parameter >= 0;
         const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
@@ -50,32 +78,10 @@ bool verifier<Plan>::gradients() {
         if ((!of_parameter && !adds && !renews) || t.reads.empty()) {
             continue;
         }
-        std::vector<int> sum;
-        if (!slices_fit(t) || !parts_of(t, sum)) {
+        bool sound = true;
+        for_each_part(t, [&](const task& one) { sound = sound && follow(t, one); });
+        if (!sound) {
             return false;
-        }
-        if (t.kind != task_kind::update) {
-            for (int w : t.writes) {
-                hold(t, w, sum);
-            }
-            continue;
-        }
-        if (sum == std::vector<int>{all_parts}) {
-            continue;
-        }
-        if (t.scale != 1) { // by its own device's alone: all copies together use each once
-            bool known = false;
-            for (own_updates& o : own) {
-                if (o.parameter == t.parameter && o.step == t.step && o.region == target->region) {
-                    o.parts.insert(o.parts.end(), sum.begin(), sum.end());
-                    known = true;
-                }
-            }
-            if (!known) {
-                own.push_back({t.parameter, t.step, target->region, sum, &t});
-            }
-        } else if (sum != expected(t.parameter, t.step, target->region)) {
-            return refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
         }
     }
     for (own_updates& o : own) {

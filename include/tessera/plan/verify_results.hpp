@@ -175,8 +175,8 @@ bool verifier<Plan>::updates() {
 template <class Plan>
 bool verifier<Plan>::collectives() {
     const auto is_member = [](const task& t) {
-        return t.message >= 0 ||
-               (t.kind == task_kind::update && t.slices > 1 && t.how == exchange::sliced && t.writes.size() > 1);
+        return t.message >= 0 || (t.kind == task_kind::update && t.parts.empty() && t.slices > 1 &&
+                                  t.how == exchange::sliced && t.writes.size() > 1);
     };
     std::vector<std::pair<const task*, int>> seen; // the first member of each, and how many there are of its writes
     const auto number_of = [&](const task& t) {
@@ -203,11 +203,15 @@ bool verifier<Plan>::collectives() {
         if (t.message < 0 && static_cast<int>(t.writes.size()) != t.slices) {
             return refuse(&t, "a member of a collective writes to fewer copies than there are members");
         }
-        for (int w : t.writes) {
-            if (p_.tiles[at(w)].kind != tile_kind::scalar &&
-                p_.tiles[at(w)].elements != p_.tiles[at(t.writes[0])].elements) {
-                return refuse(&t, "the members of a collective have different sizes");
+        bool alike = true;
+        for_each_part(t, [&](const task& one) {
+            for (int w : one.writes) {
+                alike = alike && (p_.tiles[at(w)].kind == tile_kind::scalar ||
+                                  p_.tiles[at(w)].elements == p_.tiles[at(one.writes[0])].elements);
             }
+        });
+        if (!alike) {
+            return refuse(&t, "the members of a collective have different sizes");
         }
     }
     for (const auto& [first, members] : seen) {

@@ -20,6 +20,7 @@ struct carried {
     std::vector<int> overwrites; ///< persistent tiles
     std::vector<int> beside;     ///< activities of the same call that come before it
     bool in_order = false;       ///< it comes after what it must not overtake already
+    std::vector<int> members;    ///< of a reduce-scatter or an all-gather: the devices that take part
     bool in_part = false;        ///< others write other elements of the same tiles: what reads them waits for all
 };
 
@@ -29,6 +30,7 @@ struct carried {
 ///   lasts for the greatest latency, the busiest lane, and the passes over the device's own memory that local pieces and sums take.
 /// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others,
 ///   and all where the times say so, read and write remote tiles as copies do.
+/// - Collectives take nothing from the computation that runs beside them.
 /// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in every part: its updates take slices
 ///   that are so much smaller, and their collectives, or their messages to and from servers, reach over all parts.
 /// - Copies and updates run beside the computation, one after the other on a lane of the device's own, or, where the device copies in turn,
@@ -129,22 +131,34 @@ private:
     }
     static index_t cost_bytes(const tile& t) { return t.elements * bytes_of(t.type); }
 
-    /// Remote tiles that a reduce or update task reads and writes; returns the time of the task itself.
-    index_t remote_tiles(const std::vector<tile>& tiles, const task& t) {
+    /// Calls `f` with every tile of other devices that a task brings for one of its parameters; norms come with the first.
+    template <class Function>
+    void for_each_sender(const std::vector<tile>& tiles, const task& t, int parts, Function&& f) {
         // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every contribution.
         const bool added = t.kind == task_kind::update && !on_.class_of(t.device).copies_in_turn;
+        bool first = true;
+        for_each_part(t, [&](const task& one) {
+            senders_.clear();
+            for (int r : one.reads) {
+                const tile& x = tiles[at(r)];
+                if (x.device < 0 || (parts == 1 && x.device == t.device) || (!first && x.kind == tile_kind::scalar)) {
+                    continue;
+                }
+                if (!added || std::find(senders_.begin(), senders_.end(), x.device) == senders_.end()) {
+                    senders_.push_back(x.device);
+                    f(x, one);
+                }
+            }
+            first = false;
+        });
+    }
+
+    /// Remote tiles that a reduce or update task reads and writes; returns the time of the task itself.
+    index_t remote_tiles(const std::vector<tile>& tiles, const task& t) {
         const int parts = t.kind == task_kind::update ? times_.parts : 1;
-        senders_.clear();
-        for (int r : t.reads) {
-            const tile& x = tiles[at(r)];
-            if (x.device < 0 || (parts == 1 && x.device == t.device)) {
-                continue;
-            }
-            if (!added || std::find(senders_.begin(), senders_.end(), x.device) == senders_.end()) {
-                senders_.push_back(x.device);
-                wires_.send_from_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
-            }
-        }
+        for_each_sender(tiles, t, parts, [&](const tile& x, const task&) {
+            wires_.send_from_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
+        });
         for (int w : t.writes) {
             const tile& x = tiles[at(w)];
             for (int k = 0; k < parts; ++k) {
@@ -158,12 +172,12 @@ private:
     /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
     void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
         wires_.begin();
-        for (std::size_t i = 0; i < senders_.size(); ++i) {
+        for_each_sender(tiles, t, times_.parts, [&](const tile& x, const task& one) {
             for (int k = 1; k < times_.parts; ++k) {
-                wires_.send(senders_[i], t.device + k * wires_.in_part(),
-                            tile_bytes(tiles[at(t.writes[0])], t) / times_.parts);
+                wires_.send(x.device, t.device + k * wires_.in_part(),
+                            tile_bytes(tiles[at(one.writes[0])], t) / times_.parts);
             }
-        }
+        });
         for (int w : t.writes) {
             const tile& x = tiles[at(w)];
             for (int k = 1; k < times_.parts; ++k) {
@@ -182,11 +196,23 @@ private:
         }
     }
 
-    /// The summed gradient's slice, the parameter's, and the optimizer's state: the rest has come and goes by collectives.
+    /// What a task writes once for each of its parameters.
+    static index_t slice_bytes(const std::vector<tile>& tiles, const task& t) {
+        index_t bytes = 0;
+        for (std::size_t i = 0; i < part_count(t); ++i) {
+            bytes += tile_bytes(tiles[at(t.writes[first_write_of(t, i)])], t);
+        }
+        return bytes;
+    }
+
+    /// The summed gradients' slices, the parameters', and the optimizer's state: the rest has come and goes by collectives. One launch for each.
     index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const {
-        index_t bytes = 3 * tile_bytes(tiles[at(t.writes[0])], t) / times_.parts;
+        index_t bytes = 3 * slice_bytes(tiles, t) / times_.parts;
         bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes / times_.parts : 0;
-        return on_.class_of(t.device).launch + memory_time(t.device, bytes) + 1;
+        for (const task_part& x : t.parts) {
+            bytes += x.state >= 0 ? 2 * tiles[at(x.state)].bytes / times_.parts : 0;
+        }
+        return static_cast<index_t>(part_count(t)) * on_.class_of(t.device).launch + memory_time(t.device, bytes) + 1;
     }
 
     bool is_exchange(const task& t) const {

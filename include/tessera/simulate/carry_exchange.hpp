@@ -11,13 +11,18 @@ namespace tessera::simulation {
 inline void carrier::add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                                std::vector<carried>& all) {
     const task& leader = tasks[at(first)];
-    const index_t bytes = cost_bytes(tiles[at(leader.writes[0])]);
+    index_t bytes = 0;
+    for (std::size_t i = 0; i < part_count(leader); ++i) {
+        bytes += cost_bytes(tiles[at(leader.writes[first_write_of(leader, i)])]);
+    }
     std::vector<int> readers;
     std::vector<int> writers;
     bool sums = times_.parts > 1;
     for (int r : leader.reads) {
         add_member(readers, tiles[at(r)].device);
-        sums = sums || tiles[at(r)].device != leader.device;
+        for (const int i : {first, first + leader.slices - 1}) { // members differ: also where one alone contributes
+            sums = sums || tiles[at(r)].device != tasks[at(i)].device;
+        }
     }
     // With clipping each task reads its own sum and all norms; then there is nothing to scatter.
     sums = sums && leader.norms.empty();
@@ -30,6 +35,7 @@ inline void carrier::add_group(const std::vector<tile>& tiles, const std::vector
         scatter = static_cast<int>(all.size());
         all.emplace_back();
         all.back().what = collectives_.half(readers, bytes);
+        all.back().members = readers;
         all.back().reads = leader.reads;
         all.back().task = first;
         all.back().count = leader.slices;
@@ -58,6 +64,7 @@ inline void carrier::add_group(const std::vector<tile>& tiles, const std::vector
     if (writers.size() > 1 || times_.parts > 1) {
         all.emplace_back();
         all.back().what = collectives_.half(writers, bytes);
+        all.back().members = writers;
     } else { // several copies on one device
         carried local;
         local.what.lanes.push_back({on_.lanes() + writers[0], memory_time(writers[0], bytes) + 1});
@@ -89,7 +96,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     const bool gathers = leader.kind == task_kind::gather; // all-gather of one parameter's slices
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
-        bytes = (gathers ? 0 : bytes) + tile_bytes(tiles[at(t.writes[0])], t);
+        bytes = (gathers ? 0 : bytes) + slice_bytes(tiles, t);
         const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
         for (int r : t.reads) {
             const bool travels = tiles[at(r)].kind != tile_kind::scalar;
@@ -109,6 +116,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
     const auto put = [&](carried& c) {
         const std::size_t number = all.size();
         c.what = collectives_.half(members, bytes);
+        c.members = members;
         c.task = first;
         c.count = count;
         c.in_order = true;
@@ -205,27 +213,44 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
     carried own;
     own.task = number;
     own.in_order = true;
-    index_t sources = 0;
     index_t way = 0; // ns: the greatest latency, which the last push has still before it when it has left
+    const auto push = [&](int from, const std::vector<int>& what) {
+        carried c;
+        c.task = number;
+        c.in_order = true;
+        c.reads = what;
+        index_t bytes = 0;
+        for (int r : what) {
+            bytes += tile_bytes(tiles[at(r)], t);
+        }
+        way = std::max(way, add_hops(c, from, t.device, bytes, last_of_[at(from)].push, all, own.beside));
+    };
+    std::vector<std::pair<int, std::vector<int>>> pushed; // by device; norms by themselves
     for (int r : t.reads) {
         const tile& x = tiles[at(r)];
-        sources += x.kind != tile_kind::scalar ? 1 : 0;
         if (x.device == t.device) {
             own.reads.push_back(r);
             continue;
         }
-        carried push;
-        push.task = number;
-        push.in_order = true;
-        push.reads = {r};
-        way = std::max(
-            way, add_hops(push, x.device, t.device, tile_bytes(x, t), last_of_[at(x.device)].push, all, own.beside));
+        std::size_t k = 0;
+        while (k < pushed.size() && (pushed[k].first != x.device || x.kind == tile_kind::scalar)) {
+            ++k;
+        }
+        k == pushed.size() ? pushed.push_back({x.device, {r}}) : pushed[k].second.push_back(r);
+    }
+    for (const auto& [device, what] : pushed) {
+        push(device, what);
     }
     wires_.begin();
-    const index_t slice = tile_bytes(tiles[at(t.writes[0])], t);
-    index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, (sources - 1) * slice);
+    index_t taken = 0; // bytes of all contributions
+    for_each_part(t, [&](const task& one) {
+        for (int r : one.reads) {
+            taken += tiles[at(r)].kind == tile_kind::scalar ? 0 : tile_bytes(tiles[at(one.writes[0])], t);
+        }
+    });
+    index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, taken - slice_bytes(tiles, t));
     if (times_.server_megabytes > 0) {
-        work = sources * slice * 1000 / times_.server_megabytes + 1;
+        work = taken * 1000 / times_.server_megabytes + 1;
     }
     wires_.finish(t.device, work, own.what);
     own.what.duration += way;
@@ -236,10 +261,21 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         }
     }
     all.push_back(static_cast<carried&&>(own));
+    std::vector<std::pair<int, std::vector<int>>> pulled; // by device
     for (int w : t.writes) {
-        const tile& x = tiles[at(w)];
-        if (x.device == t.device) {
-            continue;
+        const int device = tiles[at(w)].device;
+        std::size_t k = 0;
+        while (k < pulled.size() && pulled[k].first != device) {
+            ++k;
+        }
+        if (device != t.device) {
+            k == pulled.size() ? pulled.push_back({device, {w}}) : pulled[k].second.push_back(w);
+        }
+    }
+    for (const auto& [device, what] : pulled) {
+        index_t bytes = 0;
+        for (int w : what) {
+            bytes += tile_bytes(tiles[at(w)], t);
         }
         carried pull;
         pull.task = number;
@@ -247,8 +283,8 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         carried arrival = pull;
         pull.beside = {static_cast<int>(updated)};
         arrival.what.duration = std::max<index_t>(
-            1, add_hops(pull, t.device, x.device, tile_bytes(x, t), last_of_[at(t.device)].pull, all, arrival.beside));
-        arrival.overwrites = {w};
+            1, add_hops(pull, t.device, device, bytes, last_of_[at(t.device)].pull, all, arrival.beside));
+        arrival.overwrites = what;
         all.push_back(static_cast<carried&&>(arrival));
     }
     return number;

@@ -67,6 +67,7 @@ struct activity_graph {
     };
     std::vector<activity> items;
     std::vector<covered> tasks;
+    int collectives = 0; ///< see timeline
 };
 
 /// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again
@@ -119,6 +120,7 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
             const int last = computed[static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(c.reads[k])].device)];
             last < 0 ? void() : after.push_back(last);
         }
+        g.collectives += c.members.empty() ? 0 : 1;
         users.add(c, number, p.tiles, root, after);
         g.items.push_back(static_cast<activity&&>(c.what));
         g.tasks.push_back({c.task, c.count});
@@ -167,6 +169,7 @@ inline timeline simulate(const plan& p, carrier& how) {
     const auto& [g, s] = run_activities(p, how);
     timeline t;
     t.makespan = s.makespan;
+    t.collectives = g.collectives;
     t.tasks.resize(p.tasks.size());
     t.device_busy.assign(static_cast<std::size_t>(how.machine().devices()), 0);
     t.lane_busy.assign(static_cast<std::size_t>(how.lanes()), 0);

@@ -5,7 +5,7 @@
 #include "tessera/cost/profile.hpp"
 #include "tessera/cost/roofline.hpp"
 #include "tessera/net/graph.hpp"
-#include "tessera/plan/plan.hpp"
+#include "tessera/plan/parts.hpp"
 
 namespace tessera::simulation {
 
@@ -69,6 +69,10 @@ inline cost::task_signature signature_of(const graph_view& g, const std::vector<
     } else if (!t.reads.empty()) {
         s.extent[0] = even_part(tiles[static_cast<std::size_t>(t.reads[0])].elements, t.slices, t.slice).size();
         s.sources = static_cast<int>(t.reads.size());
+        for (std::size_t i = 0; i < t.parts.size(); ++i) { // of several parameters: what it writes of all of them
+            const tile& x = tiles[static_cast<std::size_t>(t.writes[first_write_of(t, i)])];
+            s.extent[1] += tile_bytes(x, t) / bytes_of(x.type);
+        }
     }
     return s;
 }
@@ -92,6 +96,11 @@ struct task_times {
             return 1; // counted where it is done
         }
         const index_t known = measured != nullptr ? measured->find(signature_of(g, tiles, t)) : 0;
+        if (!t.parts.empty() && known == 0) { // one pass for each
+            index_t total = 0;
+            for_each_part(t, [&](const task& one) { total += (*this)(g, d, tiles, one, on); });
+            return total;
+        }
         return known > 0 ? known : cost::roofline_time(work_of(g, d, tiles, t), on, reached);
     }
 };

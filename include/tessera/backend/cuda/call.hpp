@@ -215,14 +215,17 @@ struct exchange {
     index_t count = 0;
 };
 
-/// A member's part of a collective, in place: ncclReduceScatter (sum), ncclAllGather, ncclAllReduce (sum or maximum). Memory: the whole
-/// array, of which member r owns elements [r * count, (r + 1) * count); for all_reduce `count` is that of the whole array.
+/// A member's part of a collective, in place: ncclReduceScatter (sum), ncclAllGather, ncclAllReduce (sum or maximum), and, where slices are not
+/// equal, ncclReduce (sum) or ncclBroadcast of each. Memory: the whole array, of which member r owns elements [r * count, (r + 1) * count); for
+/// all_reduce, reduce and broadcast `count` is that of the whole array. An all_reduce of two arrays leaves its sum in the second. Several collectives
+/// of the same members in one group are one message.
 struct collective {
-    enum class kind : std::uint8_t { reduce_scatter, all_gather, all_reduce };
+    enum class kind : std::uint8_t { reduce_scatter, all_gather, all_reduce, reduce, broadcast };
     kind which = kind::all_reduce;
     index_t count = 0;
     element type = element::f32;
     reducer how = reducer::sum;
+    int root = 0; ///< rank: who gets a reduce's sum, or has what a broadcast hands on
 };
 
 using call_body = std::variant<convolution, bias_add, bias_gradient, matrix_product, pooling, activation,

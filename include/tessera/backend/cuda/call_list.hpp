@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/compute_calls.hpp"
+#include "tessera/backend/cuda/message_calls.hpp"
 #include "tessera/backend/cuda/move_calls.hpp"
 #include "tessera/backend/cuda/schedule_calls.hpp"
 #include "tessera/net/paths.hpp"
@@ -30,129 +31,6 @@ inline exchange_plan exchanges_of(const list_options& o) {
     return e;
 }
 
-/// The update that task `first` begins, if its members can share a reduce-scatter and an all-gather, or the latter alone: their
-/// copies lie on as many GPUs, the slices are equal, and the contributions are one on each GPU (or summed already).
-inline shared_work find_shared_update(const plan& p, int first, const std::vector<int>& gpus) {
-    const auto tile_at = [&](int t) -> const tile& { return p.tiles[static_cast<std::size_t>(t)]; };
-    const auto gpu_of = [&](int t) { return gpus[static_cast<std::size_t>(tile_at(t).device)]; };
-    const task& t = p.tasks[static_cast<std::size_t>(first)];
-    const int members = t.slices;
-    if (t.kind != task_kind::update || members < 2 || t.slice != 0 || static_cast<int>(t.writes.size()) != members ||
-        tile_at(t.writes[0]).slices > 1 || first + members > static_cast<int>(p.tasks.size()) ||
-        tile_at(t.writes[0]).elements % members != 0) {
-        return {};
-    }
-    for (int i = 0; i < members; ++i) {
-        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
-        if (m.kind != task_kind::update || m.writes != t.writes || m.slice != i ||
-            m.device != tile_at(t.writes[static_cast<std::size_t>(i)]).device) {
-            return {};
-        }
-        for (int k = 0; k < i; ++k) {
-            if (gpu_of(t.writes[static_cast<std::size_t>(k)]) == gpu_of(t.writes[static_cast<std::size_t>(i)])) {
-                return {};
-            }
-        }
-    }
-    bool summed = true; // each member reads one slice on its own device
-    bool spread = true; // all members read the same contributions, one with each copy
-    for (int i = 0; i < members; ++i) {
-        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
-        int sources = 0;
-        std::vector<int> devices;
-        for (int r : m.reads) {
-            if (tile_at(r).kind != tile_kind::scalar) {
-                ++sources;
-                summed = summed && tile_at(r).device == m.device;
-                spread = spread && !p.tiles[static_cast<std::size_t>(p.root(r))].keep;
-                devices.push_back(tile_at(r).device);
-            }
-        }
-        summed = summed && sources == 1;
-        spread = spread && sources == members && m.reads == t.reads;
-        for (int w : t.writes) {
-            spread = spread && std::count(devices.begin(), devices.end(), tile_at(w).device) == 1;
-        }
-    }
-    return summed ? shared_work{first, members, false} : spread ? shared_work{first, members, true} : shared_work{};
-}
-
-/// True where two copies add up the same whole parts.
-inline bool sum_alike(const task& a, const task& b) {
-    if (b.kind != task_kind::copy || b.clear || a.reduce != b.reduce || a.segments.size() != b.segments.size()) {
-        return false;
-    }
-    for (const copy_segment& s : a.segments) {
-        bool found = false;
-        for (const copy_segment& other : b.segments) {
-            found = found || (other.source == s.source && other.region == s.region);
-        }
-        if (!found) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/// True where a copy adds up whole tiles, as many as there are GPUs among them, one of them on its own device.
-inline bool sums_over_gpus(const plan& p, const task& t, const std::vector<int>& gpus) {
-    if (t.kind != task_kind::copy || t.clear || t.segments.size() < 2) {
-        return false;
-    }
-    const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
-    std::vector<int> seen;
-    bool own = false;
-    for (const copy_segment& s : t.segments) {
-        const tile& x = p.tiles[static_cast<std::size_t>(s.source)];
-        if (x.device < 0 || !(x.region == target.region) || !(s.region == target.region) || x.type != target.type) {
-            return false;
-        }
-        own = own || x.device == t.device;
-        seen.push_back(gpus[static_cast<std::size_t>(x.device)]);
-    }
-    std::sort(seen.begin(), seen.end());
-    return own && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
-}
-
-/// The copies, beginning with task `first`, that one all-reduce does: they follow each other (binding sees to that) and are on the
-/// devices of the parts that they add up.
-inline shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus) {
-    const task& t = p.tasks[static_cast<std::size_t>(first)];
-    const int members = static_cast<int>(t.segments.size());
-    if (!sums_over_gpus(p, t, gpus) || first + members > static_cast<int>(p.tasks.size())) {
-        return {};
-    }
-    for (int i = 0; i < members; ++i) {
-        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
-        if (!sum_alike(t, m) || !sums_over_gpus(p, m, gpus)) {
-            return {};
-        }
-        for (int k = 0; k < i; ++k) {
-            if (p.tasks[static_cast<std::size_t>(first + k)].device == m.device) {
-                return {};
-            }
-        }
-    }
-    return {first, members, false};
-}
-
-/// For every task the work that it shares, or none.
-inline std::vector<shared_work> find_shared_work(const plan& p, const std::vector<int>& gpus) {
-    std::vector<shared_work> found(p.tasks.size());
-    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (found[i].members > 0) {
-            continue;
-        }
-        const bool copies = p.tasks[i].kind == task_kind::copy;
-        const shared_work w =
-            copies ? find_shared_sum(p, static_cast<int>(i), gpus) : find_shared_update(p, static_cast<int>(i), gpus);
-        for (std::size_t k = 0; k < static_cast<std::size_t>(w.members); ++k) {
-            found[i + k] = w;
-        }
-    }
-    return found;
-}
-
 inline void compose_by_kind(composer& to, int i, const graph_view& g, const exchange_plan& where,
                             const optimizer& update, const shared_work& work, algorithm_table& algorithms) {
     switch (to.what().kind) {
@@ -161,13 +39,13 @@ inline void compose_by_kind(composer& to, int i, const graph_view& g, const exch
     case task_kind::copy:
         return compose_copy(to, where, work, i);
     case task_kind::reduce:
-        return compose_reduce(to, where);
+        return compose_reduction(to, where, work, i);
     case task_kind::update:
         return compose_update(to, where, update, work, i);
     case task_kind::sum:
         return compose_sum(to);
     case task_kind::gather:
-        return compose_gather(to, where);
+        return compose_gather(to, where, work, i);
     case task_kind::average:
         throw error(
             "tessera: the CUDA backend does not average parameters; sum gradients instead (another synchronization "
@@ -253,7 +131,9 @@ private:
     void number_group(std::vector<call>& calls, std::size_t begin, std::size_t end) {
         std::vector<int> members; // GPUs by rank
         for (std::size_t i = begin; i < end; ++i) {
-            members.push_back(-1 - calls[i].lane);
+            const auto rank = static_cast<std::size_t>(calls[i].rank);
+            members.resize(std::max(members.size(), rank + 1), -1);
+            members[rank] = -1 - calls[i].lane;
         }
         for (std::size_t i = begin; i < end; ++i) {
             calls[i].lane = exchange_lane(-1 - calls[i].lane);

@@ -43,7 +43,9 @@ inline std::string function_of(const call& c) {
         std::string operator()(const collective& x) const {
             return x.which == collective::kind::reduce_scatter ? "ncclReduceScatter"
                    : x.which == collective::kind::all_gather   ? "ncclAllGather"
-                                                               : "ncclAllReduce";
+                   : x.which == collective::kind::all_reduce   ? "ncclAllReduce"
+                   : x.which == collective::kind::reduce       ? "ncclReduce"
+                                                               : "ncclBroadcast";
         }
     };
     return std::visit(names(), c.body);
@@ -122,7 +124,10 @@ struct size_text {
     std::string operator()(const exchange& c) const {
         return std::to_string(c.count) + " " + to_text(c.type) + (c.sends ? " to " : " from ") + std::to_string(c.peer);
     }
-    std::string operator()(const collective& c) const { return std::to_string(c.count) + " " + to_text(c.type); }
+    std::string operator()(const collective& c) const {
+        const bool rooted = c.which == collective::kind::reduce || c.which == collective::kind::broadcast;
+        return std::to_string(c.count) + " " + to_text(c.type) + (rooted ? " root " + std::to_string(c.root) : "");
+    }
 };
 
 } // namespace detail

@@ -274,9 +274,16 @@ private:
             check(ncclAllGather(own, data, count, ncclFloat32, communicator, stream), "ncclAllGather");
             break;
         case collective::kind::all_reduce:
-            check(ncclAllReduce(data, data, count, nccl_type(what.type), what.how == reducer::max ? ncclMax : ncclSum,
-                                communicator, stream),
+            check(ncclAllReduce(data, c.memory.size() > 1 ? (*where_)[c.memory[1].tile] + c.memory[1].offset : data,
+                                count, nccl_type(what.type), what.how == reducer::max ? ncclMax : ncclSum, communicator,
+                                stream),
                   "ncclAllReduce");
+            break;
+        case collective::kind::reduce:
+            check(ncclReduce(data, data, count, ncclFloat32, ncclSum, what.root, communicator, stream), "ncclReduce");
+            break;
+        case collective::kind::broadcast:
+            check(ncclBroadcast(data, data, count, ncclFloat32, what.root, communicator, stream), "ncclBroadcast");
             break;
         }
     }

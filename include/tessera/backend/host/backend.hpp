@@ -68,7 +68,8 @@ public:
             break;
         case task_kind::reduce:
         case task_kind::update:
-            made = owned<job>(new detail::update_job<Plan>(p, t, where, optimizer_));
+            made = t.parts.empty() ? owned<job>(new detail::update_job<Plan>(p, t, where, optimizer_))
+                                   : owned<job>(new detail::message_job<Plan>(p, t, where, optimizer_));
             break;
         }
         job* const raw = made.get();

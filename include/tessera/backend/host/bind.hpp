@@ -254,22 +254,39 @@ private:
     }
 
     void rewrite_update(task& t) {
-        const int first = t.writes[0];
-        for (int w : t.writes) {
+        if (t.parts.empty()) {
+            rewrite_update(t, 0, t.reads.size(), 0, t.writes.size(), t.state);
+        }
+        std::size_t read = 0;
+        std::size_t write = 0;
+        for (const task_part& x : t.parts) {
+            rewrite_update(t, read, at(x.reads), write, at(x.writes), x.state);
+            read = at(x.reads);
+            write = at(x.writes);
+        }
+    }
+
+    /// For one parameter: what the task reads from `read` to `read_end` and writes from `write` to `write_end`.
+    void rewrite_update(task& t, std::size_t read, std::size_t read_end, std::size_t write, std::size_t write_end,
+                        int state) {
+        const int first = t.writes[write];
+        for (std::size_t i = write; i < write_end; ++i) {
+            const int w = t.writes[i];
             if (t.kind == task_kind::reduce && tile_at(w).kind != tile_kind::scalar) {
                 tile_at(w).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
                 set_size(w);
             }
         }
         const int f = tile_at(first).format;
-        for (int& r : t.reads) {
+        for (std::size_t i = read; i < read_end; ++i) {
+            int& r = t.reads[i];
             if (tile_at(r).kind != tile_kind::scalar &&
                 tile_at(r).slices == 1) { // slices have been made in that format
                 r = as(r, f);
             }
         }
-        if (t.state >= 0) {
-            tile& s = tile_at(t.state);
+        if (state >= 0) {
+            tile& s = tile_at(state);
             const index_t states = s.bytes / 4 / (s.elements > 0 ? s.elements : 1);
             s.elements = slice_of(tile_at(first), t).size();
             s.bytes = s.elements * 4 * (states > 0 ? states : 1);

@@ -102,11 +102,13 @@ std::string work_name(const Plan& p, const task& t, const graph_view& g, const d
     case task_kind::update:
         break;
     }
-    const index_t elements = slice_of(tile_at(t.writes[0]), t).size();
     name = std::string(to_text(t.kind)) + (update.which == optimizer::kind::adam ? " adam " : " sgd ") +
-           std::to_string(update.state_count()) + " " + std::to_string(elements) + " " +
-           std::to_string(t.reads.size()) + " " + std::to_string(t.writes.size()) + " " +
-           std::to_string(t.norms.size());
+           std::to_string(update.state_count());
+    for_each_part(t, [&](const task& one) {
+        name += " " + std::to_string(slice_of(tile_at(one.writes[0]), one).size()) + " " +
+                std::to_string(one.reads.size()) + " " + std::to_string(one.writes.size()) + " " +
+                std::to_string(one.norms.size()) + (t.parts.empty() ? "" : ";");
+    });
     return name + (t.counted_elsewhere.empty() ? "" : " partly");
 }
 

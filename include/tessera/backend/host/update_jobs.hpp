@@ -6,11 +6,13 @@
 #include "tessera/backend/host/kernels/optimizer.hpp"
 #include "tessera/backend/host/kernels/reduce.hpp"
 #include "tessera/backend/reference/kernels.hpp"
+#include "tessera/base/owned.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/tile_sum.hpp"
 #include "tessera/op/optimizer.hpp"
+#include "tessera/plan/parts.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -207,6 +209,23 @@ private:
     std::vector<norm> norms_;
     float* state_ = nullptr;
     int parameter_ = -1;
+};
+
+/// The same for several parameters, one after the other.
+template <class Plan>
+class message_job : public job {
+public:
+    message_job(const Plan& p, const task& t, const addresses& where, const optimizer& how) {
+        for_each_part(t, [&](const task& one) { parts_.emplace_back(new update_job<Plan>(p, one, where, how)); });
+    }
+    void run(const run_state& run) override {
+        for (const owned<update_job<Plan>>& x : parts_) {
+            x->run(run);
+        }
+    }
+
+private:
+    std::vector<owned<update_job<Plan>>> parts_;
 };
 
 /// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies.

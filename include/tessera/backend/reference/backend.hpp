@@ -12,6 +12,7 @@
 #include "tessera/execute/store.hpp"
 #include "tessera/execute/tile_sum.hpp"
 #include "tessera/plan/call.hpp"
+#include "tessera/plan/parts.hpp"
 
 #include <deque>
 
@@ -101,7 +102,7 @@ private:
     struct prepared {
         std::deque<compute_job> computes;
         std::deque<copy_job> copies;
-        std::deque<update_job> updates;
+        std::deque<std::deque<update_job>> updates; ///< by task: one for each of its parameters
         std::deque<tile_sum> sums;
         std::deque<slice_join> joins;
         std::deque<copy_average> averages;
@@ -203,7 +204,17 @@ private:
     }
 
     runnable prepare_update(const plan& p, const task& t, const addresses& where) {
-        update_job& j = keep(&prepared::updates, where);
+        std::deque<update_job>& jobs = keep(&prepared::updates, where);
+        for_each_part(t, [&](const task& one) { fill(jobs.emplace_back(), p, one, where); });
+        return {[](void* all, const run_state& run) {
+                    for (update_job& u : *static_cast<std::deque<update_job>*>(all)) {
+                        step(u, run);
+                    }
+                },
+                &jobs};
+    }
+
+    void fill(update_job& j, const plan& p, const task& t, const addresses& where) const {
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         j.how = optimizer_;
         j.region = target.region;
@@ -231,7 +242,6 @@ private:
             }
         }
         j.state = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
-        return {[](void* job, const run_state& run) { step(*static_cast<update_job*>(job), run); }, &j};
     }
 
     static bool is_counted(const update_job& u, index_t flat) {
