@@ -46,7 +46,7 @@ public:
         return {[](void* context, const ts::run_state& run) {
                     const auto& c = *static_cast<const counted*>(context);
                     c.own.call(c.own.context, run);
-                    const std::lock_guard<std::mutex> lock(c.counts->mutex);
+                    const std::lock_guard<std::mutex> held(c.counts->mutex);
                     ++c.counts->of_task[c.index];
                 },
                 &calls_->back()};
@@ -105,7 +105,8 @@ template <class Base>
 void compare(const message_case& c, ts::workers& threads, int& priced, int& parameters) {
     const ts::graph_view g = c.network.view();
     run_counts counts;
-    ts::session<counting<Base>> session(g, c.how, c.devices, c.update, {}, counting<Base>(c.update, counts), threads);
+    counting<Base> backend(c.update, counts);
+    ts::session<counting<Base>> session(g, c.how, c.devices, c.update, {}, backend, threads);
     const batch_data data(g, 7);
     session.step(data.inputs);
     const ts::plan& p = session.training_plan();

@@ -132,6 +132,9 @@ void lowering<Options>::send(const message& m) {
             continue;
         }
         for (std::vector<piece>& copies : groups(x.parameter)) {
+            if (even_part(copies[0].region.volume(), x.slices, x.slice).empty()) {
+                continue; // of a shard with fewer elements than slices
+            }
             sent_piece one{x, {}, summed_by_device(x.parameter, copies)};
             if (one.sources.empty()) {
                 continue; // a short batch leaves nothing to a shard

@@ -66,7 +66,7 @@ public:
                 continue;
             }
             const bool shares = t.kind == task_kind::update && t.how == exchange::sliced &&
-                                (t.slices > 1 ? t.writes.size() > 1 : times_.parts > 1);
+                                (t.slices > 1 ? t.parts.empty() && t.writes.size() > 1 : times_.parts > 1);
             if (shares && t.slice == 0 && times_.collectives && !on_.class_of(t.device).copies_in_turn) {
                 add_group(tiles, tasks, i, all);
                 i += t.slices - 1;
