@@ -61,4 +61,14 @@ int main(int count, char** arguments) {
             contest(c).run();
         }
     }
+    std::printf("\n"
+                "Every system is its paper's own rule on the simulator, not its code. Searching is short; combinations "
+                "are a list, not an exhaustive search. Where the last\n"
+                "column is 1.00, the best single system takes about what the same strategy would take with free links: "
+                "no synchronization has anything left to give there,\n"
+                "and no split or pipeline that was tried computes less. It is more where splits and priorities add up "
+                "and where the plain systems do not fit. FlexFlow's (!):\n"
+                "its chain starts from data parallelism, which does not fit, and looks for less memory first. OptCNN "
+                "for AmoebaNet and recurrent networks: one choice for all\n"
+                "steps of a layer, as the exact search takes too long.\n");
 }

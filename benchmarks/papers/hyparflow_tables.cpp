@@ -53,7 +53,8 @@ private:
     };
     const entry& of(const setting& x, int nodes) {
         for (const entry& e : known_) {
-            if (e.is.processes == x.processes && e.is.partitions == x.partitions && e.nodes == nodes) {
+            if (e.is.processes == x.processes && e.is.partitions == x.partitions &&
+                e.is.micro_batches == x.micro_batches && e.nodes == nodes) {
                 return e;
             }
         }
@@ -75,6 +76,39 @@ private:
     ts::graph (*describe_)(index_t);
     std::vector<entry> known_;
 };
+
+/// Why ResNet-110's row deviates: each assumption changed by itself, the others as they were.
+void explain_resnet110(runs& small, runs& deep, double serial, double paper) {
+    const double alone = small.ms({1, 1, 1}, 1, 1, serial);
+    const auto row = [&](const char* what, double times) {
+        std::printf("| %s | %.2f | %+.0f %% |\n", what, times, 100 * (times / paper - 1));
+        std::fflush(stdout);
+    };
+    std::printf("\nResNet-110's row, each assumption changed by itself (paper: %.1f):\n\n| changed | times | off "
+                "|\n|---|---|---|\n",
+                paper);
+    row("nothing", alone / small.hybrid_ms(1, 1, serial));
+    double best = 0;
+    for (const int k : {2, 4, 8}) {
+        for (const int m : {k, 2 * k, 4 * k, 8 * k}) {
+            best = std::max(best, alone / small.ms({8, k, m}, 1, 1, serial));
+        }
+    }
+    row("the schedule: 8 processes, the best of 2 to 8 partitions in one to eight times as many micro-batches", best);
+    row("16 processes of 3 cores, 2 partitions", alone / small.ms({16, 2, 4}, 1, 1, serial));
+    row("16 processes of 3 cores, 4 partitions", alone / small.ms({16, 4, 8}, 1, 1, serial));
+    const double other = fit(serial / 2, serial * 4, paper, true, [&](double f) {
+        return small.ms({1, 1, 1}, 1, 1, f) / small.hybrid_ms(1, 1, f);
+    });
+    char name[80];
+    std::snprintf(name, sizeof(name), "the serial share: %.3f instead of %.3f", other, serial);
+    row(name, small.ms({1, 1, 1}, 1, 1, other) / small.hybrid_ms(1, 1, other));
+    std::printf("\nIt is the fitted share, not the schedule: no schedule of 8 processes comes near, and a share of "
+                "%.3f gives the paper's %.1f. With "
+                "it ResNet-1001's first row would\nbe %.2f: the two networks' operators do not leave the same share to "
+                "one core.\n",
+                other, paper, deep.ms(horovod, 2, 128, other) / deep.hybrid_ms(2, 128, other));
+}
 
 } // namespace
 
@@ -104,9 +138,11 @@ int main() {
                 128 * one / deep.hybrid_ms(2, 128, serial));
     std::printf("| ResNet-1001, 512 nodes over one | 481 (Frontera) | %.0f |\n",
                 512 * one / deep.hybrid_ms(2, 512, serial));
-    std::printf("| ResNet-110, one node, over one process of 48 cores | 3.1 | %.2f |\n",
+    constexpr double of_resnet110 = 3.1;
+    std::printf("| ResNet-110, one node, over one process of 48 cores | %.1f | %.2f |\n", of_resnet110,
                 small.ms({1, 1, 1}, 1, 1, serial) / small.hybrid_ms(1, 1, serial));
     std::fflush(stdout);
+    explain_resnet110(small, deep, serial, of_resnet110);
     std::printf("\nMilliseconds of a step of ResNet-1001 on 128 nodes, and without the fit (serial share 0):\n\n"
                 "| | fitted | all cores divide all work |\n|---|---|---|\n");
     const auto row = [&](const char* name, const setting& x) {
@@ -126,4 +162,13 @@ int main() {
                     small.ms({8, 8, 16}, nodes, nodes, serial));
         std::fflush(stdout);
     }
+    std::printf("\nWhat differs: partitions do not beat data parallelism as such in the simulator: stages wait for "
+                "each other, and data "
+                "parallelism in processes as small as\nHyPar-Flow's is faster than any hybrid, with and without the "
+                "fit. The gain over data "
+                "parallelism comes from Horovod's larger processes that use their cores\nbadly, which is the fitted "
+                "constant and an assumption. "
+                "Weak scaling is ideal in the simulator: all-reduces are hidden; the paper's 110 and 481 are %.0f and "
+                "%.0f %%.\n",
+                100 * 110.0 / 128, 100 * 481.0 / 512);
 }

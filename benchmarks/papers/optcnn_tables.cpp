@@ -33,25 +33,32 @@ void network(const char* name, const char* paper_scaling, bool collectives) {
     double one = 0;
     double best_other[17]{};
     double found[17]{};
+    double reduced[17]{};
     for (const int devices : {1, 2, 4, 8, 16}) {
         const ts::cluster on(ts::machines::p100_nodes(devices > 4 ? devices / 4 : 1, devices > 4 ? 4 : devices));
         const ts::graph g = ts::describe<Net>(per_device * devices);
         const std::vector<row> rows = rows_for<Net>(g, on, times);
         one = devices == 1 ? rows[0].is.ms : one;
         best_other[devices] = std::min({rows[0].is.ms, rows[1].is.ms, rows[2].is.ms});
-        found[devices] = std::min(rows[3].is.ms, rows[4].is.ms);
+        found[devices] = rows[3].is.ms; // the paper's alone: it splits no reductions
+        reduced[devices] = rows[4].is.ms;
         std::printf("| %s | %d |", name, devices);
         for (const row& r : rows) {
             std::printf(" %.1f / %.2f |", r.is.ms, r.is.moved_gb);
         }
-        const double moved = std::min({rows[0].is.moved_gb, rows[1].is.moved_gb, rows[2].is.moved_gb});
-        const double mine = std::min(rows[3].is.moved_gb, rows[4].is.moved_gb);
-        std::printf(" %.2f | %.2f / %.2f |\n", best_other[devices] / found[devices], mine > 0 ? moved / mine : 1.0,
-                    mine > 0 ? rows[0].is.moved_gb / mine : 1.0);
+        // Time and bytes are of the same strategies: OptCNN's, and the fastest of the three others.
+        const auto fastest = std::min_element(rows.begin(), rows.begin() + 3,
+                                              [](const row& a, const row& b) { return a.is.ms < b.is.ms; });
+        const double mine = rows[3].is.moved_gb;
+        const double times = mine > 0 ? fastest->is.moved_gb / mine : 1.0;
+        const double of_data = mine > 0 ? rows[0].is.moved_gb / mine : 1.0;
+        std::printf(" %.2f | %.2f / %.2f | %.2f |\n", best_other[devices] / found[devices], times, of_data,
+                    best_other[devices] / reduced[devices]);
         std::fflush(stdout);
     }
-    std::printf("| %s, 1 to 16 | | best other %.1fx | | | OptCNN %.1fx | | | paper: %s (recalled) |\n", name,
-                16 * one / best_other[16], 16 * one / found[16], paper_scaling);
+    std::printf("| %s, 1 to 16 | | best other %.1fx | | | OptCNN %.1fx | with reduction splits %.1fx | | paper: %s "
+                "(recalled) | |\n",
+                name, 16 * one / best_other[16], 16 * one / found[16], 16 * one / reduced[16], paper_scaling);
 }
 
 /// The same strategies under OptCNN's own cost model, in which nothing overlaps and every two devices are linked like the furthest.
@@ -101,17 +108,17 @@ void search_time(const char* name, const char* exhaustive, const char* paper) {
 } // namespace
 
 int main() {
-    std::printf("## OptCNN on nodes of 4 P100 (NVLink within, 100 Gb/s InfiniBand between), simulated\n\n"
-                "32 samples per GPU. Each cell: ms per step / GB that cross between devices. Gain: the fastest of "
-                "data, model and one "
-                "weird trick over OptCNN.\nBytes: of the one of the three that moves least, and of data parallel, over "
-                "OptCNN's.\n");
+    std::printf(
+        "## OptCNN on nodes of 4 P100 (NVLink within, 100 Gb/s InfiniBand between), simulated\n\n"
+        "32 samples per GPU. Each cell: ms per step / GB that cross between devices. Gain: the fastest of "
+        "data, model and one weird trick over OptCNN;\nlast column: over OptCNN with reduction splits, which the "
+        "paper has not. Bytes: of that fastest one, and of data parallel, over OptCNN's own.\n");
     for (const bool collectives : {true, false}) {
         std::printf(
             "\nGradients by %s.\n\n"
             "| network | GPUs | data parallel | model parallel | one weird trick | OptCNN | OptCNN + reduction splits "
-            "| gain | bytes "
-            "|\n|---|---|---|---|---|---|---|---|---|\n",
+            "| gain | bytes | gain, reduction splits "
+            "|\n|---|---|---|---|---|---|---|---|---|---|\n",
             collectives
                 ? "the best collective, overlapped"
                 : "servers: every GPU serves a slice of every parameter to all others, as the paper's runtime did");
