@@ -50,9 +50,9 @@ void network(const char* name, const char* paper_scaling, bool collectives) {
         const auto fastest = std::min_element(rows.begin(), rows.begin() + 3,
                                               [](const row& a, const row& b) { return a.is.ms < b.is.ms; });
         const double mine = rows[3].is.moved_gb;
-        const double times = mine > 0 ? fastest->is.moved_gb / mine : 1.0;
+        const double of_fastest = mine > 0 ? fastest->is.moved_gb / mine : 1.0;
         const double of_data = mine > 0 ? rows[0].is.moved_gb / mine : 1.0;
-        std::printf(" %.2f | %.2f / %.2f | %.2f |\n", best_other[devices] / found[devices], times, of_data,
+        std::printf(" %.2f | %.2f / %.2f | %.2f |\n", best_other[devices] / found[devices], of_fastest, of_data,
                     best_other[devices] / reduced[devices]);
         std::fflush(stdout);
     }
