@@ -51,6 +51,8 @@ void add_options(CLI::App& app, planner::request& r) {
                    "of mcmc: ms that a GB between devices costs beside the time that it takes")
         ->check(CLI::Range(0.0, 1e6))
         ->capture_default_str();
+    app.add_flag("--faithful", r.faithful,
+                 "of optcnn and elimination: what the search finds, even where a baseline is faster");
     app.add_option("--stages", r.stages, "of a pipeline; the devices, if not said")->check(CLI::Range(1, 16384));
     app.add_option("--micro-batches", r.micro_batches, "into which a batch is cut")->check(CLI::Range(1, 65536));
     app.add_flag("--recompute", r.recompute, "repeat forward instead of keeping results");

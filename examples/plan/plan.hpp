@@ -46,6 +46,7 @@ struct request {
     int simulations = 48;
     unsigned seed = 1;
     double byte_price = 0; ///< ms per GB
+    bool faithful = false; ///< to a paper: what its search finds, even where everybody knows something faster
     int stages = 0;
     int micro_batches = 1;
     bool recompute = false;

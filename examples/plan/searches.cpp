@@ -10,23 +10,52 @@
 #include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/schedule/stages.hpp>
 #include <tessera/schedule/zero_bubble.hpp>
-#include <tessera/search/optcnn.hpp>
+#include <tessera/search/optcnn_cluster.hpp>
 #include <tessera/search/pipeline.hpp>
-#include <tessera/search/variable_elimination.hpp>
+
+#include <cstdio>
 
 namespace planner {
 
 namespace {
 
-ts::strategy eliminated(const problem& p) {
-    const ts::machine uniform = uniform_machine(p.on, p.network.ops[0].attributes.math);
-    const ts::search::optcnn_problem costs = ts::search::make_optcnn_problem(p.network, uniform);
-    const ts::search::variable_elimination_solution found = eliminate_variables(costs.costs);
+/// What a search under the additive model found, or a baseline that is faster by simulation: prints which, beside the others.
+ts::strategy compared(const problem& p, const request& r, const std::string& name, const ts::strategy& found) {
+    ts::search::compare_options how;
+    how.faithful = r.faithful;
+    how.lowering.update = p.update;
+    const ts::search::compared_search all = compare_with_baselines(p.on, p.network, name, found, how);
+    std::fputs(to_text(all).c_str(), stdout);
+    return all.best();
+}
+
+ts::search::optcnn_result solved(const problem& p) {
+    const ts::io::waiting sign("OptCNN");
+    return solve_optcnn(p.network, ts::search::make_optcnn_problem(p.network, p.on), p.on.devices());
+}
+
+ts::strategy modelled(const problem& p, const request& r) {
+    const ts::search::optcnn_result found = solved(p);
+    std::printf("found by %s%s\n", to_text(found.by),
+                found.by == ts::search::optcnn_method::eliminations
+                    ? ""
+                    : (", over tables of " + std::to_string(found.width) + " operators").c_str());
+    return compared(p, r, "OptCNN", found.best);
+}
+
+ts::strategy eliminated(const problem& p, const request& r) {
+    const auto solve = [](const ts::search::optcnn_problem& costs) {
+        const ts::io::waiting sign("elimination");
+        return eliminate_variables(costs.costs);
+    };
+    const auto costs = ts::search::make_optcnn_problem(p.network, p.on);
+    const ts::search::variable_elimination_solution found = solve(costs);
     if (found.state != ts::search::status::solved) {
         throw ts::error("variable elimination meets tables over " + std::to_string(found.order.width) +
-                        " operators, which are too large here; use --search mcmc");
+                        " operators, which are too large here; use --search optcnn, which then ties operators of a "
+                        "kind, or mcmc");
     }
-    return costs.strategy_of(found.choice);
+    return compared(p, r, "variable elimination", costs.strategy_of(found.choice));
 }
 
 ts::strategy searched(const problem& p, const request& r) {
@@ -84,7 +113,7 @@ const std::vector<search_kind>& search_kinds() {
         {"mcmc",
          "FlexFlow's Markov chains, parts of the machine first, from experts' strategies, priced by simulation"},
         {"fit", "the fastest that fits: schedule, micro-batches, stages, what is inside them, re-materialization"},
-        {"optcnn", "OptCNN's eliminations under the additive model"},
+        {"optcnn", "OptCNN's eliminations under the additive model; a baseline where one is faster, or --faithful"},
         {"elimination", "the same exactly by variable elimination, for networks that OptCNN's rules leave large"},
         {"data", "data parallel"},
         {"model", "model parallel"},
@@ -125,11 +154,9 @@ ts::strategy find_strategy(const problem& p, const std::string& name, const requ
     if (name == "mcmc") {
         s = searched(p, r);
     } else if (name == "optcnn") {
-        const ts::io::waiting sign("OptCNN");
-        s = ts::search::optcnn(p.network, uniform_machine(p.on, p.network.ops[0].attributes.math));
+        s = modelled(p, r);
     } else if (name == "elimination") {
-        const ts::io::waiting sign("elimination");
-        s = eliminated(p);
+        s = eliminated(p, r);
     } else if (name == "data") {
         s = ts::search::data_parallel(p.network, devices);
     } else if (name == "model") {

@@ -378,6 +378,11 @@ TEST_CASE(
             o.seed = seed;
             const auto found = search::mcmc(on, g.view(), starts(g.view(), 3), o);
             CHECK(found.cost == finished(g.view(), found.best));
+            bool is_start = false;
+            for (const search::named_strategy& s : starts(g.view(), 3)) {
+                is_start = is_start || (s.name == found.start && ts::is_same(s.value, found.best));
+            }
+            CHECK(found.is_start == is_start);
             for (const search::named_strategy& s : starts(g.view(), 3)) {
                 CHECK(found.cost <= finished(g.view(), s.value));
             }

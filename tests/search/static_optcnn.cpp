@@ -26,6 +26,15 @@ void check_same() {
     for (int op = 0; op < Found::view().count; ++op) {
         CHECK(Found::view().ops[op] == s.ops[static_cast<std::size_t>(op)]);
     }
+    // In the additive model nothing that everybody knows is cheaper.
+    const ts::machine on = ts::machines::p100_cluster(Found::devices);
+    const ts::index_t cost = ts::cost::total_cost(g.view(), ts::strategy(Found::view()), on);
+    for (const ts::strategy& known :
+         {ts::search::single_device(g.view()), ts::search::data_parallel(g.view(), Found::devices),
+          ts::search::model_parallel(g.view(), Found::devices),
+          ts::search::one_weird_trick(g.view(), Found::devices)}) {
+        CHECK(cost <= ts::cost::total_cost(g.view(), known, on));
+    }
 }
 
 } // namespace

@@ -99,34 +99,24 @@ constexpr index_t ring_all_reduce(index_t bytes, int members, const machine& on)
 
 } // namespace detail
 
-/// t_C: forward and backward time of the operator's largest shard. Each of the two passes takes the longer of its arithmetic at
-/// the device's compute rate and its bytes at the memory bandwidth, plus a launch per task (forward, gradients of inputs, gradients
-/// of parameters). The largest shard has the largest piece of every operand, which is some shard's where degrees divide and an
-/// upper bound elsewhere.
-constexpr index_t compute_time(const op_model& m, const configuration& c, const index_t* pool, const machine& on) {
+namespace detail {
+
+/// Forward and backward of a piece of an operator: its largest range along every loop, and the bytes of every operand.
+constexpr index_t passes_time(const op_model& m, const interval (&largest)[max_loops],
+                              const index_t (&bytes)[max_operands], const machine& on) {
+    const description& d = m.d;
     if (m.view) {
         return 0;
     }
-    const description& d = m.d;
     if (m.copy) {
-        const index_t bytes = detail::largest_piece(d, d.output(), c, pool) * bytes_of(d.operands[d.output()].type);
-        return 2 * (on.launch + on.memory_time(2 * bytes));
+        return 2 * (on.launch + on.memory_time(2 * bytes[d.output()]));
     }
-    interval largest[max_loops];
-    for (int l = 0; l < d.loops.count; ++l) {
-        for (int i = 0; i < c.degree[l]; ++i) {
-            const index_t size = range_of(c, pool, d, l, i).size();
-            largest[l].end = size > largest[l].end ? size : largest[l].end;
-        }
-    }
-    index_t bytes[max_operands]{};
     std::uint32_t touched = 0;
     for (const nest& n : d.nests) {
         touched |= n.reads | bit(n.write);
     }
     index_t forward = 0;
     for (int o = 0; o < d.operands.count; ++o) {
-        bytes[o] = detail::largest_piece(d, o, c, pool) * bytes_of(d.operands[o].type);
         forward += has(touched, o) ? bytes[o] : 0;
     }
     index_t backward = 0;
@@ -156,8 +146,42 @@ constexpr index_t compute_time(const op_model& m, const configuration& c, const 
         flops += points;
     }
     const int launches = 1 + (to_inputs ? 1 : 0) + (to_parameters ? 1 : 0);
-    return launches * on.launch + detail::larger(on.compute_time(forward_flops(d, largest)), on.memory_time(forward)) +
-           detail::larger(on.compute_time(flops), on.memory_time(backward));
+    return launches * on.launch + larger(on.compute_time(forward_flops(d, largest)), on.memory_time(forward)) +
+           larger(on.compute_time(flops), on.memory_time(backward));
+}
+
+} // namespace detail
+
+/// t_C: forward and backward time of the operator's largest shard. Each of the two passes takes the longer of its arithmetic at
+/// the device's compute rate and its bytes at the memory bandwidth, plus a launch per task (forward, gradients of inputs, gradients
+/// of parameters). The largest shard has the largest piece of every operand, which is some shard's where degrees divide and an
+/// upper bound elsewhere.
+constexpr index_t compute_time(const op_model& m, const configuration& c, const index_t* pool, const machine& on) {
+    if (m.view) {
+        return 0;
+    }
+    const description& d = m.d;
+    interval largest[max_loops];
+    for (int l = 0; l < d.loops.count && !m.copy; ++l) {
+        for (int i = 0; i < c.degree[l]; ++i) {
+            const index_t size = range_of(c, pool, d, l, i).size();
+            largest[l].end = size > largest[l].end ? size : largest[l].end;
+        }
+    }
+    index_t bytes[max_operands]{};
+    for (int o = 0; o < d.operands.count; ++o) {
+        bytes[o] = m.copy && o != d.output() ? 0 : detail::largest_piece(d, o, c, pool) * bytes_of(d.operands[o].type);
+    }
+    return detail::passes_time(m, largest, bytes, on);
+}
+
+/// The same of one shard.
+constexpr index_t shard_time(const op_model& m, const shard& s, const machine& on) {
+    index_t bytes[max_operands]{};
+    for (int o = 0; o < m.d.operands.count; ++o) {
+        bytes[o] = region(m.d, o, s.ranges).volume() * bytes_of(m.d.operands[o].type);
+    }
+    return detail::passes_time(m, s.ranges, bytes, on);
 }
 
 /// t_S: synchronization of the gradients of parameters, and the reductions inside the operator that splits of coupled loops cost.

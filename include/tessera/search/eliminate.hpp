@@ -18,6 +18,22 @@ struct elimination_options {
 
 namespace detail {
 
+/// What the eliminations of an order amount to.
+template <class Problem>
+elimination_statistics count_eliminations(const run_time_order<Problem>& order) {
+    elimination_statistics count;
+    for (const int unary : order.unary) {
+        count.remaining += unary >= 0;
+    }
+    for (int s = 0; s < order.step_count; ++s) {
+        const elimination_step& step = order.steps[at(s)];
+        count.node_eliminations += step.kind == elimination::node;
+        count.edge_eliminations += step.kind == elimination::edge;
+        count.leaf_eliminations += step.kind == elimination::leaf;
+    }
+    return count;
+}
+
 /// The tables of a search at run time.
 template <class Problem>
 class eliminator {
@@ -29,17 +45,9 @@ public:
         const auto sizes = [this](int v) { return problem_.configurations(v); };
         elimination_solution result;
         elimination_statistics& count = result.statistics;
+        count = count_eliminations(order_);
         made_.resize(order_.steps.size());
         argmin_.resize(order_.steps.size());
-        for (const int unary : order_.unary) {
-            count.remaining += unary >= 0;
-        }
-        for (int s = 0; s < order_.step_count; ++s) {
-            const elimination_step& step = order_.steps[at(s)];
-            count.node_eliminations += step.kind == elimination::node;
-            count.edge_eliminations += step.kind == elimination::edge;
-            count.leaf_eliminations += step.kind == elimination::leaf;
-        }
         for (int s = 0; s < order_.step_count; ++s) {
             count.relaxations += relaxations_of(order_.steps[at(s)], sizes);
             if (count.relaxations > budget_) {
@@ -197,6 +205,26 @@ private:
 };
 
 } // namespace detail
+
+/// What eliminate() would do, without doing it: `relaxations` are those of all eliminations, `visited` the choices of the nodes that are left, all
+/// combined, an upper bound of what the enumeration looks at; both at most `forbidden`.
+template <class Problem>
+elimination_statistics plan_eliminations(const Problem& problem, const elimination_options& options = {}) {
+    const detail::run_time_order<Problem> order(problem, options.leaf_rule);
+    elimination_statistics count = detail::count_eliminations(order);
+    const auto sizes = [&](int v) { return problem.configurations(v); };
+    for (int s = 0; s < order.step_count; ++s) {
+        count.relaxations = add_costs(count.relaxations, detail::relaxations_of(order.steps[detail::at(s)], sizes));
+    }
+    count.visited = 1;
+    for (int v = 0; v < problem.nodes(); ++v) {
+        if (order.unary[detail::at(v)] >= 0) {
+            count.visited =
+                count.visited < forbidden / max_configurations ? count.visited * problem.configurations(v) : forbidden;
+        }
+    }
+    return count;
+}
 
 /// The cheapest choice, exactly: O(edges * C^3) relaxations for C configurations per node, plus the enumeration of the K nodes
 /// that no elimination removes. Among equal candidates the smallest index wins at every step. When the budget ends during the

@@ -4,7 +4,7 @@
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/schedule/stages.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/proportional.hpp"
 
 namespace tessera::search {
 
@@ -158,6 +158,9 @@ inline std::vector<named_strategy> experts(const graph_view& g, const cluster& o
     per_node = devices % per_node == 0 ? per_node : 1;
     std::vector<named_strategy> all;
     all.push_back({"data parallel", data_parallel(g, devices)});
+    if (unequal_devices(on, devices, g.ops[0].attributes.math)) {
+        all.push_back({"data parallel in proportion", data_parallel_in_proportion(g, on)});
+    }
     all.push_back({"one weird trick", one_weird_trick(g, devices)});
     all.push_back({"model parallel", model_parallel(g, devices)});
     all.push_back({"single device", single_device(g)});

@@ -256,6 +256,7 @@ struct mcmc_result {
     index_t cost = INT64_MAX;   ///< see mcmc_options::cost; of the finished plan
     index_t priced = INT64_MAX; ///< the same as the chain saw it
     std::string start;          ///< from which the best chain began
+    bool is_start = false;      ///< that is also the best: nothing faster was found
     struct chain {
         std::string start;
         index_t start_cost = 0;
@@ -308,6 +309,7 @@ inline mcmc_result best_of(const cluster& on, const graph_view& g, const std::ve
                 result.priced = candidate.cost;
                 result.best = candidate.value;
                 result.start = c.start;
+                result.is_start = k == 0 && candidate.cost == c.start_cost;
             }
             if (!all) {
                 break;

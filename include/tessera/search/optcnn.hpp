@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): the cheapest strategy under the additive cost model, by node and edge elimination.
+// OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): the cheapest strategy under the additive cost model, by node and edge elimination; where these leave too much,
+// by variable elimination, and where that is too wide, with one choice for all operators of a kind.
 #pragma once
 
 #include "tessera/cost/tiling.hpp"
 #include "tessera/search/baselines.hpp"
 #include "tessera/search/configurations.hpp"
 #include "tessera/search/eliminate.hpp"
+#include "tessera/search/groups.hpp"
+#include "tessera/search/tied_problem.hpp"
+#include "tessera/search/variable_elimination.hpp"
 
 namespace tessera::search {
 
 struct optcnn_options {
     configuration_options offered;
     elimination_options elimination;
+    /// Eliminations may leave nodes of so many choices in all, and need so many relaxations; beyond that variable elimination takes over.
+    std::int64_t most_left = 10'000'000;
+    variable_elimination_options exact{20'000'000, 2'000'000'000}; ///< beyond which operators of a kind are tied
 };
+
+/// How a strategy was found.
+enum class optcnn_method : std::uint8_t {
+    eliminations,         ///< OptCNN's, and the enumeration of what they leave
+    variable_elimination, ///< exactly as well
+    tied, ///< one choice for all operators of a kind, then changes of one operator at a time: a local optimum
+};
+
+constexpr const char* to_text(optcnn_method m) {
+    constexpr const char* names[] = {"eliminations", "variable elimination", "operators of a kind tied"};
+    return names[static_cast<int>(m)];
+}
 
 namespace detail {
 
@@ -75,10 +94,12 @@ constexpr int first_alike(const graph_view& g, int op) {
 struct optcnn_problem {
     additive_problem costs; ///< one node for each operator, one edge for each tensor it reads
     std::vector<std::vector<configuration>> configurations; ///< of each operator
+    std::vector<index_t> pool;                              ///< cut points of configurations that have some
 
     template <class Choice>
     strategy strategy_of(const Choice& choice) const {
         strategy s;
+        s.pool = pool;
         for (std::size_t op = 0; op < configurations.size(); ++op) {
             s.ops.push_back(configurations[op][choice[op]]);
         }
@@ -192,21 +213,120 @@ Problem make_optcnn_problem(const graph_view& g, const machine& on, const config
 struct optcnn_result {
     strategy best;
     cost_t cost = 0;
-    elimination_statistics statistics;
+    elimination_statistics statistics; ///< of OptCNN's eliminations; where others took over, as they would have been
+    optcnn_method by = optcnn_method::eliminations;
+    int width =
+        0; ///< of variable elimination; of the tied problem where operators were tied; not counted for OptCNN's eliminations
+    bool exact = true; ///< the cheapest of all
 };
 
+namespace detail {
+
+/// Groups of operators that choose alike: of one kind, with the same configurations.
+template <class Problem>
+std::vector<int> tied_groups(const graph_view& g, const Problem& problem, std::vector<int>& first) {
+    const operator_groups groups = group_operators(g);
+    std::vector<int> group_of;
+    for (int op = 0; op < g.op_count; ++op) {
+        int group = -1;
+        for (std::size_t i = 0; i < first.size() && group < 0; ++i) {
+            const bool same = groups.kind_of[at(first[i])] == groups.kind_of[at(op)] &&
+                              problem.configurations[at(first[i])] == problem.configurations[at(op)];
+            group = same ? static_cast<int>(i) : -1;
+        }
+        if (group < 0) {
+            group = static_cast<int>(first.size());
+            first.push_back(op);
+        }
+        group_of.push_back(group);
+    }
+    return group_of;
+}
+
+/// The best local optimum from what the tied problem says, if that can be solved, and from every baseline.
+template <class Problem>
+solution solve_tied(const graph_view& g, const Problem& problem, int devices, const optcnn_options& options,
+                    int& width) {
+    std::vector<int> first;
+    const std::vector<int> group_of = tied_groups(g, problem, first);
+    const additive_problem small = tied(problem.costs, group_of, static_cast<int>(first.size()));
+    const variable_elimination_solution together = eliminate_variables(small, options.exact);
+    width = together.order.width;
+    std::vector<std::vector<choice_t>> starts;
+    if (together.state == status::solved) {
+        starts.emplace_back();
+        for (const int group : group_of) {
+            starts.back().push_back(together.choice[at(group)]);
+        }
+    }
+    for (const baseline b :
+         {baseline::data_parallel, baseline::model_parallel, baseline::one_weird_trick, baseline::single_device}) {
+        starts.emplace_back();
+        for (int op = 0; op < g.op_count; ++op) {
+            const std::vector<configuration>& offered = problem.configurations[at(op)];
+            const configuration wanted = baseline_configuration(g, op, devices, b);
+            std::size_t place = 0;
+            while (place < offered.size() && !(offered[place] == wanted)) {
+                ++place;
+            }
+            starts.back().push_back(static_cast<choice_t>(place < offered.size() ? place : 0));
+        }
+    }
+    solution best{status::infeasible, forbidden, {}};
+    for (std::vector<choice_t>& start : starts) {
+        solution found = descend(problem.costs, static_cast<std::vector<choice_t>&&>(start));
+        if (found.cost < best.cost || best.choice.empty()) {
+            best = static_cast<solution&&>(found);
+        }
+    }
+    return best;
+}
+
+} // namespace detail
+
+/// The cheapest strategy of a problem of a network on so many devices: by OptCNN's eliminations where they leave little, else at once by variable elimination,
+/// else with operators of a kind tied. Never costs more than data parallel, model parallel, one weird trick or one device.
+template <class Problem>
+optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devices,
+                           const optcnn_options& options = {}) {
+    optcnn_result r;
+    r.statistics = plan_eliminations(problem.costs, options.elimination);
+    const std::int64_t most = options.elimination.budget;
+    std::vector<choice_t> choice;
+    if (r.statistics.relaxations <= most && r.statistics.visited <= options.most_left && r.statistics.visited <= most) {
+        elimination_solution found = eliminate(problem.costs, options.elimination);
+        if (found.state == status::solved) {
+            r.statistics = found.statistics;
+            r.cost = found.cost;
+            choice = static_cast<std::vector<choice_t>&&>(found.choice);
+        }
+    }
+    if (choice.empty()) {
+        variable_elimination_options limits = options.exact;
+        limits.budget = most < limits.budget ? most : limits.budget;
+        variable_elimination_solution found = eliminate_variables(problem.costs, limits);
+        r.by = optcnn_method::variable_elimination;
+        r.width = found.order.width;
+        r.cost = found.cost;
+        choice = static_cast<std::vector<choice_t>&&>(found.choice);
+    }
+    if (choice.empty()) {
+        solution found = detail::solve_tied(g, problem, devices, options, r.width);
+        r.by = optcnn_method::tied;
+        r.exact = false;
+        r.cost = found.cost;
+        choice = static_cast<std::vector<choice_t>&&>(found.choice);
+    }
+    r.best = problem.strategy_of(choice);
+    return r;
+}
+
 /// The cheapest strategy under the additive model among the configurations offered; never costs more than data parallel, model
-/// parallel, one weird trick or one device. Throws tessera::error for a machine without devices, and when the budget is spent.
+/// parallel, one weird trick or one device. Where OptCNN's eliminations, or all of what is exact, would need more than the budget, what takes over says so
+/// in the result. Throws tessera::error for a machine without devices.
 template <class Problem = optcnn_problem>
 optcnn_result optcnn_search(const graph_view& g, const machine& on, const optcnn_options& options = {}) {
-    const Problem problem = make_optcnn_problem<Problem>(g, on, options.offered);
-    const elimination_solution found = eliminate(problem.costs, options.elimination);
-    if (found.state != status::solved) {
-        throw error("tessera: the search needs more work than its budget of " +
-                    std::to_string(options.elimination.budget) +
-                    " relaxations; raise the budget or offer fewer configurations");
-    }
-    return {problem.strategy_of(found.choice), found.cost, found.statistics};
+    return solve_optcnn(g, make_optcnn_problem<Problem>(g, on, options.offered), on.devices, options);
 }
 
 template <class Problem = optcnn_problem>

@@ -4,6 +4,7 @@
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/groups.hpp"
+#include "tessera/search/proportional.hpp"
 #include "tessera/search/proposal_options.hpp"
 
 #include <set>
@@ -46,6 +47,12 @@ public:
             }
         }
         order_blocks();
+        const precision math = g.op_count > 0 ? g.ops[0].attributes.math : precision::fp32;
+        if (unequal_devices(on, devices_, math)) {
+            for (int d = 0; d < devices_; ++d) {
+                rates_.push_back(on.class_of(d).rate(work_kind::matrix_product, math));
+            }
+        }
     }
 
     int devices() const { return devices_; }
@@ -182,6 +189,36 @@ public:
         }
         return p;
     }
+    bool has_unequal_devices() const { return !rates_.empty(); }
+    /// The same splits and places, with cut points in proportion to the devices' rates where an operator is split along one loop alone.
+    proposal in_proportion(proposal p) const {
+        for (change& x : p) {
+            const description& d = described(x.op);
+            int split = -1;
+            int splits = x.what.partial == 1 && x.what.replicate == 1 ? 0 : 2;
+            for (int l = 0; l < d.loops.size(); ++l) {
+                split = x.what.degree[l] > 1 ? l : split;
+                splits += x.what.degree[l] > 1 ? 1 : 0;
+            }
+            if (splits != 1 || x.what.cuts[split] >= 0) {
+                continue;
+            }
+            std::vector<index_t> devices;
+            std::vector<index_t> rates;
+            for (int i = 0; i < x.what.shards(); ++i) {
+                devices.push_back(shard_at(x.what, x.pool.data(), d, i).device);
+                rates.push_back(rates_[static_cast<std::size_t>(devices.back())]);
+            }
+            std::vector<index_t> cuts = cuts_in_proportion(d.loops[split].extent, rates);
+            if (!cuts.empty()) {
+                x.what.cuts[split] = 0;
+                x.what.devices = static_cast<int>(cuts.size());
+                x.pool = static_cast<std::vector<index_t>&&>(cuts);
+                x.pool.insert(x.pool.end(), devices.begin(), devices.end());
+            }
+        }
+        return p;
+    }
     /// Every change keeps the rules, together with what stays.
     bool is_legal(const strategy& now, const proposal& p) const {
         const strategy_view none{};
@@ -233,6 +270,7 @@ protected:
     std::vector<std::vector<int>> users_;
     std::vector<char> is_free_;
     std::vector<std::size_t> heaviest_first_;
+    std::vector<index_t> rates_; ///< of the devices, where they are unequal
 };
 
 } // namespace tessera::search

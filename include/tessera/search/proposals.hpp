@@ -13,7 +13,8 @@ public:
         : proposal_space(on, g, o), several_(groups_.kinds.size() < at(g.op_count)) {}
 
     /// An eighth of the proposals changes a whole block, an eighth puts several blocks side by side, twice as many each in networks that have operators of one kind (unrolled
-    /// ones); a quarter takes over what a neighbour has; the rest changes one operator or, mostly, all of a kind.
+    /// ones); a quarter takes over what a neighbour has; the rest changes one operator or, mostly, all of a kind. Where devices are unequal,
+    /// half of what is proposed has cut points in proportion to their rates.
     proposal next(const strategy& now, random_numbers& pick) const {
         if (options_.only_blocks) {
             const auto mine = static_cast<std::size_t>(pick(static_cast<int>(groups_.blocks.size())));
@@ -43,7 +44,10 @@ public:
                 add(p, one);
             }
         }
-        return is_legal(now, p) ? p : proposal{};
+        if (!is_legal(now, p)) {
+            return {};
+        }
+        return has_unequal_devices() && pick(2) == 0 ? in_proportion(static_cast<proposal&&>(p)) : p;
     }
 
     /// All that a block may change to with only_blocks and only_regular.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Uneven shards for unequal devices.
+#pragma once
+
+#include "tessera/layout/proportion.hpp"
+#include "tessera/machine/cluster.hpp"
+#include "tessera/search/baselines.hpp"
+
+namespace tessera::search {
+
+/// What each of some devices reaches in products of matrices.
+inline std::vector<index_t> rates_of(const cluster& on, const std::vector<int>& devices, precision math) {
+    std::vector<index_t> rates;
+    for (const int d : devices) {
+        rates.push_back(on.class_of(d).rate(work_kind::matrix_product, math));
+    }
+    return rates;
+}
+
+/// True if the first so many devices are not all as fast.
+inline bool unequal_devices(const cluster& on, int devices, precision math) {
+    for (int d = 1; d < devices; ++d) {
+        if (on.class_of(d).rate(work_kind::matrix_product, math) !=
+            on.class_of(0).rate(work_kind::matrix_product, math)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// A split of one loop over devices 0, 1, 2, ... with cut points in proportion to their rates; `cuts` is empty where that would be an even split.
+struct proportional_split {
+    configuration what; ///< its cut points begin at 0 of `cuts`
+    std::vector<index_t> cuts;
+};
+inline proportional_split split_in_proportion(const description& d, loop_name name, const std::vector<index_t>& rates) {
+    proportional_split r;
+    r.what = detail::split_along(d, name, static_cast<int>(rates.size()));
+    const int l = d.find_loop(name);
+    if (l >= 0 && r.what.degree[l] == static_cast<int>(rates.size())) {
+        r.cuts = cuts_in_proportion(d.loops[l].extent, rates);
+        r.what.cuts[l] = r.cuts.empty() ? -1 : 0;
+    }
+    return r;
+}
+
+/// Data parallelism with samples in proportion to the devices' rates.
+inline strategy data_parallel_in_proportion(const graph_view& g, const cluster& on) {
+    std::vector<int> all;
+    for (int d = 0; d < on.devices(); ++d) {
+        all.push_back(d);
+    }
+    strategy s = data_parallel(g, on.devices());
+    const std::vector<index_t> rates = rates_of(on, all, g.ops[0].attributes.math);
+    for (int op = 0; op < g.op_count; ++op) {
+        const description d = g.describe(op);
+        const int l = d.find_loop(loop_name::sample);
+        const proportional_split p = split_in_proportion(d, loop_name::sample, rates);
+        if (l >= 0 && !p.cuts.empty()) {
+            s.cut(op, l, p.cuts);
+        }
+    }
+    return s;
+}
+
+} // namespace tessera::search
