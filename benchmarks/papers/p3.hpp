@@ -19,7 +19,9 @@ inline ts::synchronization p3_policy(const workers& w, p3_system which, double r
             x.layer = 0;
         }
     }
-    return schedule::p3(all, {w.count(), 50'000, {1, rate}});
+    ts::synchronization s = schedule::p3(all, {w.count(), 50'000, {1, rate}});
+    s.urgent_first = which == p3_system::priorities;
+    return s;
 }
 
 /// One MXNet server took 780 us to apply an update of 2 MB (apache/mxnet#14485).

@@ -116,12 +116,13 @@ inline ts::strategy random_strategy(const ts::graph_view& g, int devices, std::u
 
 /// Puts what does not compute on one of two lanes at random; the members of a collective on one of them together.
 inline void random_lanes(ts::plan& p, std::uint64_t seed) {
-    p.lanes = 2;
+    p.lanes = 2; // and no queues
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         ts::task& t = p.tasks[i];
         const std::uint64_t key = t.slices > 1 ? 2 * static_cast<std::uint64_t>(t.writes[0]) : 2 * i + 1;
         const bool leaves = t.kind != ts::task_kind::compute && ts::op::mix(seed ^ ts::op::mix(key)) % 2 == 0;
         t.lane = leaves ? ts::task_lane::communication : ts::task_lane::compute;
+        t.priority = -1;
     }
 }
 

@@ -47,8 +47,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     }
     {
         const ts::synchronization s;
-        const auto& [a, b, c, d, e] = s;
-        n["synchronization"] = count(a, b, c, d, e);
+        const auto& [a, b, c, d, e, f] = s;
+        n["synchronization"] = count(a, b, c, d, e, f);
     }
     {
         const ts::message s;
@@ -130,6 +130,7 @@ inline const std::vector<changed_field>& changed_fields() {
          }},
         {"synchronization", "sum_at", [](s_t& s) { s.sync.sum_at = ts::sync_time::after_backward; }},
         {"synchronization", "update_at", [](s_t& s) { s.sync.update_at = ts::sync_time::after_backward; }},
+        {"synchronization", "urgent_first", [](s_t& s) { s.sync.urgent_first = true; }},
         {"synchronization", "shards_parameters", [](s_t& s) { s.sync.shards_parameters = true; }},
         {"synchronization", "average_every", [](s_t& s) { s.sync.average_every = 2; }},
 

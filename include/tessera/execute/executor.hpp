@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor walks a bound plan: every list is run in order and waits only where the plan says so. A device's communication lane has a
-// thread of its own.
+// thread of its own, and so has its queue, which may go on when a run has ended.
 #pragma once
 
 #include "tessera/base/clock.hpp"
+#include "tessera/execute/link_speed.hpp"
 #include "tessera/execute/loss_guard.hpp"
 #include "tessera/execute/run_hooks.hpp"
+#include "tessera/execute/transfer_queue.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/plan/finish.hpp"
+#include "tessera/plan/lanes.hpp"
 #include "tessera/simulate/timeline.hpp"
 
 #include <climits>
@@ -30,16 +33,18 @@ template <Backend B>
 class executor {
 public:
     /// `p` must be finished (bound, with waits and memory). Throws what the backend throws while it prepares tasks.
-    executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store)
-        : executor(backend, threads, static_cast<plan&&>(p)) {
+    executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store,
+             const link_speed& links = {})
+        : executor(backend, threads, static_cast<plan&&>(p), links) {
         require_room(backend_, plan_.arena_bytes);
         addresses_ = addresses(plan_, store, memory_of(backend_));
         prepare(g);
     }
-    /// The same in arenas that have room for the plan; executors that share them run one at a time, and what one leaves there the next overwrites.
+    /// The same in arenas that have room for the plan; executors that share them run one at a time, when finish() of the one before has returned,
+    /// and what one leaves there the next overwrites.
     executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store,
-             const shared_arenas& arenas)
-        : executor(backend, threads, static_cast<plan&&>(p)) {
+             const shared_arenas& arenas, const link_speed& links = {})
+        : executor(backend, threads, static_cast<plan&&>(p), links) {
         move_to(arenas, g, store);
     }
     executor(const executor&) = delete;
@@ -48,6 +53,7 @@ public:
 
     /// Lets go of what was prepared: until move_to() it does not run.
     void unload() {
+        queue_ = owned<transfer_queue>(); // when its transfers are over
         unload_plan(backend_, addresses_);
         for (auto& list : lists_) {
             list.clear();
@@ -65,22 +71,30 @@ public:
     const addresses& memory() const { return addresses_; }
     /// What is run for task number `position` of a list: for those who time tasks without the executor.
     runnable prepared(int list, int position) const {
+        if (plan_.is_queue(list)) {
+            return queue_->prepared(plan_.order[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)]);
+        }
         return lists_[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)].what;
     }
 
-    /// One run of the plan; of one of several steps, `state` is the first of an array of as many. Afterwards the results lie in their tiles.
-    void run(const run_state& state) { run_all<false>(state); }
+    /// One run of the plan; of one of several steps, `state` is the first of an array of as many. Afterwards the results lie in their tiles. Of a
+    /// plan with queues pushes to servers, updates and pulls may still be under way: the next run waits for each where it must, finish() for all.
+    /// Throws what a task throws, also one of the run before.
+    void run(const run_state& state) { run_all<false>(state, nullptr); }
+    /// Waits until nothing is under way, so that parameters may be read and written. Throws what a transfer has thrown.
+    void finish() { queue_.get() != nullptr ? queue_->finish() : void(); }
     /// The same with the clock read around every task, some 50 ns each. (Of a backend that queues its tasks: when their calls start and
-    /// end.)
+    /// end.) What a queue does after the run is written down until finish(), for which `measured` must be there.
     void run(const run_state& state, simulation::timeline& measured) {
         spans_.resize(lists_.size());
         for (std::size_t l = 0; l < lists_.size(); ++l) {
             spans_[l].assign(lists_[l].size(), {});
         }
+        measured.tasks.assign(plan_.tasks.size(), {});
         const index_t begin = nanoseconds_now();
-        run_all<true>(state);
+        measured.begin = begin;
+        run_all<true>(state, &measured);
         measured.makespan = nanoseconds_now() - begin;
-        measured.tasks.resize(plan_.tasks.size());
         measured.device_busy.assign(static_cast<std::size_t>(plan_.devices), 0);
         measured.lane_busy.clear();
         measured.peak_bytes.clear();
@@ -105,6 +119,8 @@ private:
         runnable what;
         const wait_for* waits = nullptr;
         int wait_count = 0;
+        const transfer_queue::wait* queued = nullptr; ///< transfers that it waits for
+        int queued_count = 0;
         int step = 0;
         int task = -1;
         guarded_role role = guarded_role::nothing;
@@ -115,16 +131,30 @@ private:
         std::atomic<int> sleepers{0};
     };
 
-    executor(B& backend, workers& threads, plan p)
-        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads),
+    executor(B& backend, workers& threads, plan p, const link_speed& links)
+        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads), links_(links),
           lists_(static_cast<std::size_t>(plan_.lists())), done_(static_cast<std::size_t>(plan_.lists())),
-          spins_(threads.spins(plan_.lanes)), sleeps_(plan_.lanes > 1 && threads.is_crowded(plan_.lanes)) {}
+          lanes_(threads_of_lanes(plan_)), spins_(threads.spins(lanes_)),
+          sleeps_(lanes_ > 1 && threads.is_crowded(lanes_)) {}
 
     void prepare(const graph_view& g) {
         load_plan(backend_, plan_, g, addresses_);
         if constexpr (is_guarded) {
             guard_ = loss_guard(plan_, g, addresses_);
         }
+        queue_ = owned<transfer_queue>(new transfer_queue(
+            plan_, {[](const void* mine, int list) {
+                        const auto& of = *static_cast<const executor*>(mine);
+                        const int count =
+                            of.done_[static_cast<std::size_t>(list)].value.load(std::memory_order_acquire);
+                        return of.threads_.failed() ? 0 : count; // what wakes sleepers after a failure is no progress
+                    },
+                    this}));
+        const auto prepared = [&](int i) {
+            const runnable what = backend_.prepare(plan_, i, g, addresses_);
+            const index_t way = links_.is_slow() ? links_.time_of(plan_, plan_.tasks[static_cast<std::size_t>(i)]) : 0;
+            return way > 0 ? slowed_.after(way, what) : what;
+        };
         auto body = [&](int thread) {
             backend_.start(thread % threads_.devices());
             const int list = list_of_thread(thread);
@@ -133,12 +163,17 @@ private:
             }
             for (int i : plan_.order[static_cast<std::size_t>(list)]) {
                 const task& t = plan_.tasks[static_cast<std::size_t>(i)];
+                const std::vector<transfer_queue::wait>& queued = queue_->waits_of(i);
                 lists_[static_cast<std::size_t>(list)].push_back(
-                    {backend_.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size()),
-                     t.step, i, is_guarded ? guard_.role(i) : guarded_role::nothing});
+                    {prepared(i), t.waits.data(), static_cast<int>(t.waits.size()), queued.data(),
+                     static_cast<int>(queued.size()), t.step, i, is_guarded ? guard_.role(i) : guarded_role::nothing});
             }
         };
-        threads_.run(body, plan_.lanes);
+        threads_.run(body, lanes_);
+        for (int step = 0; step < plan_.period && is_guarded; ++step) {
+            queue_->wait_for_losses(step, guard_.losses(step));
+        }
+        queue_->start([&](int device) { backend_.start(device); }, prepared);
         for (const task& t : plan_.tasks) {
             set_awaited(t.waits);
         }
@@ -161,7 +196,7 @@ private:
     }
 
     template <bool Timed>
-    void run_all(const run_state& state) {
+    void run_all(const run_state& state, simulation::timeline* measured) {
         if (!is_ready_) {
             throw error("tessera: a plan has lost its memory and was not prepared again; make the session anew");
         }
@@ -169,6 +204,9 @@ private:
         guards ? guard_.begin() : void();
         for (counter& c : done_) {
             c.value.store(0, std::memory_order_relaxed);
+        }
+        if (!queue_->is_empty()) {
+            queue_->begin(&state, measured);
         }
         auto body = [&](int thread) {
             const int list = list_of_thread(thread);
@@ -183,8 +221,17 @@ private:
                 throw;
             }
         };
-        run_between(backend_, addresses_, state, 0, static_cast<int>(plan_.tasks.size()),
-                    [&] { threads_.run(body, plan_.lanes); });
+        try {
+            run_between(backend_, addresses_, state, 0, static_cast<int>(plan_.tasks.size()),
+                        [&] { threads_.run(body, lanes_); });
+        } catch (...) {
+            queue_->abandon();
+            throw;
+        }
+        queue_->lists_are_done();
+        if (queue_->failed()) {
+            queue_->finish();
+        }
         guards ? guard_.end(*state.report) : void();
     }
 
@@ -200,6 +247,9 @@ private:
                 for (const wait_for& w : guard_.losses(e.step)) {
                     await(done_[static_cast<std::size_t>(w.list)], w.count);
                 }
+            }
+            for (int k = 0; k < e.queued_count; ++k) {
+                await_transfer(e.queued[k]);
             }
             if (threads_.failed()) {
                 return;
@@ -254,6 +304,22 @@ private:
     }
     static constexpr index_t patience = 200'000; ///< ns; a sleeper takes about 50,000 to wake
 
+    /// Waits until a transfer has ended, or something has failed. A long wait is for a slow link: the core is free meanwhile.
+    void await_transfer(const transfer_queue::wait& w) {
+        for (int i = 0; !queue_->is_done(w) && !threads_.failed(); ++i) {
+            if (queue_->failed()) {
+                threads_.fail();
+                wake_all();
+            } else if (i < spins_) {
+                detail::relax();
+            } else if (i < spins_ + 200) {
+                sched_yield();
+            } else {
+                usleep(50);
+            }
+        }
+    }
+
     /// After a failure: whoever sleeps looks again.
     void wake_all() {
         for (counter& c : done_) {
@@ -266,13 +332,17 @@ private:
     B& backend_;
     workers& threads_;
     addresses addresses_;
+    link_speed links_;
     loss_guard guard_;
     std::vector<std::vector<entry>> lists_;
     std::vector<counter> done_;
+    int lanes_; ///< that have threads in a run
     int spins_;
     bool sleeps_;                                           ///< whoever waits
     bool is_ready_ = false;                                 ///< prepared
     std::vector<std::vector<simulation::task_span>> spans_; ///< of a measured run, for every list
+    detail::slowed_tasks slowed_;
+    owned<transfer_queue> queue_; ///< of what is prepared
 };
 
 } // namespace tessera

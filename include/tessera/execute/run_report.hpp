@@ -12,10 +12,8 @@ class run_report {
 public:
     static constexpr std::uint64_t none = ~std::uint64_t{0};
 
-    void clear() {
-        refused_.store(none, std::memory_order_relaxed);
-        lost_.store(none, std::memory_order_relaxed);
-    }
+    /// Before a run: of the one before, what has not been told stays.
+    void begin() { refused_.store(none, std::memory_order_release); }
 
     /// A loss of a step is not finite: this step and later ones change no parameters.
     void refuse(std::uint64_t step) { lower(refused_, step); }
@@ -30,6 +28,8 @@ public:
     bool has_lost() const { return lost_.load(std::memory_order_acquire) != none; }
     std::uint64_t lost_step() const { return lost_.load(std::memory_order_acquire) / parameters; }
     int lost_parameter() const { return static_cast<int>(lost_.load(std::memory_order_acquire) % parameters); }
+
+    void forget_lost() { lost_.store(none, std::memory_order_release); }
 
 private:
     static constexpr std::uint64_t parameters = 1 << 20;

@@ -29,6 +29,7 @@ struct session_options {
     bool measure =
         false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
     std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
+    link_speed links{};    ///< between devices of this process: slower than they are, to see what a network would do
 };
 
 /// A backend for these options; one that has nothing to choose ignores them.
@@ -87,10 +88,12 @@ public:
     double learning_rate() const { return state_.learning_rate; }
     void set_learning_rate(double rate) { state_.learning_rate = rate; }
 
-    /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Throws
+    /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Where the strategy's gradients go to
+    /// servers in urgent_first order, updates of far layers may still be under way, which whoever reads parameters waits for. Throws
     /// tessera::error when the loss is not finite: parameters, the optimizer's state and running statistics are then what they were. Throws
     /// one that names a parameter when its update is not finite although the loss is: the step is then taken, but for the elements that would
-    /// have become infinite or NaN, which keep their values; where gradients are clipped, for nothing at all.
+    /// have become infinite or NaN, which keep their values; where gradients are clipped, for nothing at all. (Of an update that was still under
+    /// way the next step, or finish(), throws it.)
     double step(std::span<const input_data> inputs) { return step(inputs, nullptr); }
     /// The same, which also says when every task of the plan started and ended.
     double step(std::span<const input_data> inputs, simulation::timeline& measured) { return step(inputs, &measured); }
@@ -132,18 +135,28 @@ public:
         return e;
     }
 
+    /// Waits until no transfer of a step is under way; throws what one has thrown, and what step() throws of updates that are not finite. All that
+    /// reads or sets parameters waits by itself.
+    void finish() {
+        wait_for_transfers();
+        tell_lost(state_.step);
+    }
+
     /// All elements of a parameter, plain.
     std::vector<float> parameter(int p) const {
         check_parameter(p);
+        wait_for_transfers();
         return detail::stored_parameter(backend_, store_, p, extents_of(p));
     }
     void set_parameter(int p, std::span<const float> values) {
         check_parameter(p);
+        wait_for_transfers();
         detail::store_parameter(backend_, store_, p, extents_of(p), values);
     }
     /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None where it is stored in
     /// slices.
     std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const {
+        wait_for_transfers();
         std::vector<std::pair<box, std::vector<float>>> out;
         for (const parameter_store::entry& e : store_.entries()) {
             if (e.what.kind == tile_kind::parameter && e.what.tensor == p && e.what.slices == 1) {
@@ -167,6 +180,7 @@ public:
         if (!has_gradients_) {
             return gradients_[static_cast<std::size_t>(p)];
         }
+        wait_for_transfers();
         const run_of& r = *runs_.front();
         const box all = whole(extents_of(p));
         std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
@@ -186,6 +200,11 @@ private:
         executor<B> runner;
     };
 
+    void wait_for_transfers() const {
+        for (const auto& r : runs_) {
+            r->runner.finish();
+        }
+    }
     void check_parameter(int p) const {
         const auto count = static_cast<int>(graph_.parameters.size());
         if (p < 0 || p >= count) {
@@ -217,21 +236,36 @@ private:
             ++state_.step;
             if (!std::isfinite(
                     losses.back())) { // on a backend that queues its tasks, which has updated what stays finite
+                wait_for_transfers();
                 throw error("tessera: the loss of step " + std::to_string(state_.step) +
                             " is not a finite number: " + cause_of_loss(batches[state_.step - 1 - before]));
             }
         }
-        if (report_.has_lost() && report_.lost_step() < taken) {
-            throw error(
-                "tessera: the update of parameter " + parameter_path_of(graph_.view(), report_.lost_parameter()) +
-                " in step " + std::to_string(report_.lost_step() + 1) + " is not finite, though the loss is; " +
-                (update_.clip_norm > 0 ? "no parameter was changed" : "what would have become so was not changed") +
-                "; lower the learning rate, or clip gradients");
+        if (taken < end) {
+            wait_for_transfers(); // of the step that is not taken there are none
         }
+        tell_lost(taken);
         if (taken < end) {
             throw error(
                 "tessera: the loss of step " + std::to_string(taken + 1) +
                 " is not a finite number, and the step is not taken: " + cause_of_loss(batches[taken - before]));
+        }
+    }
+
+    /// Throws for an update, of a step before `taken`, that is not finite, once.
+    void tell_lost(std::uint64_t taken) {
+        if (!report_.has_lost()) {
+            return;
+        }
+        const std::uint64_t step = report_.lost_step();
+        const int parameter = report_.lost_parameter();
+        report_.forget_lost();
+        if (step < taken) {
+            throw error(
+                "tessera: the update of parameter " + parameter_path_of(graph_.view(), parameter) + " in step " +
+                std::to_string(step + 1) + " is not finite, though the loss is; " +
+                (update_.clip_norm > 0 ? "no parameter was changed" : "what would have become so was not changed") +
+                "; lower the learning rate, or clip gradients");
         }
     }
 
@@ -249,7 +283,7 @@ private:
         s.period = period;
         plan p = lower(g, s, devices_, o);
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
-        finish(g, p, options_.device_memory);
+        tessera::finish(g, p, options_.device_memory);
         return p;
     }
 
@@ -259,7 +293,7 @@ private:
         const graph_view view = described.view();
         return owned<run_of>(
             new run_of{batch, kind, period, static_cast<graph&&>(described),
-                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_)});
+                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_, options_.links)});
     }
 
     /// All plans run in the same arenas, one at a time. Where a plan wants larger ones, the others move.
@@ -276,6 +310,7 @@ private:
             return;
         }
         require_room(backend_, arenas_.missing(p.arena_bytes));
+        wait_for_transfers();
         save_gradients();
         for (const auto& r : runs_) {
             r->runner.unload();
@@ -325,6 +360,8 @@ private:
         const bool is_short = batch < graph_.tensors[0].extents.extent[0];
         plan p = make_plan(described.view(), kind, is_short, period);
         if (runs_.size() > most_ready_plans) {
+            runs_[1]->runner.finish();
+            running_ = runs_[1].get() == running_ ? nullptr : running_;
             runs_.erase(runs_.begin() + 1);
         }
         runs_.push_back(make_run(batch, kind, period, static_cast<plan&&>(p)));
@@ -354,8 +391,12 @@ private:
             states_[i].learning_rate = rates.empty() ? state_.learning_rate : rates[i];
             states_[i].report = &report_;
         }
-        report_.clear();
         state_.learning_rate = states_.back().learning_rate;
+        if (running_ != &r) { // plans share the parameters
+            wait_for_transfers();
+            running_ = &r;
+        }
+        report_.begin(); // transfers of the step before may still be under way
         if (measured == nullptr) {
             r.runner.run(states_[0]);
         } else {
@@ -424,6 +465,7 @@ private:
     mutable std::vector<float> loss_rows_; ///< with the next: kept so that a step allocates nothing
     mutable detail::piece_sum sum_;
     std::vector<owned<run_of>> runs_; ///< the first is for training on full batches; the others by when they ran last
+    const run_of* running_ = nullptr; ///< the last that has run
 };
 
 } // namespace tessera

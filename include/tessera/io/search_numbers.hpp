@@ -78,9 +78,9 @@ private:
         line();
     }
     void write(const synchronization& s) {
-        const auto& [messages, sum_at, update_at, shards_parameters, average_every] = s;
-        for (const int x :
-             {static_cast<int>(sum_at), static_cast<int>(update_at), shards_parameters ? 1 : 0, average_every}) {
+        const auto& [messages, sum_at, update_at, urgent_first, shards_parameters, average_every] = s;
+        for (const int x : {static_cast<int>(sum_at), static_cast<int>(update_at), urgent_first ? 1 : 0,
+                            shards_parameters ? 1 : 0, average_every}) {
             number(x);
         }
         count(messages);
@@ -221,9 +221,10 @@ private:
     }
     synchronization read_synchronization() {
         synchronization s;
-        auto& [messages, sum_at, update_at, shards_parameters, average_every] = s;
+        auto& [messages, sum_at, update_at, urgent_first, shards_parameters, average_every] = s;
         sum_at = choice<sync_time>(2, "when gradients are summed");
         update_at = choice<sync_time>(2, "when parameters are updated");
+        urgent_first = flag("'urgent_first'");
         shards_parameters = flag("'shards_parameters'");
         average_every = small("the number of steps between averages", 0);
         const std::int64_t all = length("the number of messages");

@@ -96,7 +96,9 @@ inline bool has_row_beside(const shown_run& r, int device) {
 /// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn, on one lane.
 inline int measured_row(const shown_run& r, const task& t) {
     const bool in_turn = r.on->class_of(t.device).copies_in_turn;
-    return in_turn ? static_cast<int>(t.lane) : t.kind == task_kind::compute ? 0 : 1;
+    const bool beside =
+        in_turn ? t.lane != task_lane::compute : t.kind != task_kind::compute; // a queue stands there too
+    return beside ? 1 : 0;
 }
 
 } // namespace detail

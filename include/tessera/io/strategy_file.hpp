@@ -57,6 +57,9 @@ inline json to_json(const synchronization& s) {
     if (s.update_at != sync_time::ready) {
         j["update_at"] = to_text(s.update_at);
     }
+    if (s.urgent_first) {
+        j["urgent_first"] = true;
+    }
     if (s.shards_parameters) {
         j["shards_parameters"] = true;
     }

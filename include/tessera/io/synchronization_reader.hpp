@@ -24,6 +24,8 @@ public:
         }
         s.sum_at = read_time(o.find("sum_at"));
         s.update_at = read_time(o.find("update_at"));
+        const json_value* urgent = o.find("urgent_first");
+        s.urgent_first = urgent != nullptr && urgent->boolean();
         const json_value* shards = o.find("shards_parameters");
         s.shards_parameters = shards != nullptr && shards->boolean();
         if (const json_value* every = o.find("average_every")) {

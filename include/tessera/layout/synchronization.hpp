@@ -51,6 +51,11 @@ struct synchronization {
     /// after_backward: what is summed waits (each member keeps its slice, or the whole sum if it updates its whole copy) until all gradients are
     /// there; with ready, summing and updating are one.
     sync_time update_at = sync_time::ready;
+    /// What goes to a server and back (each such message is a push of every member, an update and a pull) waits in a queue of its server's and leaves
+    /// when it can, that of the layer that comes first forward before others; no message waits for one issued before it, and no step for messages
+    /// of the step before, but for those of the parameters that it reads. Sums keep their order of summands. Without effect on messages that have
+    /// no server, on updates that wait for all gradients, and where a backend has no such queues (then messages go in their order).
+    bool urgent_first = false;
     /// Parameters are stored as slices, one on each device that needs them, gathered before an operator's tasks forward and again before those
     /// backward, and given up after them (ZeRO stage 3).
     bool shards_parameters = false;
@@ -59,7 +64,7 @@ struct synchronization {
 
     bool is_usual() const {
         return messages.empty() && !shards_parameters && average_every == 0 && sum_at == sync_time::ready &&
-               update_at == sync_time::ready;
+               !urgent_first && update_at == sync_time::ready;
     }
     friend bool operator==(const synchronization&, const synchronization&) = default;
 };

@@ -21,6 +21,9 @@ public:
     /// The clock of task `t` from its predecessor in its list; to be called in the plan's order.
     void start(int t) {
         const std::size_t l = list_of(t);
+        if (p_.is_queued(t)) { // where nothing is known of the tasks before it
+            return;
+        }
         if (last_[l] >= 0) {
             for (std::size_t k = 0; k < lists_; ++k) {
                 row(t)[k] = row(last_[l])[k];
@@ -33,6 +36,16 @@ public:
     /// Makes task `t` wait for the earlier task `other` unless something it waits for already does.
     void require(int t, int other) {
         const std::size_t l = list_of(other);
+        if (p_.is_queued(other)) {
+            std::vector<int>& after = p_.tasks[static_cast<std::size_t>(t)].after;
+            if (std::find(after.begin(), after.end(), other) == after.end()) {
+                after.push_back(other);
+            }
+            for (std::size_t k = 0; k < lists_; ++k) {
+                row(t)[k] = row(t)[k] > row(other)[k] ? row(t)[k] : row(other)[k];
+            }
+            return;
+        }
         const int count = p_.tasks[static_cast<std::size_t>(other)].position + 1;
         if (row(t)[l] >= count) {
             return;
@@ -115,6 +128,7 @@ void number_tasks(Plan& p) {
         t.position = static_cast<int>(list.size());
         list.push_back(static_cast<int>(i));
         t.waits.clear();
+        t.after.clear();
     }
 }
 

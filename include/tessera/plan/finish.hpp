@@ -81,6 +81,12 @@ std::uint64_t hash_of(const Plan& p) {
         for (const wait_for& w : t.waits) {
             add(w.list * 1000003 + w.count);
         }
+        if (t.priority >= 0) {
+            add(t.priority);
+        }
+        for (const int a : t.after) {
+            add(a);
+        }
     }
     return h;
 }

@@ -30,12 +30,34 @@ bool is_communication(const Plan& p, const task& t) {
 /// which is the order in which the lane takes them. To be called before the plan is bound, or before finish().
 template <class Plan>
 void use_communication_lanes(Plan& p) {
-    p.lanes = 2;
+    p.lanes = p.lanes < 2 ? 2 : p.lanes;
     for (task& t : p.tasks) {
-        if (is_communication(p, t)) {
+        if (is_communication(p, t) && t.priority < 0) {
             t.lane = task_lane::communication;
         }
     }
+}
+
+/// Puts what has a priority into its device's queue, if anything has. To be called before the plan is bound, or before finish().
+template <class Plan>
+void use_queues(Plan& p) {
+    for (task& t : p.tasks) {
+        if (t.priority >= 0) {
+            p.lanes = 3;
+            t.lane = task_lane::queue;
+        }
+    }
+}
+
+/// Threads of every device that take its lists: queues have their own.
+template <class Plan>
+int threads_of_lanes(const Plan& p) {
+    for (const task& t : p.tasks) {
+        if (t.lane == task_lane::communication) {
+            return 2;
+        }
+    }
+    return 1;
 }
 
 /// Puts everything into the devices' first lists: for a backend that runs communication beside computation in another way.
@@ -44,6 +66,7 @@ void use_one_lane(Plan& p) {
     p.lanes = 1;
     for (task& t : p.tasks) {
         t.lane = task_lane::compute;
+        t.priority = -1;
     }
 }
 

@@ -238,6 +238,8 @@ void lowering<Options>::update_from(const std::vector<reduced_slice>& all, int n
     t.how = first.how;
     t.message = first.message;
     t.late = sums_late();
+    const bool queued = has_messages() && s_.sync->urgent_first && first.how == exchange::server && !updates_wait();
+    t.priority = queued ? step_ * g_.op_count + user_of(first.parameter) : -1; // an earlier step needs it earlier
     for (std::size_t i = 0; i < all.size(); ++i) {
         const reduced_slice& r = all[i];
         t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());

@@ -51,6 +51,7 @@ void lowering<Options>::number() {
     if (s_.overlap) {
         use_communication_lanes(p_);
     }
+    use_queues(p_);
     p_.order.resize(at(p_.lists()));
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         task& t = p_.tasks[at(i)];

@@ -35,6 +35,14 @@ std::vector<lifetime> lifetimes(const Plan& p) {
             l.last = i;
         }
     }
+    for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) { // in a queue it may be done late, and in the next run
+        if (p.is_queued(i)) {
+            accesses_of(p, p.tasks[static_cast<std::size_t>(i)], touched);
+            for (const access& a : touched) {
+                live[static_cast<std::size_t>(a.tile)] = {0, static_cast<int>(p.tasks.size())};
+            }
+        }
+    }
     for (std::size_t t = 0; t < p.tiles.size(); ++t) {
         if (p.tiles[t].keep) {
             live[static_cast<std::size_t>(p.root(static_cast<int>(t)))].last = static_cast<int>(p.tasks.size());

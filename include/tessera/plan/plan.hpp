@@ -91,9 +91,13 @@ struct wait_for {
 enum class task_lane : std::uint8_t {
     compute,       ///< of a plan with one lane, everything
     communication, ///< copies, sums of gradients and updates that run beside the computation
+    queue, ///< pushes to a server, its updates and pulls: no list, but a queue in which the most urgent goes first
 };
 
-constexpr const char* to_text(task_lane l) { return l == task_lane::compute ? "compute" : "communication"; }
+constexpr const char* to_text(task_lane l) {
+    constexpr const char* names[] = {"compute", "communication", "queue"};
+    return names[static_cast<int>(l)];
+}
 
 /// One parameter of a task that sums or updates several, of one message. Its tiles are those of the task from where the part before it ends.
 struct task_part {
@@ -155,6 +159,9 @@ struct task {
     int workspace = -1;     ///< set by binding: tile that forward leaves to backward beside its output, or -1
 
     std::vector<wait_for> waits;
+    std::vector<int> after; ///< tasks in queues that it waits for, each by itself: there a later one may end earlier
+    int priority =
+        -1; ///< in a queue: the least goes first, of equal ones the first in the plan's order; -1: not in a queue
     int position = -1; ///< in its list
 
     task() {
@@ -185,7 +192,8 @@ enum class run_kind : std::uint8_t { training, evaluation };
 struct plan {
     run_kind kind = run_kind::training;
     int devices = 1;
-    int lanes = 1; ///< lists of every device: 1, or 2 where communication runs beside computation
+    int lanes =
+        1; ///< lists of every device: 1, or 2 where communication runs beside computation, or 3 where there are queues
     int micro_batches = 1;
     bool joint_statistics = false;   ///< batch norms take theirs over all micro-batches together
     bool replica_statistics = false; ///< every shard of samples takes its own
@@ -195,7 +203,7 @@ struct plan {
     std::vector<tile> tiles;
     std::vector<task> tasks; ///< in an order in which one device could run them all
     std::vector<std::vector<int>>
-        order; ///< the lists: for every device its tasks; then for every device its communication lane's
+        order; ///< the lists: for every device its tasks; then its communication lane's; then its queue's
     std::vector<result_piece> results;     ///< losses and, in evaluation, what goes into them
     std::vector<result_piece> gradients;   ///< contributions to parameters' gradients, where asked for
     std::vector<index_t> arena_bytes;      ///< predicted peak for every device
@@ -206,6 +214,9 @@ struct plan {
     int lists() const { return devices * lanes; }
     int list_of(const task& t) const { return t.device + devices * static_cast<int>(t.lane); }
     int device_of_list(int list) const { return list % devices; }
+    /// True for a list that is a queue: its tasks start when they can, the most urgent first, in whatever order that makes.
+    bool is_queue(int list) const { return list >= 2 * devices; }
+    bool is_queued(int t) const { return tasks[static_cast<std::size_t>(t)].lane == task_lane::queue; }
 
     int root(int t) const {
         while (tiles[static_cast<std::size_t>(t)].alias >= 0) {
@@ -218,7 +229,10 @@ struct plan {
 /// "device 1", or "device 1's communication".
 template <class Plan>
 std::string text_of_list(const Plan& p, int list) {
-    return "device " + std::to_string(p.device_of_list(list)) + (list < p.devices ? "" : "'s communication");
+    return "device " + std::to_string(p.device_of_list(list)) +
+           (list < p.devices   ? ""
+            : p.is_queue(list) ? "'s queue"
+                               : "'s communication");
 }
 
 } // namespace tessera

@@ -185,6 +185,11 @@ inline std::string task_line(const graph_view& g, const plan& p, const task& t) 
         line += i == 0 ? ", after" : ",";
         line += " " + text_of_list(p, t.waits[i].list) + " task " + std::to_string(t.waits[i].count - 1);
     }
+    for (std::size_t i = 0; i < t.after.size(); ++i) {
+        const task& other = p.tasks[static_cast<std::size_t>(t.after[i])];
+        line += (t.waits.empty() && i == 0 ? ", after " : ", ") + text_of_list(p, p.list_of(other)) + " task " +
+                std::to_string(other.position);
+    }
     return line;
 }
 
@@ -194,6 +199,7 @@ inline std::string text_of(const synchronization& s) {
     }
     std::string text = std::to_string(s.messages.size()) + " messages, sums " + to_text(s.sum_at) + ", updates " +
                        to_text(s.update_at);
+    text += s.urgent_first ? ", to servers and back the most urgent first" : "";
     text += s.shards_parameters ? ", parameters in slices" : "";
     return text + (s.average_every > 0 ? ", averages every " + std::to_string(s.average_every) + " steps" : "");
 }
@@ -218,6 +224,9 @@ inline std::string to_text(const graph_view& g, const strategy_view& s) {
                         splits, std::to_string(c.replicate), devices});
     }
     std::string text = detail::aligned(rows);
+    if (s.statistics != statistics_over::micro_batch) {
+        text += std::string("statistics over: ") + to_text(s.statistics) + "\n";
+    }
     if (s.sync != nullptr) {
         text += "synchronization: " + detail::text_of(*s.sync) + "\n";
     }

@@ -118,6 +118,9 @@ private:
     bool deadlock();
     bool ready(int t, const std::vector<std::size_t>& next) const;
     void advance(std::size_t l, std::size_t position);
+    bool advance_queue(std::size_t l, const std::vector<std::size_t>& next);
+    bool knows(int t, int queued) const;
+    void number_queued();
     bool before(int a, int b) const;
     bool races();
     bool is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
@@ -140,6 +143,10 @@ private:
     std::string text_;
     std::vector<std::vector<held_sum>> held_; ///< by tile
     std::vector<int> clock_;
+    std::vector<int> queued_; ///< place of every task among those in queues, or -1
+    std::vector<std::uint64_t>
+        known_; ///< for every task a set of those in queues that are known to be finished when it starts (itself when it ends)
+    std::size_t words_ = 0; ///< of each such set
     std::vector<std::vector<std::pair<int, access>>> history_;
 };
 

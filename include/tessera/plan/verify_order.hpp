@@ -13,11 +13,19 @@ template <class Plan>
 bool verifier<Plan>::deadlock() {
     const std::size_t lists = p_.order.size();
     clock_.assign(p_.tasks.size() * lists, 0);
-    std::vector<std::size_t> next(lists, 0);
+    number_queued();
+    std::vector<std::size_t> next(lists, 0); // of a queue: how many have finished
     bool moved = true;
     while (moved) {
         moved = false;
         for (std::size_t l = 0; l < lists; ++l) {
+            if (p_.is_queue(static_cast<int>(l))) {
+                while (advance_queue(l, next)) {
+                    ++next[l];
+                    moved = true;
+                }
+                continue;
+            }
             while (next[l] < p_.order[l].size() && ready(p_.order[l][next[l]], next)) {
                 advance(l, next[l]);
                 ++next[l];
@@ -33,10 +41,47 @@ bool verifier<Plan>::deadlock() {
     return true;
 }
 
+/// The set of finished tasks in queues is empty so far.
+template <class Plan>
+void verifier<Plan>::number_queued() {
+    queued_.assign(p_.tasks.size(), -1);
+    int count = 0;
+    for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+        queued_[i] = p_.is_queued(static_cast<int>(i)) ? count++ : -1;
+    }
+    words_ = (at(count) + 63) / 64;
+    known_.assign(p_.tasks.size() * words_, 0);
+}
+
+template <class Plan>
+bool verifier<Plan>::knows(int t, int queued) const {
+    const std::size_t bit = at(queued_[at(queued)]);
+    return (known_[at(t) * words_ + bit / 64] >> (bit % 64) & 1U) != 0;
+}
+
+/// Finishes a task of a queue that can run, whichever; false if there is none.
+template <class Plan>
+bool verifier<Plan>::advance_queue(std::size_t l, const std::vector<std::size_t>& next) {
+    for (std::size_t i = 0; i < p_.order[l].size(); ++i) {
+        const int t = p_.order[l][i];
+        if (!knows(t, t) && ready(t, next)) {
+            advance(l, i);
+            return true;
+        }
+    }
+    return false;
+}
+
 template <class Plan>
 bool verifier<Plan>::ready(int t, const std::vector<std::size_t>& next) const {
+    for (const int a : p_.tasks[at(t)].after) {
+        if (!knows(a, a)) {
+            return false;
+        }
+    }
     for (const wait_for& w : p_.tasks[at(t)].waits) {
-        if (w.list < 0 || at(w.list) >= next.size() || next[at(w.list)] < static_cast<std::size_t>(w.count)) {
+        if (w.list < 0 || at(w.list) >= next.size() || p_.is_queue(w.list) ||
+            next[at(w.list)] < static_cast<std::size_t>(w.count)) {
             return false;
         }
     }
@@ -53,14 +98,25 @@ void verifier<Plan>::advance(std::size_t l, std::size_t position) {
         for (std::size_t k = 0; k < lists; ++k) {
             mine[k] = std::max(mine[k], theirs[k]);
         }
+        for (std::size_t k = 0; k < words_; ++k) {
+            known_[at(t) * words_ + k] |= known_[at(other) * words_ + k];
+        }
     };
-    if (position > 0) {
+    const bool queued = queued_[at(t)] >= 0;
+    if (position > 0 && !queued) {
         join(p_.order[l][position - 1]);
+    }
+    for (const int a : p_.tasks[at(t)].after) {
+        join(a);
     }
     for (const wait_for& w : p_.tasks[at(t)].waits) {
         if (w.count > 0) {
             join(p_.order[at(w.list)][static_cast<std::size_t>(w.count - 1)]);
         }
+    }
+    if (queued) {
+        known_[at(t) * words_ + at(queued_[at(t)]) / 64] |= std::uint64_t{1} << (at(queued_[at(t)]) % 64);
+        return;
     }
     mine[l] = static_cast<int>(position) + 1; // counts the task itself: what follows it knows it is finished
 }
@@ -68,6 +124,9 @@ void verifier<Plan>::advance(std::size_t l, std::size_t position) {
 template <class Plan>
 bool verifier<Plan>::before(int a, int b) const {
     const task& first = p_.tasks[at(a)];
+    if (queued_[at(a)] >= 0) {
+        return a != b && knows(b, a);
+    }
     return clock_[at(b) * p_.order.size() + at(p_.list_of(first))] > first.position && a != b;
 }
 
@@ -146,6 +205,12 @@ bool verifier<Plan>::is_complete(const std::vector<std::pair<int, access>>& all,
 /// Tiles that share memory are never alive together, and everything that touches the earlier one comes first.
 template <class Plan>
 bool verifier<Plan>::arena() {
+    std::vector<char> late(p_.tiles.size(), 0); // touched from a queue: the next run may find it in use
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        for (const auto& [t, a] : history_[i]) {
+            late[i] = late[i] != 0 || queued_[at(t)] >= 0 ? 1 : 0;
+        }
+    }
     std::vector<int> tiles; // by device and arena, then by place
     for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
         if (p_.tiles[a].alias < 0 && p_.tiles[a].offset >= 0 && !history_[a].empty()) {
@@ -169,8 +234,9 @@ bool verifier<Plan>::arena() {
             const tile& y = p_.tiles[at(tiles[j])];
             const int later = std::max(tiles[i], tiles[j]);
             if (x.offset < y.offset + y.bytes && (refused < 0 || later < refused) &&
-                (is_persistent(x.kind) || (!all_before(at(tiles[i]), at(tiles[j])) && //
-                                           !all_before(at(tiles[j]), at(tiles[i]))))) {
+                (is_persistent(x.kind) || late[at(tiles[i])] != 0 || late[at(tiles[j])] != 0 ||
+                 (!all_before(at(tiles[i]), at(tiles[j])) && //
+                  !all_before(at(tiles[j]), at(tiles[i]))))) {
                 refused = later;
             }
         }

@@ -11,7 +11,7 @@ namespace tessera::detail {
 /// Every index is one; every task is in its list once; every segment lies in its source and its target.
 template <class Plan>
 bool verifier<Plan>::structure() {
-    if (p_.lanes < 1 || p_.lanes > 2 || p_.order.size() != at(p_.lists())) {
+    if (p_.lanes < 1 || p_.lanes > 3 || p_.order.size() != at(p_.lists())) {
         return refuse(nullptr, "it has " + std::to_string(p_.order.size()) + " lists for " +
                                    std::to_string(p_.devices) + " devices of " + std::to_string(p_.lanes) + " lanes");
     }
@@ -40,6 +40,14 @@ bool verifier<Plan>::structure() {
         }
         if (t.lane != task_lane::compute && t.kind == task_kind::compute) {
             return refuse(&t, "a computation is on a communication lane");
+        }
+        if ((t.lane == task_lane::queue) != (t.priority >= 0) || (t.priority >= 0 && t.how != exchange::server)) {
+            return refuse(&t, "a task is in a queue without a priority, has one outside, or goes to no server");
+        }
+        for (const int a : t.after) {
+            if (a < 0 || at(a) >= p_.tasks.size() || !p_.is_queued(a)) {
+                return refuse(&t, "a task waits by itself for one that is in no queue");
+            }
         }
         for (const std::vector<int>* list : {&t.reads, &t.writes}) {
             for (int k : *list) {

@@ -10,14 +10,18 @@ namespace tessera::schedule {
 struct p3_rule {
     int servers = 1;
     index_t slice = 50'000; ///< parameters, at most
-    worker_speed speed{};   ///< that the order of messages is made for
+    worker_speed speed{}; ///< that the messages' order is made for, which counts where no queue orders them at run time
 };
 
 /// Slices of gradients go round robin to servers on the workers, which sum, update and send back each slice by itself. Of what is ready the slices
-/// of the first layers go first, one slice at a time: urgent ones overtake at slices' ends. (With a plan of several steps, an operator waits for its
-/// own slices alone: there is no barrier between steps.) Throws tessera::error for slices of less than one parameter and for fewer than one server.
+/// of the first layers go first, one slice at a time: urgent ones overtake at slices' ends. What is ready is seen at run time (synchronization::
+/// urgent_first), so that the order needs no predicted speeds; there is no barrier between steps. Throws tessera::error for slices of less than one
+/// parameter and for fewer than one server.
 inline synchronization p3(const std::vector<ready_gradient>& gradients, const p3_rule& rule) {
-    return prioritized_slices(gradients, {exchange::server, rule.servers, rule.slice, rule.speed.bytes_per_ns, 0});
+    synchronization s =
+        prioritized_slices(gradients, {exchange::server, rule.servers, rule.slice, rule.speed.bytes_per_ns, 0});
+    s.urgent_first = true;
+    return s;
 }
 
 } // namespace tessera::schedule

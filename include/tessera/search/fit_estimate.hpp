@@ -193,7 +193,7 @@ private:
     /// Parameters, their gradients and the optimizer's state, on each of a stage's devices.
     index_t held(const fit_choice& x, const computation::of_stage& s, const detail::policy_traits& how) const {
         const index_t message = std::min(s.parameters, std::max(s.largest, how.largest));
-        const bool gathers = x.order.micro_batches > 1 || how.late_sums; // gradients, before they go
+        const bool gathers = x.order.micro_batches > 1 || how.late_sums || how.queued; // gradients, before they go
         const index_t sums = how.whole ? how.late_updates ? s.parameters : message : how.late_updates ? s.slices : 0;
         return (how.sharded ? s.slices + s.largest : s.parameters) + (gathers ? s.parameters : message) + sums +
                o_.lowering.update.state_count() * (how.whole ? s.parameters : s.slices);

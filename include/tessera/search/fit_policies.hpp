@@ -72,6 +72,7 @@ struct policy_traits {
     bool late_updates = false; ///< sums wait for that
     bool whole = false;        ///< every copy is updated as a whole, and keeps all of its state
     bool sharded = false;      ///< parameters are stored in slices
+    bool queued = false;       ///< gradients stay until a queue has sent them
     exchange how = exchange::sliced;
     std::vector<int> messages; ///< by the operator that first uses the parameter of their first piece
     index_t largest = 0;       ///< bytes of the largest message
@@ -83,6 +84,7 @@ inline policy_traits traits_of(const graph_view& g, const std::vector<schedule::
     t.late_sums = s.sum_at == sync_time::after_backward;
     t.late_updates = s.update_at == sync_time::after_backward;
     t.sharded = s.shards_parameters;
+    t.queued = s.urgent_first;
     t.messages.assign(static_cast<std::size_t>(g.op_count), 0);
     std::vector<int> layer(static_cast<std::size_t>(g.parameter_count), 0);
     for (const schedule::ready_gradient& x : gradients) {

@@ -206,24 +206,28 @@ inline index_t carrier::add_hops(carried& c, int from, int to, index_t bytes, in
 }
 
 /// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member follow each other in the
-/// plan's order, and so do a server's pulls.
+/// plan's order, and so do a server's pulls; out of a queue each goes when the lanes are free, the most urgent first.
 inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
                                std::vector<carried>& all) {
     const task& t = tasks[at(number)];
     carried own;
     own.task = number;
     own.in_order = true;
+    own.what.priority = t.priority;
+    int first = -1;
+    const auto sent = [&](int& last) -> int& { return t.priority < 0 ? last : first = -1; };
     index_t way = 0; // ns: the greatest latency, which the last push has still before it when it has left
     const auto push = [&](int from, const std::vector<int>& what) {
         carried c;
         c.task = number;
         c.in_order = true;
         c.reads = what;
+        c.what.priority = t.priority;
         index_t bytes = 0;
         for (int r : what) {
             bytes += tile_bytes(tiles[at(r)], t);
         }
-        way = std::max(way, add_hops(c, from, t.device, bytes, last_of_[at(from)].push, all, own.beside));
+        way = std::max(way, add_hops(c, from, t.device, bytes, sent(last_of_[at(from)].push), all, own.beside));
     };
     std::vector<std::pair<int, std::vector<int>>> pushed; // by device; norms by themselves
     for (int r : t.reads) {
@@ -252,7 +256,7 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
     if (times_.server_megabytes > 0) {
         work = taken * 1000 / times_.server_megabytes + 1;
     }
-    wires_.finish(t.device, work, own.what);
+    wires_.finish(t.device, work, own.what, t.lane != task_lane::compute);
     own.what.duration += way;
     const std::size_t updated = all.size();
     for (int w : t.writes) {
@@ -282,8 +286,9 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         pull.in_order = true;
         carried arrival = pull;
         pull.beside = {static_cast<int>(updated)};
+        pull.what.priority = t.priority;
         arrival.what.duration = std::max<index_t>(
-            1, add_hops(pull, t.device, device, bytes, last_of_[at(t.device)].pull, all, arrival.beside));
+            1, add_hops(pull, t.device, device, bytes, sent(last_of_[at(t.device)].pull), all, arrival.beside));
         arrival.overwrites = what;
         all.push_back(static_cast<carried&&>(arrival));
     }

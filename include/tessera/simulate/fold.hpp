@@ -88,7 +88,8 @@ private:
         for (std::size_t a = 0; a < items_.size(); ++a) { // whatever it comes after stands before it
             const activity& x = items_[a];
             key_ = {fold_.activity_class[a], x.duration, before_[a] < 0 ? -1 : next[at(before_[a])],
-                    static_cast<index_t>(x.lanes.size())};
+                    static_cast<index_t>(x.lanes.size()),
+                    x.priority < 0 ? -1 : static_cast<index_t>(a)}; // a queue has an order
             for (std::size_t k = 0; k < x.lanes.size(); ++k) {
                 uses_.push_back({fold_.lane_class[at(x.lanes[k].lane)], place_[a][k], x.lanes[k].busy});
             }

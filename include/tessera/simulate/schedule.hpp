@@ -20,13 +20,15 @@ struct lane_use {
 };
 
 /// Something that a machine does without interruption. It becomes ready when everything in `after`, and what comes before it on its
-/// device, has ended; it starts when, besides, every lane that it uses is free of all activities that became ready before it.
+/// device, has ended; it starts when, besides, every lane that it uses is free of all activities that became ready before it, or, if it has a
+/// priority, of all that have started and of more urgent ones that are ready.
 struct activity {
     int device = -1; ///< that it occupies in the given order, or -1
     index_t duration =
         1; ///< ns, at least 1: time passes, so that ties in readiness can be broken by the given order alone
     std::vector<lane_use> lanes;
     std::vector<int> after; ///< activities
+    int priority = -1; ///< 0 or more: of those that wait for a lane the least goes next; -1: in the order of readiness
     friend bool operator==(const activity&, const activity&) = default;
 };
 
@@ -50,7 +52,8 @@ struct schedule {
 class scheduler {
 public:
     scheduler(int devices, int lanes)
-        : last_(static_cast<std::size_t>(devices)), free_(static_cast<std::size_t>(lanes)) {}
+        : last_(static_cast<std::size_t>(devices)), free_(static_cast<std::size_t>(lanes)),
+          queues_(static_cast<std::size_t>(lanes)) {}
 
     /// `order` lists the activities of `items` that take part. The first `keep` of `s.sequence` stay as they are: they must be what a
     /// simulation of these activities would begin with. Throws tessera::error if activities wait for each other.
@@ -73,6 +76,9 @@ public:
             s.makespan = std::max(s.makespan, s.end[at(a)]);
         }
         heap_.clear();
+        for (lane_queue& q : queues_) {
+            q = {};
+        }
         for (std::size_t k = 0; k < order.size(); ++k) {
             const int a = order[k];
             const activity& x = items[at(a)];
@@ -96,9 +102,15 @@ public:
         }
         while (!heap_.empty()) {
             std::pop_heap(heap_.begin(), heap_.end(), later);
-            const int a = heap_.back().which;
+            const waiting next = heap_.back();
             heap_.pop_back();
-            start(items[at(a)], a, s);
+            if (next.which < 0) {
+                serve(-1 - next.which, next.ready, items, s);
+            } else if (items[at(next.which)].priority >= 0 && !items[at(next.which)].lanes.empty()) {
+                enqueue(next.which, items[at(next.which)], next.ready);
+            } else {
+                start(items[at(next.which)], next.which, next.ready, s);
+            }
         }
         if (s.sequence.size() != order.size()) {
             throw error("tessera: " + std::to_string(order.size() - s.sequence.size()) + " of " +
@@ -109,10 +121,16 @@ public:
     }
 
 private:
+    /// An activity that is ready, or (-1 - lane) a lane that may serve its queue, after all activities of the same moment.
     struct waiting {
         index_t ready = 0;
         int rank = 0;
         int which = 0;
+    };
+    /// Activities with priorities that wait for a lane: a heap by `ready`, here the priority.
+    struct lane_queue {
+        std::vector<waiting> heap;
+        index_t called = -1; ///< when the lane looks at it next
     };
     struct edge {
         int to = 0;
@@ -120,7 +138,11 @@ private:
     };
     static constexpr int kept = -1;
     static bool later(const waiting& a, const waiting& b) {
-        return a.ready != b.ready ? a.ready > b.ready : a.rank > b.rank;
+        if (a.ready != b.ready) {
+            return a.ready > b.ready;
+        }
+        const bool lane = a.which < 0;
+        return lane != (b.which < 0) ? lane : lane ? a.which < b.which : a.rank > b.rank;
     }
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -140,8 +162,48 @@ private:
         std::push_heap(heap_.begin(), heap_.end(), later);
     }
 
-    void start(const activity& x, int a, schedule& s) {
-        index_t begin = s.ready[at(a)];
+    /// Lets an activity wait for the lane that is free last.
+    void enqueue(int a, const activity& x, index_t now) {
+        int lane = x.lanes[0].lane;
+        for (const lane_use& u : x.lanes) {
+            lane = free_[at(u.lane)] > free_[at(lane)] ? u.lane : lane;
+        }
+        std::vector<waiting>& heap = queues_[at(lane)].heap;
+        heap.push_back({x.priority, rank_[at(a)], a});
+        std::push_heap(heap.begin(), heap.end(), later);
+        call(lane, now);
+    }
+    /// Has a lane look at its queue as soon as it is free.
+    void call(int lane, index_t now) {
+        const index_t when = std::max(now, free_[at(lane)]);
+        lane_queue& q = queues_[at(lane)];
+        if (q.called < now || when < q.called) {
+            q.called = when;
+            heap_.push_back({when, 0, -1 - lane});
+            std::push_heap(heap_.begin(), heap_.end(), later);
+        }
+    }
+    /// Starts the most urgent activity of a lane's queue for which all its lanes are free; those that wait for another lane go on to its queue.
+    void serve(int lane, index_t now, const std::vector<activity>& items, schedule& s) {
+        lane_queue& q = queues_[at(lane)];
+        q.called = -1;
+        while (!q.heap.empty() && free_[at(lane)] <= now) {
+            std::pop_heap(q.heap.begin(), q.heap.end(), later);
+            const int a = q.heap.back().which;
+            q.heap.pop_back();
+            bool all_free = true;
+            for (const lane_use& u : items[at(a)].lanes) {
+                all_free = all_free && free_[at(u.lane)] <= now;
+            }
+            all_free ? start(items[at(a)], a, now, s) : enqueue(a, items[at(a)], now);
+        }
+        if (!q.heap.empty()) {
+            call(lane, now);
+        }
+    }
+
+    void start(const activity& x, int a, index_t now, schedule& s) {
+        index_t begin = now;
         for (const lane_use& u : x.lanes) {
             begin = std::max(begin, free_[at(u.lane)]);
         }
@@ -164,6 +226,7 @@ private:
 
     std::vector<int> last_;
     std::vector<index_t> free_;
+    std::vector<lane_queue> queues_;
     std::vector<int> rank_;
     std::vector<int> pending_;
     std::vector<int> first_edge_;

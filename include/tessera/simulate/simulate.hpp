@@ -102,6 +102,11 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
                 after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
             }
         }
+        for (const int before : t.after) {
+            if (how.machine().class_of(t.device).copies_in_turn) {
+                after.push_back(last_of_task[static_cast<std::size_t>(before)]);
+            }
+        }
         for (int k = c.task; k < c.task + c.count; ++k) {
             const task& part = p.tasks[static_cast<std::size_t>(k)];
             last_of_task[static_cast<std::size_t>(k)] = number;

@@ -119,24 +119,57 @@ private:
         if (x.task >= 0 || at(x.finished) == p_.order[list].size()) {
             return;
         }
-        const task& t = p_.tasks[at(p_.order[list][at(x.finished)])];
-        index_t begin = x.free + costs_.dispatch;
-        for (const wait_for& w : t.waits) {
-            if (threads_[at(w.list)].finished < w.count) {
-                return;
-            }
-            const index_t end = t_.tasks[at(p_.order[at(w.list)][at(w.count - 1)])].end;
-            begin = end > x.free ? std::max(begin, end + costs_.notice) : begin;
-        }
-        x.begin = begin;
-        if (begin > now_) {
+        const int next = p_.is_queue(static_cast<int>(list)) ? most_urgent(list, x) : p_.order[list][at(x.finished)];
+        const index_t begin = next < 0 ? -1 : earliest(next, x);
+        x.begin = next < 0 || begin < 0 ? x.begin : begin;
+        if (next < 0 || begin < 0 || begin > now_) {
             return;
         }
-        x.task = p_.order[list][at(x.finished)];
+        x.task = next;
         const thread_time& takes = times_[at(x.task)];
         x.left = takes.alone * 1024;
         x.suffers = takes.pressed > takes.alone ? (takes.pressed - takes.alone) * 1024 / takes.alone : 0;
         t_.tasks[at(x.task)].start = begin;
+    }
+
+    /// When a thread may start a task, as far as what that waits for has ended; -1: it has not.
+    index_t earliest(int which, const thread& x) const {
+        const task& t = p_.tasks[at(which)];
+        index_t begin = x.free + costs_.dispatch;
+        const auto wait = [&](int other) {
+            const index_t end = t_.tasks[at(other)].end;
+            begin = end > x.free ? std::max(begin, end + costs_.notice) : begin;
+        };
+        for (const wait_for& w : t.waits) {
+            if (threads_[at(w.list)].finished < w.count) {
+                return -1;
+            }
+            wait(p_.order[at(w.list)][at(w.count - 1)]);
+        }
+        for (const int other : t.after) {
+            if (t_.tasks[at(other)].end == 0) {
+                return -1;
+            }
+            wait(other);
+        }
+        return begin;
+    }
+
+    /// Of a queue's tasks the one that goes next: of those that may start now the most urgent. If there is none, notes when the first may start.
+    int most_urgent(std::size_t list, thread& x) const {
+        int best = -1;
+        for (const int t : p_.order[list]) {
+            if (t_.tasks[at(t)].end != 0) {
+                continue;
+            }
+            const index_t begin = earliest(t, x);
+            if (begin >= 0 && begin <= now_) {
+                best = best < 0 || p_.tasks[at(t)].priority < p_.tasks[at(best)].priority ? t : best;
+            } else if (begin >= 0) {
+                x.begin = x.begin < 0 ? begin : std::min(x.begin, begin);
+            }
+        }
+        return best;
     }
 
     /// Nanoseconds until a thread's task ends at the present rate.
@@ -149,7 +182,7 @@ private:
                 continue;
             }
             if (now_ + stretched(x) <= until) {
-                t_.tasks[at(x.task)].end = until;
+                t_.tasks[at(x.task)].end = until; // above 0, as every task takes time
                 if (i < t_.device_busy.size()) {
                     t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
                 }

@@ -18,6 +18,7 @@ struct task_span {
 struct timeline {
     std::vector<task_span> tasks;     ///< of an update in a group: from its reduce-scatter to its all-gather
     index_t makespan = 0;             ///< ns
+    index_t begin = 0;                ///< of a measured run: when it began, ns on the clock of nanoseconds_now()
     std::vector<index_t> device_busy; ///< ns that each device computes, and what else is in its first list
     std::vector<index_t>
         lane_busy; ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its computation; empty if measured

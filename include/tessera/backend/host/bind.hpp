@@ -51,7 +51,7 @@ private:
             task t = static_cast<task&&>(old[i]);
             step_ = t.step;
             device_ = t.device;
-            lane_ = t.lane;
+            lane_ = t.lane == task_lane::queue ? task_lane::compute : t.lane;
             switch (t.kind) {
             case task_kind::compute:
                 rewrite_compute(t, chosen[i]);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slow links between the devices of a process, for those who want to see on one machine what a strategy gains over a network.
+#pragma once
+
+#include "tessera/plan/print.hpp"
+#include "tessera/task/compute.hpp"
+
+#include <cerrno>
+#include <ctime>
+#include <deque>
+#include <mutex>
+
+namespace tessera {
+
+/// How long what crosses between devices of one process is kept on its way, beside the time that moving it takes there.
+struct link_speed {
+    double bytes_per_second =
+        0;               ///< of every list of tasks (a device's own, its communication's, its queue's); 0: no limit
+    index_t latency = 0; ///< ns, of what a task takes from other devices, and of what it sends to them
+
+    bool is_slow() const { return bytes_per_second > 0 || latency > 0; }
+
+    /// Nanoseconds that a task's transfers are on their way.
+    index_t time_of(const plan& p, const task& t) const {
+        index_t bytes = 0;
+        index_t ways = 0;
+        for (const bool write : {false, true}) {
+            index_t now = 0;
+            for (const int x : write ? t.writes : t.reads) {
+                now += detail::bytes_across(p, t, x, write);
+            }
+            bytes += now;
+            ways += now > 0 ? 1 : 0;
+        }
+        const double wire = bytes_per_second > 0 ? static_cast<double>(bytes) / bytes_per_second * 1e9 : 0;
+        return ways * latency + static_cast<index_t>(wire);
+    }
+};
+
+namespace detail {
+
+/// Tasks that wait for their transfers before they are run.
+class slowed_tasks {
+public:
+    /// The task after a delay; may be called by several threads at a time. What is returned is good as long as this object.
+    runnable after(index_t delay, runnable what) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        all_.push_back({what, delay});
+        return {[](void* context, const run_state& run) {
+                    const auto& mine = *static_cast<const slowed*>(context);
+                    pass_time(mine.delay);
+                    mine.what.call(mine.what.context, run);
+                },
+                &all_.back()};
+    }
+
+private:
+    struct slowed {
+        runnable what;
+        index_t delay = 0;
+    };
+
+    static void pass_time(index_t ns) {
+        timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+        while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+        }
+    }
+
+    std::mutex mutex_;
+    std::deque<slowed> all_;
+};
+
+} // namespace detail
+
+} // namespace tessera

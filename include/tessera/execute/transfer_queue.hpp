@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queues of a plan: pushes to servers, their updates and pulls, on a thread of every server. What can go goes, the most urgent first, and what is left when
+// a run's computation has ended goes on beside the next run's.
+#pragma once
+
+#include "tessera/base/clock.hpp"
+#include "tessera/base/owned.hpp"
+#include "tessera/execute/run_report.hpp"
+#include "tessera/execute/workers.hpp"
+#include "tessera/plan/access.hpp"
+#include "tessera/simulate/timeline.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+/// The tasks of a plan's queues. Runs are counted from 1. Every task's last finished run is known, so that tasks of lists and of queues wait for this
+/// run's or the last one's.
+class transfer_queue {
+public:
+    /// A task in a queue for which another waits: this run's, or that of the run before.
+    struct wait {
+        int item = 0;
+        int runs_ago = 0;
+    };
+    /// A list's progress in the present run: `count(context, list)`.
+    struct progress {
+        int (*count)(const void* context, int list) = nullptr;
+        const void* context = nullptr;
+    };
+
+    /// Waits that a plan's queues cause, for every task: what each waits for in its own run, and whose work of the run before it must not meet.
+    explicit transfer_queue(const plan& p, progress lists)
+        : plan_(p), lists_(lists), item_of_(p.tasks.size(), -1), losses_(at(p.period)) {
+        for (int l = 2 * p.devices; l < p.lists(); ++l) {
+            if (p.order[at(l)].empty()) {
+                continue;
+            }
+            servers_.push_back(owned<server>(new server));
+            server& one = *servers_.back();
+            for (const int t : p.order[at(l)]) {
+                item_of_[at(t)] = static_cast<int>(tasks_.size());
+                one.items.push_back(static_cast<int>(tasks_.size()));
+                tasks_.push_back(t);
+            }
+            std::stable_sort(one.items.begin(), one.items.end(), [&](int a, int b) {
+                return plan_.tasks[at(tasks_[at(a)])].priority < plan_.tasks[at(tasks_[at(b)])].priority;
+            });
+            one.device = p.device_of_list(l);
+        }
+        done_ = std::vector<std::atomic<std::uint64_t>>(tasks_.size());
+        what_.resize(tasks_.size());
+        find_waits();
+        for (std::vector<run_state>& s : states_) {
+            s.resize(at(p.period));
+        }
+    }
+    ~transfer_queue() {
+        wait_until([&] { return is_over(run_.load()); }); // whoever shares the parameters finds them updated
+        stop_.store(true);
+        run_.fetch_add(1);
+        run_.notify_all();
+        for (const auto& s : servers_) {
+            s->started ? void(pthread_join(s->thread, nullptr)) : void();
+        }
+    }
+    transfer_queue(const transfer_queue&) = delete;
+    transfer_queue& operator=(const transfer_queue&) = delete;
+
+    /// What all updates of a step of the plan wait for besides: the step's losses. Before start().
+    void wait_for_losses(int step, const std::vector<wait_for>& losses) { losses_[at(step)] = losses; }
+
+    bool is_empty() const { return tasks_.empty(); }
+    /// What a task of a list waits for.
+    const std::vector<wait>& waits_of(int task) const { return waits_[at(task)]; }
+    runnable prepared(int task) const { return what_[at(item_of_[at(task)])]; }
+
+    /// Starts the servers' threads, each of which first calls `ready(device)` and `prepare(task)` for each of its own; throws what these throw.
+    template <class Ready, class Prepare>
+    void start(Ready&& ready, Prepare&& prepare) {
+        auto work = [&](server& s) {
+            ready(s.device);
+            for (const int i : s.items) {
+                what_[at(i)] = prepare(tasks_[at(i)]);
+            }
+        };
+        using body = decltype(work);
+        for (const auto& s : servers_) {
+            first_work_ = &work;
+            first_call_ = [](void* w, server& mine) { (*static_cast<body*>(w))(mine); };
+            s->owner = this;
+            if (pthread_create(&s->thread, nullptr, &sit, s.get()) != 0) {
+                throw error("tessera: the system has no thread for the transfers of device " +
+                            std::to_string(s->device) + "; use fewer devices, or a policy without queues");
+            }
+            s->started = true;
+            wait_until([&] { return s->prepared.load(std::memory_order_acquire); });
+            rethrow();
+        }
+    }
+
+    /// Begins a run: waits until the run before the last is over, and takes copies of the steps' states. `measured` gets the spans of tasks; it must
+    /// live until finish() has returned. Rethrows what the runs before have thrown.
+    void begin(const run_state* states, simulation::timeline* measured) {
+        rethrow();
+        const std::uint64_t now = run_.load(std::memory_order_relaxed) + 1;
+        wait_until([&] { return is_over(now >= 2 ? now - 2 : 0); });
+        const std::size_t slot = now % 2;
+        std::copy(states, states + plan_.period, states_[slot].begin());
+        measured_[slot] = measured;
+        abandoned_.store(false);
+        run_.store(now, std::memory_order_release);
+        run_.notify_all();
+    }
+    /// Says that all lists have come to their ends in this run.
+    void lists_are_done() { computed_.store(run_.load(std::memory_order_relaxed), std::memory_order_release); }
+    /// True when what a task of a list waits for is finished, or a transfer has failed.
+    bool is_done(const wait& w) const {
+        const std::uint64_t wanted = run_.load(std::memory_order_relaxed) - static_cast<std::uint64_t>(w.runs_ago);
+        return done_[at(w.item)].load(std::memory_order_acquire) >= wanted;
+    }
+    bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+    /// Waits for all transfers of all runs. Throws what one of them has thrown, once.
+    void finish() {
+        wait_until([&] { return is_over(run_.load()); });
+        rethrow();
+    }
+    /// Gives up what has not started: after a failure some of it can never run. Returns when no transfer is under way.
+    void abandon() {
+        abandoned_.store(true);
+        wait_until([&] { return is_over(run_.load()); });
+    }
+
+private:
+    /// One device's queue and the thread that serves it.
+    struct server {
+        int device = 0;
+        std::vector<int> items; ///< most urgent first
+        transfer_queue* owner = nullptr;
+        pthread_t thread{};
+        bool started = false;
+        std::atomic<bool> prepared{false};
+        std::atomic<std::uint64_t> finished{0}; ///< run
+    };
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    static void* sit(void* where) {
+        server& mine = *static_cast<server*>(where);
+        mine.owner->serve(mine);
+        return nullptr;
+    }
+
+    bool is_over(std::uint64_t run) const {
+        for (const auto& s : servers_) {
+            if (s->started && s->finished.load(std::memory_order_acquire) < run) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void rethrow() {
+        if (failed()) {
+            abandon();
+            const std::exception_ptr what = failure_;
+            failure_ = nullptr;
+            claimed_.store(false);
+            failed_.store(false);
+            std::rethrow_exception(what);
+        }
+    }
+    void fail() {
+        if (!claimed_.exchange(true)) { // the first failure is the one that is told
+            failure_ = std::current_exception();
+            failed_.store(true, std::memory_order_release);
+        }
+    }
+
+    /// What tasks touch of the same elements: a task of a queue, another task, and one of the two writes.
+    void find_waits() {
+        waits_.resize(plan_.tasks.size());
+        if (tasks_.empty()) {
+            return;
+        }
+        std::vector<std::vector<std::pair<int, access>>> queued(plan_.tiles.size()); // item, access
+        std::vector<access> own;
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            accesses_of(plan_, plan_.tasks[at(tasks_[i])], own);
+            for (const access& a : own) {
+                queued[at(a.tile)].push_back({static_cast<int>(i), a});
+            }
+        }
+        for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
+            const task& mine = plan_.tasks[t];
+            const auto add = [&](int item, int runs_ago) {
+                for (wait& w : waits_[t]) {
+                    if (w.item == item) {
+                        w.runs_ago = std::min(w.runs_ago, runs_ago);
+                        return;
+                    }
+                }
+                waits_[t].push_back({item, runs_ago});
+            };
+            for (const int a : mine.after) {
+                add(item_of_[at(a)], 0);
+            }
+            accesses_of(plan_, mine, own);
+            for (const access& a : own) {
+                for (const auto& [item, b] : queued[at(a.tile)]) {
+                    if (item != item_of_[t] && conflict(a, b)) {
+                        add(item, 1);
+                    }
+                }
+            }
+        }
+    }
+
+    void serve(server& mine) {
+        try {
+            first_call_(first_work_, mine);
+        } catch (...) {
+            fail();
+        }
+        mine.prepared.store(true, std::memory_order_release);
+        for (std::uint64_t run = 1;; ++run) {
+            for (int i = 0; run_.load(std::memory_order_acquire) < run; ++i) {
+                i < 200 ? sched_yield() : (run_.wait(run - 1), 0);
+            }
+            if (stop_.load()) {
+                return;
+            }
+            left_over(mine, run);
+            mine.finished.store(run, std::memory_order_release);
+        }
+    }
+
+    /// All transfers of one run.
+    void left_over(server& mine, std::uint64_t run) {
+        std::vector<int> left = mine.items;
+        while (!left.empty()) {
+            std::size_t k = 0;
+            const auto find = [&] {
+                k = 0;
+                while (k < left.size() && !can_start(left[k], run)) {
+                    ++k;
+                }
+                return k < left.size() || abandoned_.load() || failed();
+            };
+            wait_until(find);
+            if (abandoned_.load() || failed()) {
+                k = left.size();
+            }
+            if (k == left.size()) { // nobody is to wait for what will not come
+                for (const int i : left) {
+                    done_[at(i)].store(run, std::memory_order_release);
+                }
+                return;
+            }
+            transfer(left[k], run);
+            left.erase(left.begin() + static_cast<std::ptrdiff_t>(k));
+        }
+    }
+
+    void transfer(int item, std::uint64_t run) {
+        const task& t = plan_.tasks[at(tasks_[at(item)])];
+        simulation::timeline* const measured = measured_[run % 2];
+        const index_t start = measured != nullptr ? nanoseconds_now() : 0;
+        const run_state& state = states_[run % 2][at(t.step)];
+        try {
+            if (state.report == nullptr || !state.report->refuses(state.step)) {
+                what_[at(item)].call(what_[at(item)].context, state);
+            }
+        } catch (...) {
+            fail();
+        }
+        if (measured != nullptr) {
+            measured->tasks[at(tasks_[at(item)])] = {start - measured->begin, nanoseconds_now() - measured->begin};
+        }
+        done_[at(item)].store(run, std::memory_order_release);
+    }
+
+    bool can_start(int item, std::uint64_t run) const {
+        const int t = tasks_[at(item)];
+        for (const wait& w : waits_[at(t)]) {
+            if (done_[at(w.item)].load(std::memory_order_acquire) < run - static_cast<std::uint64_t>(w.runs_ago)) {
+                return false;
+            }
+        }
+        if (computed_.load(std::memory_order_acquire) >= run) { // the lists may be in the next run by now
+            return true;
+        }
+        const auto are_done = [&](const std::vector<wait_for>& waits) {
+            for (const wait_for& w : waits) {
+                if (lists_.count(lists_.context, w.list) < w.count) {
+                    return false;
+                }
+            }
+            return true;
+        };
+        return are_done(plan_.tasks[at(t)].waits) && are_done(losses_[at(plan_.tasks[at(t)].step)]);
+    }
+
+    /// Looks often, then every now and then: what is waited for may be on a slow link.
+    template <class Condition>
+    static void wait_until(Condition&& over) {
+        for (int i = 0; !over(); ++i) {
+            if (i < 100) {
+                detail::relax();
+            } else if (i < 200) {
+                sched_yield();
+            } else {
+                usleep(50);
+            }
+        }
+    }
+
+    const plan& plan_;
+    progress lists_;
+    std::vector<int> item_of_; ///< by task
+    std::vector<int> tasks_;   ///< by item
+    std::vector<runnable> what_;
+    std::vector<std::vector<wait>> waits_;         ///< by task
+    std::vector<std::vector<wait_for>> losses_;    ///< by step of the plan
+    std::vector<std::atomic<std::uint64_t>> done_; ///< by item: the last run in which it has finished
+    std::vector<owned<server>> servers_;
+    std::vector<run_state> states_[2]; ///< of the present and the last run
+    simulation::timeline* measured_[2] = {nullptr, nullptr};
+    std::atomic<std::uint64_t> run_{0};
+    std::atomic<std::uint64_t> computed_{0}; ///< the last run whose lists have come to their ends
+    std::atomic<bool> stop_{false};
+    std::atomic<bool> abandoned_{false};
+    std::atomic<bool> failed_{false};
+    std::atomic<bool> claimed_{false};
+    std::exception_ptr failure_;
+    void* first_work_ = nullptr;
+    void (*first_call_)(void*, server&) = nullptr;
+};
+
+} // namespace tessera
