@@ -62,9 +62,17 @@ tessera_add_library(execute FOLDERS execute backend/reference)
 target_link_libraries(tessera_execute INTERFACE tessera_core Threads::Threads)
 
 tessera_want(TESSERA_WITH_HOST TESSERA_HAS_HOST dnnl "install libdnnl-dev and ocl-icd-opencl-dev" CONFIG)
+if(TESSERA_HAS_HOST AND NOT dnnl_VERSION MATCHES "^[23]\\.")
+  set(TESSERA_HAS_HOST FALSE)
+  set(sentence "oneDNN ${dnnl_VERSION} was found, and the host backend takes 2.x and 3.x; install one of them (libdnnl-dev), or set dnnl_DIR")
+  if(TESSERA_WITH_HOST STREQUAL "ON")
+    message(FATAL_ERROR "TESSERA_WITH_HOST is ON, but ${sentence}")
+  endif()
+  message(STATUS "Tessera: ${sentence}; the host backend is left out")
+endif()
 if(TESSERA_HAS_HOST)
   tessera_add_library(host FOLDERS backend/host UMBRELLA host.hpp)
-  # oneDNN of Debian runs on GNU OpenMP, and its CMake target does not say so.
+  # oneDNN runs on GNU OpenMP here, and its CMake target does not say so.
   target_link_libraries(tessera_host INTERFACE tessera_execute DNNL::dnnl gomp)
 endif()
 

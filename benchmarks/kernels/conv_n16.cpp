@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <dnnl.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "benchmarks/support/timing.hpp"
 #include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
@@ -82,6 +82,24 @@ const dnnl::engine& engine() {
 
 dnnl::memory::desc any(dims d) { return {std::move(d), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any}; }
 
+/// The descriptor of a primitive; of a backward one for the `hint` of its forward one. (oneDNN 2 wants what is computed as a descriptor of its own.)
+template <class Primitive, class... What>
+typename Primitive::primitive_desc described(const What&... what) {
+#if DNNL_VERSION_MAJOR == 2
+    return {typename Primitive::desc{what...}, engine()};
+#else
+    return {engine(), what...};
+#endif
+}
+template <class Primitive, class Hint, class... What>
+typename Primitive::primitive_desc described_after(const Hint& hint, const What&... what) {
+#if DNNL_VERSION_MAJOR == 2
+    return {typename Primitive::desc{what...}, engine(), hint};
+#else
+    return {engine(), what..., hint};
+#endif
+}
+
 /// A primitive with memories of its own in whatever formats it chose.
 std::function<void()> prepared(const dnnl::primitive& p,
                                const std::vector<std::pair<int, dnnl::memory::desc>>& arguments) {
@@ -121,12 +139,11 @@ void convolution(const char* name, const k::conv_shape& s) {
     using data = dnnl::convolution_backward_data;
     using weight = dnnl::convolution_backward_weights;
     const auto direct = dnnl::algorithm::convolution_direct;
-    const forward::primitive_desc f{{dnnl::prop_kind::forward_training, direct, any(source), any(weights),
-                                     any({s.out_channels}), any(result), strides, before, after},
-                                    engine()};
-    const data::primitive_desc d{{direct, any(source), any(weights), any(result), strides, before, after}, engine(), f};
-    const weight::primitive_desc g{
-        {direct, any(source), any(weights), any({s.out_channels}), any(result), strides, before, after}, engine(), f};
+    const auto f = described<forward>(dnnl::prop_kind::forward_training, direct, any(source), any(weights),
+                                      any({s.out_channels}), any(result), strides, before, after);
+    const auto d = described_after<data>(f, direct, any(source), any(weights), any(result), strides, before, after);
+    const auto g = described_after<weight>(f, direct, any(source), any(weights), any({s.out_channels}), any(result),
+                                           strides, before, after);
 
     std::vector<contestant> all{
         {"forward", flops, [&] { k::conv_forward(x.data, w.data, bias.data, y.data, s, false, true, room.data); }},
@@ -162,10 +179,10 @@ void fully_connected(const k::linear_shape& s) {
     using forward = dnnl::inner_product_forward;
     using data = dnnl::inner_product_backward_data;
     using weight = dnnl::inner_product_backward_weights;
-    const forward::primitive_desc f{
-        {dnnl::prop_kind::forward_training, any(source), any(weights), any({s.outputs}), any(result)}, engine()};
-    const data::primitive_desc d{{any(source), any(weights), any(result)}, engine(), f};
-    const weight::primitive_desc g{{any(source), any(weights), any({s.outputs}), any(result)}, engine(), f};
+    const auto f =
+        described<forward>(dnnl::prop_kind::forward_training, any(source), any(weights), any({s.outputs}), any(result));
+    const auto d = described_after<data>(f, any(source), any(weights), any(result));
+    const auto g = described_after<weight>(f, any(source), any(weights), any({s.outputs}), any(result));
     std::vector<contestant> all{
         {"forward", flops, [&] { k::linear_forward(x.data, w.data, bias.data, y.data, s, false); }},
         {"forward oneDNN", flops,

@@ -60,8 +60,8 @@ struct tester {
     closeness close;
 
     void reorder(int from_format, int to_format, const ts::shape& s, void* from, void* to) const {
-        const dnnl_memory_desc_t a = host::detail::desc_as(table, from_format, to_format, s);
-        const dnnl_memory_desc_t b = host::detail::desc_as(table, to_format, from_format, s);
+        const auto a = host::detail::desc_as(table, from_format, to_format, s);
+        const auto b = host::detail::desc_as(table, to_format, from_format, s);
         const guarded scratch(host::reorder_job::scratch_bytes(a, b));
         host::reorder_job(a, b, from, to, scratch.data(), stream.get()).run({});
     }

@@ -140,8 +140,8 @@ private:
             auto* y = static_cast<float*>(to);
             out ? kernels::to_plain(x, y, s[0], length, length) : kernels::to_blocked(x, y, s[0], length, length);
         } else {
-            const dnnl_memory_desc_t special = formats_.desc(t.format, s);
-            const dnnl_memory_desc_t plain = detail::desc_as(formats_, format::plain, t.format, s);
+            const tensor_desc special = formats_.desc(t.format, s);
+            const tensor_desc plain = detail::desc_as(formats_, format::plain, t.format, s);
             const buffer scratch(out ? reorder_job::scratch_bytes(special, plain)
                                      : reorder_job::scratch_bytes(plain, special));
             const unique_stream own = make_stream();

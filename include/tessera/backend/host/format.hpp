@@ -25,14 +25,13 @@ inline constexpr int opaque = 16;
 class format_table {
 public:
     /// The number of a oneDNN memory format, an equal one getting an equal number. Plain ones are recognized.
-    int number(const dnnl_memory_desc_t& md) {
+    int number(const tensor_desc& md) {
         const locked lock(mutex_);
-        const dnnl_memory_desc_t ordinary = plain_desc(shape_of(md));
-        if (dnnl_memory_desc_equal(&md, &ordinary) != 0) {
+        if (md == plain_desc(extents_of(md))) {
             return format::plain;
         }
         for (std::size_t i = 0; i < known_.size(); ++i) {
-            if (dnnl_memory_desc_equal(&known_[i], &md) != 0) {
+            if (known_[i] == md) {
                 return format::opaque + static_cast<int>(i);
             }
         }
@@ -40,7 +39,7 @@ public:
         return format::opaque + static_cast<int>(known_.size()) - 1;
     }
 
-    dnnl_memory_desc_t desc(int f, const shape& s) const {
+    tensor_desc desc(int f, const shape& s) const {
         switch (f) {
         case format::plain:
             return plain_desc(s);
@@ -69,8 +68,7 @@ public:
         default:
             break;
         }
-        const dnnl_memory_desc_t md = desc(f, s);
-        return static_cast<index_t>(dnnl_memory_desc_get_size(&md));
+        return host::bytes_of(desc(f, s));
     }
 
     /// A name that is the same in every process: of an opaque format, a hash of how it lays out memory.
@@ -79,47 +77,17 @@ public:
         if (f < format::opaque) {
             return f < 0 ? "-" : names[f];
         }
-        const dnnl_memory_desc_t md = desc(f, {});
-        std::uint64_t hash = 14695981039346656037ULL;
-        const auto mix = [&](std::int64_t x) { hash = (hash ^ static_cast<std::uint64_t>(x)) * 1099511628211ULL; };
-        mix(md.format_kind);
-        for (int d = 0; d < md.ndims; ++d) {
-            mix(md.padded_dims[d]);
-        }
-        if (md.format_kind == dnnl_blocked) {
-            const dnnl_blocking_desc_t& b = md.format_desc.blocking;
-            for (int d = 0; d < md.ndims; ++d) {
-                mix(b.strides[d]);
-            }
-            for (int i = 0; i < b.inner_nblks; ++i) {
-                mix(b.inner_blks[i]);
-                mix(b.inner_idxs[i]);
-            }
-        } else if (md.format_kind == dnnl_format_kind_wino) {
-            const dnnl_wino_desc_t& w = md.format_desc.wino_desc;
-            for (const int x : {static_cast<int>(w.wino_format), w.r, w.alpha, w.ic, w.oc, w.ic_block, w.oc_block,
-                                w.ic2_block, w.oc2_block}) {
-                mix(x);
-            }
-        }
-        return "w" + std::to_string(hash);
+        return "w" + std::to_string(desc(f, {}).hash());
     }
 
 private:
-    static shape shape_of(const dnnl_memory_desc_t& md) {
-        shape s{md.ndims, {}};
-        for (int d = 0; d < md.ndims; ++d) {
-            s.extent[d] = md.dims[d];
-        }
-        return s;
-    }
-    static dnnl_memory_desc_t plain_desc(const shape& s) {
+    static tensor_desc plain_desc(const shape& s) {
         constexpr dnnl_format_tag_t tags[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
         return memory_desc(s.rank == 0 ? make_shape(1) : s, tags[s.rank]);
     }
 
     mutable mutex mutex_;
-    std::vector<dnnl_memory_desc_t> known_;
+    std::vector<tensor_desc> known_;
 };
 
 } // namespace tessera::host

@@ -4,37 +4,12 @@
 #pragma once
 
 #include "tessera/backend/host/headroom.hpp"
+#include "tessera/backend/host/onednn_version.hpp"
 #include "tessera/backend/host/single_thread.hpp"
-#include "tessera/base/box.hpp"
-#include "tessera/base/error.hpp"
-#include "tessera/base/owned.hpp"
 
-#include <string>
 #include <vector>
 
-#include <oneapi/dnnl/dnnl.h>
-
 namespace tessera::host {
-
-inline void check(dnnl_status_t status, const char* call) {
-    if (status != dnnl_success) {
-        throw error("tessera: oneDNN's " + std::string(call) + " failed with status " +
-                    std::to_string(static_cast<int>(status)) +
-                    (status == dnnl_unimplemented ? " (no implementation for these shapes)" : ""));
-    }
-}
-
-namespace detail {
-
-template <auto Destroy>
-struct destroy_with {
-    template <class T>
-    static void destroy(T* p) {
-        static_cast<void>(Destroy(p));
-    }
-};
-
-} // namespace detail
 
 using unique_primitive_desc = owned<dnnl_primitive_desc, detail::destroy_with<dnnl_primitive_desc_destroy>>;
 using unique_primitive = owned<dnnl_primitive, detail::destroy_with<dnnl_primitive_destroy>>;
@@ -68,17 +43,17 @@ inline dnnl_primitive_attr_t user_scratchpad() {
     return a;
 }
 
-/// The primitive descriptor of an operation, or null where oneDNN has none or (unless it only serves as a hint) only its
-/// reference implementation.
-inline unique_primitive_desc make_primitive_desc(const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint,
-                                                 bool is_hint = false) {
+/// The primitive descriptor that `make(primitive_descs)` returns for a pass, or null where oneDNN has none or (unless it only serves as a hint)
+/// only its reference implementation.
+template <class Make>
+unique_primitive_desc make_primitive_desc(direction way, const unique_primitive_desc& hint, Make&& make,
+                                          bool is_hint = false) {
     const single_thread alone;
-    dnnl_primitive_desc_t made = nullptr;
     require_headroom();
-    if (dnnl_primitive_desc_create(&made, op, user_scratchpad(), engine(), hint) != dnnl_success) {
+    unique_primitive_desc pd(make(primitive_descs{engine(), user_scratchpad(), way, hint.get()}));
+    if (!pd) {
         return {};
     }
-    unique_primitive_desc pd(made);
     const char* name = nullptr;
     check(dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &name), "query impl_info_str");
     if (!is_hint && std::string(name).find("ref") != std::string::npos) {
@@ -87,8 +62,8 @@ inline unique_primitive_desc make_primitive_desc(const_dnnl_op_desc_t op, const_
     return pd;
 }
 
-inline const dnnl_memory_desc_t& query(const unique_primitive_desc& pd, dnnl_query_t what, int index = 0) {
-    return *dnnl_primitive_desc_query_md(pd.get(), what, index);
+inline tensor_desc query(const unique_primitive_desc& pd, dnnl_query_t what, int index = 0) {
+    return tensor_desc(dnnl_primitive_desc_query_md(pd.get(), what, index));
 }
 
 inline std::string implementation_name(const unique_primitive_desc& pd) {
@@ -97,14 +72,12 @@ inline std::string implementation_name(const unique_primitive_desc& pd) {
     return name;
 }
 
-inline dnnl_memory_desc_t memory_desc(const shape& s, dnnl_format_tag_t tag) {
+inline tensor_desc memory_desc(const shape& s, dnnl_format_tag_t tag) {
     dnnl_dims_t dims{};
     for (int d = 0; d < s.rank; ++d) {
         dims[d] = s[d];
     }
-    dnnl_memory_desc_t md{};
-    check(dnnl_memory_desc_init_by_tag(&md, s.rank, dims, dnnl_f32, tag), "dnnl_memory_desc_init_by_tag");
-    return md;
+    return tensor_desc(s.rank, dims, tag);
 }
 
 /// A primitive with the memory that it works on, made once and executed every step.
@@ -123,9 +96,12 @@ struct primitive_job {
         primitive.reset(p);
     }
     template <class Data>
-    void bind(int argument, const dnnl_memory_desc_t& md, Data* data) {
+    void bind(int argument, const tensor_desc& md, Data* data) {
+        if (md.get() == nullptr) {
+            return; // of scratch memory that is not needed
+        }
         dnnl_memory_t m = nullptr;
-        check(dnnl_memory_create(&m, &md, engine(), data), "dnnl_memory_create");
+        check(dnnl_memory_create(&m, md.get(), engine(), data), "dnnl_memory_create");
         memories.emplace_back(m);
         arguments.push_back({argument, m});
     }

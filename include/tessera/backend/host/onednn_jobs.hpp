@@ -14,14 +14,14 @@ struct onednn_problem {
     int input = -1, weight = -1, bias = -1, output = -1;
 };
 
-inline dnnl_memory_desc_t any_weights(const shape& w, index_t groups) {
+inline tensor_desc any_weights(const shape& w, index_t groups) {
     if (groups == 1) {
         return memory_desc(w, dnnl_format_tag_any);
     }
     return memory_desc(make_shape(groups, w[0] / groups, w[1], w[2], w[3]), dnnl_format_tag_any);
 }
 
-inline dnnl_memory_desc_t weight_desc(const format_table& table, int f, const shape& w, index_t groups) {
+inline tensor_desc weight_desc(const format_table& table, int f, const shape& w, index_t groups) {
     if (f >= format::opaque) {
         return table.desc(f, w);
     }
@@ -55,76 +55,53 @@ inline shape product_extents_of(const compute_call& c, int o) {
     return s.rank == 3 ? make_shape(s[0] * s[1], s[2]) : s;
 }
 
+inline window_steps steps_of(const compute_call& c) {
+    const local_window g(c);
+    window_steps s;
+    for (int k = 0; k < 2; ++k) {
+        s.stride[k] = c.attributes.stride[k];
+        s.dilation[k] = c.attributes.dilation[k] - 1;
+        s.begin[k] = g.pad_begin[k];
+        s.end[k] = g.pad_end[k];
+    }
+    return s;
+}
+
 /// The primitive descriptor of a convolution's or matrix product's pass. `x`, `w`, `y` describe its tensors, w possibly as "any".
 template <class Call>
-onednn_problem make_product(const Call& c, engine_kind engine, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& w,
-                            const dnnl_memory_desc_t& y) {
+onednn_problem make_product(const Call& c, engine_kind engine, const tensor_desc& x, const tensor_desc& w,
+                            const tensor_desc& y) {
     onednn_problem p = operands_of(c);
     const bool has_bias =
         p.bias >= 0 && c.first_part && c.what != pass::backward_input && (is_forward(c.what) || has(c.emits, p.bias));
-    dnnl_memory_desc_t b{};
+    tensor_desc b;
     if (has_bias) {
         b = memory_desc(extents_of(c, p.bias), dnnl_a);
     }
-    const dnnl_memory_desc_t* bias = has_bias ? &b : nullptr;
-    if (c.attributes.kind == op_kind::linear) {
-        dnnl_inner_product_desc_t f{};
-        check(dnnl_inner_product_forward_desc_init(&f, dnnl_forward_training, &x, &w,
-                                                   is_forward(c.what) ? bias : nullptr, &y),
-              "dnnl_inner_product_forward_desc_init");
-        if (is_forward(c.what)) {
-            p.pd = make_primitive_desc(&f, nullptr);
-            return p;
-        }
-        const unique_primitive_desc hint = make_primitive_desc(&f, nullptr, true);
-        dnnl_inner_product_desc_t q{};
-        if (c.what == pass::backward_input) {
-            check(dnnl_inner_product_backward_data_desc_init(&q, &x, &w, &y),
-                  "dnnl_inner_product_backward_data_desc_init");
-        } else {
-            check(dnnl_inner_product_backward_weights_desc_init(&q, &x, &w, bias, &y),
-                  "dnnl_inner_product_backward_weights_desc_init");
-        }
-        p.pd = hint ? make_primitive_desc(&q, hint.get()) : nullptr;
-        return p;
-    }
-    const local_window g(c);
-    const dnnl_dims_t strides = {c.attributes.stride[0], c.attributes.stride[1]};
-    const dnnl_dims_t dilates = {c.attributes.dilation[0] - 1, c.attributes.dilation[1] - 1};
-    const dnnl_dims_t begin = {g.pad_begin[0], g.pad_begin[1]};
-    const dnnl_dims_t end = {g.pad_end[0], g.pad_end[1]};
-    const dnnl_alg_kind_t algorithm =
-        engine == engine_kind::winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
-    dnnl_convolution_desc_t f{};
-    const dnnl_status_t made = dnnl_dilated_convolution_forward_desc_init(&f, dnnl_forward_training, algorithm, &x, &w,
-                                                                          is_forward(c.what) ? bias : nullptr, &y,
-                                                                          strides, dilates, begin, end);
-    if (made != dnnl_success) {
-        return p;
-    }
+    const tensor_desc* bias = has_bias ? &b : nullptr;
+    const bool is_linear = c.attributes.kind == op_kind::linear;
+    const window_steps g = is_linear ? window_steps() : steps_of(c);
+    const dnnl_alg_kind_t how = engine == engine_kind::winograd ? dnnl_convolution_winograd : dnnl_convolution_direct;
+    const auto made_with = [&](const tensor_desc* added) {
+        return [&, added](const primitive_descs& make) {
+            return is_linear ? make.inner_product(x, w, added, y) : make.convolution(how, x, w, added, y, g);
+        };
+    };
     if (is_forward(c.what)) {
-        p.pd = make_primitive_desc(&f, nullptr);
+        p.pd = make_primitive_desc(direction::forward, {}, made_with(bias));
         return p;
     }
-    const unique_primitive_desc hint = make_primitive_desc(&f, nullptr, true);
-    if (!hint) {
-        return p;
+    const unique_primitive_desc hint = make_primitive_desc(direction::forward, {}, made_with(nullptr), true);
+    if (hint) {
+        p.pd =
+            make_primitive_desc(c.what == pass::backward_input ? direction::backward_data : direction::backward_weights,
+                                hint, made_with(bias));
     }
-    dnnl_convolution_desc_t q{};
-    if (c.what == pass::backward_input) {
-        check(dnnl_dilated_convolution_backward_data_desc_init(&q, algorithm, &x, &w, &y, strides, dilates, begin, end),
-              "dnnl_dilated_convolution_backward_data_desc_init");
-    } else {
-        check(dnnl_dilated_convolution_backward_weights_desc_init(&q, algorithm, &x, &w, bias, &y, strides, dilates,
-                                                                  begin, end),
-              "dnnl_dilated_convolution_backward_weights_desc_init");
-    }
-    p.pd = make_primitive_desc(&q, hint.get());
     return p;
 }
 
 inline index_t scratch_bytes(const unique_primitive_desc& pd) {
-    return static_cast<index_t>(dnnl_memory_desc_get_size(&query(pd, dnnl_query_scratchpad_md)));
+    return host::bytes_of(query(pd, dnnl_query_scratchpad_md));
 }
 
 /// Where the weights' format is asked for, by pass.
@@ -166,15 +143,15 @@ void add_product_candidates(const Call& c, format_table& table, std::vector<cand
     for (const engine_kind engine : {engine_kind::onednn, engine_kind::winograd}) {
         for (const pair f : formats) {
             for (const bool plain_weights : {false, true}) {
-                if ((engine == engine_kind::winograd && (!small_window || f.x != f.y)) ||
+                if ((engine == engine_kind::winograd && (!has_winograd || !small_window || f.x != f.y)) ||
                     (plain_weights && !is_linear)) {
                     continue;
                 }
                 if (f.x == format::plain && f.y != format::plain && xs[1] > 4) {
                     continue; // a mixed pair pays for few channels only
                 }
-                const dnnl_memory_desc_t w = plain_weights ? detail::weight_desc(table, format::plain, ws, groups)
-                                                           : detail::any_weights(ws, groups);
+                const tensor_desc w = plain_weights ? detail::weight_desc(table, format::plain, ws, groups)
+                                                    : detail::any_weights(ws, groups);
                 const detail::onednn_problem p =
                     detail::make_product(c, engine, table.desc(f.x, xs), w, table.desc(f.y, ys));
                 if (!p.pd) {
@@ -230,10 +207,9 @@ public:
         const auto data_of = [&](int which, bool gradient) {
             return gradient ? c.gradient[which].data : c.value[which].data;
         };
-        const dnnl_memory_desc_t x = table.desc(format_of(o.input), detail::product_extents_of(c, o.input));
-        const dnnl_memory_desc_t w =
-            detail::weight_desc(table, format_of(o.weight), detail::extents_of(c, o.weight), groups);
-        const dnnl_memory_desc_t y = table.desc(format_of(o.output), detail::product_extents_of(c, o.output));
+        const tensor_desc x = table.desc(format_of(o.input), detail::product_extents_of(c, o.input));
+        const tensor_desc w = detail::weight_desc(table, format_of(o.weight), detail::extents_of(c, o.weight), groups);
+        const tensor_desc y = table.desc(format_of(o.output), detail::product_extents_of(c, o.output));
         const detail::onednn_problem p = detail::make_product(c, b.how.engine, x, w, y);
         if (!p.pd) {
             throw error("tessera: oneDNN has no implementation where it had one when the plan was bound");
@@ -267,37 +243,24 @@ struct pool_problem {
 };
 
 template <class Call>
-pool_problem make_pool(const Call& c, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& y) {
-    const local_window g(c);
-    const dnnl_dims_t strides = {c.attributes.stride[0], c.attributes.stride[1]};
+pool_problem make_pool(const Call& c, const tensor_desc& x, const tensor_desc& y) {
+    const window_steps g = steps_of(c);
     const dnnl_dims_t kernel = {c.attributes.window[0], c.attributes.window[1]};
-    const dnnl_dims_t dilates = {c.attributes.dilation[0] - 1, c.attributes.dilation[1] - 1};
-    const dnnl_dims_t begin = {g.pad_begin[0], g.pad_begin[1]};
-    const dnnl_dims_t end = {g.pad_end[0], g.pad_end[1]};
     const dnnl_alg_kind_t how = c.attributes.kind == op_kind::max_pool ? dnnl_pooling_max
                                 : c.attributes.count_padding           ? dnnl_pooling_avg_include_padding
                                                                        : dnnl_pooling_avg_exclude_padding;
+    const auto made = [&](const primitive_descs& make) { return make.pooling(how, x, y, kernel, g); };
     pool_problem p;
-    dnnl_pooling_v2_desc_t f{};
-    const bool keeps = c.what != pass::evaluate;
-    if (dnnl_pooling_v2_forward_desc_init(&f, keeps ? dnnl_forward_training : dnnl_forward_inference, how, &x, &y,
-                                          strides, kernel, dilates, begin, end) != dnnl_success) {
-        return p;
+    p.forward = make_primitive_desc(c.what == pass::evaluate ? direction::inference : direction::forward, {}, made);
+    if (!is_forward(c.what) && p.forward) {
+        p.pd = make_primitive_desc(direction::backward_data, p.forward, made);
     }
-    p.forward = make_primitive_desc(&f, nullptr);
-    if (is_forward(c.what) || !p.forward) {
-        return p;
-    }
-    dnnl_pooling_v2_desc_t q{};
-    check(dnnl_pooling_v2_backward_desc_init(&q, how, &x, &y, strides, kernel, dilates, begin, end),
-          "dnnl_pooling_v2_backward_desc_init");
-    p.pd = make_primitive_desc(&q, p.forward.get());
     return p;
 }
 
 inline bool has_workspace(const pool_problem& p, const compute_call& c) {
     return c.attributes.kind == op_kind::max_pool && c.what != pass::evaluate &&
-           query(p.forward, dnnl_query_workspace_md).ndims > 0;
+           query(p.forward, dnnl_query_workspace_md).rank() > 0;
 }
 
 } // namespace detail
@@ -324,7 +287,7 @@ void add_pool_candidates(const Call& c, format_table& table, std::vector<candida
         }
         k.scratch = detail::scratch_bytes(is_forward(c.what) ? p.forward : p.pd);
         if (detail::has_workspace(p, c)) {
-            k.workspace = static_cast<index_t>(dnnl_memory_desc_get_size(&query(p.forward, dnnl_query_workspace_md)));
+            k.workspace = host::bytes_of(query(p.forward, dnnl_query_workspace_md));
         }
         out.push_back(k);
     }
@@ -338,10 +301,8 @@ public:
         const int in = c.d->find_operand(operand_kind::input);
         const int out = c.d->output();
         const bool forward = is_forward(c.what);
-        const dnnl_memory_desc_t x =
-            table.desc(forward ? b.how.value[in] : b.how.gradient[in], detail::extents_of(c, in));
-        const dnnl_memory_desc_t y =
-            table.desc(forward ? b.how.value[out] : b.how.gradient[out], detail::extents_of(c, out));
+        const tensor_desc x = table.desc(forward ? b.how.value[in] : b.how.gradient[in], detail::extents_of(c, in));
+        const tensor_desc y = table.desc(forward ? b.how.value[out] : b.how.gradient[out], detail::extents_of(c, out));
         const detail::pool_problem p = detail::make_pool(c, x, y);
         const unique_primitive_desc& pd = forward ? p.forward : p.pd;
         if (!pd) {
@@ -367,7 +328,7 @@ private:
 /// From one format to another, for tensors that are not in blocks of samples.
 class reorder_job : public job {
 public:
-    reorder_job(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to, void* source, void* target, void* scratch,
+    reorder_job(const tensor_desc& from, const tensor_desc& to, void* source, void* target, void* scratch,
                 dnnl_stream_t stream) {
         const unique_primitive_desc pd = make(from, to);
         primitive_.make(pd);
@@ -376,16 +337,16 @@ public:
         primitive_.bind(DNNL_ARG_TO, to, target);
         primitive_.bind(DNNL_ARG_SCRATCHPAD, query(pd, dnnl_query_scratchpad_md), scratch);
     }
-    static index_t scratch_bytes(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+    static index_t scratch_bytes(const tensor_desc& from, const tensor_desc& to) {
         return detail::scratch_bytes(make(from, to));
     }
     void run(const run_state&) override { primitive_.execute(); }
 
 private:
-    static unique_primitive_desc make(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+    static unique_primitive_desc make(const tensor_desc& from, const tensor_desc& to) {
         const single_thread alone;
         dnnl_primitive_desc_t pd = nullptr;
-        check(dnnl_reorder_primitive_desc_create(&pd, &from, engine(), &to, engine(), user_scratchpad()),
+        check(dnnl_reorder_primitive_desc_create(&pd, from.get(), engine(), to.get(), engine(), user_scratchpad()),
               "dnnl_reorder_primitive_desc_create");
         return unique_primitive_desc(pd);
     }

@@ -8,14 +8,9 @@
 namespace tessera::host::detail {
 
 /// oneDNN's description of a format; that of plain weights has the dimensions (groups) of the format on the other side.
-inline dnnl_memory_desc_t desc_as(const format_table& table, int f, int other, const shape& s) {
+inline tensor_desc desc_as(const format_table& table, int f, int other, const shape& s) {
     if (f == format::plain && other >= format::opaque) {
-        const dnnl_memory_desc_t md = table.desc(other, s);
-        shape full{md.ndims, {}};
-        for (int d = 0; d < md.ndims; ++d) {
-            full.extent[d] = md.dims[d];
-        }
-        return table.desc(format::plain, full);
+        return table.desc(format::plain, host::extents_of(table.desc(other, s)));
     }
     return table.desc(f, s);
 }
@@ -52,8 +47,8 @@ public:
         if (other == format::plain) {
             return;
         }
-        const dnnl_memory_desc_t plain = desc_as(table, format::plain, other, s);
-        const dnnl_memory_desc_t special = table.desc(other, s);
+        const tensor_desc plain = desc_as(table, format::plain, other, s);
+        const tensor_desc special = table.desc(other, s);
         if (into_blocks_) {
             rest_ = owned<reorder_job>(new reorder_job(special, plain, from, scratch, nullptr, stream));
             from_ = scratch;

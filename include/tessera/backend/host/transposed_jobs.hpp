@@ -34,38 +34,27 @@ struct transposed_window {
 namespace detail {
 
 template <class Call>
-onednn_problem make_transposed(const Call& c, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& w,
-                               const dnnl_memory_desc_t& y) {
+onednn_problem make_transposed(const Call& c, const tensor_desc& x, const tensor_desc& w, const tensor_desc& y) {
     onednn_problem p = operands_of(c);
-    const transposed_window g(c);
-    const dnnl_dims_t strides = {c.attributes.stride[0], c.attributes.stride[1]};
-    const dnnl_dims_t dilates = {0, 0};
-    const dnnl_dims_t begin = {g.pad_begin[0], g.pad_begin[1]};
-    const dnnl_dims_t end = {g.pad_end[0], g.pad_end[1]};
-    dnnl_convolution_desc_t f{};
-    if (dnnl_dilated_convolution_forward_desc_init(&f, dnnl_forward_training, dnnl_convolution_direct, &y, &w, nullptr,
-                                                   &x, strides, dilates, begin, end) != dnnl_success) {
-        return p;
+    const transposed_window at(c);
+    window_steps g;
+    for (int k = 0; k < 2; ++k) {
+        g.stride[k] = c.attributes.stride[k];
+        g.begin[k] = at.pad_begin[k];
+        g.end[k] = at.pad_end[k];
     }
+    const auto made = [&](const primitive_descs& make) {
+        return make.convolution(dnnl_convolution_direct, y, w, nullptr, x, g);
+    };
     if (c.what == pass::backward_input) {
-        p.pd = make_primitive_desc(&f, nullptr);
+        p.pd = make_primitive_desc(direction::forward, {}, made);
         return p;
     }
-    const unique_primitive_desc hint = make_primitive_desc(&f, nullptr, true);
-    if (!hint) {
-        return p;
+    const unique_primitive_desc hint = make_primitive_desc(direction::forward, {}, made, true);
+    if (hint) {
+        p.pd = make_primitive_desc(is_forward(c.what) ? direction::backward_data : direction::backward_weights, hint,
+                                   made);
     }
-    dnnl_convolution_desc_t q{};
-    if (is_forward(c.what)) {
-        check(dnnl_dilated_convolution_backward_data_desc_init(&q, dnnl_convolution_direct, &y, &w, &x, strides,
-                                                               dilates, begin, end),
-              "dnnl_dilated_convolution_backward_data_desc_init");
-    } else {
-        check(dnnl_dilated_convolution_backward_weights_desc_init(&q, dnnl_convolution_direct, &y, &w, nullptr, &x,
-                                                                  strides, dilates, begin, end),
-              "dnnl_dilated_convolution_backward_weights_desc_init");
-    }
-    p.pd = make_primitive_desc(&q, hint.get());
     return p;
 }
 
@@ -125,11 +114,11 @@ public:
         forward_ = is_forward(c_.what);
         format_ = (forward_ ? b.how.value : b.how.gradient)[o.output];
         output_ = detail::extents_of(c_, o.output);
-        const dnnl_memory_desc_t x = table.desc(format_, detail::extents_of(c_, o.input));
-        const dnnl_memory_desc_t y = table.desc(format_, output_);
+        const tensor_desc x = table.desc(format_, detail::extents_of(c_, o.input));
+        const tensor_desc y = table.desc(format_, output_);
         const bool to_input = c_.what == pass::backward_input;
         const int numbered = (forward_ || to_input ? b.how.value : b.how.gradient)[o.weight];
-        const dnnl_memory_desc_t w = detail::weight_desc(table, numbered, detail::extents_of(c_, o.weight), 1);
+        const tensor_desc w = detail::weight_desc(table, numbered, detail::extents_of(c_, o.weight), 1);
         const detail::onednn_problem p = detail::make_transposed(c_, x, w, y);
         if (!p.pd) {
             throw error("tessera: oneDNN has no implementation where it had one when the plan was bound");
