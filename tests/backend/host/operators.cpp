@@ -150,3 +150,25 @@ TEST_CASE("windows up to the limits of the kernels, and past each of them, give 
         t.check_row(row, 10, 1);
     }
 }
+
+// oneDNN takes tensors of one channel for either of two formats, and the one it takes decides how much scratch memory it wants.
+TEST_CASE("convolutions of one channel stay in the scratch memory that their plan has") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        random_numbers random{seed};
+        const auto draw = [&](ts::index_t least, ts::index_t most) { return least + random.below(most - least + 1); };
+        op_case row{"conv2d", {.kind = op_kind::conv2d, .out = draw(0, 3) == 0 ? 2 : 1, .bias = draw(0, 1) == 0}, {}};
+        row.attributes.kind = seed % 2 == 0 ? op_kind::transposed_conv2d : op_kind::conv2d;
+        ts::index_t extent[2]{};
+        for (int k = 0; k < 2; ++k) {
+            row.attributes.window[k] = draw(1, 5);
+            row.attributes.stride[k] = draw(1, 3);
+            row.attributes.padding[k] = random.below(row.attributes.window[k]);
+            extent[k] = draw(row.attributes.window[k], 12);
+        }
+        row.inputs = {make_shape(draw(1, 4), 1, extent[0], extent[1])};
+        CAPTURE(seed);
+        tester t;
+        t.close = {.relative = 2e-4, .absolute = 1e-8}; // sums of some hundred numbers that nearly cancel
+        t.check_row(row, seed, 2);
+    }
+}

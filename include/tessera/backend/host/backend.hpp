@@ -115,7 +115,10 @@ private:
                 b.how.gradient[o] = p.tiles[static_cast<std::size_t>(t.gradient[o])].format;
             }
         }
-        b.scratch = t.scratch >= 0 ? where[t.scratch] : nullptr;
+        if (t.scratch >= 0) {
+            b.scratch = where[t.scratch];
+            b.how.scratch = p.tiles[static_cast<std::size_t>(t.scratch)].bytes;
+        }
         b.workspace = t.workspace >= 0 ? where[t.workspace] : nullptr;
         if (t.what == pass::update) {
             return owned<job>(new detail::running_job(b, g));

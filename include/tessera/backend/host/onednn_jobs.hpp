@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/host/call.hpp"
+#include "tessera/execute/store.hpp"
 
 namespace tessera::host {
 
@@ -103,6 +104,22 @@ onednn_problem make_product(const Call& c, engine_kind engine, const tensor_desc
 inline index_t scratch_bytes(const unique_primitive_desc& pd) {
     return host::bytes_of(query(pd, dnnl_query_scratchpad_md));
 }
+
+/// The scratch memory of a job: the plan's, or where that is too small its own. Tensors of one channel lie alike in several formats, and
+/// oneDNN may then take another way, with more scratch memory, than when the plan was bound; it writes past its end without a word.
+class job_scratch {
+public:
+    void* at_least(index_t wanted, void* of_plan, index_t given) {
+        if (wanted <= given) {
+            return of_plan;
+        }
+        own_ = buffer(wanted);
+        return own_.data();
+    }
+
+private:
+    buffer own_;
+};
 
 /// Where the weights' format is asked for, by pass.
 inline dnnl_query_t weight_query(pass what) {
@@ -227,11 +244,13 @@ public:
             primitive_.bind(forward ? DNNL_ARG_BIAS : DNNL_ARG_DIFF_BIAS,
                             memory_desc(detail::extents_of(c, o.bias), dnnl_a), data_of(o.bias, !forward));
         }
-        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(p.pd, dnnl_query_scratchpad_md), b.scratch);
+        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(p.pd, dnnl_query_scratchpad_md),
+                        scratch_.at_least(detail::scratch_bytes(p.pd), b.scratch, b.how.scratch));
     }
     void run(const run_state&) override { primitive_.execute(); }
 
 private:
+    detail::job_scratch scratch_;
     primitive_job primitive_;
 };
 

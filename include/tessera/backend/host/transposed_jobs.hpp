@@ -131,10 +131,12 @@ public:
                         (to_input ? c_.gradient : c_.value)[o.input].data);
         primitive_.bind(forward_ || to_input ? DNNL_ARG_WEIGHTS : DNNL_ARG_DIFF_WEIGHTS, w,
                         (forward_ || to_input ? c_.value : c_.gradient)[o.weight].data);
-        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(p.pd, dnnl_query_scratchpad_md), b.scratch);
+        void* const scratch = scratch_.at_least(detail::bias_sums_at(p.pd) + output_[1] * bytes_of(element::f64),
+                                                b.scratch, b.how.scratch);
+        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(p.pd, dnnl_query_scratchpad_md), scratch);
         if (o.bias >= 0 && c_.first_part && (forward_ || has(c_.emits, o.bias))) {
             bias_ = detail::floats((forward_ ? c_.value : c_.gradient)[o.bias].data);
-            sums_ = reinterpret_cast<double*>(static_cast<std::byte*>(b.scratch) + detail::bias_sums_at(p.pd));
+            sums_ = reinterpret_cast<double*>(static_cast<std::byte*>(scratch) + detail::bias_sums_at(p.pd));
         }
     }
 
@@ -166,6 +168,7 @@ private:
     }
 
     compute_call c_;
+    detail::job_scratch scratch_;
     primitive_job primitive_;
     double* sums_ = nullptr;
     bool forward_ = true;
