@@ -435,8 +435,14 @@ private:
                 continue;
             }
             const shape& x = g.tensors[g.ops[op].inputs[0]].extents;
+            const int tensor = g.ops[op].inputs[0];
             std::vector<float> logits(static_cast<std::size_t>(x.volume()), 0.0F);
-            add_pieces(r, r.runner.bound().results, g.ops[op].inputs[0], 0, whole(x), logits);
+            if (g.tensors[tensor].producer < 0) { // handed in as they are
+                const auto* own = static_cast<const float*>(inputs[detail::input_number(g, tensor)].data);
+                logits.assign(own, own + x.volume());
+            } else {
+                add_pieces(r, r.runner.bound().results, tensor, 0, whole(x), logits);
+            }
             const input_data& labels = inputs[detail::input_number(g, g.ops[op].inputs[1])];
             detail::count_correct(x, logits, static_cast<const std::int32_t*>(labels.data), e);
             return;

@@ -24,10 +24,6 @@ public:
         room_ = room;
         is_lent_ = true;
     }
-    constexpr node_list& operator=(T* items) { // of a caller that knows how much it appends
-        lend(items, 1 << 30);
-        return *this;
-    }
     constexpr void reserve(int room) {
         items_ = new T[static_cast<std::size_t>(room)];
         room_ = room;

@@ -26,6 +26,9 @@ public:
             }
         }
         rewrite(d.tasks);
+        for (result_piece& r : p_.results) {
+            make_readable(r);
+        }
     }
 
 private:
@@ -127,6 +130,23 @@ private:
         }
         converted_.push_back({t, f, made, step_});
         return made;
+    }
+
+    /// A result under another name, whose elements a format holds in the order of the first one's indices, is kept plain.
+    void make_readable(result_piece& r) {
+        const int alias = tile_at(r.tile).alias;
+        const int root = p_.root(r.tile);
+        const int f = tile_at(root).format;
+        if (alias < 0 || tile_at(root).region == tile_at(r.tile).region || f == format::plain ||
+            f == format::samples16) {
+            return;
+        }
+        step_ = r.step;
+        device_ = tile_at(r.tile).device;
+        lane_ = task_lane::compute;
+        r.tile = as(r.tile, format::plain);
+        tile_at(r.tile).keep = true;
+        tile_at(p_.root(r.tile)).keep = true;
     }
 
     /// The alias `t`, or one like it, on the tile `base`.

@@ -24,6 +24,9 @@ struct network {
     void set(int tensor, std::span<const double> from) { assign(tensor, from); }
     void set(int tensor, std::span<const std::int32_t> labels);
 
+    /// Takes the parameters and the optimizer's state of the same network, also of one for another number of samples.
+    void continue_from(const network& other);
+
     /// Forward, backward, update of running statistics and of the trained parameters on which a loss depends. Returns the loss before the update: the sum over
     /// the network's losses of weight * mean.
     double train_step(const run_state& run, const optimizer& how);
@@ -115,6 +118,13 @@ inline void network::initialize(std::uint64_t seed) {
         for (const auto& p : parameters) {
             s.emplace_back(p.size());
         }
+    }
+}
+
+inline void network::continue_from(const network& other) {
+    parameters = other.parameters;
+    for (int k = 0; k < 2; ++k) {
+        state_[k] = other.state_[k];
     }
 }
 

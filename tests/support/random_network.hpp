@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random networks as values: directed acyclic graphs of all kinds of operators, made at run time, so that no network is compiled for them.
+#pragma once
+
+#include "random_strategy.hpp"
+
+#include "tessera/net/graph_builder.hpp"
+
+#include <array>
+#include <vector>
+
+namespace test_support {
+
+inline constexpr int op_kinds = static_cast<int>(ts::op_kind::cross_entropy) + 1;
+
+/// How many operators of each kind networks have, so that a test can say that none was forgotten.
+using kind_counts = std::array<int, static_cast<std::size_t>(op_kinds)>;
+
+/// Grows one network: every new operator reads tensors that are there, the ones that nothing reads yet rather than others.
+class network_maker {
+public:
+    /// Of at most `most` operators before the losses.
+    network_maker(std::uint64_t seed, int most) : pick_{ts::op::mix(seed ^ 0xda6da6ULL)} {
+        grow_.batch = 2 + pick_(5);
+        add_input();
+        if (pick_(3) == 0) {
+            add_input();
+        }
+        const int wanted = 2 + pick_(most - 1);
+        for (int tries = 0; grow_.op_count < wanted && tries < 20 * wanted; ++tries) {
+            try_operator();
+        }
+        add_losses();
+    }
+
+    ts::graph take() const { return grow_.built(); }
+
+private:
+    static constexpr ts::index_t most_elements = 700; ///< of a tensor
+
+    const ts::shape& extents(int t) const { return grow_.tensors[t].extents; }
+    int rank(int t) const { return extents(t).rank; }
+    int channels(int t) const { return static_cast<int>(extents(t)[ts::op::channel_dimension(rank(t))]); }
+
+    void add_input() {
+        const ts::index_t n = grow_.batch;
+        switch (pick_(5)) {
+        case 0:
+            keep(grow_.add_input(ts::make_shape(n, 1 + pick_(9)), ts::element::f32, "features"));
+            return;
+        case 1:
+            keep(grow_.add_input(ts::make_shape(n, 1 + pick_(5), 1 + pick_(6)), ts::element::f32, "sequence"));
+            return;
+        case 2:
+            tokens_.push_back(grow_.add_input(ts::make_shape(n, 2 + pick_(4)), ts::element::i32,
+                                              "tokens")); // someone must look them up
+            embed(tokens_.back());
+            return;
+        default:
+            keep(grow_.add_input(ts::make_shape(n, 1 + pick_(4), 1 + pick_(6), 1 + pick_(6)), ts::element::f32,
+                                 "image"));
+        }
+    }
+
+    void keep(int tensor) {
+        if (tensor >= 0) {
+            live_.push_back(tensor);
+            used_.push_back(0);
+        }
+    }
+
+    /// One of the tensors, those that nothing reads yet being likelier.
+    std::size_t some_tensor() {
+        std::size_t best = static_cast<std::size_t>(pick_(static_cast<int>(live_.size())));
+        for (int k = 0; k < 3 && used_[best] > 0; ++k) {
+            best = static_cast<std::size_t>(pick_(static_cast<int>(live_.size())));
+        }
+        return best;
+    }
+
+    void embed(int tokens) {
+        ts::op_attributes a;
+        a.kind = ts::op_kind::embedding;
+        a.out = 1 + pick_(6);
+        a.vocabulary = 2 + pick_(7);
+        keep(add(a, {tokens}));
+    }
+
+    /// Its output, or -1 where it does not fit.
+    int add(const ts::op_attributes& a, const std::vector<int>& inputs, ts::type_key key = 0, bool shared = false) {
+        ts::shape shapes[ts::max_inputs];
+        for (std::size_t k = 0; k < inputs.size(); ++k) {
+            shapes[k] = extents(inputs[k]);
+        }
+        const ts::inferred out = ts::infer(a, shapes, static_cast<int>(inputs.size()));
+        if (out.refused || out.output.volume() > most_elements) {
+            return -1;
+        }
+        return grow_.add_op(a, ts::to_text(a.kind), key != 0 ? key : ++last_key_, shared, inputs.data(),
+                            static_cast<int>(inputs.size()));
+    }
+
+    void set_window(ts::op_attributes& a, bool transposed) {
+        for (int d = 0; d < 2; ++d) {
+            a.window[d] = 1 + pick_(3);
+            a.stride[d] = 1 + (pick_(3) == 0 ? 1 : 0);
+            a.dilation[d] = !transposed && pick_(4) == 0 ? 2 : 1;
+            a.padding[d] = pick_(static_cast<int>(a.window[d]));
+        }
+    }
+
+    /// A divisor of `n`.
+    int divisor(int n) {
+        const int d = 1 + pick_(n);
+        return n % d == 0 ? d : 1;
+    }
+
+    ts::op_attributes some_attributes(int x) {
+        ts::op_attributes a;
+        constexpr ts::op_kind of_images[] = {ts::op_kind::conv2d,       ts::op_kind::max_pool,
+                                             ts::op_kind::average_pool, ts::op_kind::transposed_conv2d,
+                                             ts::op_kind::conv2d,       ts::op_kind::batch_norm};
+        constexpr ts::op_kind of_sequences[] = {ts::op_kind::matmul, ts::op_kind::expert_linear, ts::op_kind::route,
+                                                ts::op_kind::linear};
+        a.kind = rank(x) == 4 && pick_(2) == 0   ? of_images[pick_(6)]
+                 : rank(x) == 3 && pick_(4) == 0 ? of_sequences[pick_(4)]
+                                                 : static_cast<ts::op_kind>(pick_(op_kinds - 1));
+        a.epsilon = 0.01; // a statistic of one or two numbers does not magnify rounding
+        a.frozen = pick_(12) == 0;
+        a.out = 1 + pick_(6);
+        switch (a.kind) {
+        case ts::op_kind::conv2d:
+            set_window(a, false);
+            a.bias = pick_(2) == 0;
+            if (pick_(3) == 0) {
+                a.groups = divisor(channels(x));
+                a.out = a.groups * (1 + pick_(2));
+            }
+            break;
+        case ts::op_kind::transposed_conv2d:
+            set_window(a, true);
+            a.bias = pick_(2) == 0;
+            break;
+        case ts::op_kind::max_pool:
+        case ts::op_kind::average_pool:
+            set_window(a, false);
+            a.dilation[0] = a.dilation[1] = 1;
+            a.count_padding = a.kind == ts::op_kind::average_pool && pick_(2) == 0;
+            a.out = 0;
+            break;
+        case ts::op_kind::linear:
+            a.bias = pick_(3) != 0;
+            break;
+        case ts::op_kind::dropout:
+        case ts::op_kind::channel_dropout:
+            a.percent = 10 + pick_(40);
+            break;
+        case ts::op_kind::matmul:
+            a.heads = pick_(3) == 0 ? divisor(channels(x)) : 1;
+            a.transposed[0] = pick_(3) == 0;
+            a.transposed[1] = pick_(2) == 0;
+            a.scaled = pick_(2) == 0;
+            break;
+        case ts::op_kind::softmax:
+            a.causal = pick_(3) == 0;
+            break;
+        case ts::op_kind::concat:
+            a.axis = pick_(3) == 0 ? 1 : -1;
+            break;
+        case ts::op_kind::slice: {
+            a.axis = pick_(3) == 0 ? 1 + pick_(rank(x) - 1) : -1;
+            const int extent = static_cast<int>(extents(x)[ts::op::axis_of(a, rank(x))]);
+            a.begin = pick_(extent);
+            a.out = 1 + pick_(extent - static_cast<int>(a.begin));
+            break;
+        }
+        case ts::op_kind::expert_linear:
+            a.groups = rank(x) == 3 ? divisor(static_cast<int>(extents(x)[1])) : 1;
+            break;
+        case ts::op_kind::route:
+            a.out = 1 + pick_(3);
+            a.top = 1 + pick_(2);
+            a.weighted = pick_(3) != 0;
+            break;
+        default:
+            break;
+        }
+        return a;
+    }
+
+    void try_operator() {
+        const std::size_t first = some_tensor();
+        const int x = live_[first];
+        if (pick_(14) == 0 && share(x, first)) {
+            return;
+        }
+        const ts::op_attributes a = some_attributes(x);
+        if (a.kind == ts::op_kind::embedding) {
+            if (!tokens_.empty()) {
+                embed(tokens_[static_cast<std::size_t>(pick_(static_cast<int>(tokens_.size())))]);
+            }
+            return;
+        }
+        std::vector<std::size_t> from{first};
+        const int wanted = ts::input_count(a.kind) == 0 ? 2 + pick_(3) : ts::input_count(a.kind);
+        for (int tries = 0; static_cast<int>(from.size()) < wanted && tries < 12; ++tries) {
+            const std::size_t other = tries > 8 && pick_(2) == 0 ? first : some_tensor(); // x + x too
+            std::vector<int> inputs;
+            ts::shape shapes[ts::max_inputs];
+            for (const std::size_t k : from) {
+                inputs.push_back(live_[k]);
+            }
+            inputs.push_back(live_[other]);
+            for (std::size_t k = 0; k < inputs.size(); ++k) {
+                shapes[k] = extents(inputs[k]);
+            }
+            if (!ts::infer(a, shapes, static_cast<int>(inputs.size())).refused) {
+                from.push_back(other);
+            }
+        }
+        std::vector<int> inputs;
+        for (const std::size_t k : from) {
+            inputs.push_back(live_[k]);
+        }
+        const int made = add(a, inputs);
+        if (made >= 0) {
+            for (const std::size_t k : from) {
+                ++used_[k];
+            }
+            keep(made);
+        }
+    }
+
+    /// An earlier layer once more, with the same parameters, where they fit.
+    bool share(int x, std::size_t place) {
+        for (int op = 0; op < grow_.op_count; ++op) {
+            const ts::op_node node = grow_.ops[op]; // nodes move when one is added
+            const ts::op_kind k = node.attributes.kind;
+            const bool dense = k == ts::op_kind::linear || k == ts::op_kind::conv2d || k == ts::op_kind::layer_norm;
+            if (dense && rank(node.inputs[0]) == rank(x) && channels(node.inputs[0]) == channels(x)) {
+                const int made = add(node.attributes, {x}, node.key, true);
+                keep(made);
+                used_[place] += made >= 0 ? 1 : 0;
+                return made >= 0;
+            }
+        }
+        return false;
+    }
+
+    /// What nothing reads goes into a loss: each into its own, or, of many, joined into one.
+    void add_losses() {
+        std::vector<int> loose;
+        for (std::size_t k = 0; k < live_.size(); ++k) {
+            if (used_[k] == 0) {
+                loose.push_back(live_[k]);
+            }
+        }
+        bool trains = false;
+        for (int p = 0; p < grow_.parameter_count; ++p) {
+            trains = trains || grow_.parameters[p].trained;
+        }
+        const std::size_t alone = trains ? static_cast<std::size_t>(1 + pick_(2)) : 0;
+        std::vector<int> flat;
+        while (loose.size() > alone) {
+            const int x = loose.back();
+            loose.pop_back();
+            ts::op_attributes a;
+            a.kind = ts::op_kind::flatten;
+            flat.push_back(rank(x) == 2 ? x : add(a, {x}));
+        }
+        while (flat.size() > 1) {
+            ts::op_attributes a;
+            a.kind = ts::op_kind::concat;
+            std::vector<int> together;
+            while (!flat.empty() && together.size() < 4) {
+                together.push_back(flat.back());
+                flat.pop_back();
+            }
+            const int made =
+                grow_.add_op(a, "concat", ++last_key_, false, together.data(), static_cast<int>(together.size()));
+            flat.insert(flat.begin(), made);
+        }
+        if (!flat.empty()) {
+            ts::op_attributes a;
+            a.kind = ts::op_kind::linear;
+            a.out = 2 + pick_(4);
+            a.bias = true;
+            loose.push_back(add(a, {flat[0]}));
+        }
+        for (const int x : loose) {
+            ts::op_attributes a;
+            a.kind = ts::op_kind::cross_entropy;
+            a.weight = pick_(2) == 0 ? 1.0 : 0.25 * (1 + pick_(6));
+            const int labels = grow_.add_input(ts::detail::rows_of(extents(x)), ts::element::i32, "labels");
+            add(a, {x, labels});
+        }
+    }
+
+    ts::graph_builder grow_;
+    random pick_;
+    std::vector<int> live_;   ///< tensors of numbers
+    std::vector<int> used_;   ///< how often each is read
+    std::vector<int> tokens_; ///< inputs of integers
+    ts::type_key last_key_ = 0;
+};
+
+/// A network of between 3 and about `most` operators and its losses, tiny enough to be run a thousand times a second.
+inline ts::graph random_network(std::uint64_t seed, int most = 9) { return network_maker(seed, most).take(); }
+
+inline void count_kinds(const ts::graph_view& g, kind_counts& counts) {
+    for (int op = 0; op < g.op_count; ++op) {
+        ++counts[static_cast<std::size_t>(g.ops[op].attributes.kind)];
+    }
+}
+
+} // namespace test_support
