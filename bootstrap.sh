@@ -22,6 +22,7 @@ benchmarks=(
   "every synchronization policy with random splits and schedules against one device in double|\$build/benchmarks/same_numbers/policies"
   "300 random strategies and 100 pipelines a network against one device in double|\$build/benchmarks/same_numbers/random_strategies"
   "every schedule against one device in double|\$build/benchmarks/same_numbers/schedules"
+  "2,000 random networks, each under a random strategy, schedule and policy, against one device in double|\$build/benchmarks/same_numbers/random_networks"
   "10,000 random schedules, verified or refused, and their plans damaged|\$build/benchmarks/schedules/random_schedules"
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
