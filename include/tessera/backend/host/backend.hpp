@@ -38,7 +38,7 @@ public:
             descriptions.push_back(g.describe(op));
         }
         detail::chooser<Plan> choice(p, g, descriptions, store, catalog_, options_.how, options_.seed);
-        detail::binder<Plan>(p, formats_).run(choice.run());
+        detail::binder<Plan>(p, formats_, optimizer_.state_count()).run(choice.run());
         profile_.save();
     }
 

@@ -11,7 +11,8 @@ namespace tessera::host::detail {
 template <class Plan>
 class binder {
 public:
-    binder(Plan& p, const format_table& table) : p_(p), table_(table) {}
+    /// `states`: numbers of optimizer state for each of a parameter.
+    binder(Plan& p, const format_table& table, int states) : p_(p), table_(table), states_(states) {}
 
     void run(const decisions& d) {
         for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
@@ -307,9 +308,8 @@ private:
         }
         if (state >= 0) {
             tile& s = tile_at(state);
-            const index_t states = s.bytes / 4 / (s.elements > 0 ? s.elements : 1);
-            s.elements = slice_of(tile_at(first), t).size();
-            s.bytes = s.elements * 4 * (states > 0 ? states : 1);
+            s.elements = slice_of(tile_at(first), t).size(); // a padded format has more, also for a slice of none
+            s.bytes = s.elements * bytes_of(element::f32) * states_;
         }
     }
 
@@ -330,6 +330,7 @@ private:
 
     Plan& p_;
     const format_table& table_;
+    int states_;
     std::vector<converted> converted_;
     int step_ = 0; ///< of the task at hand
     std::vector<left_behind> workspaces_;
