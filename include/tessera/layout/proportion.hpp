@@ -4,6 +4,8 @@
 
 #include "tessera/layout/strategy.hpp"
 
+#include <cmath>
+
 namespace tessera {
 
 /// Where an extent is cut into as many shards as there are rates, in proportion to these, every shard at least 1 long. Empty where there is one rate, where
@@ -22,7 +24,7 @@ inline std::vector<index_t> cuts_in_proportion(index_t extent, const std::vector
     bool equal = true;
     for (index_t i = 1; i < n; ++i) {
         before += static_cast<double>(rates[static_cast<std::size_t>(i - 1)]);
-        auto at = static_cast<index_t>(static_cast<double>(extent) * before / all + 0.5);
+        index_t at = std::llround(static_cast<double>(extent) * before / all);
         const index_t least = cuts.empty() ? 1 : cuts.back() + 1;
         const index_t most = extent - (n - i);
         at = at < least ? least : at > most ? most : at;
