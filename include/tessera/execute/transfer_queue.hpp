@@ -45,9 +45,12 @@ public:
                 one.items.push_back(static_cast<int>(tasks_.size()));
                 tasks_.push_back(t);
             }
-            std::stable_sort(one.items.begin(), one.items.end(), [&](int a, int b) {
-                return plan_.tasks[at(tasks_[at(a)])].priority < plan_.tasks[at(tasks_[at(b)])].priority;
-            });
+            std::sort(one.items.begin(), one.items.end(),
+                      [&](int a, int b) { // in the plan's order where equally urgent
+                          const auto& x = plan_.tasks[at(tasks_[at(a)])].priority;
+                          const auto& y = plan_.tasks[at(tasks_[at(b)])].priority;
+                          return x < y || (!(y < x) && a < b);
+                      });
             one.device = p.device_of_list(l);
         }
         done_ = std::vector<std::atomic<std::uint64_t>>(tasks_.size());
