@@ -33,7 +33,7 @@ curve utilization(const char* title, const workers& w, p3_system which, double g
         const auto name = [&](int c) { return g.components[static_cast<std::size_t>(c)].name; };
         out = name(places[i].from) == "host 0" && name(places[i].to) == "fabric" ? static_cast<int>(i) : out;
     }
-    const ts::plan p = w.plan(run_p3(w, which, gigabits, on).policy, 4);
+    const ts::plan p = w.plan(p3_policy(w, which), 4);
     ts::simulation::carrier how(on, w.view(), w.times(mxnet_server));
     const ts::simulation::activity_graph a = ts::simulation::activities_of(p, how);
     std::vector<int> order(a.items.size());

@@ -102,6 +102,24 @@ TEST_CASE("threads: two tasks that suffer slow each other down while both run, i
                          ts::error);
 }
 
+TEST_CASE("threads: what waits for a slow link keeps its own thread, and leaves cores and memory to others") {
+    ts::plan p = two_tasks();
+    sim::thread_costs costs;
+    costs.pressure = 500;
+    costs.cores = 1;
+    sim::timeline t = sim::simulate(p, {{100000, 150000}, {100000, 150000, 100000}}, costs);
+    CHECK(t.tasks[0].end == 100000);
+    CHECK(t.tasks[1].start == 0); // its way is part of it
+    CHECK(t.tasks[1].end == 200000);
+    t = sim::simulate(p, {{100000, 100000}, {100000, 100000, 30000}}, costs); // they share the core when it has come
+    CHECK(t.tasks[0].end == doctest::Approx(170000).epsilon(0.001));
+    CHECK(t.tasks[1].end == doctest::Approx(200000).epsilon(0.001));
+    p.tasks[1].device = 0;
+    p.order = {{1, 0}, {}};
+    t = sim::simulate(p, {{100000, 100000}, {10000, 10000, 50000}}, costs);
+    CHECK(t.tasks[0].start == 60000);
+}
+
 TEST_CASE("threads: tasks that wait for each other are an error, not a hang") {
     ts::plan p = two_tasks();
     p.tasks[0].waits = {{1, 1}};

@@ -16,6 +16,7 @@ namespace tessera::simulation {
 struct thread_time {
     index_t alone = 1;   ///< while the other devices rest
     index_t pressed = 1; ///< while another does nothing but stream through memory
+    index_t away = 0;    ///< before that, while its thread waits for a slow link and leaves cores and memory to others
 };
 
 /// What an executor's run on threads costs besides its tasks, in ns.
@@ -52,7 +53,7 @@ public:
             index_t next = -1; // the first moment at which anything changes
             for (const thread& x : threads_) {
                 if (x.task >= 0) {
-                    const index_t end = now_ + std::max<index_t>(1, stretched(x));
+                    const index_t end = now_ + (x.away > 0 ? x.away : std::max<index_t>(1, stretched(x)));
                     next = next < 0 || end < next ? end : next;
                 } else if (x.begin > now_) {
                     next = next < 0 || x.begin < next ? x.begin : next;
@@ -83,12 +84,14 @@ public:
 private:
     struct thread {
         int finished = 0;
-        int task = -1;       // at work on it
+        int task = -1;       // at work on it, or waiting for its link
         index_t free = 0;    // when its last task ended
         index_t begin = -1;  // when the next one may start, as far as is known
+        index_t away = 0;    // ns left until the task has come over its link
         index_t left = 0;    // of the task, in 1/1024 ns of its time alone
         index_t suffers = 0; // how much longer the task takes under full pressure, in 1/1024
         index_t slower = 0;  // how much longer it takes now, in 1/1024
+        bool works() const { return task >= 0 && away == 0; }
     };
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -98,12 +101,12 @@ private:
         for (std::size_t i = 0; i < threads_.size(); ++i) {
             thread& x = threads_[i];
             start_task(i, x);
-            busy += x.task >= 0 ? 1 : 0;
+            busy += x.works() ? 1 : 0;
         }
         for (thread& x : threads_) { // who works now presses on the others
             index_t pressure = 0;
             for (const thread& other : threads_) {
-                if (&other != &x && other.task >= 0) {
+                if (&other != &x && other.works()) {
                     pressure += std::min<index_t>(1024, other.suffers * 1000 / std::max<index_t>(1, costs_.pressure));
                 }
             }
@@ -127,6 +130,7 @@ private:
         }
         x.task = next;
         const thread_time& takes = times_[at(x.task)];
+        x.away = takes.away;
         x.left = takes.alone * 1024;
         x.suffers = takes.pressed > takes.alone ? (takes.pressed - takes.alone) * 1024 / takes.alone : 0;
         t_.tasks[at(x.task)].start = begin;
@@ -181,7 +185,9 @@ private:
             if (x.task < 0) {
                 continue;
             }
-            if (now_ + stretched(x) <= until) {
+            if (x.away > 0) {
+                x.away -= until - now_;
+            } else if (now_ + stretched(x) <= until) {
                 t_.tasks[at(x.task)].end = until; // above 0, as every task takes time
                 if (i < t_.device_busy.size()) {
                     t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
