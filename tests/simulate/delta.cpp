@@ -31,6 +31,9 @@ struct mixed : ts::sequential<ts::image<4, 8, 8>, stem, norm, ts::relu, ts::resi
                               ts::flatten, wide, again, ts::relu, ts::shared<again>, ts::relu,
                               ts::residual<ts::shared<again>, ts::dropout<50>>, head, ts::cross_entropy> {};
 
+struct same : ts::linear<64> {};
+struct tower : ts::sequential<ts::features<64>, ts::repeat<8, same>, head, ts::cross_entropy> {};
+
 index_t full(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on, std::vector<sim::task_span>& spans,
              const ts::lower_options& o) {
     const ts::plan p = ts::lower(g, s.view(), on.devices(), o);
@@ -138,6 +141,110 @@ TEST_CASE("critical path: its parts add up to the makespan") {
         moved += t.transfer;
     }
     CHECK(moved > 0);
+}
+
+TEST_CASE("critical path: on one device that copies in turn it is all there is, each task where it belongs") {
+    for (const ts::graph& network : {ts::describe<mixed>(6), ts::describe<networks::lenet5>(4)}) {
+        const ts::cluster on(ts::machines::this_host(1));
+        const ts::plan p = ts::lower(network.view(), ts::search::single_device(network.view()).view(), 1);
+        sim::carrier how(on, network.view(), {});
+        const sim::timeline t = sim::simulate(p, how);
+        sim::critical_time sum;
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            const index_t takes = t.tasks[i].end - t.tasks[i].start;
+            switch (p.tasks[i].kind) {
+            case ts::task_kind::compute:
+                sum.compute += takes;
+                break;
+            case ts::task_kind::copy:
+                (p.tasks[i].what == ts::pass::update ? sum.synchronization : sum.transfer) += takes;
+                break;
+            default:
+                sum.synchronization += takes;
+            }
+        }
+        CHECK(sim::critical_path(p, how) == sum);
+        CHECK(sum.synchronization > 0);
+    }
+}
+
+TEST_CASE("least work: below what an operator's tasks take, and where memory is free by 8 ns at most") {
+    ts::device_graph machine;
+    machine.add_class({"d", {1000, 1000, 1000}, 1'000'000'000, 0, 0, false});
+    for (int d = 0; d < 4; ++d) {
+        machine.add_device(0, std::to_string(d));
+    }
+    const int hub = machine.add_switch("hub");
+    for (int d = 0; d < 4; ++d) {
+        machine.add_link(d, hub, 1000, 0);
+    }
+    const ts::cluster on(machine);
+    const ts::graph network = ts::describe<mixed>(6);
+    const ts::graph_view g = network.view();
+    test_support::coverage seen;
+    index_t most = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const ts::strategy s = test_support::random_strategy(g, 4, seed, seen);
+        const ts::plan p = ts::lower(g, s.view(), 4);
+        const sim::least_work least(g, {});
+        for (int op = 0; op < g.op_count; ++op) {
+            std::vector<index_t> bound(4, 0);
+            least.add(
+                ts::change_of(s, op), [&](int d) -> const ts::device_class& { return on.class_of(d); }, bound);
+            std::vector<index_t> takes(4, 0);
+            std::vector<index_t> shards(4, 0);
+            for (const ts::task& t : p.tasks) {
+                if (t.kind == ts::task_kind::compute && t.op == op) {
+                    takes[static_cast<std::size_t>(t.device)] +=
+                        sim::task_times{}(g, g.describe(op), p.tiles, t, on.class_of(t.device));
+                    shards[static_cast<std::size_t>(t.device)] += t.what == ts::pass::forward ? 1 : 0;
+                }
+            }
+            for (std::size_t d = 0; d < 4; ++d) {
+                CHECK(bound[d] <= takes[d]);
+                const ts::op_kind kind = g.ops[op].attributes.kind;
+                if (kind == ts::op_kind::conv2d || kind == ts::op_kind::linear) {
+                    CHECK(takes[d] - bound[d] <= 8 * shards[d]); // one step forward is one shard
+                    most = std::max(most, bound[d]);
+                }
+            }
+        }
+    }
+    CHECK(most > 100);
+}
+
+TEST_CASE(
+    "delta: what a device computes, with what follows its last task, is enough to see that a change takes too long") {
+    const ts::graph network = ts::describe<tower>(64);
+    const ts::graph_view g = network.view();
+    ts::device_graph machine;
+    machine.add_class({"d", {1000, 1000, 1000}, 10000, 0, 100, false});
+    machine.add_device(0, "0");
+    machine.add_device(0, "1");
+    machine.add_link(0, 1, 1000, 10); // what crosses ends after the updates beside it
+    const ts::cluster on(machine);
+    ts::strategy s = ts::search::single_device(g);
+    for (int op = 0; op < 3; ++op) { // goes forward first and backward last, while device 0 rests
+        s.place(op, {1});
+    }
+    const ts::plan p = ts::lower(g, s.view(), 2);
+    index_t late = 0;   // what device 0 computes
+    index_t behind = 0; // and device 1 after that, one gradient after the other
+    for (const ts::task& t : p.tasks) {
+        if (t.kind == ts::task_kind::compute) {
+            const index_t takes = sim::task_times{}(g, g.describe(t.op), p.tiles, t, on.class_of(t.device));
+            late += t.device == 0 ? takes : 0;
+            behind += t.device == 1 && t.what == ts::pass::backward_input ? takes : 0;
+        }
+    }
+    sim::delta_simulation delta(on, g, s);
+    const ts::change first = ts::place_on(0, s.ops[0], {1});
+    REQUIRE(delta.propose({first}) == delta.makespan());
+    CHECK(delta.visited() > 0);
+    delta.reject();
+    CHECK(delta.propose({first}, late + behind) == INT64_MAX);
+    CHECK(delta.visited() == 0); // known before anything is simulated
+    delta.reject();
 }
 
 TEST_CASE("delta: with clipping, and in micro-batches, every change is simulated as a whole") {

@@ -3,6 +3,7 @@
 
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
+#include "tessera/net/with_batch.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
 #include "tessera/search/baselines.hpp"
@@ -154,10 +155,11 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
     int beside = 0;
     for (int trial = 0; trial < 120; ++trial) {
         const bool host = trial % 3 == 0;
-        const ts::cluster on(host ? ts::machines::this_host(4) : ts::machines::p100_nodes(2, 2));
-        ts::strategy s = test_support::random_strategy(g.view(), 4, static_cast<std::uint64_t>(trial), seen);
+        const int devices = trial % 5 == 4 ? 6 : 4; // more than four sum statistics in slices
+        const ts::cluster on(host ? ts::machines::this_host(devices) : ts::machines::p100_nodes(2, devices / 2));
+        ts::strategy s = test_support::random_strategy(g.view(), devices, static_cast<std::uint64_t>(trial), seen);
         s.overlap = trial % 2 == 1;
-        const ts::plan p = planned(g.view(), s, 4);
+        const ts::plan p = planned(g.view(), s, devices);
         const sim::timeline t = sim::simulate(g.view(), p, on);
         index_t last = 0;
         for (const std::vector<int>& list : p.order) { // devices and their communication take tasks in the plan's order
@@ -245,6 +247,76 @@ TEST_CASE("simulate: what a profile has measured counts instead of the roofline"
     sim::task_times times;
     times.measured = &measured;
     CHECK(sim::simulate(g.view(), p, on, times).makespan == sim::simulate(g.view(), p, on).makespan + more);
+}
+
+TEST_CASE("simulate: one part of a machine stands for all: as long by collectives, and the same bytes on its lanes") {
+    const ts::graph g = ts::describe<networks::lenet5>(48);
+    for (const bool collectives : {true, false}) {
+        for (const auto& one : {std::pair{ts::machines::p100_nodes(2), 4},
+                                {ts::machines::p100_nodes(4), 4},
+                                {ts::machines::p100_nodes(3), 2},
+                                {ts::machines::k80_nodes(2), 4},
+                                {ts::machines::p100_nodes(2), 1}}) {
+            const int devices = one.second;
+            const ts::cluster on(one.first);
+            const int parts = on.devices() / devices;
+            const ts::graph small = ts::with_batch(g.view(), 48 / parts);
+            sim::task_times times;
+            times.collectives = collectives;
+            const auto simulated = [&](const ts::graph_view& network, int n) {
+                const ts::strategy s = test_support::data_parallel(network, n);
+                return sim::simulate(network, ts::lower(network, s.view(), on.devices()), on, times);
+            };
+            const sim::timeline whole = simulated(g.view(), on.devices());
+            times.parts = parts;
+            const sim::timeline part = simulated(small.view(), devices);
+            CAPTURE(one.first.name);
+            CAPTURE(parts);
+            if (collectives) {
+                CHECK(part.makespan == whole.makespan);
+            }
+            for (int d = 1; d < on.devices() && devices == 4;
+                 ++d) { // parts that share no lanes: the ways out of device 0 and in
+                const ts::route out = on.between(0, d);
+                const ts::route in = on.between(d, 0);
+                const int near = d < devices ? out.lanes.size() : out.lanes.size() / 2; // this side of the switch
+                for (int k = 0; k < near; ++k) {
+                    for (const int lane : {out.lanes[k], in.lanes[in.lanes.size() - 1 - k]}) {
+                        const index_t all = whole.lane_busy[static_cast<std::size_t>(lane)];
+                        const index_t mine = part.lane_busy[static_cast<std::size_t>(lane)];
+                        CAPTURE(d);
+                        CAPTURE(lane);
+                        CAPTURE(all);
+                        CAPTURE(mine);
+                        CHECK(std::abs(mine - all) <= all / 500);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("simulate: a profile looks a task up by the elements that it works on") {
+    const ts::graph g = ts::describe<two_layers>(6);
+    const ts::plan p = planned(g.view(), test_support::data_parallel(g.view(), 3), 3);
+    int updates = 0;
+    for (const ts::task& t : p.tasks) {
+        const ts::cost::task_signature s = sim::signature_of(g.view(), p.tiles, t);
+        CHECK(s.what == t.what);
+        if (t.kind == ts::task_kind::compute) {
+            for (int l = 0; l < ts::max_loops; ++l) {
+                CHECK(s.extent[l] == t.ranges[l].size());
+            }
+        } else if (t.kind == ts::task_kind::update) {
+            const index_t all = g.parameters[static_cast<std::size_t>(t.parameter)].extents.volume();
+            const index_t mine = (t.slice + 1) * all / 3 - t.slice * all / 3; // its slice of three
+            CHECK(s.extent[0] == mine);
+            CHECK(s.extent[1] == 0);
+            CHECK(s.sources == 3);
+            ++updates;
+        }
+    }
+    CHECK(updates == 3 * 4);
 }
 
 TEST_CASE("simulate: a plan for more devices than there are is refused") {

@@ -8,6 +8,8 @@
 #include "support/refusal.hpp"
 #include "support/star.hpp"
 
+#include "tessera/machine/presets.hpp"
+#include "tessera/plan/access.hpp"
 #include "tessera/plan/print.hpp"
 #include "tessera/schedule/parameter_average.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 namespace {
 
@@ -78,6 +81,35 @@ std::vector<std::vector<int>> parameters_of(const ts::synchronization& s) {
         }
     }
     return all;
+}
+
+/// Every task starts when what it reads has been written, and no one writes before others have read. What goes by a collective, or to a server, may
+/// begin before that, for other devices' share, but not end.
+void check_order(const ts::plan& p, const sim::timeline& t) {
+    struct use {
+        std::size_t task;
+        ts::access what;
+    };
+    std::map<int, std::vector<use>> uses; // by tile
+    std::vector<ts::access> mine;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        const ts::task& x = p.tasks[i];
+        const bool grouped = x.kind == ts::task_kind::update || x.kind == ts::task_kind::reduce ||
+                             x.kind == ts::task_kind::gather || x.kind == ts::task_kind::average;
+        ts::accesses_of(p, x, mine);
+        for (const ts::access& a : mine) {
+            for (const use& before : uses[p.root(a.tile)]) {
+                if (before.task != i && ts::conflict(a, before.what)) {
+                    const sim::task_span& span = t.tasks[i];
+                    const bool together = grouped && (a.write || x.how == ts::exchange::server);
+                    REQUIRE(t.tasks[before.task].end <= (together ? span.end : span.start));
+                }
+            }
+        }
+        for (const ts::access& a : mine) {
+            uses[p.root(a.tile)].push_back({i, a});
+        }
+    }
 }
 
 } // namespace
@@ -364,7 +396,8 @@ TEST_CASE("tampered plans of every policy are refused") {
     MESSAGE(caught << " tampered plans caught");
 }
 
-TEST_CASE("random pipelines with random policies, periods and lanes are sound") {
+TEST_CASE(
+    "random pipelines with random policies, periods and lanes are sound, and simulated in the order of their data") {
     namespace n = test_networks;
     const std::vector<ts::graph> networks{ts::describe<n::mlp::network>(6), ts::describe<n::unet::network>(4),
                                           ts::describe<n::recurrent::network>(4)};
@@ -388,6 +421,9 @@ TEST_CASE("random pipelines with random policies, periods and lanes are sound") 
         ts::plan p;
         CHECK_NOTHROW(p = planned(g, c.how, devices, how)); // finish() verifies
         tasks += static_cast<index_t>(p.tasks.size());
+        for (const ts::cluster& on : {switched(devices, 1000), ts::cluster(ts::machines::this_host(devices))}) {
+            check_order(p, sim::simulate(g, p, on));
+        }
     }
     MESSAGE(count << " plans of " << tasks << " tasks");
 }

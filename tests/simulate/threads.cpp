@@ -5,6 +5,7 @@
 #include "support/planned.hpp"
 #include "support/random_strategy.hpp"
 #include "tessera/plan/isolate.hpp"
+#include "tessera/schedule/p3.hpp"
 #include "tessera/search/baselines.hpp"
 #include "tessera/simulate/reuse.hpp"
 
@@ -36,6 +37,58 @@ ts::plan two_tasks() {
     p.tasks[1].device = 1;
     p.order = {{0}, {1}};
     return p;
+}
+
+/// When every task starts and ends if all lists are walked nanosecond by nanosecond, each task at its full speed.
+std::vector<sim::task_span> walked(const ts::plan& p, const std::vector<sim::thread_time>& times,
+                                   const sim::thread_costs& costs) {
+    std::vector<sim::task_span> span(p.tasks.size());
+    std::vector<int> busy(p.order.size(), -1);
+    std::vector<std::vector<int>> left = p.order;
+    std::vector<index_t> free(p.order.size(), costs.hand_over);
+    free[0] = costs.late;
+    std::size_t done = 0;
+    for (index_t now = 0; done < p.tasks.size() && now < 10'000'000; ++now) {
+        for (std::size_t l = 0; l < busy.size(); ++l) {
+            if (busy[l] >= 0 &&
+                now == span[static_cast<std::size_t>(busy[l])].start + times[static_cast<std::size_t>(busy[l])].alone) {
+                span[static_cast<std::size_t>(busy[l])].end = free[l] = now;
+                busy[l] = -1;
+                ++done;
+            }
+        }
+        const auto may_start = [&](int which, std::size_t list) { // a task that has not ended ends at 0
+            const ts::task& t = p.tasks[static_cast<std::size_t>(which)];
+            std::vector<int> before = t.after;
+            for (const ts::wait_for& w : t.waits) {
+                const std::vector<int>& other = p.order[static_cast<std::size_t>(w.list)];
+                before.insert(before.end(), other.begin(), other.begin() + w.count);
+            }
+            bool may = now >= free[list] + costs.dispatch;
+            for (const int b : before) {
+                const index_t end = span[static_cast<std::size_t>(b)].end;
+                may = may && end > 0 && (end <= free[list] || now >= end + costs.notice);
+            }
+            return may;
+        };
+        for (std::size_t l = 0; l < busy.size(); ++l) {
+            int best = -1;
+            for (const int t : left[l]) {
+                const bool more_urgent = best < 0 || p.tasks[static_cast<std::size_t>(t)].priority <
+                                                         p.tasks[static_cast<std::size_t>(best)].priority;
+                best = more_urgent && may_start(t, l) ? t : best;
+                if (!p.is_queue(static_cast<int>(l))) {
+                    break;
+                }
+            }
+            if (busy[l] < 0 && best >= 0) {
+                busy[l] = best;
+                span[static_cast<std::size_t>(best)].start = now;
+                left[l].erase(std::find(left[l].begin(), left[l].end(), best));
+            }
+        }
+    }
+    return span;
 }
 
 } // namespace
@@ -77,6 +130,40 @@ TEST_CASE("threads: where nothing presses, tasks start when their device and wha
     }
 }
 
+TEST_CASE("threads: queues start what may start, the most urgent first") {
+    const ts::graph network = ts::describe<test_networks::residual_net::network>(8);
+    const sim::thread_costs costs{.step = 900, .late = 30, .hand_over = 70, .dispatch = 3, .notice = 11};
+    int overtaken = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        const int devices = 2 + static_cast<int>(seed % 2);
+        const auto gradients = ts::schedule::gradients_of(network.view());
+        const ts::plan p = planned(
+            network.view(),
+            test_support::data_parallel(network.view(), devices, ts::schedule::p3(gradients, {devices, 40})), devices);
+        std::vector<sim::thread_time> times;
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            const index_t alone = 5 + static_cast<index_t>(ts::op::mix(seed * 1000 + i) % 100);
+            times.push_back({alone, alone});
+        }
+        const sim::timeline t = sim::simulate(p, times, costs);
+        const std::vector<sim::task_span> expected = walked(p, times, costs);
+        index_t last = 0;
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            REQUIRE(t.tasks[i].start == expected[i].start);
+            REQUIRE(t.tasks[i].end == expected[i].end);
+            last = std::max(last, expected[i].end);
+        }
+        CHECK(t.makespan == last + costs.step);
+        for (std::size_t l = 0; l < p.order.size(); ++l) {
+            for (std::size_t k = 1; k < p.order[l].size(); ++k) {
+                const auto task = [&](std::size_t at) { return static_cast<std::size_t>(p.order[l][at]); };
+                overtaken += t.tasks[task(k)].start < t.tasks[task(k - 1)].start ? 1 : 0;
+            }
+        }
+    }
+    CHECK(overtaken > 0);
+}
+
 TEST_CASE("threads: two tasks that suffer slow each other down while both run, in proportion to what they suffer") {
     const ts::plan p = two_tasks();
     sim::thread_costs costs;
@@ -96,8 +183,8 @@ TEST_CASE("threads: two tasks that suffer slow each other down while both run, i
     // Two threads on one core take turns.
     costs.cores = 1;
     t = sim::simulate(p, {{100000, 100000}, {30000, 30000}}, costs);
-    CHECK(t.tasks[1].end == doctest::Approx(60000).epsilon(0.001));
-    CHECK(t.tasks[0].end == doctest::Approx(130000).epsilon(0.001));
+    CHECK(std::abs(t.tasks[1].end - 60000) <= 1);
+    CHECK(std::abs(t.tasks[0].end - 130000) <= 2);
     CHECK_THROWS_WITH_AS(sim::simulate(p, {{1, 1}}, costs), doctest::Contains("1 times were given for the 2 tasks"),
                          ts::error);
 }
