@@ -67,6 +67,7 @@ public:
     std::string run() {
         std::string text = memory();
         text = text.empty() ? coverage() : text;
+        text = text.empty() ? streams() : text;
         text = text.empty() ? groups() : text;
         text = text.empty() ? order() : text;
         return text.empty() ? host_waits() : text;
@@ -229,6 +230,44 @@ private:
             }
         }
         return std::count(written.begin(), written.end(), 0) == 0;
+    }
+
+    /// A task's own calls are on its device's stream: the second one for whatever sums, updates or gathers parameters, and for copies between devices, if
+    /// anything crosses. cuDNN's handles know the first stream alone.
+    std::string streams() const {
+        const auto crosses = [&](const ts::task& t, const std::vector<int>& tiles) {
+            return t.kind != ts::task_kind::compute && std::any_of(tiles.begin(), tiles.end(), [&](int x) {
+                       return p_.tiles[at(x)].device >= 0 && p_.tiles[at(x)].device != t.device;
+                   });
+        };
+        bool any = false;
+        for (const ts::task& t : p_.tasks) {
+            any = any || crosses(t, t.reads) || crosses(t, t.writes);
+        }
+        for (std::size_t c = 0; c < n_; ++c) {
+            const ts::cuda::call& x = l_.calls[c];
+            const ts::task& t = p_.tasks[at(x.task)];
+            const ts::cuda::stream_lane& lane = l_.lanes[at(x.lane)];
+            if (x.group >= 0) {
+                continue;
+            }
+            using kind = ts::task_kind;
+            const bool of_parameters = t.kind == kind::update || t.kind == kind::reduce || t.kind == kind::gather;
+            const bool copies =
+                t.kind == kind::copy; // of those that bring parts of others binding says where they belong
+            if (lane.device != t.device || (lane.beside && !any) ||
+                (!copies && lane.beside != (any && of_parameters)) || (copies && lane.beside != t.beside) ||
+                (copies && any && crosses(t, t.reads) && !lane.beside)) {
+                return of(c, "on another stream than its task's");
+            }
+            const bool own = std::holds_alternative<ts::cuda::kernel_launch>(x.body) ||
+                             std::holds_alternative<ts::cuda::memory_copy>(x.body) ||
+                             std::holds_alternative<ts::cuda::memory_clear>(x.body);
+            if (lane.beside && !own) {
+                return of(c, "a library's call beside the computation");
+            }
+        }
+        return {};
     }
 
     /// All members of a communicator meet its groups in one order; groups are complete.

@@ -36,7 +36,7 @@ struct device_class {
     index_t memory_bytes = 0;     ///< capacity; 0 if not known
     index_t launch = 0;           ///< nanoseconds that starting a task costs
     /// True where the device itself moves the bytes of its copies and updates (threads of a host), so that they take their turn among
-    /// its tasks; false where they run beside its computation (copy engines of a GPU).
+    /// its tasks; false where they run beside its computation, on a second stream that shares its engine (GPUs).
     bool copies_in_turn = false;
     /// The same rates for work of networks in other precisions; 0: as in fp32.
     index_t tf32_gigaflops[work_kinds] = {0, 0, 0};

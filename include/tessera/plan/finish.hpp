@@ -54,6 +54,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.fused) {
             add(1);
         }
+        if (t.beside) {
+            add(2);
+        }
         if (t.step != 0) {
             add(t.step);
         }

@@ -7,8 +7,7 @@
 namespace tessera {
 
 /// True for a copy, a gathering, a reduction or an update that reads or writes another device's memory, and for all tasks of a message.
-template <class Plan>
-bool is_communication(const Plan& p, const task& t) {
+inline bool is_communication(const std::vector<tile>& all, const task& t) {
     if (t.message >= 0) {
         return true;
     }
@@ -17,13 +16,24 @@ bool is_communication(const Plan& p, const task& t) {
     }
     for (const std::vector<int>* tiles : {&t.reads, &t.writes}) {
         for (const int i : *tiles) {
-            const int device = p.tiles[static_cast<std::size_t>(i)].device;
+            const int device = all[static_cast<std::size_t>(i)].device;
             if (device >= 0 && device != t.device) {
                 return true;
             }
         }
     }
     return false;
+}
+template <class Plan>
+bool is_communication(const Plan& p, const task& t) {
+    return is_communication(p.tiles, t);
+}
+
+/// What a GPU does on a stream beside its computation: what is_communication() names, and whatever else sums, updates or gathers parameters, since it may
+/// wait for such a task. The GPU's one engine does the work of both streams.
+inline bool is_beside(const std::vector<tile>& all, const task& t) {
+    return t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
+           t.kind == task_kind::average || is_communication(all, t);
 }
 
 /// Gives every device a communication lane and puts the tasks on it that is_communication() names. They keep their places in the plan's order,
@@ -60,13 +70,19 @@ int threads_of_lanes(const Plan& p) {
     return 1;
 }
 
-/// Puts everything into the devices' first lists: for a backend that runs communication beside computation in another way.
+/// Puts everything into the devices' first lists, for GPUs: one thread issues a list, to two streams, so that no computation waits for what
+/// is_beside() names. Where devices exchange nothing one stream does.
 template <class Plan>
-void use_one_lane(Plan& p) {
+void use_streams(Plan& p) {
     p.lanes = 1;
+    bool exchanges = false;
+    for (const task& t : p.tasks) {
+        exchanges = exchanges || is_communication(p, t);
+    }
     for (task& t : p.tasks) {
         t.lane = task_lane::compute;
         t.priority = -1;
+        t.beside = exchanges && is_beside(p.tiles, t);
     }
 }
 

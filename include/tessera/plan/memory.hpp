@@ -51,31 +51,33 @@ std::vector<lifetime> lifetimes(const Plan& p) {
     return live;
 }
 
-} // namespace detail
-
-/// Gives every tile its place. Tiles are placed largest first, each at the lowest offset that is free during its whole life
-/// (lives are measured in the plan's order; set_waits makes devices respect it where memory is shared). Persistent tiles get places
-/// of their own in the persistent arena if they have none yet. Sets arena_bytes and persistent_bytes: the predicted peaks.
+/// The same where what GPUs sum and update beside the computation keeps its memory to the end: a computation that took it over would wait for the
+/// exchange. (Scratch memory is not kept.)
 template <class Plan>
-void plan_memory(Plan& p) {
-    const std::vector<detail::lifetime> live = detail::lifetimes(p);
+std::vector<lifetime> kept_beside(const Plan& p, std::vector<lifetime> live) {
+    std::vector<access> touched;
+    for (const task& t : p.tasks) {
+        if (t.beside && (t.kind == task_kind::update || t.kind == task_kind::reduce)) {
+            accesses_of(p, t, touched);
+            for (const access& a : touched) {
+                const bool scratch = p.tiles[static_cast<std::size_t>(a.tile)].kind == tile_kind::scratch;
+                lifetime& l = live[static_cast<std::size_t>(a.tile)];
+                l.last = scratch ? l.last : static_cast<int>(p.tasks.size());
+            }
+        }
+    }
+    return live;
+}
+
+/// Places the tiles of every device, largest first, each at the lowest offset that is free during its whole life.
+template <class Plan>
+void place_tiles(Plan& p, const std::vector<lifetime>& live) {
     p.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
-    p.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     std::vector<std::vector<int>> by_device(static_cast<std::size_t>(p.devices));
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
-        tile& t = p.tiles[i];
-        if (t.alias >= 0 || t.device < 0) {
-            continue;
-        }
-        if (t.bytes == 0) {
-            t.bytes = t.elements * bytes_of(t.type);
-        }
-        const auto d = static_cast<std::size_t>(t.device);
-        if (is_persistent(t.kind)) {
-            t.offset = p.persistent_bytes[d];
-            p.persistent_bytes[d] += detail::align(t.bytes, p.alignment);
-        } else if (live[i].first >= 0) {
-            by_device[d].push_back(static_cast<int>(i));
+        const tile& t = p.tiles[i];
+        if (t.alias < 0 && t.device >= 0 && !is_persistent(t.kind) && live[i].first >= 0) {
+            by_device[static_cast<std::size_t>(t.device)].push_back(static_cast<int>(i));
         }
     }
     for (std::size_t d = 0; d < by_device.size(); ++d) {
@@ -105,6 +107,41 @@ void plan_memory(Plan& p) {
             const auto behind = [](index_t offset, const detail::placed_tile& o) { return offset < o.taken.begin; };
             placed.insert(std::upper_bound(placed.begin(), placed.end(), where, behind), {{where, where + size}, mine});
         }
+    }
+}
+
+} // namespace detail
+
+/// Gives every tile its place. Tiles are placed largest first, each at the lowest offset that is free during its whole life
+/// (lives are measured in the plan's order; set_waits makes devices respect it where memory is shared; on GPUs gradients that are summed and updated
+/// beside the computation live to the end, unless that makes an arena more than a 32nd larger). Persistent tiles get places
+/// of their own in the persistent arena if they have none yet. Sets arena_bytes and persistent_bytes: the predicted peaks.
+template <class Plan>
+void plan_memory(Plan& p) {
+    const std::vector<detail::lifetime> live = detail::lifetimes(p);
+    p.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    for (tile& t : p.tiles) {
+        if (t.alias >= 0 || t.device < 0) {
+            continue;
+        }
+        if (t.bytes == 0) {
+            t.bytes = t.elements * bytes_of(t.type);
+        }
+        const auto d = static_cast<std::size_t>(t.device);
+        if (is_persistent(t.kind)) {
+            t.offset = p.persistent_bytes[d];
+            p.persistent_bytes[d] += detail::align(t.bytes, p.alignment);
+        }
+    }
+    detail::place_tiles(p, live);
+    if (std::any_of(p.tasks.begin(), p.tasks.end(), [](const task& t) { return t.beside; })) {
+        const std::vector<index_t> least = p.arena_bytes;
+        detail::place_tiles(p, detail::kept_beside(p, live));
+        bool fits = true;
+        for (std::size_t d = 0; d < least.size(); ++d) {
+            fits = fits && p.arena_bytes[d] <= least[d] + least[d] / 32;
+        }
+        fits ? void() : detail::place_tiles(p, live);
     }
     for (tile& t : p.tiles) {
         if (t.alias >= 0) {

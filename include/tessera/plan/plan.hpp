@@ -155,6 +155,7 @@ struct task {
     int implementation = 0; ///< set by binding: the backend's number for how the task is computed
     bool fused = false;     ///< set by binding: the task that writes what it reads does its work too, in place
     bool activates = false; ///< set by binding: it does the work of such a task
+    bool beside = false;    ///< set by binding: its own calls go to its GPU beside the list, see use_streams()
     int scratch = -1;       ///< set by binding: tile of working memory, or -1
     int workspace = -1;     ///< set by binding: tile that forward leaves to backward beside its output, or -1
 

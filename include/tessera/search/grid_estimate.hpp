@@ -63,6 +63,7 @@ private:
             simulation::activity a;
             a.device = device;
             a.duration = std::max<index_t>(1, duration);
+            device >= 0 ? a.lanes.push_back({stages + device, a.duration}) : void(); // its engine, which updates share
             items.push_back(a);
             return static_cast<int>(items.size()) - 1;
         };
@@ -103,7 +104,7 @@ private:
                 }
                 const bool last = w.micro_batch == count - 1;
                 const int begin = static_cast<int>(items.size());
-                backward[at(s)][at(w.micro_batch)] = last ? last_backward(x, s, t, times, items) : add(s, sum[2]);
+                backward[at(s)][at(w.micro_batch)] = last ? last_backward(x, s, t, items) : add(s, sum[2]);
                 if (s < stages - 1) {
                     needs.push_back({begin, s + 1, w.micro_batch, false});
                 }
@@ -132,9 +133,9 @@ private:
 
     // ---- gradients ---------------------------------------------------------------------------------------------------------
 
-    /// The last micro-batch backward, operator by operator, each followed by the sums and updates of its parameters on the stage's links and beside
-    /// its devices' computation. Returns the last operator's activity.
-    int last_backward(const device_grid& x, int s, const grid_times::of_micro_batch& t, const grid_times& times,
+    /// The last micro-batch backward, operator by operator, each followed by the sums of its parameters on the stage's links and their updates, which
+    /// share its devices' engines with the computation. Returns the last operator's activity.
+    int last_backward(const device_grid& x, int s, const grid_times::of_micro_batch& t,
                       std::vector<simulation::activity>& items) {
         int previous = -1;
         for (int op = g_.op_count - 1; op >= 0; --op) {
@@ -148,9 +149,8 @@ private:
                                                     : (op - repeats_.first) % repeats_.length;
             simulation::activity a;
             a.device = s;
-            // Updates and local copies share a device's memory; replicas share the updates.
-            const index_t beside = times.last.backward[at(part)][at(place)] - times.next.backward[at(part)][at(place)];
-            a.duration = std::max<index_t>(1, t.backward[at(part)][at(place)] + beside / x.data);
+            a.duration = std::max<index_t>(1, t.backward[at(part)][at(place)]);
+            a.lanes.push_back({x.stages + s, a.duration});
             items.push_back(a);
             previous = static_cast<int>(items.size()) - 1;
             for (const held& h : held_by(x, op)) {
@@ -231,13 +231,13 @@ private:
         };
         if (members == 1) {
             const index_t t = c.launch + memory_time(2 * bytes + 2 * states * bytes);
-            add(after, x.stages + s, t, t);
+            add(after, x.stages + s, t, t - c.launch); // starting is latency
             return;
         }
         const auto [time, wire] = half_time(halves_for(x, h.places, stages), bytes);
         const int scatter = add(after, s, time, wire);
         const index_t own = c.launch + memory_time((3 + 2 * states) * bytes / members) + 1;
-        const int update = add(scatter, x.stages + s, own, own);
+        const int update = add(scatter, x.stages + s, own, own - c.launch);
         add(update, s, time, wire);
     }
     std::vector<halves> halves_;

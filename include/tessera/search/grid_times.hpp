@@ -22,7 +22,6 @@ struct grid_times {
     };
     of_micro_batch first; ///< the first micro-batch
     of_micro_batch next;  ///< another one: gradients of parameters are added to those before
-    of_micro_batch last;  ///< the last one, where one device updates the parameters alone
 };
 
 namespace detail {
@@ -94,7 +93,6 @@ private:
         const bool two = s.ops.back().stage > 0;
         all.first = micro_batch_times(g, ends, 0, two);
         all.next = micro_batch_times(g, ends, 1, two);
-        all.last = micro_batch_times(g, ends, 2, two);
         return all;
     }
 

@@ -19,7 +19,7 @@ struct busy_span {
 /// All stretches of a plan's run as simulate() predicts it, each device's and each lane's without overlap, and its makespan.
 struct activity_trace {
     std::vector<busy_span> spans;
-    int lanes = 0; ///< the cluster's; numbers from here on are devices' copy engines
+    int lanes = 0; ///< the cluster's; numbers from here on are what devices do beside their lists
     index_t makespan = 0;
 
     /// Bytes that lanes of the cluster carried, as far as their time in use tells: for each message less than a nanosecond's worth is lost.
@@ -48,7 +48,7 @@ inline activity_trace trace(const graph_view& g, const plan& p, const cluster& o
             t.spans.push_back({c.first, c.count, x.device, -1, s.start[i], s.end[i]});
         }
         for (const lane_use& u : x.lanes) {
-            if (u.busy > 0) {
+            if (u.busy > 0 && !how.is_own_engine(x, u)) {
                 t.spans.push_back({c.first, c.count, -1, u.lane, s.start[i], s.start[i] + u.busy});
             }
         }

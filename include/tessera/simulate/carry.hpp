@@ -3,6 +3,7 @@
 // update tasks that share a sum.
 #pragma once
 
+#include "tessera/plan/lanes.hpp"
 #include "tessera/simulate/group_collectives.hpp"
 #include "tessera/simulate/task_time.hpp"
 #include "tessera/simulate/wires.hpp"
@@ -30,12 +31,13 @@ struct carried {
 ///   lasts for the greatest latency, the busiest lane, and the passes over the device's own memory that local pieces and sums take.
 /// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others,
 ///   and all where the times say so, read and write remote tiles as copies do.
-/// - Collectives take nothing from the computation that runs beside them.
+/// - Collectives take nothing from the computation that runs beside them: that is stated, not measured.
 /// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in every part: its updates take slices
 ///   that are so much smaller, and their collectives, or their messages to and from servers, reach over all parts.
-/// - Copies and updates run beside the computation, one after the other on a lane of the device's own, or, where the device copies in turn,
-///   among its tasks, unless the plan has put them on its communication lane. In turn there are no collectives: every thread reads and
-///   writes its slice of the others' memory itself.
+/// - Copies between devices, sums and updates of parameters run beside the computation (is_beside()), and all else on the device's list: on GPUs these
+///   are two streams. They share one engine, so that a copy's and an update's own work takes its time from the computation; what is ready first
+///   goes first. Where the device copies in turn everything takes its turn in its list, unless the plan has put
+///   it on its communication lane. In turn there are no collectives: every thread reads and writes its slice of the others' memory itself.
 class carrier {
 public:
     carrier(const cluster& on, const graph_view& g, const task_times& times)
@@ -50,9 +52,11 @@ public:
         }
     }
 
-    /// Links' lanes come first, then one for each device.
-    int lanes() const { return on_.lanes() + on_.devices(); }
+    /// Links' lanes come first, then one for each device, and one for each server that adds up by itself.
+    int lanes() const { return on_.lanes() + on_.devices() * (times_.server_megabytes > 0 ? 2 : 1); }
     const cluster& machine() const { return on_; }
+    /// True where an activity has a lane only because its device's list and what runs beside it share an engine.
+    bool is_own_engine(const activity& a, const lane_use& u) const { return a.device >= 0 && u.lane >= on_.lanes(); }
 
     /// The activities of tasks that follow each other in a plan; a group of updates must not be cut.
     std::vector<carried> carry(const std::vector<tile>& tiles, const std::vector<task>& tasks) {
@@ -75,12 +79,13 @@ public:
             carried c = access(tiles, t, i);
             c.in_part = t.slices > 1 && t.kind == task_kind::reduce;
             if (t.kind == task_kind::compute) {
-                c.what.device = t.device;
                 c.what.duration = time_of(tiles, t);
+                wires_.compute(t.device, c.what);
             } else {
                 wires_.begin();
                 const index_t local = t.kind == task_kind::copy ? copy_messages(tiles, t) : remote_tiles(tiles, t);
-                wires_.finish(t.device, local, c.what, t.lane != task_lane::compute);
+                const bool starts = t.kind != task_kind::copy && times_.measured == nullptr;
+                wires_.finish(t.device, local, c.what, runs_beside(tiles, t), starts ? starting_time(t) : 0);
                 if (t.kind == task_kind::update && times_.parts > 1) {
                     add_mirrored(tiles, t, c.what);
                 }
@@ -96,6 +101,10 @@ private:
     index_t time_of(const std::vector<tile>& tiles, const task& t) const {
         static const description none; // of a reorder, which binding adds
         return times_(g_, t.op >= 0 ? descriptions_[at(t.op)] : none, tiles, t, on_.class_of(t.device));
+    }
+    bool runs_beside(const std::vector<tile>& tiles, const task& t) const {
+        return on_.class_of(t.device).copies_in_turn ? t.lane != task_lane::compute
+                                                     : times_.parts > 1 || is_beside(tiles, t);
     }
     /// Nanoseconds to pass over bytes of a device's own memory.
     index_t memory_time(int device, index_t bytes) const {
@@ -212,7 +221,11 @@ private:
         for (const task_part& x : t.parts) {
             bytes += x.state >= 0 ? 2 * tiles[at(x.state)].bytes / times_.parts : 0;
         }
-        return static_cast<index_t>(part_count(t)) * on_.class_of(t.device).launch + memory_time(t.device, bytes) + 1;
+        return starting_time(t) + memory_time(t.device, bytes) + 1;
+    }
+    /// What of that, and of the roofline's time, starting a call for each parameter takes.
+    index_t starting_time(const task& t) const {
+        return static_cast<index_t>(part_count(t)) * on_.class_of(t.device).launch;
     }
 
     bool is_exchange(const task& t) const {

@@ -57,7 +57,7 @@ inline void carrier::add_group(const std::vector<tile>& tiles, const std::vector
                 }
             }
         }
-        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what);
+        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
         updates.push_back(static_cast<int>(all.size()));
         all.push_back(static_cast<carried&&>(c));
     }
@@ -67,7 +67,7 @@ inline void carrier::add_group(const std::vector<tile>& tiles, const std::vector
         all.back().members = writers;
     } else { // several copies on one device
         carried local;
-        local.what.lanes.push_back({on_.lanes() + writers[0], memory_time(writers[0], bytes) + 1});
+        local.what.lanes.push_back({wires_.engine_of(writers[0]), memory_time(writers[0], bytes) + 1});
         local.what.duration = memory_time(writers[0], bytes) + 1;
         all.push_back(static_cast<carried&&>(local));
     }
@@ -157,7 +157,7 @@ inline int carrier::add_message(const std::vector<tile>& tiles, const std::vecto
                 wires_.send(x.device, t.device, tile_bytes(x, t));
             }
         }
-        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what);
+        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
         if (!shares) { // then what it writes is its own
             for (int w : t.writes) {
                 (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
@@ -253,11 +253,13 @@ inline int carrier::add_served(const std::vector<tile>& tiles, const std::vector
         }
     });
     index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, taken - slice_bytes(tiles, t));
-    if (times_.server_megabytes > 0) {
+    const bool by_itself = times_.server_megabytes > 0; // a processor beside the device
+    if (by_itself) {
         work = taken * 1000 / times_.server_megabytes + 1;
+        own.what.lanes.push_back({on_.lanes() + on_.devices() + t.device, work});
     }
-    wires_.finish(t.device, work, own.what, t.lane != task_lane::compute);
-    own.what.duration += way;
+    wires_.finish(t.device, by_itself ? 0 : work, own.what, true, starting_time(t));
+    own.what.duration = std::max<index_t>(1, work) + way;
     const std::size_t updated = all.size();
     for (int w : t.writes) {
         if (tiles[at(w)].device == t.device) {

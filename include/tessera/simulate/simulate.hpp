@@ -185,7 +185,7 @@ inline timeline simulate(const plan& p, carrier& how) {
             t.device_busy[static_cast<std::size_t>(a.device)] += a.duration;
         }
         for (const lane_use& u : a.lanes) {
-            t.lane_busy[static_cast<std::size_t>(u.lane)] += u.busy;
+            t.lane_busy[static_cast<std::size_t>(u.lane)] += how.is_own_engine(a, u) ? 0 : u.busy;
         }
     }
     for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {

@@ -59,24 +59,33 @@ public:
         }
     }
 
-    /// The activity that the messages make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs.
-    void finish(int device, index_t local, activity& a, bool beside = false) {
+    /// The activity that the messages make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs. What is
+    /// beside the computation of a device with streams takes the time of its own work from it, but for `starting`, ns of that in which it only starts.
+    void finish(int device, index_t local, activity& a, bool beside, index_t starting = 0) {
         index_t wire = 0;
         for (int lane : used_) {
             const index_t busy = take(lane);
             wire = std::max(wire, busy);
             a.lanes.push_back({lane, busy});
         }
-        const bool in_turn = on_.class_of(device).copies_in_turn;
-        if (in_turn && !beside) {
-            a.device = device;
-        } else if (in_turn) {
-            a.lanes.push_back({on_.lanes() + device, std::max<index_t>(1, latency_ + wire + local)});
-        } else if (local > 0) {
-            a.lanes.push_back({on_.lanes() + device, local});
-        }
         a.duration = std::max<index_t>(1, latency_ + wire + local);
+        if (!beside) {
+            return compute(device, a);
+        }
+        const bool in_turn = on_.class_of(device).copies_in_turn;
+        if (in_turn || local > 0) {
+            a.lanes.push_back({engine_of(device), in_turn ? a.duration : std::max<index_t>(1, local - starting)});
+        }
     }
+    /// Puts an activity among the tasks of a device. Of a device with streams both share one engine, in which what is ready first goes first.
+    void compute(int device, activity& a) const {
+        a.device = device;
+        if (!on_.class_of(device).copies_in_turn) {
+            a.lanes.push_back({engine_of(device), a.duration});
+        }
+    }
+    /// The lane of what a device does beside its list; of one with streams its engine, on which its list's tasks run too.
+    int engine_of(int device) const { return on_.lanes() + device; }
     /// Adds what the messages occupy to what an activity does already, which lasts no longer.
     void finish_meanwhile(activity& a) {
         for (int lane : used_) {

@@ -159,6 +159,32 @@ TEST_CASE("data parallel updates on several GPUs are a reduce-scatter and an all
     CHECK(count(four.list, ts::cuda::collective::kind::all_gather) == 4 * 4);
 }
 
+TEST_CASE("no computation waits for gradients on their way: sums and updates have a stream beside it") {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(512);
+    for (const int kind : {0, 1}) { // on one GPU and on several
+        CAPTURE(kind);
+        const listed x = make_listed(g.view(), data_parallel(g.view(), 2), 2, gpu_placement(2, kind), {});
+        CHECK(list_checker(x).run() == "");
+        int updates = 0;
+        for (const ts::cuda::call& c : x.list.calls) {
+            const auto& lane = x.list.lanes[static_cast<std::size_t>(c.lane)];
+            const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
+            if (k != nullptr && k->which == ts::cuda::kernel_id::sgd_update) {
+                ++updates;
+                CHECK(lane.beside);
+            } else if (lane.device >= 0 && !lane.beside) {
+                for (const ts::cuda::call_wait& w : c.waits) {
+                    CHECK(x.list.lanes[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].lane)]
+                              .device == lane.device);
+                    CHECK(!x.list.lanes[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].lane)]
+                               .beside);
+                }
+            }
+        }
+        CHECK(updates == 2 * 5);
+    }
+}
+
 TEST_CASE("partial sums that several GPUs need are an all-reduce, the maxima and sums of a split softmax too") {
     struct fc : ts::linear<12> {};
     using network = ts::sequential<ts::features<8>, fc, ts::cross_entropy>;

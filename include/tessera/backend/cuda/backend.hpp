@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend: cuDNN, cublasLt, NCCL and kernels of our own, compiled by a plain C++ compiler. A device of a plan is a stream
-// and an arena on a GPU; several may share one GPU.
+// The CUDA backend: cuDNN, cublasLt, NCCL and kernels of our own, compiled by a plain C++ compiler. A device of a plan is an
+// arena on a GPU with a stream, or two where devices exchange data; several may share one GPU.
 #pragma once
 
 #include "tessera/backend/cuda/algorithm_file.hpp"
@@ -155,8 +155,9 @@ public:
             setting.task_names.push_back(tessera::detail::key_of_task(g, t));
         }
         for (const stream_lane& lane : list.lanes) {
-            setting.streams.push_back(lane.device >= 0 ? tools_[static_cast<std::size_t>(lane.device)].stream
-                                                       : exchange_stream(lane.gpu));
+            setting.streams.push_back(lane.device < 0 ? exchange_stream(lane.gpu)
+                                      : lane.beside   ? stream_beside(lane.device)
+                                                      : tools_[static_cast<std::size_t>(lane.device)].stream);
         }
         std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
         programs_.push_back(std::make_unique<program>(static_cast<call_list&&>(list), where,
@@ -179,6 +180,13 @@ public:
             check(cudaMemcpyAsync(tools_[d].step, devices_[d]->pinned_step.get(), sizeof(step_values),
                                   cudaMemcpyHostToDevice, tools_[replays ? 0 : d].stream),
                   "cudaMemcpyAsync");
+            if (devices_[d]->beside.get() != nullptr &&
+                !replays) { // updates read them there (a graph's streams follow the first)
+                const current_gpu current(tools_[d].gpu);
+                check(cudaEventRecord(devices_[d]->step_is_there.get(), tools_[d].stream), "cudaEventRecord");
+                check(cudaStreamWaitEvent(devices_[d]->beside.get(), devices_[d]->step_is_there.get(), 0),
+                      "cudaStreamWaitEvent");
+            }
         }
         if (replays) {
             now.replay(state);
@@ -249,6 +257,8 @@ public:
 private:
     struct device_state {
         stream_handle stream;
+        stream_handle beside; ///< made at first use, as is its event
+        event_handle step_is_there;
         cudnn_handle cudnn;
         device_pointer step;
         pinned_pointer pinned_step;
@@ -318,6 +328,16 @@ private:
             s.exchange = make_stream(true); // what others wait for goes first
         }
         return s.exchange.get();
+    }
+
+    cudaStream_t stream_beside(int device) {
+        device_state& d = *devices_[static_cast<std::size_t>(device)];
+        if (d.beside.get() == nullptr) {
+            const current_gpu current(gpu_of(device));
+            d.beside = make_stream(true); // others wait for what it does
+            d.step_is_there = make_event();
+        }
+        return d.beside.get();
     }
 
     /// Of a device, made at first use with those before it.

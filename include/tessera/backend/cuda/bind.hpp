@@ -17,7 +17,7 @@ public:
         : p_(p), g_(g), o_(o), algorithms_(algorithms), where_(exchanges_of(o_)) {}
 
     void run() {
-        use_one_lane(p_);
+        use_streams(p_);
         if (p_.period > 1) {
             throw error("tessera: the CUDA backend runs plans of one step, not of " + std::to_string(p_.period) +
                         "; set the strategy's period to 1");
@@ -109,6 +109,7 @@ private:
         t.shard_number = like.shard_number;
         t.micro_batch = like.micro_batch;
         t.step = like.step;
+        t.beside = like.beside;
         t.device = device;
         t.reads = {source};
         t.writes = {target};
@@ -199,8 +200,8 @@ private:
 
 } // namespace detail
 
-/// Binds a logical plan. Its communication lanes become one with the computation's: exchanges and collectives between GPUs have a stream of
-/// their own in any case, in the plan's order, and calls are queued from one thread for each device. Afterwards finish() places its memory and make_call_list() makes its calls.
+/// Binds a logical plan. Calls are queued from one thread for each device, in the plan's order, to its streams: what exchanges data has one of its
+/// own (use_streams()), and NCCL's calls have one of the GPU's. Afterwards finish() places its memory and make_call_list() makes its calls.
 inline void bind(plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms) {
     if (static_cast<int>(o.gpus.size()) < p.devices) {
         throw error("tessera: the plan has " + std::to_string(p.devices) + " devices and only " +

@@ -252,10 +252,12 @@ struct call {
     int rank = -1;
 };
 
-/// A stream. Every device of the plan has one for computing; every GPU that exchanges data has one for that.
+/// A stream. Every device of the plan has one for computing, and one for the own work of tasks that exchange data (packing, sums, updates), where it has
+/// such; every GPU that exchanges data has one for NCCL.
 struct stream_lane {
     int device = -1; ///< of the plan; -1 for a GPU's exchange
     int gpu = 0;
+    bool beside = false; ///< the computation
 };
 
 /// What a plan does on GPUs, in an order in which one thread could issue it all.
@@ -267,6 +269,15 @@ struct call_list {
     std::vector<int> first;       ///< call of every task, and the end
     std::vector<int> first_group; ///< number of the first group at or after every task, and the end
 
+    /// The stream of a device's own work, beside its computation or not.
+    int lane_of(int device, bool beside) const {
+        for (std::size_t i = 0; i < lanes.size(); ++i) {
+            if (lanes[i].device == device && lanes[i].beside == beside) {
+                return static_cast<int>(i);
+            }
+        }
+        return -1;
+    }
     /// True where GPUs exchange data.
     bool exchanges() const { return !lanes.empty() && lanes.back().device < 0; }
     /// The stream of a GPU's exchange, or -1.

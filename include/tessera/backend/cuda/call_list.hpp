@@ -87,6 +87,11 @@ public:
         for (int d = 0; d < p_.devices; ++d) {
             list_.lanes.push_back({d, where_.gpu(d)});
         }
+        for (const task& t : p_.tasks) {
+            if (t.beside && list_.lane_of(t.device, true) < 0) {
+                list_.lanes.push_back({t.device, where_.gpu(t.device), true});
+            }
+        }
         list_.communicators.push_back(where_.world);
         const std::vector<shared_work> shared = find_shared_work(p_, o_.gpus);
         for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
@@ -110,7 +115,7 @@ private:
             call& x = calls[i];
             x.task = number;
             if (x.group < 0) {
-                x.lane = c.what().device;
+                x.lane = list_.lane_of(c.what().device, c.what().beside);
             }
         }
         for (std::size_t i = 0; i < calls.size();) {

@@ -140,7 +140,8 @@ inline std::string to_text(const call_list& l, const plan& p, const graph_view& 
     const stream_lane& lane = l.lanes[static_cast<std::size_t>(c.lane)];
     std::string text = std::to_string(number) + " task " + std::to_string(c.task) + " " + to_text(t.kind) + " " +
                        path_of(g, t.op) + " " + to_text(t.what) + " | ";
-    text += lane.device >= 0 ? "device " + std::to_string(lane.device) + " gpu " + std::to_string(lane.gpu)
+    text += lane.device >= 0 ? "device " + std::to_string(lane.device) + " gpu " + std::to_string(lane.gpu) +
+                                   (lane.beside ? " beside" : "")
                              : "exchange gpu " + std::to_string(lane.gpu);
     text += " | " + function_of(c) + " " + std::visit(detail::size_text(), c.body);
     for (const memory_use& m : c.memory) {

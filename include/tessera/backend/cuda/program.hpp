@@ -47,7 +47,9 @@ public:
     /// Readies the calls of a task; on the thread of its device, whose GPU is current.
     runnable prepare(int task, int device) {
         for (int i = list_.first[at(task)]; i < list_.first[at(task) + 1]; ++i) {
-            prepared_[at(i)] = prepare_call(list_.calls[at(i)], *where_, tools_[at(device)]);
+            device_tools tools = tools_[at(device)];
+            tools.stream = streams_[at(list_.calls[at(i)].lane)];
+            prepared_[at(i)] = prepare_call(list_.calls[at(i)], *where_, tools);
         }
         tasks_[at(task)] = {this, task, device};
         return {[](void* context, const run_state& run) {
