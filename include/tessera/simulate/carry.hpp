@@ -103,8 +103,7 @@ private:
         return times_(g_, t.op >= 0 ? descriptions_[at(t.op)] : none, tiles, t, on_.class_of(t.device));
     }
     bool runs_beside(const std::vector<tile>& tiles, const task& t) const {
-        return on_.class_of(t.device).copies_in_turn ? t.lane != task_lane::compute
-                                                     : times_.parts > 1 || is_beside(tiles, t);
+        return on_.class_of(t.device).copies_in_turn ? t.lane != task_lane::compute : is_beside(tiles, t);
     }
     /// Nanoseconds to pass over bytes of a device's own memory.
     index_t memory_time(int device, index_t bytes) const {
