@@ -5,6 +5,8 @@
 #include "tessera/plan/access.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 namespace tessera {
 
@@ -69,31 +71,88 @@ std::vector<lifetime> kept_beside(const Plan& p, std::vector<lifetime> live) {
     return live;
 }
 
-/// Places the tiles of every device, largest first, each at the lowest offset that is free during its whole life.
+/// Tiles of one device that are placed as one, the next `count` of all_blocks::tiles.
+struct block {
+    int first = 0; ///< of all_blocks::tiles
+    int count = 0;
+    index_t bytes = 0;
+};
+
+struct all_blocks {
+    std::vector<int> tiles;
+    std::vector<std::vector<block>> by_device;
+};
+
+/// What has to be placed on every device. Sums that a task of several parameters writes, and that live equally long, make a block in the order of
+/// their parameters, so that one pass can read them.
+template <class Plan>
+all_blocks blocks_of(const Plan& p, const std::vector<lifetime>& live) {
+    all_blocks all{{}, std::vector<std::vector<block>>(static_cast<std::size_t>(p.devices))};
+    std::vector<char> taken(p.tiles.size(), 0);
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const auto life = [&](int i) { return live[static_cast<std::size_t>(i)]; };
+    const auto add = [&](int i, bool opens) {
+        std::vector<block>& blocks = all.by_device[static_cast<std::size_t>(tile_at(i).device)];
+        if (opens) {
+            blocks.push_back({static_cast<int>(all.tiles.size()), 0, 0});
+        }
+        block& b = blocks.back();
+        b.bytes = align(b.bytes, p.alignment) + tile_at(i).bytes;
+        ++b.count;
+        all.tiles.push_back(i);
+        taken[static_cast<std::size_t>(i)] = 1;
+    };
+    const auto is_due = [&](int i) {
+        const tile& t = tile_at(i);
+        return t.alias < 0 && t.device >= 0 && !is_persistent(t.kind) && life(i).first >= 0 &&
+               taken[static_cast<std::size_t>(i)] == 0;
+    };
+    std::vector<int> sums;
+    for (const task& t : p.tasks) {
+        if (t.parts.empty()) {
+            continue;
+        }
+        sums.clear();
+        for (const int w : t.writes) {
+            if (tile_at(w).kind == tile_kind::parameter_gradient && is_due(w)) {
+                sums.push_back(w);
+            }
+        }
+        const auto together = [&](int i) { return std::array<int, 3>{tile_at(i).device, life(i).first, life(i).last}; };
+        std::sort(sums.begin(), sums.end(), [&](int a, int b) {
+            const auto x = together(a);
+            const auto y = together(b);
+            return x < y || (x == y && (tile_at(a).tensor < tile_at(b).tensor ||
+                                        (tile_at(a).tensor == tile_at(b).tensor && a < b)));
+        });
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+            add(sums[i], i == 0 || together(sums[i]) != together(sums[i - 1]));
+        }
+    }
+    for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
+        is_due(i) ? add(i, true) : void();
+    }
+    return all;
+}
+
+/// Places the tiles of every device (or blocks of them), largest first, each at the lowest offset that is free during its whole life.
 template <class Plan>
 void place_tiles(Plan& p, const std::vector<lifetime>& live) {
     p.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
-    std::vector<std::vector<int>> by_device(static_cast<std::size_t>(p.devices));
-    for (std::size_t i = 0; i < p.tiles.size(); ++i) {
-        const tile& t = p.tiles[i];
-        if (t.alias < 0 && t.device >= 0 && !is_persistent(t.kind) && live[i].first >= 0) {
-            by_device[static_cast<std::size_t>(t.device)].push_back(static_cast<int>(i));
-        }
-    }
-    for (std::size_t d = 0; d < by_device.size(); ++d) {
-        std::vector<int>& tiles = by_device[d];
-        std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
-            const index_t x = p.tiles[static_cast<std::size_t>(a)].bytes;
-            const index_t y = p.tiles[static_cast<std::size_t>(b)].bytes;
-            return x != y ? x > y : a < b;
+    all_blocks all = blocks_of(p, live);
+    for (std::size_t d = 0; d < all.by_device.size(); ++d) {
+        std::vector<block>& blocks = all.by_device[d];
+        std::sort(blocks.begin(), blocks.end(), [&](const block& a, const block& b) {
+            const auto first = [&](const block& x) { return all.tiles[static_cast<std::size_t>(x.first)]; };
+            return a.bytes != b.bytes ? a.bytes > b.bytes : first(a) < first(b);
         });
-        std::vector<detail::placed_tile> placed; // by offset
-        for (int i : tiles) {
-            const detail::lifetime& mine = live[static_cast<std::size_t>(i)];
-            tile& t = p.tiles[static_cast<std::size_t>(i)];
-            const index_t size = detail::align(t.bytes, p.alignment);
+        std::vector<placed_tile> placed; // by offset
+        for (const block& b : blocks) {
+            const int* const tiles = all.tiles.data() + b.first;
+            const lifetime& mine = live[static_cast<std::size_t>(tiles[0])];
+            const index_t size = align(b.bytes, p.alignment);
             index_t where = 0;
-            for (const detail::placed_tile& o : placed) {
+            for (const placed_tile& o : placed) {
                 if (mine.first > o.live.last || o.live.first > mine.last) {
                     continue;
                 }
@@ -102,37 +161,66 @@ void place_tiles(Plan& p, const std::vector<lifetime>& live) {
                 }
                 where = where > o.taken.end ? where : o.taken.end;
             }
-            t.offset = where;
             p.arena_bytes[d] = std::max(p.arena_bytes[d], where + size);
-            const auto behind = [](index_t offset, const detail::placed_tile& o) { return offset < o.taken.begin; };
+            const auto behind = [](index_t offset, const placed_tile& o) { return offset < o.taken.begin; };
             placed.insert(std::upper_bound(placed.begin(), placed.end(), where, behind), {{where, where + size}, mine});
+            for (int k = 0; k < b.count; ++k) {
+                tile& t = p.tiles[static_cast<std::size_t>(tiles[k])];
+                t.offset = where;
+                where += align(t.bytes, p.alignment);
+            }
         }
+    }
+}
+
+/// Places of parameters and optimizer state: parameters in their order, those that messages of several update before others, then their states alike.
+template <class Plan>
+void place_persistent(Plan& p) {
+    std::vector<char> alone(p.tiles.size(), 1);
+    for (const task& t : p.tasks) {
+        for (const int w : t.parts.empty() ? std::span<const int>() : std::span<const int>(t.writes)) {
+            alone[static_cast<std::size_t>(w)] = 0;
+        }
+    }
+    std::vector<int> tiles;
+    for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
+        const tile& t = p.tiles[static_cast<std::size_t>(i)];
+        if (t.alias < 0 && t.device >= 0 && is_persistent(t.kind)) {
+            tiles.push_back(i);
+        }
+    }
+    std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
+        const tile& x = p.tiles[static_cast<std::size_t>(a)];
+        const tile& y = p.tiles[static_cast<std::size_t>(b)];
+        const auto of = [&](int i) { return alone[static_cast<std::size_t>(i)]; };
+        return x.kind != y.kind ? x.kind < y.kind
+               : of(a) != of(b) ? of(a) < of(b)
+                                : x.tensor < y.tensor || (x.tensor == y.tensor && a < b);
+    });
+    for (const int i : tiles) {
+        tile& t = p.tiles[static_cast<std::size_t>(i)];
+        index_t& bytes = p.persistent_bytes[static_cast<std::size_t>(t.device)];
+        t.offset = bytes;
+        bytes += align(t.bytes, p.alignment);
     }
 }
 
 } // namespace detail
 
-/// Gives every tile its place. Tiles are placed largest first, each at the lowest offset that is free during its whole life
+/// Gives every tile its place. Tiles (or blocks of them) are placed largest first, each at the lowest offset that is free during its whole life
 /// (lives are measured in the plan's order; set_waits makes devices respect it where memory is shared; on GPUs gradients that are summed and updated
 /// beside the computation live to the end, unless that makes an arena more than a 32nd larger). Persistent tiles get places
-/// of their own in the persistent arena if they have none yet. Sets arena_bytes and persistent_bytes: the predicted peaks.
+/// of their own in the persistent arena. Sets arena_bytes and persistent_bytes: the predicted peaks.
 template <class Plan>
 void plan_memory(Plan& p) {
     const std::vector<detail::lifetime> live = detail::lifetimes(p);
     p.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     for (tile& t : p.tiles) {
-        if (t.alias >= 0 || t.device < 0) {
-            continue;
-        }
-        if (t.bytes == 0) {
+        if (t.alias < 0 && t.device >= 0 && t.bytes == 0) {
             t.bytes = t.elements * bytes_of(t.type);
         }
-        const auto d = static_cast<std::size_t>(t.device);
-        if (is_persistent(t.kind)) {
-            t.offset = p.persistent_bytes[d];
-            p.persistent_bytes[d] += detail::align(t.bytes, p.alignment);
-        }
     }
+    detail::place_persistent(p);
     detail::place_tiles(p, live);
     if (std::any_of(p.tasks.begin(), p.tasks.end(), [](const task& t) { return t.beside; })) {
         const std::vector<index_t> least = p.arena_bytes;

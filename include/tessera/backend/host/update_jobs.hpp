@@ -14,8 +14,11 @@
 #include "tessera/op/optimizer.hpp"
 #include "tessera/plan/parts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 namespace tessera::host::detail {
 
@@ -113,9 +116,32 @@ public:
         for (int n : t.norms) {
             norms_.push_back({reinterpret_cast<double*>(where[n]), p.tiles[static_cast<std::size_t>(n)].tensor});
         }
-        parameter_ = t.parameter;
+        spans_.push_back({t.parameter, elements_});
         state_ = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
     }
+
+    /// True where all of another job lies right behind this one's, which then does both in one pass.
+    bool join(const update_job& next) {
+        const auto follow = [&](const auto& mine, const auto& its) {
+            bool follows = mine.size() == its.size();
+            for (std::size_t i = 0; i < mine.size() && follows; ++i) {
+                follows = its[i] == mine[i] + elements_;
+            }
+            return follows;
+        };
+        const bool same_norms = norms_.size() == next.norms_.size() &&
+                                std::equal(norms_.begin(), norms_.end(), next.norms_.begin(),
+                                           [](const norm& a, const norm& b) { return a.squares == b.squares; });
+        const bool states = state_ == nullptr ? next.state_ == nullptr : next.state_ == state_ + elements_;
+        if (reduces_ != next.reduces_ || !same_norms || !states || !follow(gradients_, next.gradients_) ||
+            !follow(targets_, next.targets_) || (how_.state_count() > 1 && state_ != nullptr)) {
+            return false; // Adam's two numbers of a parameter lie between those of others
+        }
+        spans_.insert(spans_.end(), next.spans_.begin(), next.spans_.end());
+        elements_ += next.elements_;
+        return true;
+    }
+    const float* target() const { return targets_[0]; }
 
     void run(const run_state& run) override {
         const auto n = static_cast<std::ptrdiff_t>(elements_);
@@ -150,7 +176,7 @@ public:
             rule.gradient_scale = factor;
             if (!kernels::adam_step(targets_[0], gradients_.data(), sources, state_, state_ + n, targets_.data(),
                                     copies, n, rule)) {
-                lose(run, parameter_);
+                lose(run, spans_[0].parameter);
             }
             return;
         }
@@ -160,7 +186,7 @@ public:
         rule.weight_decay = how_.weight_decay;
         rule.gradient_scale = factor;
         if (!kernels::sgd_step(targets_[0], gradients_.data(), sources, state_, targets_.data(), copies, n, rule)) {
-            lose(run, parameter_);
+            lose_spans(run, rule);
         }
     }
 
@@ -169,9 +195,35 @@ private:
         double* squares;
         int parameter;
     };
+    struct span {
+        int parameter;
+        index_t elements;
+    };
 
     static void lose(const run_state& run, int parameter) {
         run.report != nullptr ? run.report->lose(run.step, parameter) : void();
+    }
+
+    /// Says whose elements would not have been finite. Those are what they were, so that the same step on a copy finds them again.
+    void lose_spans(const run_state& run, const kernels::sgd_rule& rule) const {
+        index_t begin = 0;
+        for (const span& x : spans_) {
+            const auto n = static_cast<std::size_t>(x.elements);
+            std::vector<float> weights(targets_[0] + begin, targets_[0] + begin + n);
+            std::vector<float> velocity(state_ != nullptr ? n : 0);
+            std::copy_n(state_ != nullptr ? state_ + begin : nullptr, velocity.size(), velocity.begin());
+            std::vector<const float*> gradients = gradients_;
+            for (const float*& g : gradients) {
+                g += begin;
+            }
+            float* to = weights.data();
+            if (spans_.size() == 1 ||
+                !kernels::sgd_step(to, gradients.data(), static_cast<int>(gradients.size()),
+                                   state_ != nullptr ? velocity.data() : nullptr, &to, 1, x.elements, rule)) {
+                lose(run, x.parameter);
+            }
+            begin += x.elements;
+        }
     }
 
     double squares_not_counted() const {
@@ -208,24 +260,36 @@ private:
     std::vector<float*> targets_;
     std::vector<norm> norms_;
     float* state_ = nullptr;
-    int parameter_ = -1;
+    std::vector<span> spans_; ///< the parameters, one after the other
 };
 
-/// The same for several parameters, one after the other.
+/// The same for several parameters: one pass over those that lie side by side, in gradients, copies and state alike.
 template <class Plan>
 class message_job : public job {
 public:
     message_job(const Plan& p, const task& t, const addresses& where, const optimizer& how) {
-        for_each_part(t, [&](const task& one) { parts_.emplace_back(new update_job<Plan>(p, one, where, how)); });
+        for_each_part(t, [&](const task& one) { passes_.emplace_back(new update_job<Plan>(p, one, where, how)); });
+        std::sort(passes_.begin(), passes_.end(),
+                  [](const auto& a, const auto& b) { return std::less<>()(a->target(), b->target()); });
+        std::size_t last = 0;
+        for (std::size_t i = 1; i < passes_.size(); ++i) {
+            if (!passes_[last]->join(*passes_[i])) {
+                std::swap(passes_[++last], passes_[i]);
+            }
+        }
+        while (passes_.size() > last + 1) {
+            passes_.pop_back();
+        }
     }
+    std::size_t passes() const { return passes_.size(); }
     void run(const run_state& run) override {
-        for (const owned<update_job<Plan>>& x : parts_) {
+        for (const owned<update_job<Plan>>& x : passes_) {
             x->run(run);
         }
     }
 
 private:
-    std::vector<owned<update_job<Plan>>> parts_;
+    std::vector<owned<update_job<Plan>>> passes_;
 };
 
 /// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies.
