@@ -47,46 +47,40 @@ struct resnext {
                        ts::global_average_pool, scores, ts::cross_entropy>;
 };
 
+/// A transformer's layers, normalized before they compute, 32 channels wide.
+struct transformer {
+    template <int Place>
+    struct norm : ts::layer_norm<> {};
+    struct query : ts::linear<32> {};
+    struct key : ts::linear<32> {};
+    struct value : ts::linear<32> {};
+    struct merge : ts::linear<32> {};
+    struct wide : ts::linear<128> {};
+    struct narrow : ts::linear<32> {};
+    template <class Softmax>
+    using block_of = ts::branch<ts::residual<norm<0>, ts::self_attention<4, query, key, value, merge, Softmax>>,
+                                ts::residual<norm<1>, wide, ts::gelu, narrow>>;
+    struct last_norm : ts::layer_norm<> {};
+};
+
 /// A vision transformer (Dosovitskiy et al. 2021) on images of 16 x 16 pixels in patches of 4 x 4. Detours: the caller cuts the patches,
 /// [N,1+16,48], for nothing turns an image into a sequence; there is no token for the class: the first patch is zeros, so that what
 /// is learned for it is the bias and the first position's vector; its scores are a sequence of length 1.
-struct vit {
+struct vit : transformer {
     struct patches : ts::linear<32> {};
     struct places : ts::position_embedding<> {};
-    template <int Place>
-    struct norm : ts::layer_norm<> {};
-    struct query : ts::linear<32> {};
-    struct key : ts::linear<32> {};
-    struct value : ts::linear<32> {};
-    struct merge : ts::linear<32> {};
-    struct wide : ts::linear<128> {};
-    struct narrow : ts::linear<32> {};
-    struct last_norm : ts::layer_norm<> {};
     struct scores : ts::linear<10> {};
-    using attention = ts::self_attention<4, query, key, value, merge, ts::softmax<>>;
-    using block = ts::branch<ts::residual<norm<0>, attention>, ts::residual<norm<1>, wide, ts::gelu, narrow>>;
-    using network = ts::sequential<ts::sequence<17, 48>, patches, places, ts::repeat<2, block>, last_norm,
-                                   ts::slice<0, 1, ts::axis<1>>, scores, ts::cross_entropy>;
+    using network = ts::sequential<ts::sequence<17, 48>, patches, places, ts::repeat<2, block_of<ts::softmax<>>>,
+                                   last_norm, ts::slice<0, 1, ts::axis<1>>, scores, ts::cross_entropy>;
 };
 
 /// GPT-2's layers, the scores tied to the embedding; without dropout, whose numbers no two libraries draw alike.
-struct gpt {
+struct gpt : transformer {
     struct words : ts::embedding<60, 32> {};
     struct places : ts::position_embedding<> {};
-    template <int Place>
-    struct norm : ts::layer_norm<> {};
-    struct query : ts::linear<32> {};
-    struct key : ts::linear<32> {};
-    struct value : ts::linear<32> {};
-    struct merge : ts::linear<32> {};
-    struct wide : ts::linear<128> {};
-    struct narrow : ts::linear<32> {};
-    struct last_norm : ts::layer_norm<> {};
     struct scores : ts::linear<60, ts::no_bias> {};
-    using attention = ts::self_attention<4, query, key, value, merge, ts::softmax<ts::causal>>;
-    using block = ts::branch<ts::residual<norm<0>, attention>, ts::residual<norm<1>, wide, ts::gelu, narrow>>;
-    using network = ts::sequential<ts::tokens<16>, words, places, ts::repeat<2, block>, last_norm,
-                                   ts::tied<scores, words>, ts::cross_entropy>;
+    using network = ts::sequential<ts::tokens<16>, words, places, ts::repeat<2, block_of<ts::softmax<ts::causal>>>,
+                                   last_norm, ts::tied<scores, words>, ts::cross_entropy>;
 };
 
 /// U-Net with padding, two levels deep, a label for each pixel.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated plans of every schedule over links with latency against a walk of the schedule's lists that shares no code with the simulator: they take as
 // long, but for the two replicas' exchange of gradients in GEMS and Chimera, which is all they take longer.
+#include "support/equal_layers.hpp"
+#include "support/star.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 #include "tessera/plan/finish.hpp"
@@ -21,29 +23,14 @@ namespace schedule = tessera::schedule;
 namespace sim = tessera::simulation;
 using ts::index_t;
 using ts::step_kind;
+using namespace test_support::equal_layers;
 
-/// Eight equal layers between one and a loss that take no time.
-constexpr int layers = 8;
-struct entry : ts::linear<8> {};
-struct layer : ts::linear<8> {};
-struct tower : ts::sequential<ts::features<6>, entry, ts::repeat<layers, layer>, ts::cross_entropy> {};
-
-constexpr index_t unit = 1000000; ///< ns
-constexpr index_t nothing = 1;    ///< what a task takes that should take no time
+constexpr index_t nothing = 1; ///< what a task takes that should take no time
 
 /// Devices at one switch, whose links take half of the latency each and no time for bytes.
 ts::cluster with_latency(int devices, index_t latency) {
     constexpr index_t plenty = 1000000000;
-    ts::device_graph g;
-    g.add_class({"d", {plenty, plenty, plenty}, plenty, 0, 0, false});
-    for (int d = 0; d < devices; ++d) {
-        g.add_device(0, "d" + std::to_string(d));
-    }
-    const int hub = g.add_switch("switch");
-    for (int d = 0; d < devices; ++d) {
-        g.add_link(d, hub, plenty, latency / 2);
-    }
-    return ts::cluster(g);
+    return test_support::star(devices, plenty, plenty, plenty, latency / 2);
 }
 
 /// What is simulated: the end of the pipeline's last step, and of all.

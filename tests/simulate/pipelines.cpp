@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedules' closed forms in the simulation of whole plans, with stages that take equally long and communication that is free.
+#include "support/equal_layers.hpp"
 #include "support/star.hpp"
 #include "tessera/simulate/simulate.hpp"
 
@@ -19,14 +20,7 @@ namespace ts = tessera;
 namespace schedule = tessera::schedule;
 namespace sim = tessera::simulation;
 using ts::index_t;
-
-/// Eight equal layers, between one and a loss that take no time: the first of the eight, too, hands a gradient on.
-constexpr int layers = 8;
-struct entry : ts::linear<8> {};
-struct layer : ts::linear<8> {};
-struct tower : ts::sequential<ts::features<6>, entry, ts::repeat<layers, layer>, ts::cross_entropy> {};
-
-constexpr index_t unit = 1000000; ///< ns
+using namespace test_support::equal_layers;
 
 ts::cluster free_communication(int devices) {
     constexpr index_t plenty = 1000000000;

@@ -7,9 +7,9 @@
 
 namespace test_support {
 
-/// Equal devices with a network card each at one switch: a lane out and a lane in, without latency.
+/// Equal devices with a network card each at one switch: a lane out and a lane in, with a latency in ns.
 inline tessera::cluster star(int devices, tessera::index_t gigaflops, tessera::index_t memory_megabytes,
-                             tessera::index_t link_megabytes) {
+                             tessera::index_t link_megabytes, tessera::index_t latency = 0) {
     tessera::device_graph g;
     g.add_class({"d", {gigaflops, gigaflops, gigaflops}, memory_megabytes, 0, 0, false});
     for (int d = 0; d < devices; ++d) {
@@ -17,7 +17,7 @@ inline tessera::cluster star(int devices, tessera::index_t gigaflops, tessera::i
     }
     const int hub = g.add_switch("switch");
     for (int d = 0; d < devices; ++d) {
-        g.add_link(d, hub, link_megabytes, 0);
+        g.add_link(d, hub, link_megabytes, latency);
     }
     return tessera::cluster(g);
 }

@@ -31,7 +31,7 @@ public:
     }
 
     void tell(const sweep_case& c, int count, const char* what) const {
-        MESSAGE(c.name << ": " << count << ' ' << what << ", largest relative difference of losses " << loss_
+        MESSAGE(c.name << ": " << count << " " << what << ", largest relative difference of losses " << loss_
                        << ", gradients " << gradient_ << ", changes of weights " << change_);
     }
 
