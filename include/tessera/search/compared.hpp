@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 7 for searches that model costs: what was found is simulated beside what everybody knows, and the fastest is returned, by name.
+// Law 7 for searches that model costs: what was found is simulated beside what everybody knows, and the fastest is
+// returned, by name.
 #pragma once
 
 #include "tessera/layout/change.hpp"
@@ -39,7 +40,8 @@ struct compared_search {
     index_t shortfall() const { return all[0].step.makespan - all[fastest].step.makespan; }
 };
 
-/// Simulates what a search found, data parallelism (on unequal devices also in proportion to their rates; of several nodes also on one), model parallelism, one weird
+/// Simulates what a search found, data parallelism (on unequal devices also in proportion to their rates; of several
+/// nodes also on one), model parallelism, one weird
 /// trick and one device, and chooses. Throws tessera::error where what was found breaks a rule.
 inline compared_search compare_with_baselines(const cluster& on, const graph_view& g, const std::string& name,
                                               const strategy& found, const compare_options& o = {}) {

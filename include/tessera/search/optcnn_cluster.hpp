@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN on a device graph: transfers and sums are priced on the routes that they take, not all on the worst link; what is found is
+// OptCNN on a device graph: transfers and sums are priced on the routes that they take, not all on the worst link; what
+// is found is
 // compared with the baselines by simulation.
 #pragma once
 
@@ -43,7 +44,8 @@ public:
         return most;
     }
 
-    /// t_S: what the shards that share a piece of a parameter sum, all pieces at the same time; and sums inside the operator.
+    /// t_S: what the shards that share a piece of a parameter sum, all pieces at the same time; and sums inside the
+    /// operator.
     cost_t synchronization(const cost::op_model& m, const configuration& c, const index_t* pool) {
         const description& d = m.d;
         cost_t total = 0;
@@ -94,7 +96,8 @@ public:
     }
 
 private:
-    /// Half of the all-reduces of an operand among shards that have the same index along the loops `own`; only the first along the loops `first` have a part.
+    /// Half of the all-reduces of an operand among shards that have the same index along the loops `own`; only the
+    /// first along the loops `first` have a part.
     cost_t sums(const cost::op_model& m, const configuration& c, const index_t* pool, int operand, std::uint32_t own,
                 std::uint32_t first) {
         std::map<std::vector<int>, std::pair<std::vector<int>, index_t>> groups; // by index: members, bytes
@@ -149,15 +152,8 @@ template <class Problem>
 class cluster_builder {
 public:
     cluster_builder(const graph_view& g, const cluster& on, const configuration_options& options)
-        : g_(g), on_(on), options_(options), prices_(on, g.ops[0].attributes.math) {
-        if (unequal_devices(on, on.devices(), g.ops[0].attributes.math)) {
-            std::vector<int> all;
-            for (int d = 0; d < on.devices(); ++d) {
-                all.push_back(d);
-            }
-            rates_ = rates_of(on, all, g.ops[0].attributes.math);
-        }
-    }
+        : g_(g), on_(on), options_(options), prices_(on, g.ops[0].attributes.math),
+          rates_(rates_where_unequal(on, on.devices(), g.ops[0].attributes.math)) {}
 
     Problem run() {
         for (int op = 0; op < g_.op_count; ++op) {
@@ -239,7 +235,7 @@ private:
                 messages_.clear();
                 for (std::size_t s = 0; s < written.size(); ++s) {
                     for (std::size_t t = 0; t < wanted.size(); ++t) {
-                        const index_t volume = s == t ? 0 : common(written[s], wanted[t]);
+                        const index_t volume = s == t ? 0 : common_volume(written[s], wanted[t]);
                         if (volume > 0) {
                             messages_.push_back({static_cast<int>(s), static_cast<int>(t), volume * bytes});
                         }
@@ -257,15 +253,6 @@ private:
             }
         }
         return times;
-    }
-    static index_t common(const box& a, const box& b) {
-        index_t volume = 1;
-        for (int k = 0; k < a.rank && volume > 0; ++k) {
-            const index_t lo = a.dim[k].begin > b.dim[k].begin ? a.dim[k].begin : b.dim[k].begin;
-            const index_t hi = a.dim[k].end < b.dim[k].end ? a.dim[k].end : b.dim[k].end;
-            volume *= hi > lo ? hi - lo : 0;
-        }
-        return volume;
     }
 
     struct message {
@@ -289,8 +276,10 @@ private:
 /// More devices than this are priced as a uniform_machine(): tables of a device graph would take minutes.
 inline constexpr int most_priced_devices = 64;
 
-/// The cost tables of a network on a device graph, shard i on device i: the slowest device's share for t_C, the best all-reduce among the devices that share for t_S, and
-/// for t_X the greatest latency and the busiest lane of all that moves at once. Where devices are unequal, splits in proportion to their rates are offered too.
+/// The cost tables of a network on a device graph, shard i on device i: the slowest device's share for t_C, the best
+/// all-reduce among the devices that share for t_S, and
+/// for t_X the greatest latency and the busiest lane of all that moves at once. Where devices are unequal, splits in
+/// proportion to their rates are offered too.
 template <class Problem = optcnn_problem>
 Problem make_optcnn_problem(const graph_view& g, const cluster& on, const configuration_options& options = {}) {
     if (on.devices() > most_priced_devices) {
@@ -305,7 +294,8 @@ struct optcnn_on_cluster : compared_search {
         model; ///< OptCNN's own answer, its cost in the additive model, how it was found and how wide the problem was
 };
 
-/// OptCNN on a device graph: the fastest by simulation of what it finds and the baselines, by name, or, if the comparison is to be faithful, what it finds, with the
+/// OptCNN on a device graph: the fastest by simulation of what it finds and the baselines, by name, or, if the
+/// comparison is to be faithful, what it finds, with the
 /// shortfall. Throws what compare_with_baselines() throws.
 template <class Problem = optcnn_problem>
 optcnn_on_cluster optcnn_search(const graph_view& g, const cluster& on, const optcnn_options& options = {},

@@ -8,24 +8,19 @@
 
 namespace tessera::search {
 
-/// What each of some devices reaches in products of matrices.
-inline std::vector<index_t> rates_of(const cluster& on, const std::vector<int>& devices, precision math) {
+/// What each of the first so many devices reaches in products of matrices; empty where all are as fast.
+inline std::vector<index_t> rates_where_unequal(const cluster& on, int devices, precision math) {
     std::vector<index_t> rates;
-    for (const int d : devices) {
+    bool unequal = false;
+    for (int d = 0; d < devices; ++d) {
         rates.push_back(on.class_of(d).rate(work_kind::matrix_product, math));
+        unequal = unequal || rates.back() != rates.front();
     }
-    return rates;
+    return unequal ? rates : std::vector<index_t>{};
 }
 
-/// True if the first so many devices are not all as fast.
 inline bool unequal_devices(const cluster& on, int devices, precision math) {
-    for (int d = 1; d < devices; ++d) {
-        if (on.class_of(d).rate(work_kind::matrix_product, math) !=
-            on.class_of(0).rate(work_kind::matrix_product, math)) {
-            return true;
-        }
-    }
-    return false;
+    return !rates_where_unequal(on, devices, math).empty();
 }
 
 /// A split of one loop over devices 0, 1, 2, ... with cut points in proportion to their rates; `cuts` is empty where that would be an even split.
@@ -44,15 +39,11 @@ inline proportional_split split_in_proportion(const description& d, loop_name na
     return r;
 }
 
-/// Data parallelism with samples in proportion to the devices' rates.
+/// Data parallelism with samples in proportion to the devices' rates, evenly where these are equal.
 inline strategy data_parallel_in_proportion(const graph_view& g, const cluster& on) {
-    std::vector<int> all;
-    for (int d = 0; d < on.devices(); ++d) {
-        all.push_back(d);
-    }
     strategy s = data_parallel(g, on.devices());
-    const std::vector<index_t> rates = rates_of(on, all, g.ops[0].attributes.math);
-    for (int op = 0; op < g.op_count; ++op) {
+    const std::vector<index_t> rates = rates_where_unequal(on, on.devices(), g.ops[0].attributes.math);
+    for (int op = 0; op < g.op_count && !rates.empty(); ++op) {
         const description d = g.describe(op);
         const int l = d.find_loop(loop_name::sample);
         const proportional_split p = split_in_proportion(d, loop_name::sample, rates);

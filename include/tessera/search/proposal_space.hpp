@@ -48,11 +48,7 @@ public:
         }
         order_blocks();
         const precision math = g.op_count > 0 ? g.ops[0].attributes.math : precision::fp32;
-        if (unequal_devices(on, devices_, math)) {
-            for (int d = 0; d < devices_; ++d) {
-                rates_.push_back(on.class_of(d).rate(work_kind::matrix_product, math));
-            }
-        }
+        rates_ = rates_where_unequal(on, devices_, math);
     }
 
     int devices() const { return devices_; }
