@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/plan/access.hpp"
+#include "tessera/plan/late_sums.hpp"
 
 #include <algorithm>
 
@@ -142,18 +143,12 @@ void set_waits(Plan& p) {
     std::vector<std::vector<std::pair<int, access>>> history(n);
     const std::vector<std::vector<int>> neighbours = detail::sharing(p);
     std::vector<access> own;
-    std::vector<int> computed(static_cast<std::size_t>(p.devices), -1); // the last that each device computes so far
+    detail::computed_so_far computed(p.devices);
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
         clock.start(i);
         const task& t = p.tasks[static_cast<std::size_t>(i)];
-        if (t.kind == task_kind::compute) {
-            computed[static_cast<std::size_t>(t.device)] = i;
-        }
-        for (std::size_t k = 0; t.late && k < t.reads.size(); ++k) {
-            const int device = p.tiles[static_cast<std::size_t>(t.reads[k])].device;
-            const int last = device < 0 ? -1 : computed[static_cast<std::size_t>(device)];
-            last < 0 ? void() : clock.require(i, last);
-        }
+        computed.pass(t, i);
+        computed.for_each_late(p.tiles, t, t.reads, [&](int last) { clock.require(i, last); });
         accesses_of(p, t, own);
         for (const access& a : own) {
             auto& past = history[static_cast<std::size_t>(a.tile)];

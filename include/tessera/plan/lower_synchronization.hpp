@@ -33,8 +33,8 @@ void lowering<Options>::check_messages() const {
                             ", which the network does not have or does not train; make messages of its own gradients");
             }
             if (x.slices > pieces[at(x.parameter)]) {
-                throw error("tessera: the gradient of " + std::string(g_.parameters[x.parameter].layer) +
-                            " is cut into " + std::to_string(x.slices) + " slices, but messages have only " +
+                throw error("tessera: the gradient of " + parameter_path_of(g_, x.parameter) + " is cut into " +
+                            std::to_string(x.slices) + " slices, but messages have only " +
                             std::to_string(pieces[at(x.parameter)]) +
                             " of them; messages must hold each slice of every gradient once");
             }

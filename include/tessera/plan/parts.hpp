@@ -36,11 +36,10 @@ bool parts_fit(const Tiles& tiles, const task& t) {
     return fit;
 }
 
-/// What a task does for one of its parameters, as a task of that one alone.
+/// What a task does for one of its parameters, as a task of that one alone. (It does not say what the task waits for: messages have thousands of parts.)
 inline task part_of(const task& t, std::size_t which) {
     const task_part& x = t.parts[which];
     const int first_read = which == 0 ? 0 : t.parts[which - 1].reads;
-    const int first_write = which == 0 ? 0 : t.parts[which - 1].writes;
     task one;
     one.kind = t.kind;
     one.op = t.op;
@@ -52,7 +51,8 @@ inline task part_of(const task& t, std::size_t which) {
     one.lane = t.lane;
     one.reads.assign(t.reads.begin() + first_read, t.reads.begin() + x.reads);
     one.reads.insert(one.reads.end(), t.reads.begin() + t.parts.back().reads, t.reads.end());
-    one.writes.assign(t.writes.begin() + first_write, t.writes.begin() + x.writes);
+    one.writes.assign(t.writes.begin() + static_cast<std::ptrdiff_t>(first_write_of(t, which)),
+                      t.writes.begin() + x.writes);
     one.parameter = x.parameter;
     one.slice = t.slice;
     one.slices = t.slices;
@@ -63,10 +63,16 @@ inline task part_of(const task& t, std::size_t which) {
             one.norms.push_back(n);
         }
     }
+    one.counted_elsewhere = t.counted_elsewhere;
     one.scale = t.scale;
     one.how = t.how;
     one.message = t.message;
+    one.late = t.late;
+    one.implementation = t.implementation;
     one.scratch = t.scratch;
+    one.workspace = t.workspace;
+    one.priority = t.priority;
+    one.position = t.position;
     return one;
 }
 

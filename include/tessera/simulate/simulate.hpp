@@ -2,6 +2,7 @@
 // simulate(plan): predicts when every task of a plan starts and ends on a cluster, from the same tasks in the same order as the executor runs.
 #pragma once
 
+#include "tessera/plan/late_sums.hpp"
 #include "tessera/simulate/carry_exchange.hpp"
 #include "tessera/simulate/timeline.hpp"
 
@@ -87,7 +88,7 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
     }
     std::vector<int> last_of_task(p.tasks.size(), -1);
     std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication lane
-    std::vector<int> computed(static_cast<std::size_t>(p.devices), -1); // the last that each device computes so far
+    tessera::detail::computed_so_far computed(p.devices);
     const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
     for (std::size_t i = 0; i < all.size(); ++i) {
         carried& c = all[i];
@@ -118,13 +119,8 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
                 last = number;
             }
         }
-        if (t.kind == task_kind::compute) {
-            computed[static_cast<std::size_t>(t.device)] = number;
-        }
-        for (std::size_t k = 0; t.late && k < c.reads.size(); ++k) {
-            const int last = computed[static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(c.reads[k])].device)];
-            last < 0 ? void() : after.push_back(last);
-        }
+        computed.pass(t, number);
+        computed.for_each_late(p.tiles, t, c.reads, [&](int last) { after.push_back(last); });
         g.collectives += c.members.empty() ? 0 : 1;
         users.add(c, number, p.tiles, root, after);
         g.items.push_back(static_cast<activity&&>(c.what));
