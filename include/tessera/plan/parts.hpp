@@ -68,6 +68,7 @@ inline task part_of(const task& t, std::size_t which) {
     one.how = t.how;
     one.message = t.message;
     one.late = t.late;
+    one.beside = t.beside;
     one.implementation = t.implementation;
     one.scratch = t.scratch;
     one.workspace = t.workspace;
