@@ -12,6 +12,7 @@ KEEP = re.compile(r"^\s*(#|//|\*|static_assert|template|using|typedef|namespace|
 STATEMENT = re.compile(r"^\s+(?!return\b|const\b|constexpr\b|auto\b|static\b|throw\b|else\b|if\b|for\b|while\b|do\b|using\b|typename\b|friend\b|"
                        r"explicit\b|virtual\b|inline\b|\}|\{)[\w:>.\[\]()*&+-]+.*;\s*(//.*)?$")
 UNSET = re.compile(r"///<|^\s+[\w:]+(<[^;=]*>)?[ &*]+\w+_(\{.*\}| =.*);|\.reserve\(")  # fields before they are set; room
+CONSTRUCTED = re.compile(r"^\s+[\w:]+(<.*>)? +\w+\(.*\);")  # a declaration too; a block around it would hide its name
 DECLARATION = re.compile(r"^\s+[\w:]+(<[^;=]*>)?[ &*]+\w+(\{.*\}| =.*|\[.*\])?;")
 
 
@@ -70,7 +71,8 @@ def mutations(line):
     if STATEMENT.match(code) and not DECLARATION.match(code):
         indent = len(code) - len(code.lstrip())
         end = len(code.rstrip())
-        yield "statement removed", code[:indent] + ";", [(indent, indent, "if (!::tessera_mutants::on(%d)) { "), (end, end, " }")]
+        edits = [(indent, indent, "if (!::tessera_mutants::on(%d)) { "), (end, end, " }")]
+        yield "statement removed", code[:indent] + ";", None if CONSTRUCTED.match(code) else edits
 
 
 def is_field(lines, number):

@@ -149,7 +149,8 @@ class Room:
         for entry in json.loads((build / "compile_commands.json").read_text()):
             path = Path(entry["file"])
             if path.parent.parent == ROOT / "tests" and path.parent.name in folders:
-                self.sources.append(Source(self, path, self.without_output(shlex.split(entry["command"]))))
+                source = Source(self, path, self.without_output(shlex.split(entry["command"])))
+                self.sources += [source] if source.includes & self.headers else []
         if not self.sources:
             sys.exit(f"mutate.py: {build} has no unit tests of {folders}; configure it with TESSERA_TESTS_TOGETHER=0")
         self.words = self.sources[0].words
@@ -223,7 +224,10 @@ class Room:
 
         def drop(lines):
             bad = {(file, int(line) - 1) for file, line in lines}
-            found = [k for k, m in numbered.items() if (str(m.header.relative_to(ROOT / "include")), m.number) in bad]
+            place = {k: (str(m.header.relative_to(ROOT / "include")), m.number) for k, m in numbered.items()}
+            found = [k for k in place if place[k] in bad]
+            if not found:  # what a removed statement declares is missed elsewhere
+                found = [k for k, m in numbered.items() if m.name == "statement removed" and place[k][0] in {file for file, _ in bad}]
             for k in found:
                 del numbered[k]
             return found

@@ -2,9 +2,10 @@
 #include "tessera/search/experts.hpp"
 
 #include "examples/networks.hpp"
+#include "support/networks.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/lower.hpp"
-#include "tessera/simulate/simulate.hpp"
+#include "tessera/search/finished_step.hpp"
 
 #include <doctest/doctest.h>
 
@@ -71,6 +72,78 @@ TEST_CASE("experts: operators placed one after the other share the arithmetic") 
     for (const ts::task& t : ts::lower(g.view(), s.view(), 8).tasks) {
         CHECK((t.kind != ts::task_kind::compute || t.device % 4 == s.ops[static_cast<std::size_t>(t.op)].start));
     }
+}
+
+TEST_CASE("experts: what a parameter with many users ties together lies in one place") {
+    const ts::graph network = ts::describe<test_networks::recurrent::network>(8);
+    const ts::graph_view g = network.view();
+    int tied = 0;
+    for (const int parts : {2, 3}) {
+        const ts::strategy s = search::operator_placement(g, 1, parts);
+        for (int p = 0; p < g.parameter_count; ++p) {
+            std::vector<int> places;
+            for (int op = 0; op < g.op_count; ++op) {
+                for (const int used : g.ops[op].parameters) {
+                    used == p ? places.push_back(s.ops[static_cast<std::size_t>(op)].start) : void();
+                }
+            }
+            const bool together =
+                std::adjacent_find(places.begin(), places.end(), std::not_equal_to<>()) == places.end();
+            CHECK((places.size() <= 2 || together));
+            tied += places.size() > 2 ? 1 : 0;
+        }
+    }
+    CHECK(tied > 0);
+}
+
+TEST_CASE("experts: nodes are as large as the machine says") {
+    const ts::graph network = ts::describe<networks::mlp>(32);
+    const ts::graph_view g = network.view();
+    const auto found = [&](const ts::device_graph& machine, const std::string& name) {
+        for (const auto& s : search::experts(g, ts::cluster(machine))) {
+            if (s.name == name) {
+                return s.value;
+            }
+        }
+        return ts::strategy{};
+    };
+    for (const auto& [nodes, each] : {std::pair{4, 4}, {2, 4}, {3, 2}}) {
+        const ts::device_graph machine = ts::machines::p100_nodes(nodes, each);
+        CHECK(found(machine, "mesh of nodes x devices").ops == search::mesh(g, nodes, each).ops);
+        CHECK(found(machine, "Megatron within nodes").ops == search::megatron(g, nodes, each).ops);
+        CHECK(found(machine, "operators placed within nodes").ops == search::operator_placement(g, nodes, each).ops);
+    }
+    CHECK(found(ts::machines::p100_nodes(4, 1), "mesh of nodes x devices").ops.empty());
+}
+
+TEST_CASE("a finished step fits where every device has room to the byte, and its waits count where some device copies "
+          "in turn") {
+    const ts::graph network = ts::describe<networks::lenet5>(8);
+    const ts::graph_view g = network.view();
+    const auto machine = [](ts::index_t first, ts::index_t second, bool in_turn = false) {
+        ts::device_graph m;
+        m.add_class({"first", {100, 100, 100}, 1000, first, 50, false});
+        m.add_class({"second", {100, 100, 100}, 1000, second, 50, in_turn});
+        m.add_device(0, "a");
+        m.add_device(1, "b");
+        m.add_link(0, 1, 500, 30);
+        return ts::cluster(m);
+    };
+    const ts::strategy s = search::data_parallel(g, 2);
+    const search::finished_step free = search::simulate_finished(machine(0, 0), g, s);
+    REQUIRE(free.peak_bytes.size() == 2);
+    CHECK(free.fits);
+    for (const ts::index_t less : {0, 1}) {
+        for (const int tight : {0, 1}) {
+            const ts::index_t most = free.peak_bytes[static_cast<std::size_t>(tight)] - less;
+            const ts::cluster on = tight == 0 ? machine(most, 0) : machine(0, most);
+            CHECK(search::simulate_finished(on, g, s).fits == (less == 0));
+            CHECK(search::fits(on, g, s) == (less == 0));
+        }
+    }
+    CHECK(!search::waits_count(machine(0, 0)));
+    CHECK(search::waits_count(machine(0, 0, true)));
+    CHECK(search::waits_count(ts::cluster(ts::machines::this_host(1))));
 }
 
 TEST_CASE("experts: a central copy stores everything on one device, and its step moves what the closed form says") {

@@ -149,8 +149,35 @@ TEST_CASE("difference: what differs, and nothing else") {
                                                            "1 of 13 operators differ\n"
                                                            "layer  a       b                    differs in\n"
                                                            "conv1  - on 0  sample/3@2,8 on 0-2  splits devices\n");
+    ts::strategy ordered(g);
+    ordered.schedule = ts::schedule::gpipe(2, 2);
+    CHECK(search::difference(g, ordered, whole).schedule);
+    CHECK(search::difference(g, whole, ordered).schedule);
+    CHECK(!search::difference(g, ordered, ordered).any());
+    ts::strategy turns = ordered;
+    turns.schedule = ts::schedule::one_forward_one_backward(2, 2);
+    CHECK(search::difference(g, ordered, turns).schedule);
     CHECK(search::to_text(g, search::difference(g, whole, whole), whole, whole) == "the strategies are the same\n");
     CHECK_THROWS_AS(search::difference(g, whole, ts::strategy{}), ts::error);
+}
+
+TEST_CASE("explain: an alternative of as many shards is offered where the operator is, too") {
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    const ts::graph network = ts::describe<networks::lenet5>(16);
+    ts::strategy s = search::data_parallel(network.view(), 2);
+    s.place(0, {3, 1});
+    const std::vector<int> own{3, 1};
+    int here = 0;
+    for (const search::alternative& a : search::explain(on, network.view(), s, 0).alternatives) {
+        here += !a.chosen && a.devices == own ? 1 : 0;
+        CHECK(static_cast<int>(a.devices.size()) == a.what.shards());
+    }
+    int others = -1; // the chosen one is known
+    for (const ts::configuration& c : search::enumerate(network.view().describe(0), 4)) {
+        others += c.shards() == 2 ? 1 : 0;
+    }
+    CHECK(here == others);
+    CHECK(others > 1);
 }
 
 TEST_CASE("explain: as text") {

@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <set>
+
 namespace {
 
 namespace ts = tessera;
@@ -403,6 +406,27 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
     o.micro_batches.clear();
     CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), 0, o); }),
                                  "nothing to fit"));
+}
+
+TEST_CASE("fit: every way to cut operators into stages, each once, or none if there are more than allowed") {
+    for (int n = 1; n <= 8; ++n) {
+        for (int stages = 1; stages <= n; ++stages) {
+            int ways = 0; // choices of the operators at which stages begin
+            for (unsigned cuts = 0; cuts < 1U << (n - 1); ++cuts) {
+                ways += std::popcount(cuts) == stages - 1 ? 1 : 0;
+            }
+            std::set<std::vector<int>> seen;
+            CHECK(search::detail::every_cut(n, stages, ways, [&](const std::vector<int>& c) {
+                CHECK((static_cast<int>(c.size()) == n && c.front() == 0 && c.back() == stages - 1));
+                for (std::size_t i = 1; i < c.size(); ++i) {
+                    CHECK((c[i] == c[i - 1] || c[i] == c[i - 1] + 1));
+                }
+                CHECK(seen.insert(c).second);
+            }));
+            CHECK(static_cast<int>(seen.size()) == ways);
+            CHECK(!search::detail::every_cut(n, stages, ways - 1, [](const std::vector<int>&) { CHECK(false); }));
+        }
+    }
 }
 
 TEST_CASE("fit: ended early it returns the best of what it has simulated, at least one") {

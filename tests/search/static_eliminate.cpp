@@ -129,6 +129,7 @@ void compare() {
     CHECK(found.statistics.edge_eliminations == expected.statistics.edge_eliminations);
     CHECK(found.statistics.leaf_eliminations == expected.statistics.leaf_eliminations);
     CHECK(found.statistics.relaxations == expected.statistics.relaxations);
+    CHECK(found.statistics.visited == expected.statistics.visited);
     if (search::space_size(problem) < 100000) {
         CHECK(found.cost == search::brute_force(problem).cost);
     }
