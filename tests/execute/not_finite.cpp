@@ -7,6 +7,7 @@
 #include "support/same_numbers.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/search/pipeline.hpp"
 
 #ifdef TESSERA_TEST_HOST
 #include "tessera/host.hpp"
@@ -190,6 +191,30 @@ TEST_CASE("no device updates before the losses of the others are known") {
     };
     hold.template operator()<late_losses>(); // what the device without it updates is ready long before
     on_every_backend(hold);
+}
+
+TEST_CASE("a stage with a loss of its own may go backward before another loss is known; its parameters wait for that") {
+    const ts::graph g = ts::describe<test_networks::two_losses::network>(6);
+    const ts::graph_view v = g.view();
+    std::vector<int> stage;
+    for (int op = 0; op < v.op_count; ++op) {
+        const auto is = [&](const char* name) { return v.ops[op].name.find(name) != std::string_view::npos; };
+        stage.push_back(is("near_l") ? 1 : is("far_l") ? 2 : 0);
+    }
+    using enum ts::step_kind;
+    ts::pipeline_schedule order = ts::schedule::empty_schedule(1, 3, 1);
+    order.workers[0] = {{0, 0, forward}, {1, 0, forward},  {1, 0, backward},
+                        {2, 0, forward}, {2, 0, backward}, {0, 0, backward}};
+    ts::strategy s = ts::search::pipeline(v, stage, order);
+    hold_refused<ts::reference::backend>(g, s, 1, momentum, not_a_number);
+    for (ts::configuration& c : s.ops) {
+        c.degree[0] = 2;
+    }
+    for (const auto& named : small_policies(v, 2)) {
+        CAPTURE(named.first);
+        s.sync = named.second;
+        hold_refused<ts::reference::backend>(g, s, 2, momentum, not_a_number);
+    }
 }
 
 TEST_CASE("of a plan of several steps those before a loss that is not finite are taken, the others not") {

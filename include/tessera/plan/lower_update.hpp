@@ -6,9 +6,36 @@
 
 namespace tessera::detail {
 
+/// How many steps of the stages there are until all losses are known. No parameter changes before: a step whose loss is not finite changes nothing.
+template <class Options>
+std::size_t lowering<Options>::steps_until_losses() const {
+    std::size_t until = 0;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+        for (const int op : stages_[at(steps_[i].stage)]) {
+            until = steps_[i].what == step_kind::forward && g_.is_loss(op) ? i + 1 : until;
+        }
+    }
+    return until;
+}
+
+/// What has gone backward before the last loss was known, in that order.
+template <class Options>
+void lowering<Options>::finish_held() {
+    holds_ = false;
+    for (const auto& [op, micro_batch] : held_) {
+        select(micro_batch);
+        finish_parameters(op);
+    }
+    held_.clear();
+}
+
 /// After the last operator that uses a parameter has gone backward, the parameter is updated.
 template <class Options>
 void lowering<Options>::finish_parameters(int op) {
+    if (holds_) {
+        held_.emplace_back(op, micro_batch_);
+        return;
+    }
     for (int p : g_.ops[op].parameters) {
         const bool ready = --uses_left_[at(p)] == 0 && g_.parameters[p].trained;
         if (ready && has_messages()) {

@@ -29,8 +29,11 @@ public:
         }
         for (step_ = 0; step_ < p_.period; ++step_) {
             begin_step();
-            for (const step& x : steps_) {
-                perform(x);
+            const std::size_t losses = steps_until_losses();
+            for (std::size_t i = 0; i < steps_.size(); ++i) {
+                holds_ = i < losses;
+                perform(steps_[i]);
+                i + 1 == losses ? finish_held() : void();
             }
             if (has_messages()) {
                 finish_messages();
@@ -235,6 +238,8 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     // ---- updates of parameters: lower_update.hpp --------------------------------------------------------------------
 
+    std::size_t steps_until_losses() const;
+    void finish_held();
     void finish_parameters(int op);
     std::vector<std::vector<piece>> groups(int parameter) const;
     void count_moved(const std::vector<int>& tiles, int device, index_t elements);
@@ -303,7 +308,9 @@ protected: // simulation::operator_lowering lowers one operator anew
     std::vector<int> first_user_; ///< operator, by parameter
     std::vector<int> uses_;
     std::vector<int> uses_left_;
-    std::vector<int> states_; ///< tiles of the optimizer's states
+    bool holds_ = false;                    ///< a loss of the step has not been computed yet
+    std::vector<std::pair<int, int>> held_; ///< operator and micro-batch that have gone backward meanwhile
+    std::vector<int> states_;               ///< tiles of the optimizer's states
     std::vector<int> norms_;
     std::vector<std::vector<reduced_slice>> reduced_; ///< what one task updates, of several parameters or of one
     std::vector<std::vector<reduced_slice>> arrived_; ///< of the message at hand: sums whose updates come after it
