@@ -7,6 +7,7 @@
 
 #include "tessera/net/describe.hpp"
 #include "tessera/net/precision.hpp"
+#include "tessera/schedule/blocking_all_reduce.hpp"
 
 #include <doctest/doctest.h>
 
@@ -205,6 +206,39 @@ TEST_CASE("partial sums that several GPUs need are an all-reduce, the maxima and
     const listed one = make_listed(g.view(), s, 2, {0, 0}, {});
     CHECK(list_checker(one).run() == "");
     CHECK(!one.list.exchanges());
+}
+
+TEST_CASE("ranks are in the order of GPUs where no slice goes with one, so that one communicator serves any order") {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(9);
+    using kind = ts::cuda::collective::kind;
+    int seen[5]{};
+    const auto hold = [&](const ts::strategy& s, int devices) {
+        for (const bool turned : {false, true}) {
+            std::vector<int> gpus = gpu_placement(devices, 1); // the last GPU first
+            turned ? std::reverse(gpus.begin(), gpus.end()) : void();
+            const listed x = make_listed(g.view(), s, devices, gpus, {});
+            CHECK(list_checker(x).run() == "");
+            for (const ts::cuda::call& c : x.list.calls) {
+                if (const auto* what = std::get_if<ts::cuda::collective>(&c.body)) {
+                    const std::vector<int>& ranks = x.list.communicators[static_cast<std::size_t>(c.communicator)];
+                    const bool slices = what->which == kind::reduce_scatter || what->which == kind::all_gather;
+                    CHECK((slices || std::is_sorted(ranks.begin(), ranks.end()) == true));
+                    seen[static_cast<int>(what->which)] += turned ? 0 : 1;
+                }
+            }
+        }
+    };
+    coverage covered;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        hold(random_strategy(g.view(), 3, seed, covered), 3);
+    }
+    ts::strategy s = data_parallel(
+        g.view(), 3); // 10 x 18 and the like do not divide by 3: a reduction and a broadcast of each slice
+    hold(s, 3);
+    s.sync = ts::schedule::blocking_all_reduce(ts::schedule::gradients_of(g.view()));
+    hold(s, 3);
+    CHECK(seen[static_cast<int>(kind::all_reduce)] > 0);
+    CHECK(seen[static_cast<int>(kind::reduce_scatter)] > 0);
 }
 
 TEST_CASE("a defect in a list is found") {

@@ -140,12 +140,34 @@ private:
             members.resize(std::max(members.size(), rank + 1), -1);
             members[rank] = -1 - calls[i].lane;
         }
+        sort_ranks(calls, begin, end, members);
         for (std::size_t i = begin; i < end; ++i) {
             calls[i].lane = exchange_lane(-1 - calls[i].lane);
             calls[i].group = groups_;
             calls[i].communicator = calls[i].communicator == 0 ? 0 : communicator_of(members);
         }
         ++groups_;
+    }
+
+    /// Ranks in the order of GPUs where no slice goes with a rank, so that any order of the same GPUs is one communicator.
+    static void sort_ranks(std::vector<call>& calls, std::size_t begin, std::size_t end, std::vector<int>& members) {
+        using kind = collective::kind;
+        for (std::size_t i = begin; i < end; ++i) {
+            const auto* what = std::get_if<collective>(&calls[i].body);
+            if (what == nullptr || what->which == kind::reduce_scatter || what->which == kind::all_gather) {
+                return;
+            }
+        }
+        std::vector<int> sorted = members;
+        std::sort(sorted.begin(), sorted.end());
+        const auto rank = [&](int old) { return rank_in(sorted, members[static_cast<std::size_t>(old)]); };
+        for (std::size_t i = begin; i < end; ++i) {
+            calls[i].rank = rank(calls[i].rank);
+            auto& what = std::get<collective>(calls[i].body);
+            const bool rooted = what.which == kind::reduce || what.which == kind::broadcast;
+            what.root = rooted ? rank(what.root) : what.root;
+        }
+        members = sorted;
     }
 
     int exchange_lane(int gpu) {
