@@ -208,6 +208,41 @@ TEST_CASE("partial sums that several GPUs need are an all-reduce, the maxima and
     CHECK(!one.list.exchanges());
 }
 
+TEST_CASE("a convolution of stride 2 and a window of 1 takes the whole tile: nothing is cut out of it or put back") {
+    struct first : ts::conv2d<4, ts::window<1>> {};
+    struct strided : ts::conv2d<6, ts::window<1>, ts::stride<2>> {};
+    struct beside : ts::conv2d<6, ts::window<1>, ts::stride<2>> {};
+    struct last : ts::linear<3> {};
+    using network = ts::sequential<ts::image<2, 6, 6>, first, strided, ts::flatten, last, ts::cross_entropy>;
+    using branches = ts::sequential<ts::image<2, 6, 6>, first, ts::branches<ts::add, strided, beside>, ts::flatten,
+                                    last, ts::cross_entropy>;
+    const auto copies = [](const listed& x) {
+        int n = 0;
+        for (const ts::cuda::call& c : x.list.calls) {
+            const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
+            n += std::holds_alternative<ts::cuda::memory_clear>(c.body) ||
+                         std::holds_alternative<ts::cuda::memory_copy>(c.body) ||
+                         (k != nullptr && k->which == ts::cuda::kernel_id::strided_copy_f32)
+                     ? 1
+                     : 0;
+            if (const auto* conv = std::get_if<ts::cuda::convolution>(&c.body);
+                conv != nullptr && conv->stride[0] == 2) {
+                CHECK(conv->x[2] == 6);
+                CHECK(conv->x[3] == 6);
+            }
+        }
+        return n;
+    };
+    const ts::graph one = ts::describe<network>(4);
+    const listed x = make_listed(one.view(), ts::strategy(one.view()), 1, {0}, {});
+    CHECK(list_checker(x).run() == "");
+    CHECK(copies(x) == 0);
+    const ts::graph two = ts::describe<branches>(4); // whose gradients one launch adds up
+    const listed y = make_listed(two.view(), ts::strategy(two.view()), 1, {0}, {});
+    CHECK(list_checker(y).run() == "");
+    CHECK(copies(y) == 0);
+}
+
 TEST_CASE("ranks are in the order of GPUs where no slice goes with one, so that one communicator serves any order") {
     const ts::graph g = ts::describe<test_networks::mlp::network>(9);
     using kind = ts::cuda::collective::kind;

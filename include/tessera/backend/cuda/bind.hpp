@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/call_list.hpp"
+#include "tessera/backend/cuda/contain.hpp"
 #include "tessera/backend/cuda/merge.hpp"
 #include "tessera/plan/lanes.hpp"
 
@@ -23,6 +24,7 @@ public:
                         "; set the strategy's period to 1");
         }
         p_.alignment = gpu_alignment;
+        whole_tiles(p_, g_).run();
         merger(p_, g_).run(o_.fuse);
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();

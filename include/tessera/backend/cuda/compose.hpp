@@ -233,7 +233,7 @@ struct shard_call {
     int output() const { return d.output(); }
     bool emits(int o) const { return o >= 0 && has(call.emits, o); }
 
-    /// What the shard touches of an operand; its tiles hold exactly that, densely.
+    /// What the shard touches of an operand; its tiles hold exactly that, densely, but for a convolution's input (see contain.hpp).
     box region_of(int o) const { return region(d, o, call.ranges); }
     /// Of an operand's elements, and of the activations.
     element type_of(int o) const { return d.operands[o].type; }
@@ -262,7 +262,9 @@ struct shard_call {
 
 private:
     int checked(int t, int o) const {
-        if (t < 0 || !(to.tile_at(t).region == region_of(o))) {
+        const bool may_be_more = attributes().kind == op_kind::conv2d && o == input();
+        if (t < 0 ||
+            !(to.tile_at(t).region == region_of(o) || (may_be_more && to.tile_at(t).region.contains(region_of(o))))) {
             throw error(std::string("tessera: operand ") + std::to_string(o) + " of a " + to_text(attributes().kind) +
                         (t < 0 ? " has no tile" : " has a tile of another region") + " in its " + to_text(call.what) +
                         " pass; the plan must place exactly its region on the device");

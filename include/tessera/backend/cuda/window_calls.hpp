@@ -19,10 +19,9 @@ struct window_place {
     bool is_even() const { return even[0] && even[1]; }
 };
 
-inline window_place place_of(const shard_call& s) {
+inline window_place place_of(const shard_call& s, const box& tile) {
     window_place w;
     const op_attributes& a = s.attributes();
-    const box tile = s.region_of(s.input());
     const loop_name loops[] = {loop_name::height, loop_name::width};
     for (int k = 0; k < 2; ++k) {
         const interval& out = s.call.ranges[s.d.find_loop(loops[k])];
@@ -36,6 +35,8 @@ inline window_place place_of(const shard_call& s) {
     }
     return w;
 }
+
+inline window_place place_of(const shard_call& s) { return place_of(s, s.region_of(s.input())); }
 
 /// The input of a shard's convolution as cuDNN is to see it.
 struct convolution_input {
@@ -187,8 +188,14 @@ inline void convolution_bias_gradient(const shard_call& s) {
     s.to.add(b, {dy, db});
 }
 
+/// The region of the tile of a convolution's input, or of its gradient; an empty one where there is none.
+inline box input_tile(const shard_call& s, bool gradient) {
+    const int t = gradient ? s.to.what().gradient[s.input()] : s.to.what().value[s.input()];
+    return t >= 0 ? s.to.tile_at(t).region : s.region_of(s.input());
+}
+
 inline void convolution_forward(const shard_call& s) {
-    const window_place w = place_of(s);
+    const window_place w = place_of(s, input_tile(s, false));
     if (w.empty) {
         s.to.add(memory_clear{}, {s.value_to(s.output())});
     } else {
@@ -208,11 +215,11 @@ inline void convolution_forward(const shard_call& s) {
 }
 
 inline void convolution_backward(const shard_call& s) {
-    const window_place w = place_of(s);
     const memory_use dy = s.gradient(s.output());
     convolution_input x;
     if (s.emits(s.input())) {
-        const convolution c = convolution_of(s, w, x); // an empty gradient is not asked for
+        const convolution c =
+            convolution_of(s, place_of(s, input_tile(s, true)), x); // an empty gradient is not asked for
         const memory_use dx = s.gradient_to(s.input());
         const memory_use to = x.staged ? s.to.take(x.bytes) : dx;
         add_convolution(s, c, convolution::direction::backward_data, to, s.factor(s.parameter(0)), dy);
@@ -224,6 +231,7 @@ inline void convolution_backward(const shard_call& s) {
         }
     }
     if (s.emits(s.parameter(0))) {
+        const window_place w = place_of(s, input_tile(s, false));
         if (w.empty) {
             s.to.add(memory_clear{}, {s.gradient_to(s.parameter(0))});
         } else {
