@@ -112,7 +112,8 @@ private:
 
     bool may_touch(const ts::task& t, int tile, bool write) const {
         const auto is = [&](int other) { return other >= 0 && p_.root(other) == p_.root(tile); };
-        bool found = is(t.scratch) || is(t.state);
+        const bool counts = t.kind == ts::task_kind::compute && t.what == ts::pass::forward;
+        bool found = is(t.scratch) || is(t.state) || (is(t.flag) && write <= counts);
         for (const ts::task_part& x : t.parts) {
             found = found || is(x.state);
         }

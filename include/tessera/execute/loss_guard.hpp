@@ -4,8 +4,7 @@
 
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/store.hpp"
-#include "tessera/net/graph.hpp"
-#include "tessera/task/compute.hpp"
+#include "tessera/plan/loss_rows.hpp"
 
 #include <cmath>
 #include <span>
@@ -44,7 +43,7 @@ public:
                     throw error("tessera: the plan changes a parameter before it knows a loss of that step, of " +
                                 std::string(g.ops[t.op].name) + "; nothing in Tessera makes such a plan");
                 }
-                const int w = written(p, g, t);
+                const int w = loss_rows_of(p, g, t);
                 tasks_[i].rows = {reinterpret_cast<const float*>(where[w]),
                                   static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(w)].elements)};
                 add_loss(p, t);
@@ -118,19 +117,7 @@ private:
         if (t.what == pass::update) {
             return guarded_role::early;
         }
-        return written(p, g, t) >= 0 ? guarded_role::loss : guarded_role::nothing;
-    }
-
-    /// The tile of a loss's rows that a task writes, or -1.
-    static int written(const plan& p, const graph_view& g, const task& t) {
-        for (const int w : t.writes) {
-            const tile& x = p.tiles[static_cast<std::size_t>(w)];
-            if (g.is_loss(t.op) && x.kind == tile_kind::activation && x.tensor == g.ops[t.op].output &&
-                x.type == element::f32) {
-                return w;
-            }
-        }
-        return -1;
+        return loss_rows_of(p, g, t) >= 0 ? guarded_role::loss : guarded_role::nothing;
     }
 
     void add_loss(const plan& p, const task& t) {

@@ -230,16 +230,13 @@ private:
         const std::uint64_t before = state_.step;
         run(r, batches, rates, measured);
         const std::uint64_t end = before + batches.size();
+        if (!runs_when_called<B> && !std::isfinite(total_loss(r, 0))) { // which its updates have seen on the devices
+            report_.refuse(before);
+        }
         const std::uint64_t taken = report_.refused() < end ? report_.refused() : end;
         while (state_.step < taken) {
             losses.push_back(total_loss(r, static_cast<int>(state_.step - before)));
             ++state_.step;
-            if (!std::isfinite(
-                    losses.back())) { // on a backend that queues its tasks, which has updated what stays finite
-                wait_for_transfers();
-                throw error("tessera: the loss of step " + std::to_string(state_.step) +
-                            " is not a finite number: " + cause_of_loss(batches[state_.step - 1 - before]));
-            }
         }
         if (taken < end) {
             wait_for_transfers(); // of the step that is not taken there are none

@@ -49,6 +49,9 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
     if (t.scratch >= 0) {
         add(t.scratch, true, false);
     }
+    if (t.flag >= 0) {
+        add(t.flag, t.kind == task_kind::compute && t.what == pass::forward, false);
+    }
 }
 
 } // namespace tessera

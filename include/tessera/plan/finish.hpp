@@ -57,6 +57,9 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.beside) {
             add(2);
         }
+        if (t.flag >= 0) {
+            add(t.flag);
+        }
         if (t.step != 0) {
             add(t.step);
         }

@@ -53,13 +53,15 @@ std::vector<lifetime> lifetimes(const Plan& p) {
     return live;
 }
 
-/// The same where what GPUs sum and update beside the computation keeps its memory to the end: a computation that took it over would wait for the
+/// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep their memory to the end: a computation that took it over would wait for the
 /// exchange. (Scratch memory is not kept.)
 template <class Plan>
 std::vector<lifetime> kept_beside(const Plan& p, std::vector<lifetime> live) {
     std::vector<access> touched;
     for (const task& t : p.tasks) {
-        if (t.beside && (t.kind == task_kind::update || t.kind == task_kind::reduce)) {
+        const bool counts =
+            t.kind == task_kind::copy && p.tiles[static_cast<std::size_t>(t.writes[0])].kind == tile_kind::scalar;
+        if (t.beside && (t.kind == task_kind::update || t.kind == task_kind::reduce || counts)) {
             accesses_of(p, t, touched);
             for (const access& a : touched) {
                 const bool scratch = p.tiles[static_cast<std::size_t>(a.tile)].kind == tile_kind::scratch;

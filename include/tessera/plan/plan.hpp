@@ -156,8 +156,10 @@ struct task {
     bool fused = false;     ///< set by binding: the task that writes what it reads does its work too, in place
     bool activates = false; ///< set by binding: it does the work of such a task
     bool beside = false;    ///< set by binding: its own calls go to its GPU beside the list, see use_streams()
-    int scratch = -1;       ///< set by binding: tile of working memory, or -1
-    int workspace = -1;     ///< set by binding: tile that forward leaves to backward beside its output, or -1
+    int flag =
+        -1; ///< set by binding: tile that counts losses that are not finite: a loss adds its own, what changes parameters reads it
+    int scratch = -1;   ///< set by binding: tile of working memory, or -1
+    int workspace = -1; ///< set by binding: tile that forward leaves to backward beside its output, or -1
 
     std::vector<wait_for> waits;
     std::vector<int> after; ///< tasks in queues that it waits for, each by itself: there a later one may end earlier

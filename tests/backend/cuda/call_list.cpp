@@ -139,7 +139,8 @@ TEST_CASE("one device makes one vendor call for each task that has one") {
     }
     CHECK(functions == "cudaMemcpyAsync from the processor\ncublasLtMatmul\nkernel dropout\nkernel gelu_forward\n"
                        "cublasLtMatmul\ncudnnActivationForward\ncublasLtMatmul\ncudaMemcpyAsync from the processor\n"
-                       "kernel row_maximum\nkernel row_exponentials\nkernel row_loss\nkernel softmax_gradient\n"
+                       "kernel row_maximum\nkernel row_exponentials\nkernel row_loss\nkernel count_not_finite\nkernel "
+                       "softmax_gradient\n"
                        "cublasLtMatmul\ncublasLtMatmul\nkernel sgd_update\nkernel sgd_update\n"
                        "cudnnActivationBackward\ncublasLtMatmul\ncublasLtMatmul\nkernel sgd_update\n"
                        "kernel gelu_backward\nkernel dropout\ncublasLtMatmul\nkernel sgd_update\n"
@@ -201,7 +202,7 @@ TEST_CASE("partial sums that several GPUs need are an all-reduce, the maxima and
         const auto* sum = std::get_if<ts::cuda::collective>(&c.body);
         maxima += sum != nullptr && sum->how == ts::reducer::max ? 1 : 0;
     }
-    CHECK(count(x.list, ts::cuda::collective::kind::all_reduce) == 4); // two members each
+    CHECK(count(x.list, ts::cuda::collective::kind::all_reduce) == 6); // two members each; one counts losses
     CHECK(maxima == 2);
     const listed one = make_listed(g.view(), s, 2, {0, 0}, {});
     CHECK(list_checker(one).run() == "");

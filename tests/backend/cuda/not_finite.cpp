@@ -3,7 +3,12 @@
 // the reference backend on the same plan; and updates that would not be finite.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
+#include "support/networks.hpp"
 #include "support/one_operator.hpp"
+#include "support/planned.hpp"
+#include "support/policies.hpp"
+#include "support/random_pipeline.hpp"
+#include "support/refusal.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 
@@ -96,30 +101,138 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("updates and running statistics that would not be finite are left out element by element") {
-    struct conv : ts::conv2d<3, ts::window<3>> {};
-    struct norm : ts::batch_norm<> {};
-    struct fc : ts::linear<4> {};
-    struct network : ts::sequential<ts::image<2, 6, 6>, conv, norm, ts::relu, ts::max_pool<2>, ts::flatten, fc,
-                                    ts::cross_entropy> {};
-    const ts::graph g = ts::describe<network>(4);
-    batch_data data(g.view(), 2);
-    data.numbers[0][5] = std::numeric_limits<float>::quiet_NaN();
-    const ts::optimizer heavy(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F});
-    const ts::optimizer adam(ts::adam{});
-    const ts::optimizer clipped(ts::sgd{.learning_rate = 0.1F}, 1.0F);
-    for (const ts::optimizer& how : {heavy, adam, clipped}) {
-        emulated_backend backend(how, gpu_placement(1, 0));
-        ts::workers threads(1);
-        ts::session<emulated_backend> session(g.view(), ts::strategy(g.view()), 1, how, {}, backend, threads);
-        const std::vector<float> before = session.parameter(0);
-        CHECK_THROWS_AS(session.step(data.inputs), ts::error);
-        for (int p = 0; p < g.view().parameter_count; ++p) {
-            for (const float x : session.parameter(p)) {
-                CHECK(std::isfinite(x));
-            }
+namespace {
+
+struct conv : ts::conv2d<3, ts::window<3>> {};
+struct norm : ts::batch_norm<> {};
+struct fc : ts::linear<4> {};
+struct normed
+    : ts::sequential<ts::image<2, 6, 6>, conv, norm, ts::relu, ts::max_pool<2>, ts::flatten, fc, ts::cross_entropy> {};
+
+/// A session on make-believe GPUs, with what it stands on.
+struct running {
+    emulated_backend backend;
+    ts::workers threads;
+    ts::session<emulated_backend> session;
+
+    running(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how, int placed)
+        : backend(how, gpu_placement(devices, placed)), threads(devices),
+          session(g, s, devices, how, {.seed = 3}, backend, threads) {}
+
+    std::vector<std::vector<float>> parameters(const ts::graph_view& g) const {
+        std::vector<std::vector<float>> all;
+        for (int p = 0; p < g.parameter_count; ++p) {
+            all.push_back(session.parameter(p));
         }
-        CHECK(session.parameter(0) == before);
-        CHECK(std::isfinite(session.step(batch_data(g.view(), 3).inputs)));
+        return all;
+    }
+};
+
+/// The same batch with NaN in a sample.
+batch_data spoiled(batch_data data, const ts::graph_view& g, int sample) {
+    std::vector<float>& x = data.numbers[0];
+    const ts::shape& extents = g.tensors[data.tensors[0]].extents;
+    x[static_cast<std::size_t>(sample * extents.volume() / extents[0])] = std::numeric_limits<float>::quiet_NaN();
+    data.inputs[0] = std::span<const float>(x);
+    return data;
+}
+
+/// Steps on batches of which one sample is bad, each sample in turn, leave nothing behind.
+void hold_refused(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how, int placed) {
+    const batch_data first(g, 1);
+    const auto samples = static_cast<int>(g.tensors[0].extents[0]);
+    running seen(g, s, devices, how, placed);
+    running spared(g, s, devices, how, placed);
+    CHECK(seen.session.step(first.inputs) == spared.session.step(first.inputs));
+    for (int i = 0; i < samples; ++i) {
+        const batch_data bad = spoiled(first, g, i);
+        const std::string text = message_of([&] { seen.session.step(bad.inputs); });
+        CAPTURE(text);
+        CHECK(text.find("the loss of step 2 is not a finite number, and the step is not taken") != std::string::npos);
+        CHECK(text.find("is not finite in sample " + std::to_string(i)) != std::string::npos);
+    }
+    CHECK(seen.session.steps() == 1);
+    CHECK(seen.parameters(g) == spared.parameters(g));
+    const batch_data then(g, 2);
+    CHECK(seen.session.step(then.inputs) == spared.session.step(then.inputs)); // what the optimizer keeps, too
+    CHECK(seen.parameters(g) == spared.parameters(g));
+    CHECK(seen.session.evaluate(then.inputs).loss ==
+          spared.session.evaluate(then.inputs).loss); // and running statistics
+}
+
+} // namespace
+
+TEST_CASE("a step whose loss is not finite on some GPU changes nothing on any, under any strategy and policy") {
+    const ts::graph image = ts::describe<normed>(4);
+    const ts::graph plain = ts::describe<test_networks::mlp::network>(4);
+    const ts::optimizer heavy(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F});
+    const ts::optimizer clipped(ts::adam{.learning_rate = 0.01F}, 1.0F);
+    coverage seen;
+    std::uint64_t seed = 0;
+    for (const int placed : {0, 1, 2}) { // on one GPU, on several, on both
+        CAPTURE(placed);
+        hold_refused(image.view(), ts::strategy(image.view()), 1, heavy, placed);
+        hold_refused(image.view(), data_parallel(image.view(), 2), 2, clipped, placed);
+        for (int i = 0; i < 3; ++i) {
+            CAPTURE(++seed);
+            hold_refused(image.view(), random_strategy(image.view(), 3, seed, seen), 3, i == 0 ? clipped : heavy,
+                         placed);
+            hold_refused(image.view(), random_pipeline(image.view(), 2, seed, seen).how, 2, heavy, placed);
+        }
+        for (const auto& named : small_policies(plain.view(), 2)) {
+            CAPTURE(named.first);
+            ts::strategy s = data_parallel(plain.view(), 2);
+            s.sync = named.second;
+            hold_refused(plain.view(), s, 2, heavy, placed);
+        }
+    }
+}
+
+TEST_CASE("every update and all running statistics take the count of losses that are not finite, and no kernel waits "
+          "for the processor") {
+    const ts::graph g = ts::describe<normed>(4);
+    coverage seen;
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const int devices = 1 + static_cast<int>(seed % 4);
+        const ts::strategy s = random_strategy(g.view(), devices, seed, seen);
+        const listed x = make_listed(g.view(), s, devices, gpu_placement(devices, static_cast<int>(seed % 3)), {});
+        CAPTURE(seed);
+        CHECK(list_checker(x).run() == "");
+        int counted = 0;
+        for (const ts::cuda::call& c : x.list.calls) {
+            const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
+            using id = ts::cuda::kernel_id;
+            const bool changes = k != nullptr && (k->which == id::sgd_update || k->which == id::running_moments ||
+                                                  k->which == id::running_statistics);
+            const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
+            if (changes) {
+                CHECK(k->numbers.n[5] == 1);
+                REQUIRE(t.flag >= 0);
+                CHECK(c.memory.back().tile == t.flag);
+                CHECK(!c.memory.back().write);
+            }
+            counted += k != nullptr && k->which == id::count_not_finite ? 1 : 0;
+        }
+        int losses = 0;
+        for (const ts::task& t : x.p.tasks) {
+            losses += t.kind == ts::task_kind::compute && t.what == ts::pass::forward &&
+                              ts::loss_rows_of(x.p, g.view(), t) >= 0
+                          ? 1
+                          : 0;
+        }
+        CHECK(counted == losses);
+    }
+}
+
+TEST_CASE("updates that would not be finite are left out element by element where the loss is") {
+    const ts::graph g = ts::describe<normed>(4);
+    const batch_data data(g.view(), 2);
+    const ts::optimizer wild(ts::sgd{.learning_rate = 3e38F, .momentum = 0.9F});
+    running r(g.view(), ts::strategy(g.view()), 1, wild, 0);
+    CHECK(std::isfinite(r.session.step(data.inputs)));
+    for (const std::vector<float>& all : r.parameters(g.view())) {
+        for (const float x : all) {
+            CHECK(std::isfinite(x));
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 #include "tessera/backend/cuda/call_list.hpp"
 #include "tessera/backend/cuda/contain.hpp"
+#include "tessera/backend/cuda/flags.hpp"
 #include "tessera/backend/cuda/merge.hpp"
 #include "tessera/plan/lanes.hpp"
 
@@ -26,6 +27,7 @@ public:
         p_.alignment = gpu_alignment;
         whole_tiles(p_, g_).run();
         merger(p_, g_).run(o_.fuse);
+        flag_maker(p_, g_).run();
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();
         bool norms_are_there = false;

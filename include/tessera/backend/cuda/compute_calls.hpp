@@ -7,6 +7,7 @@
 #include "tessera/backend/cuda/norm_calls.hpp"
 #include "tessera/backend/cuda/sequence_calls.hpp"
 #include "tessera/backend/cuda/transposed_calls.hpp"
+#include "tessera/plan/loss_rows.hpp"
 
 namespace tessera::cuda::detail {
 
@@ -115,6 +116,22 @@ inline void compose_backward(const shard_call& s) {
     }
 }
 
+/// Adds the losses that are not finite to the device's count, or begins it.
+inline void count_not_finite(composer& to, const graph_view& g) {
+    const task& t = to.what();
+    const int rows = loss_rows_of(to.of(), g, t);
+    kernel_numbers n;
+    n.n[0] = to.tile_at(rows).elements;
+    for (const task& x : to.of().tasks) {
+        if (x.flag == t.flag && x.kind == task_kind::compute && x.what == pass::forward) {
+            n.n[1] = &x == &t ? 0 : 1;
+            break;
+        }
+    }
+    kernel_launch k = composer::make(kernel_id::count_not_finite, 2, n);
+    to.add(static_cast<kernel_launch&&>(k), {to.read(rows), to.write(t.flag)});
+}
+
 /// Puts the calls of a compute task into `to`.
 inline void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
     const task& t = to.what();
@@ -127,6 +144,8 @@ inline void compose_compute(composer& to, const graph_view& g, algorithm_table& 
     to.type = s.type();
     switch (t.what) {
     case pass::forward:
+        compose_forward(s);
+        return t.flag >= 0 ? count_not_finite(to, g) : void();
     case pass::recompute:
     case pass::evaluate:
         return compose_forward(s);

@@ -225,6 +225,10 @@ inline void compose_update(composer& to, const exchange_plan& where, const optim
         for (int n : t.norms) {
             memory.push_back(to.read(n));
         }
+        if (const int flag = to.what().flag; flag >= 0) {
+            k.numbers.n[5] = 1;
+            memory.push_back(to.read(flag));
+        }
         to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
     }
     if (work.ends_with(number)) {

@@ -125,8 +125,13 @@ inline void norm_update(const shard_call& s) {
     n.f[1] = s.attributes().momentum;
     n.f[2] = s.attributes().epsilon;
     const bool whole = s.to.what().implementation == whole_operator;
+    std::vector<memory_use> memory{s.value(s.intermediate(0)), s.value_to(running)};
+    if (const int flag = s.to.what().flag; flag >= 0) {
+        memory.push_back(s.to.read(flag));
+        n.n[5] = 1;
+    }
     s.to.launch(whole ? kernel_id::running_moments : kernel_id::running_statistics,
-                {s.value(s.intermediate(0)), s.value_to(running)}, n, n.n[0]);
+                static_cast<std::vector<memory_use>&&>(memory), n, n.n[0]);
 }
 
 /// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a sample.

@@ -45,6 +45,11 @@ __device__ inline long long index_step() {
     return static_cast<long long>(gridDim.x) * blockDim.x;
 }
 
+/// Whether a step is not taken: a loss of it, on whatever device, is not finite. n[5]: 1 with the count of these, which `flags` leads to.
+__device__ inline bool is_refused(const arguments& a, void* const* flags) {
+    return a.n[5] == 1 && *static_cast<const float*>(*flags) != 0;
+}
+
 /// Sum over the threads of a block, a power of two of at most 256, in an order that is always the same.
 __device__ inline double block_sum(double value, double* shared) {
     shared[threadIdx.x] = value;

@@ -44,7 +44,8 @@ struct step_values {
     typed(softmax_forward) typed(softmax_total_gradient) typed(softmax_input_gradient) \
     typed(layer_normalize) typed(layer_statistics_gradient) typed(layer_scale_gradient) typed(layer_input_gradient) \
     typed(look_up) typed(look_up_gradient) typed(add_table) typed(route_forward) typed(route_gradient) \
-    typed(sum_slices) plain(sum_slices_f64) plain(squares_partial) plain(squares_total) plain(sgd_update) plain(adam_update)
+    typed(sum_slices) plain(sum_slices_f64) plain(squares_partial) plain(squares_total) plain(count_not_finite) \
+    plain(sgd_update) plain(adam_update)
 // clang-format on
 
 enum class kernel_id : std::uint8_t {

@@ -136,10 +136,14 @@ __device__ inline void update_running(float* running, long long channels, long l
     }
 }
 
-/// at: sums[2, channels], running[2, channels]. n: channels. f: elements per channel, momentum.
+/// at: sums[2, channels], running[2, channels], count of losses that are not finite. n: channels, -, -, -, -, 1 with that count. f: elements
+/// per channel, momentum.
 extern "C" __global__ void running_statistics(arguments a) {
     const double* sums = pointer<const double>(a, 0);
     float* running = pointer<float>(a, 1);
+    if (is_refused(a, a.at + 2)) {
+        return;
+    }
     for (long long c = first_index(); c < a.n[0]; c += index_step()) {
         const double mean = sums[c] / a.f[0];
         const double biased = sums[a.n[0] + c] / a.f[0] - mean * mean;
@@ -148,11 +152,14 @@ extern "C" __global__ void running_statistics(arguments a) {
     }
 }
 
-/// The same from mean and 1 / sqrt(variance + epsilon), as cuDNN saves them. at: saved[2, channels], running[2, channels].
-/// n: channels. f: elements per channel, momentum, epsilon.
+/// The same from mean and 1 / sqrt(variance + epsilon), as cuDNN saves them. at: saved[2, channels], running[2, channels], and the count.
+/// n: as running_statistics. f: elements per channel, momentum, epsilon.
 extern "C" __global__ void running_moments(arguments a) {
     const float* saved = pointer<const float>(a, 0);
     float* running = pointer<float>(a, 1);
+    if (is_refused(a, a.at + 2)) {
+        return;
+    }
     for (long long c = first_index(); c < a.n[0]; c += index_step()) {
         const double inverse = saved[a.n[0] + c];
         const double biased = 1 / (inverse * inverse) - a.f[2];

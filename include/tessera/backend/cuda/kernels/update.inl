@@ -74,6 +74,21 @@ extern "C" __global__ void squares_total(arguments a) {
     }
 }
 
+/// One block. How many losses are not finite, besides those that were counted before. at: losses, count. n: losses, 1 where some were.
+extern "C" __global__ void count_not_finite(arguments a) {
+    __shared__ double shared[256];
+    double count = 0;
+    for (long long i = threadIdx.x; i < a.n[0]; i += blockDim.x) {
+        const float x = pointer<const float>(a, 0)[i];
+        count += x - x == 0 ? 0.0 : 1.0;
+    }
+    count = block_sum(count, shared);
+    if (threadIdx.x == 0) {
+        float* total = pointer<float>(a, 1);
+        *total = static_cast<float>((a.n[1] == 1 ? *total : 0.0f) + count);
+    }
+}
+
 /// Factor of all gradients, which are those of f[6] times the loss: 1 / f[6], or less to keep their norm at most f[5]. NaN where the norm is
 /// not finite, so that no element of any parameter changes.
 __device__ inline float clip_factor(const arguments& a, void* const* norms) {
@@ -96,12 +111,15 @@ __device__ inline bool are_finite(float x, float y) {
     return (x - x) + (y - y) == 0;
 }
 
-/// w -= rate * v, v = momentum * v + g, in every copy. at: state (with momentum), table of sources, targets, norms; step.
-/// n: count, sources, targets, norms, 1 with momentum. f: momentum, weight decay, -, -, -, largest norm, loss scale.
+/// w -= rate * v, v = momentum * v + g, in every copy. at: state (with momentum), table of sources, targets, norms, count of losses that are not
+/// finite: where there are any, nothing changes; step. n: count, sources, targets, norms, 1 with momentum, 1 with that count. f: momentum, weight decay, -, -, -, largest norm, loss scale.
 extern "C" __global__ void sgd_update(arguments a) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
     float* const* targets = sources + a.n[1];
+    if (is_refused(a, table + a.n[1] + a.n[2] + a.n[3])) {
+        return;
+    }
     const float factor = clip_factor(a, table + a.n[1] + a.n[2]);
     const float rate = static_cast<float>(pointer<const step_values>(a, 2)->learning_rate);
     const float momentum = static_cast<float>(a.f[0]);
@@ -131,6 +149,9 @@ extern "C" __global__ void adam_update(arguments a) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
     float* const* targets = sources + a.n[1];
+    if (is_refused(a, table + a.n[1] + a.n[2] + a.n[3])) {
+        return;
+    }
     const step_values* now = pointer<const step_values>(a, 2);
     const float factor = clip_factor(a, table + a.n[1] + a.n[2]);
     const float rate = static_cast<float>(now->learning_rate / now->correction1);
