@@ -96,16 +96,20 @@ inline void norm_backward(const shard_call& s) {
     n.f[1] = s.attributes().epsilon;
     const int statistics = s.intermediate(0);
     const int emitted[] = {statistics, s.parameter(0), s.parameter(1)};
+    std::vector<memory_use> targets(
+        3, dy); // dy stands in for what is not wanted, and for what sums of dy alone do not need
     for (int k = 0; k < 3; ++k) {
-        if (!s.emits(emitted[k])) {
-            continue;
+        if (s.emits(emitted[k])) {
+            n.n[3] += 1 << k;
+            targets[static_cast<std::size_t>(k)] = s.gradient_to(emitted[k]);
         }
-        n.n[3] = k;
-        // The sums of dy alone (beta) need neither x nor the statistics: dy stands in for them.
-        const memory_use x = k == 2 ? dy : s.value(s.input());
-        const memory_use sums = k == 2 ? dy : s.value(statistics);
-        s.to.launch_blocks(kernel_id::statistics_gradient, {dy, x, sums, s.gradient_to(emitted[k])}, n, n.n[1],
-                           n.n[0] * n.n[2]);
+    }
+    if (n.n[3] != 0) {
+        const bool needs_x = n.n[3] != 4;
+        s.to.launch_blocks(kernel_id::statistics_gradient,
+                           {dy, needs_x ? s.value(s.input()) : dy, needs_x ? s.value(statistics) : dy, targets[0],
+                            targets[1], targets[2]},
+                           n, n.n[1], n.n[0] * n.n[2]);
     }
     if (s.emits(s.input())) {
         n.n[0] = s.volume(s.input());

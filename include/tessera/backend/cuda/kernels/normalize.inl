@@ -72,15 +72,16 @@ __device__ void normalize_of(const arguments& a) {
 extern "C" __global__ void normalize(arguments a) { normalize_of<float>(a); }
 extern "C" __global__ void normalize_bf16(arguments a) { normalize_of<bf16>(a); }
 
-/// A block for each channel. at: dy, x, statistics, to. n: samples, channels, plane, then what goes to `to`: 0 the sums of dy and of
-/// dy * normalized x in double, 1 the latter in float (gamma), 2 the former in float (beta). f: as normalize.
+/// A block for each channel. at: dy, x, statistics, and to: the sums of dy and of dy * normalized x in double, the latter in float (gamma), the
+/// former in float (beta). n: samples, channels, plane, and which of these are wanted: 1 + 2 + 4. For beta alone x and statistics are not
+/// read. f: as normalize.
 template <class T>
 __device__ void statistics_gradient_of(const arguments& a) {
     __shared__ double shared[256];
     const T* dy = pointer<const T>(a, 0);
     const T* x = pointer<const T>(a, 1);
     const long long c = blockIdx.x;
-    const bool needs_x = a.n[3] != 2;
+    const bool needs_x = a.n[3] != 4;
     normalizer n = {0, 0};
     if (needs_x) {
         n = normalizer_of(a.at[2], c, a.n[1], a.f[0], a.f[1]);
@@ -97,11 +98,15 @@ __device__ void statistics_gradient_of(const arguments& a) {
     plain = block_sum(plain, shared);
     normal = block_sum(normal, shared);
     if (threadIdx.x == 0) {
-        if (a.n[3] == 0) {
+        if (a.n[3] % 2 == 1) {
             pointer<double>(a, 3)[c] = plain;
             pointer<double>(a, 3)[a.n[1] + c] = normal;
-        } else {
-            pointer<float>(a, 3)[c] = static_cast<float>(a.n[3] == 1 ? normal : plain);
+        }
+        if (a.n[3] / 2 % 2 == 1) {
+            pointer<float>(a, 4)[c] = static_cast<float>(normal);
+        }
+        if (a.n[3] / 4 % 2 == 1) {
+            pointer<float>(a, 5)[c] = static_cast<float>(plain);
         }
     }
 }
