@@ -62,7 +62,8 @@ inline constexpr operator_row operator_rows[] = {
     {op_kind::expert_linear, "cublasLtMatmul", "cublasLtMatmul kernel:strided_copy_f32",
      "a copy that brings each expert's rows of all samples together"},
     {op_kind::route, "kernel:route_forward", "kernel:route_gradient", "no vendor call gives out the slots of experts"},
-    {op_kind::cross_entropy, "kernel:row_maximum kernel:row_exponentials kernel:row_loss", "kernel:softmax_gradient",
+    {op_kind::cross_entropy, "kernel:row_maximum kernel:row_exponentials kernel:row_loss kernel:count_not_finite",
+     "kernel:softmax_gradient",
      "no classic vendor call computes a cross-entropy; its three nests are those of a split one"},
 };
 
