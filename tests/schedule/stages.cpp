@@ -167,5 +167,6 @@ TEST_CASE("stages that cannot be are refused") {
           }) ==
           "tessera: a stage on 0 devices with its parameters in 1 parts and 1 micro-batches in flight; give at least 1 "
           "device and 1 part, and no negative number");
+    CHECK(ts::schedule::balance_stages({{1, 1, 1}}, {{1, 0, 1, 1}}).slowest == 1); // nothing of a micro-batch is kept
     CHECK(message({1, -2}, 1) == "tessera: operator 1 takes -2 and 0 + 0 bytes; times and bytes are at least 0");
 }

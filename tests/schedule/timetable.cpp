@@ -272,6 +272,9 @@ TEST_CASE("what is no schedule is refused with the step and the reason") {
     CHECK(test_support::message_of([] {
               (void)schedule::chimera(2, 2, {1, -2});
           }) == "tessera: a step backward takes -2; times are at least 0");
+    CHECK(test_support::message_of([] {
+              (void)schedule::timetable_of(schedule::gpipe(2, 2), {1, 2, 1, 1, -1});
+          }) == "tessera: a step recompute takes -1; times are at least 0");
     CHECK(test_support::message_of([] { (void)schedule::interleaved(4, 2, 6); }) ==
           "tessera: an interleaved pipeline of 4 workers cannot take 6 micro-batches; their number must divide by the "
           "workers");
