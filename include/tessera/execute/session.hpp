@@ -280,7 +280,7 @@ private:
         s.period = period;
         plan p = lower(g, s, devices_, o);
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
-        tessera::finish(g, p, options_.device_memory);
+        tessera::finish(g, p, options_.device_memory, &update_);
         return p;
     }
 

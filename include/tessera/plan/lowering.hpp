@@ -19,6 +19,10 @@ public:
         p_.devices = devices;
         p_.kind = o.kind;
         p_.loss_scale = static_cast<double>(o.update.loss_scale);
+        p_.states = o.kind == run_kind::training ? o.update.state_count() : 0;
+        p_.clips = clips();
+        p_.average_every = averages() ? s.sync->average_every : 0;
+        p_.output_gradient = o.output_gradient;
     }
 
     plan run() {

@@ -202,6 +202,10 @@ struct plan {
     bool replica_statistics = false; ///< every shard of samples takes its own
     int period = 1;
     double loss_scale = 1;               ///< of all gradients until the optimizer takes them
+    int states = 0;                      ///< numbers of the optimizer's state for each of a parameter
+    bool clips = false;                  ///< gradients are clipped by their norm
+    int average_every = 0;               ///< steps after which copies of parameters are averaged; 0: never
+    int output_gradient = -1;            ///< input that holds the gradient of the last operator's output, or -1
     index_t alignment = arena_alignment; ///< bytes, of places in arenas; set by binding
     std::vector<tile> tiles;
     std::vector<task> tasks; ///< in an order in which one device could run them all

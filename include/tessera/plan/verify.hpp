@@ -2,27 +2,33 @@
 // A plan is verified before it runs. Nothing here trusts lowering: the rules are checked on the finished plan.
 #pragma once
 
+#include "tessera/plan/verify_fields.hpp"
 #include "tessera/plan/verify_gradients.hpp"
+#include "tessera/plan/verify_moves.hpp"
+#include "tessera/plan/verify_operands.hpp"
 #include "tessera/plan/verify_order.hpp"
 #include "tessera/plan/verify_replicas.hpp"
 #include "tessera/plan/verify_results.hpp"
+#include "tessera/plan/verify_shards.hpp"
 #include "tessera/plan/verify_structure.hpp"
 #include "tessera/plan/verify_sums.hpp"
+#include "tessera/plan/verify_updates.hpp"
 
 namespace tessera {
 
 /// Checks a finished plan: every output element is produced once per declared copy, and at most once again for backward; micro-batches add up; every copy covers its target from sources that have
 /// it; no deadlock; no race, neither on tiles nor on arena memory; collectives are complete and issued in one order; and memory
 /// fits (`device_memory` bytes for each device; 0: no limit). The verdict names the operator, the shard and the rule.
+/// `made_for`: the optimizer that will take the plan's gradients, where it is known.
 template <class Plan>
-verdict verify(const graph_view& g, const Plan& p, index_t device_memory = 0) {
-    return detail::verifier<Plan>(g, p).run(device_memory);
+verdict verify(const graph_view& g, const Plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
+    return detail::verifier<Plan>(g, p).run(device_memory, made_for);
 }
 
 /// Throws tessera::error with the verdict on a plan that is not sound.
 template <class Plan>
-void require_sound(const graph_view& g, const Plan& p, index_t device_memory = 0) {
-    if (const verdict v = verify(g, p, device_memory)) {
+void require_sound(const graph_view& g, const Plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
+    if (const verdict v = verify(g, p, device_memory, made_for)) {
         throw error(v.text);
     }
 }

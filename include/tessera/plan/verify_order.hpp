@@ -147,8 +147,17 @@ bool verifier<Plan>::races() {
             const auto& [ti, ai] = all[t][i];
             for (std::size_t j = 0; j < i; ++j) {
                 const auto& [tj, aj] = all[t][j];
-                if (ti != tj && conflict(ai, aj) && !before(tj, ti) && !before(ti, tj)) {
-                    return refuse(&p_.tasks[at(ti)], "a race: another task touches the same tile and neither is first");
+                if (ti == tj || !conflict(ai, aj)) {
+                    continue;
+                }
+                if (!before(tj, ti)) {
+                    return refuse(&p_.tasks[at(ti)], !before(ti, tj) ? "a race: another task touches the same tile and "
+                                                                       "neither is first"
+                                                     : ai.write      ? "a task writes what others are to read before it"
+                                                                : "a task reads a tile that nothing has written yet");
+                }
+                if (ai.write && aj.write && !is_persistent(x.kind) && !reads_too(all[t], ti)) {
+                    return refuse(&p_.tasks[at(ti)], "a task overwrites what another has written");
                 }
             }
             if (ai.write || x.device < 0 || is_persistent(x.kind)) {
@@ -173,6 +182,17 @@ bool verifier<Plan>::races() {
     }
     history_ = static_cast<decltype(history_)&&>(all);
     return true;
+}
+
+/// True for a task that adds to a tile, or works in its place.
+template <class Plan>
+bool verifier<Plan>::reads_too(const std::vector<std::pair<int, access>>& all, int t) const {
+    for (const auto& [other, a] : all) {
+        if (other == t && !a.write) {
+            return true;
+        }
+    }
+    return false;
 }
 
 template <class Plan>
@@ -213,9 +233,13 @@ bool verifier<Plan>::arena() {
     }
     std::vector<int> tiles; // by device and arena, then by place
     for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
-        if (p_.tiles[a].alias < 0 && p_.tiles[a].offset >= 0 && !history_[a].empty()) {
-            tiles.push_back(static_cast<int>(a));
+        if (history_[a].empty() || p_.tiles[a].device < 0) {
+            continue;
         }
+        if (p_.tiles[a].offset < 0) {
+            return refuse(&p_.tasks[at(history_[a][0].first)], "a task touches a tile that has no memory");
+        }
+        tiles.push_back(static_cast<int>(a));
     }
     const auto arena_of = [this](int t) {
         return 2 * p_.tiles[at(t)].device + (is_persistent(p_.tiles[at(t)].kind) ? 1 : 0);
@@ -241,8 +265,21 @@ bool verifier<Plan>::arena() {
             }
         }
     }
-    return refused < 0 ||
-           refuse(&p_.tasks[at(history_[at(refused)][0].first)], "two tiles that share memory are alive together");
+    if (refused >= 0) {
+        return refuse(&p_.tasks[at(history_[at(refused)][0].first)], "two tiles that share memory are alive together");
+    }
+    for (const int i : tiles) {
+        if (!has_place(p_.tiles[at(i)])) {
+            return refuse(&p_.tasks[at(history_[at(i)][0].first)], "a tile lies outside its device's memory");
+        }
+    }
+    return true;
+}
+
+template <class Plan>
+bool verifier<Plan>::has_place(const tile& x) const {
+    const index_t all = (is_persistent(x.kind) ? p_.persistent_bytes : p_.arena_bytes)[at(x.device)];
+    return x.offset % arena_alignment == 0 && x.offset <= all && x.bytes <= all - x.offset;
 }
 
 template <class Plan>

@@ -8,82 +8,85 @@
 
 namespace tessera::detail {
 
-/// Every element of every operator's output is produced exactly once for every part and replica, and at most as often again for backward.
+/// What is to be read after the run lies where the plan says, whole, and nothing overwrites it: losses, in an evaluation what goes into them,
+/// what a network without a loss is run for, and gradients where they are kept.
 template <class Plan>
-bool verifier<Plan>::coverage() {
-    for (int op = 0; op < g_.op_count; ++op) {
-        for (int step = 0; step < p_.period; ++step) {
-            if (!made_once(op, step, false) || !made_once(op, step, true)) {
-                return false;
+bool verifier<Plan>::results() {
+    std::vector<char> listed(p_.tiles.size(), 0);
+    for (const std::vector<result_piece>* list : {&p_.results, &p_.gradients}) {
+        for (const result_piece& r : *list) {
+            const bool exists = r.tile >= 0 && at(r.tile) < p_.tiles.size() && r.step >= 0 && r.step < p_.period;
+            const tile* x = exists ? &p_.tiles[at(r.tile)] : nullptr;
+            const bool of_parameter = list == &p_.gradients;
+            const bool right = exists && x->device >= 0 && x->tensor == r.tensor && std::max(x->part, 0) == r.part &&
+                               (x->step == r.step || (!of_parameter && g_.tensors[r.tensor].producer < 0)) && x->keep &&
+                               p_.tiles[at(p_.root(r.tile))].keep && x->slices == 1 &&
+                               !history_[at(p_.root(r.tile))].empty();
+            const bool kind =
+                right && (of_parameter ? x->kind == tile_kind::parameter_gradient && x->part >= 0
+                                       : x->kind == tile_kind::activation || x->kind == tile_kind::gradient);
+            if (!kind) {
+                return refuse(nullptr, "a result of tensor " + std::to_string(r.tensor) +
+                                           " is listed where it is not, or not kept until the run has ended");
             }
+            listed[at(r.tile)] = 1;
+        }
+    }
+    for (int step = 0; step < p_.period; ++step) {
+        for (int op = 0; op < g_.op_count; ++op) {
+            const bool loss = g_.is_loss(op);
+            const bool last = p_.output_gradient >= 0 && op + 1 == g_.op_count;
+            const int in = g_.ops[op].inputs[0];
+            if (((loss || last) && !lists_all(g_.ops[op].output, tile_kind::activation, step)) ||
+                (loss && p_.kind == run_kind::evaluation && !lists_all(in, tile_kind::activation, step))) {
+                return refuse(nullptr, "a result of operator " + path_of(g_, op) + " is not listed whole");
+            }
+        }
+    }
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        const tile& x = p_.tiles[i];
+        const bool contributes =
+            x.kind == tile_kind::parameter_gradient && x.part >= 0 && x.origin < 0 && x.step + 1 == p_.period;
+        if (contributes && listed[i] == 0 && (x.keep || !p_.gradients.empty())) {
+            return refuse(nullptr, "a gradient of the parameter " + parameter_path_of(g_, x.tensor) + " is not listed");
         }
     }
     return true;
 }
 
-/// `again`: of the micro-batches that are recomputed.
+/// Every piece of a tensor in a step is among the results, or a copy of it; of an input, which has none, what is listed is whole.
 template <class Plan>
-bool verifier<Plan>::made_once(int op, int step, bool again) {
-    const description d = g_.describe(op);
-    const int out = d.output();
-    index_t volume = d.operands[out].extents.volume();
-    std::vector<std::pair<const task*, box>> made;
-    std::vector<char> present(at(p_.micro_batches), 0);
-    for (const task& t : p_.tasks) {
-        const bool forward = again ? t.what == pass::recompute : t.what == pass::forward || t.what == pass::evaluate;
-        if (t.kind == task_kind::compute && t.op == op && t.step == step && forward && t.value[out] >= 0 &&
-            has(written_by(d, t), out)) {
-            made.push_back({&t, region(d, out, t.ranges)});
-            if (t.micro_batch < 0 || t.micro_batch >= p_.micro_batches) {
-                return refuse(&t, "there is no such micro-batch");
-            }
-            present[at(t.micro_batch)] = 1;
+bool verifier<Plan>::lists_all(int tensor, tile_kind kind, int step) const {
+    std::vector<std::uint64_t> listed;
+    bool whole_input = true;
+    for (const result_piece& r : p_.results) {
+        const tile& x = p_.tiles[at(r.tile)];
+        if (r.tensor == tensor && x.kind == kind && r.step == step) {
+            listed.push_back(number_of(x.region, static_cast<std::uint64_t>(r.part)));
+            whole_input = whole_input && x.region == whole(g_.tensors[tensor].extents);
         }
     }
-    if (made.empty() && (again || g_.ops[op].attributes.kind == op_kind::flatten)) {
-        return true; // nothing is recomputed; flattening only renames
+    if (g_.tensors[tensor].producer < 0) {
+        return whole_input;
     }
-    if (made.empty()) {
-        return refuse(nullptr, "the output of operator " + path_of(g_, op) + " is never produced");
-    }
-    if (again) {
-        const index_t batch = d.operands[out].extents[0];
-        index_t samples = 0;
-        for (int m = 0; m < p_.micro_batches; ++m) {
-            samples += present[at(m)] != 0 ? even_part(batch, p_.micro_batches, m).size() : 0;
-        }
-        volume = volume / batch * samples;
-    }
-    index_t total = 0;
-    for (const auto& [t, b] : made) {
-        total += b.volume();
-        if (!(p_.tiles[at(t->value[out])].region == b)) {
-            return refuse(t, "an operator writes a region that is not its shard's");
+    std::vector<std::uint64_t> made;
+    for (int m = 0; m < p_.micro_batches; ++m) {
+        tile x;
+        x.kind = kind;
+        x.tensor = tensor;
+        x.step = step;
+        x.micro_batch = m;
+        const piece_range all = pieces_of(piece_key(x));
+        for (std::size_t i = all.begin; i < all.end; ++i) {
+            const tile& piece = p_.tiles[at(pieces_[i].tile)];
+            made.push_back(number_of(piece.region, static_cast<std::uint64_t>(piece.part)));
         }
     }
-    if (total % volume != 0) {
-        return refuse(made[0].first, "elements of the output are missing or produced a different number of times");
+    for (std::vector<std::uint64_t>* list : {&listed, &made}) {
+        std::sort(list->begin(), list->end());
+        list->erase(std::unique(list->begin(), list->end()), list->end());
     }
-    const index_t copies = total / volume;
-    for (const auto& [t, b] : made) {
-        index_t overlap = 0;
-        for (const auto& [u, c] : made) {
-            overlap += intersect(b, c).volume();
-        }
-        if (overlap != copies * b.volume()) {
-            return refuse(t, "elements of the output are produced a different number of times");
-        }
-    }
-    return true;
-}
-
-template <class Plan>
-std::uint32_t verifier<Plan>::written_by(const description& d, const task& t) {
-    std::uint32_t mask = 0;
-    for (int k = t.first_nest; k <= t.last_nest; ++k) {
-        mask |= bit(d.nests[k].write);
-    }
-    return mask;
+    return listed == made;
 }
 
 /// True if intervals are the elements [0, n), each once; sorts them.
@@ -153,7 +156,12 @@ bool verifier<Plan>::updates() {
                 }
             }
         }
-        if (differs && !covers_once(averaged.back(), x.elements)) {
+        bool averages = true;
+        for (int step = 0; step < p_.period && differs; ++step) {
+            const bool due = step + 1 == p_.period || (p_.average_every > 0 && (step + 1) % p_.average_every == 0);
+            averages = averages && (!due || covers_once(averaged[at(step)], x.elements));
+        }
+        if (!averages) {
             return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
                                        std::to_string(x.device) +
                                        " is updated by itself and never averaged with the others");

@@ -18,7 +18,8 @@ bool verifier<Plan>::sum_is_sound(const task& t) {
     for (std::size_t i = 0; i < t.reads.size(); ++i) {
         const tile& from = p_.tiles[at(t.reads[i])];
         if (from.device != t.device || !(from.region == to.region) || from.elements != to.elements ||
-            from.type != to.type || from.tensor != to.tensor || from.format != to.format) {
+            from.type != to.type || from.tensor != to.tensor || from.format != to.format || from.kind != to.kind ||
+            from.step != to.step || to.step != t.step || from.slices != 1 || to.slices != 1) {
             return refuse(&t, "a sum adds unlike tiles, or one of another device");
         }
         if (i > 0 && std::find(t.reads.begin(), t.reads.begin() + static_cast<std::ptrdiff_t>(i), t.reads[i]) !=
@@ -28,15 +29,15 @@ bool verifier<Plan>::sum_is_sound(const task& t) {
         if (i > 0 && t.reads[i] == t.writes[0]) {
             return refuse(&t, "a sum overwrites what it has not read yet");
         }
+        if (i > 0 && t.reads[0] == t.writes[0] && from.part >= 0) {
+            return refuse(&t, "a sum takes a contribution that others take too");
+        }
     }
     return true;
 }
 
 template <class Plan>
 bool verifier<Plan>::sums() {
-    if (p_.micro_batches == 1) {
-        return true;
-    }
     std::vector<std::vector<int>> readers(p_.tiles.size()); // sums that add a tile to another
     std::vector<int> writer(p_.tiles.size(), -1);
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
@@ -51,22 +52,20 @@ bool verifier<Plan>::sums() {
             writer[at(t.writes[0])] = i;
         }
     }
-    return gradients_add_up(readers) && statistics_add_up(writer);
+    return gradients_add_up(readers) && (p_.micro_batches == 1 || statistics_add_up(writer));
 }
 
 /// Micro-batches of which an operator has gone forward in a step.
 template <class Plan>
 int verifier<Plan>::micro_batches_of(int op, int step) const {
     std::vector<char> seen(at(p_.micro_batches), 0);
-    int count = 0;
-    for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute && t.op == op && t.step == step && t.what == pass::forward &&
-            seen[at(t.micro_batch)] == 0) {
+    for (const int i : tasks_of_[at(op)]) {
+        const task& t = p_.tasks[at(i)];
+        if (t.step == step && t.what == pass::forward) {
             seen[at(t.micro_batch)] = 1;
-            ++count;
         }
     }
-    return count;
+    return static_cast<int>(std::count(seen.begin(), seen.end(), 1));
 }
 
 /// Every gradient that a shard makes of a parameter is a contribution of its own or is added to one of the same shard, once; and a shard
@@ -111,7 +110,52 @@ bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& reade
         }
         first = last;
     }
-    return copies_agree(all);
+    return contributions_are_apart(all) && (p_.micro_batches == 1 || copies_agree(all));
+}
+
+/// Each contribution to a parameter's gradient is of one operand of one operator's shard, and what one of a micro-batch makes is one contribution:
+/// copies of a shard make copies of it.
+template <class Plan>
+bool verifier<Plan>::contributions_are_apart(const std::vector<contribution>& all) {
+    struct made {
+        std::uint64_t of = 0;     ///< parameter, step and part
+        std::uint64_t source = 0; ///< operator, operand, micro-batch and ranges
+        std::uint64_t user = 0;   ///< operator and operand
+        int micro_batch = 0;
+        int task = 0;
+    };
+    std::vector<made> list;
+    for (const contribution& c : all) {
+        const task& t = p_.tasks[at(c.task)];
+        const tile& x = p_.tiles[at(c.total)];
+        const std::uint64_t whose = piece_key_of_parameter(x);
+        list.push_back({op::mix(whose ^ static_cast<std::uint64_t>(x.part + 1)),
+                        op::mix(whose ^ source_of(t, c.operand)),
+                        static_cast<std::uint64_t>(t.op * max_operands + c.operand), t.micro_batch, c.task});
+    }
+    std::sort(list.begin(), list.end(),
+              [](const made& a, const made& b) { return a.source != b.source ? a.source < b.source : a.of < b.of; });
+    for (std::size_t i = 1; i < list.size(); ++i) {
+        if (list[i].source == list[i - 1].source && list[i].of != list[i - 1].of) {
+            return refuse(&p_.tasks[at(list[i].task)], "copies of a shard make different contributions to a gradient");
+        }
+    }
+    std::sort(list.begin(), list.end(),
+              [](const made& a, const made& b) { return a.of != b.of ? a.of < b.of : a.micro_batch < b.micro_batch; });
+    for (std::size_t i = 1; i < list.size(); ++i) {
+        const made& a = list[i - 1];
+        const made& b = list[i];
+        if (a.of == b.of && (a.user != b.user || (a.micro_batch == b.micro_batch && a.source != b.source))) {
+            return refuse(&p_.tasks[at(b.task)], "two shards make one contribution to a gradient");
+        }
+    }
+    return true;
+}
+
+/// What contributions to one gradient have in common.
+template <class Plan>
+std::uint64_t verifier<Plan>::piece_key_of_parameter(const tile& x) {
+    return op::mix(static_cast<std::uint64_t>(x.tensor) + (static_cast<std::uint64_t>(x.step) << 32U));
 }
 
 /// Copies of one part of a gradient are sums over the same micro-batches.
@@ -154,9 +198,9 @@ template <class Plan>
 bool verifier<Plan>::shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last) {
     const task& any = p_.tasks[at(all[first].task)];
     std::vector<int> forward(at(p_.micro_batches), 0);
-    for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute && t.op == any.op && t.what == pass::forward && t.step == any.step &&
-            t.shard_number == any.shard_number) {
+    for (const int i : tasks_of_[at(any.op)]) {
+        const task& t = p_.tasks[at(i)];
+        if (t.what == pass::forward && t.step == any.step && t.shard_number == any.shard_number) {
             forward[at(t.micro_batch)] = 1;
         }
     }

@@ -79,8 +79,11 @@ private:
         }
     }
 
-    int add_tile(const tile& like, int f) {
-        tile x = like;
+    /// One that repeats the elements of tile `t`.
+    int add_tile(int t, int f) {
+        tile x = tile_at(t);
+        x.origin = x.origin >= 0 ? x.origin : t;
+        x.step = x.kind == tile_kind::parameter ? step_ : x.step;
         x.alias = -1;
         x.keep = false;
         x.offset = -1;
@@ -166,7 +169,7 @@ private:
     }
 
     int reorder(int t, int f) {
-        const int to = add_tile(tile_at(t), f);
+        const int to = add_tile(t, f);
         task r;
         r.kind = task_kind::reorder;
         r.device = tile_at(t).device;

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random damage to a plan: one number, one entry of a list or one task of it becomes another.
+#pragma once
+
+#include "random_strategy.hpp"
+
+#include "tessera/plan/finish.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace test_support {
+
+/// Damages plans; every function returns what it has done, or nothing where the plan, as drawn, does not have it.
+class plan_damager {
+public:
+    plan_damager(ts::plan& p, random& pick) : p_(p), pick_(pick) {}
+
+    std::string one() {
+        switch (pick_(8)) {
+        case 0:
+        case 1:
+            return tile_field();
+        case 2:
+        case 3:
+            return task_field();
+        case 4:
+            return operand();
+        case 5:
+            return list_entry();
+        case 6:
+            return order();
+        default:
+            return of_plan();
+        }
+    }
+
+private:
+    int tile() { return pick_(static_cast<int>(p_.tiles.size())); }
+    /// Often one that is like another.
+    int tile_like(int t) {
+        if (t < 0 || pick_(3) == 0) {
+            return tile();
+        }
+        std::vector<int> alike;
+        const ts::tile& x = p_.tiles[at(t)];
+        for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
+            const ts::tile& y = p_.tiles[at(i)];
+            if (i != t && x.kind == y.kind && (x.region == y.region || x.device == y.device)) {
+                alike.push_back(i);
+            }
+        }
+        return alike.empty() ? tile() : alike[at(pick_(static_cast<int>(alike.size())))];
+    }
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    template <class T>
+    void change(T& x) {
+        x = static_cast<T>(x + (pick_(2) == 0 ? 1 : -1) * (pick_(4) == 0 ? 1 + pick_(5) : 1));
+    }
+    template <class T>
+    void change_kind(T& x, int count) {
+        x = static_cast<T>((static_cast<int>(x) + 1 + pick_(count - 1)) % count);
+    }
+    bool shift(ts::box& b) {
+        if (b.rank == 0) {
+            return false;
+        }
+        ts::interval& d = b.dim[pick_(b.rank)];
+        pick_(2) == 0 ? change(d.begin) : change(d.end);
+        return true;
+    }
+
+    std::string tile_field() {
+        ts::tile& x = p_.tiles[at(tile())];
+        const std::string of = std::string(" of a tile of ") + ts::to_text(x.kind);
+        switch (pick_(17)) {
+        case 0:
+            change_kind(x.kind, 10);
+            return "kind" + of;
+        case 1:
+            change(x.tensor);
+            return "tensor" + of;
+        case 2:
+            return shift(x.region) ? "region" + of : "";
+        case 3:
+            change(x.device);
+            return "device" + of;
+        case 4:
+            change_kind(x.type, 4);
+            return "type" + of;
+        case 5:
+            x.alias = pick_(2) == 0 ? -1 : tile();
+            return "alias" + of;
+        case 6:
+            x.keep = !x.keep;
+            return "keep" + of;
+        case 7:
+            change(x.part);
+            return "part" + of;
+        case 8:
+            change(x.micro_batch);
+            return "micro_batch" + of;
+        case 9:
+            change(x.replica);
+            return "replica" + of;
+        case 10:
+            change(x.step);
+            return "step" + of;
+        case 11:
+            change(x.elements);
+            return "elements" + of;
+        case 12:
+            change(x.slice);
+            return "slice" + of;
+        case 13:
+            change(x.slices);
+            return "slices" + of;
+        case 14:
+            x.bytes -= 4;
+            return "bytes" + of;
+        case 15:
+            x.offset = pick_(2) == 0 ? x.offset + 64 * (1 + pick_(3)) : p_.tiles[at(tile())].offset;
+            return "offset" + of;
+        default:
+            x.origin = tile();
+            return "origin" + of;
+        }
+    }
+
+    std::string task_field() {
+        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        const std::string of = std::string(" of a ") + ts::to_text(t.kind);
+        switch (pick_(26)) {
+        case 0:
+            change_kind(t.kind, 8);
+            return "kind" + of;
+        case 1:
+            change(t.op);
+            return "op" + of;
+        case 2:
+            change_kind(t.what, 7);
+            return "pass" + of;
+        case 3:
+            change(t.shard_number);
+            return "shard_number" + of;
+        case 4:
+            change(t.micro_batch);
+            return "micro_batch" + of;
+        case 5:
+            change(t.step);
+            return "step" + of;
+        case 6:
+            change(t.device);
+            return "device" + of;
+        case 7:
+            change_kind(t.lane, 3);
+            return "lane" + of;
+        case 8:
+            change(t.first_nest);
+            return "first_nest" + of;
+        case 9:
+            change(t.last_nest);
+            return "last_nest" + of;
+        case 10:
+            t.emits ^= 1U << static_cast<unsigned>(pick_(6));
+            return "emits" + of;
+        case 11:
+            t.first_part = !t.first_part;
+            return "first_part" + of;
+        case 12:
+        case 13: {
+            ts::interval& r = t.ranges[pick_(5)];
+            pick_(2) == 0 ? change(r.begin) : change(r.end);
+            return "ranges" + of;
+        }
+        case 14:
+            change(t.samples);
+            return "samples" + of;
+        case 15:
+            t.running = pick_(2) == 0 ? -1 : tile_like(t.running);
+            return "running" + of;
+        case 16:
+            t.clear = !t.clear;
+            return "clear" + of;
+        case 17:
+            change_kind(t.reduce, 3);
+            return "reduce" + of;
+        case 18:
+            change(t.parameter);
+            return "parameter" + of;
+        case 19:
+            change(t.slice);
+            return "slice" + of;
+        case 20:
+            change(t.slices);
+            return "slices" + of;
+        case 21:
+            t.state = pick_(3) == 0 ? -1 : tile_like(t.state);
+            return "state" + of;
+        case 22:
+            change(t.scale);
+            return "scale" + of;
+        case 23:
+            change_kind(t.how, 4);
+            return "how" + of;
+        case 24:
+            change(t.message);
+            return "message" + of;
+        default:
+            t.priority = t.priority < 0 ? pick_(3) : pick_(2) == 0 ? -1 : t.priority + 1;
+            return "priority" + of;
+        }
+    }
+
+    /// The tile of a computation's operand, with the task's lists or without.
+    std::string operand() {
+        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        const int o = pick_(6);
+        int& x = pick_(2) == 0 ? t.value[o] : t.gradient[o];
+        const int old = x;
+        x = pick_(5) == 0 ? -1 : tile_like(old);
+        if (old == x) {
+            return "";
+        }
+        const bool lists_too = old >= 0 && x >= 0 && pick_(3) > 0;
+        for (std::vector<int>* list : {&t.reads, &t.writes}) {
+            for (int& k : *list) {
+                k = lists_too && k == old ? x : k;
+            }
+        }
+        return std::string("operand of a ") + ts::to_text(t.kind) + (lists_too ? ", with its lists" : "");
+    }
+
+    std::string list_entry() {
+        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        const std::string of = std::string(" of a ") + ts::to_text(t.kind);
+        switch (pick_(9)) {
+        case 0:
+        case 1:
+            return entry(t.reads) ? "reads" + of : "";
+        case 2:
+        case 3:
+            return entry(t.writes) ? "writes" + of : "";
+        case 4:
+            return entry(t.norms) ? "norms" + of : "";
+        case 5:
+            if (t.parts.empty()) {
+                return "";
+            } else {
+                ts::task_part& x = t.parts[at(pick_(static_cast<int>(t.parts.size())))];
+                const int which = pick_(4);
+                which == 3 ? void(x.state = tile_like(x.state))
+                           : change(which == 0   ? x.parameter
+                                    : which == 1 ? x.reads
+                                                 : x.writes);
+                return "parts" + of;
+            }
+        case 6:
+            if (t.counted_elsewhere.empty()) {
+                if (t.norms.empty() || t.kind != ts::task_kind::reduce) {
+                    return "";
+                }
+                t.counted_elsewhere.push_back(p_.tiles[at(t.writes[0])].region);
+            } else {
+                pick_(2) == 0 ? t.counted_elsewhere.pop_back() : void(shift(t.counted_elsewhere[0]));
+            }
+            return "counted_elsewhere" + of;
+        default:
+            break;
+        }
+        if (t.segments.empty()) {
+            return "";
+        }
+        const auto k = at(pick_(static_cast<int>(t.segments.size())));
+        ts::copy_segment& s = t.segments[k];
+        const auto& last = t.segments.back();
+        switch (pick_(6)) {
+        case 0:
+            t.segments.erase(t.segments.begin() + static_cast<std::ptrdiff_t>(k));
+            return "a segment lost" + of;
+        case 1:
+            t.segments.push_back(ts::copy_segment(s));
+            return "a segment twice" + of;
+        case 2:
+            s.overwrite = !s.overwrite;
+            return "a segment's overwrite" + of;
+        case 3:
+            std::swap(s, t.segments.back());
+            return &s == &last ? "" : "two segments swapped" + of;
+        case 4: {
+            const int old = s.source;
+            s.source = tile_like(old);
+            for (int& r : t.reads) {
+                r = r == old ? s.source : r;
+            }
+            return "a segment's source" + of;
+        }
+        default:
+            return shift(s.region) ? "a segment's region" + of : "";
+        }
+    }
+
+    /// One is lost, doubled, replaced or added, or two change places.
+    bool entry(std::vector<int>& list) {
+        const int n = static_cast<int>(list.size());
+        const int how = pick_(5);
+        if (how == 4 || n == 0) {
+            list.push_back(tile());
+            return true;
+        }
+        const auto k = at(pick_(n));
+        if (how == 0) {
+            list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
+        } else if (how == 1) {
+            list.push_back(list[k]);
+        } else if (how == 2) {
+            list[k] = tile_like(list[k]);
+        } else {
+            std::swap(list[k], list[at(pick_(n))]);
+        }
+        return true;
+    }
+
+    std::string order() {
+        const int i = pick_(static_cast<int>(p_.tasks.size()));
+        ts::task& t = p_.tasks[at(i)];
+        std::vector<int>& list = p_.order[at(p_.list_of(t))];
+        switch (pick_(6)) {
+        case 0:
+            if (t.waits.empty()) {
+                return "";
+            }
+            t.waits.erase(t.waits.begin() + pick_(static_cast<int>(t.waits.size())));
+            return "a wait lost";
+        case 1:
+            if (t.waits.empty()) {
+                return "";
+            }
+            change(pick_(4) == 0 ? t.waits[0].list : t.waits[0].count);
+            return "a wait changed";
+        case 2:
+            if (t.after.empty()) {
+                return "";
+            }
+            t.after.pop_back();
+            return "a wait for a transfer lost";
+        case 3: {
+            const auto a = at(pick_(static_cast<int>(list.size())));
+            const auto b = pick_(2) == 0 && a + 1 < list.size() ? a + 1 : at(pick_(static_cast<int>(list.size())));
+            std::swap(list[a], list[b]);
+            p_.tasks[at(list[a])].position = static_cast<int>(a);
+            p_.tasks[at(list[b])].position = static_cast<int>(b);
+            return "two tasks swapped";
+        }
+        case 4:
+            if (list.size() < 2) {
+                return "";
+            } else {
+                const int other = list[at(pick_(static_cast<int>(list.size())))];
+                const int position = t.position;
+                std::swap(p_.tasks[at(i)], p_.tasks[at(other)]);
+                std::swap(p_.tasks[at(i)].position, p_.tasks[at(other)].position);
+                (void)position;
+                return "two tasks with each other's numbers";
+            }
+        default:
+            lose(i);
+            return "a task lost";
+        }
+    }
+
+    /// As if it had never been there, for those who wait.
+    void lose(int gone) {
+        const ts::task t = p_.tasks[at(gone)];
+        const int list = p_.list_of(t);
+        p_.tasks.erase(p_.tasks.begin() + gone);
+        p_.order[at(list)].erase(p_.order[at(list)].begin() + t.position);
+        for (std::vector<int>& l : p_.order) {
+            for (std::size_t k = 0; k < l.size(); ++k) {
+                l[k] -= l[k] > gone ? 1 : 0;
+                p_.tasks[at(l[k])].position = static_cast<int>(k);
+            }
+        }
+        for (ts::task& x : p_.tasks) {
+            for (ts::wait_for& w : x.waits) {
+                w.count -= w.list == list && w.count > t.position ? 1 : 0;
+            }
+            std::erase(x.after, gone);
+            for (int& a : x.after) {
+                a -= a > gone ? 1 : 0;
+            }
+        }
+    }
+
+    std::string of_plan() {
+        switch (pick_(13)) {
+        case 0:
+            change(p_.micro_batches);
+            return "micro_batches of the plan";
+        case 1:
+            change(p_.period);
+            return "period of the plan";
+        case 2:
+            p_.joint_statistics = !p_.joint_statistics;
+            return "joint_statistics of the plan";
+        case 3:
+            p_.replica_statistics = !p_.replica_statistics;
+            return "replica_statistics of the plan";
+        case 4:
+            p_.loss_scale *= 2;
+            return "loss_scale of the plan";
+        case 5:
+            change(pick_(2) == 0 ? p_.states : p_.average_every);
+            return "states or average_every of the plan";
+        case 6:
+            p_.clips = !p_.clips;
+            return "clips of the plan";
+        case 7: {
+            std::vector<ts::index_t>& bytes = pick_(3) == 0 ? p_.persistent_bytes : p_.arena_bytes;
+            bytes[at(pick_(static_cast<int>(bytes.size())))] -= 64;
+            return "bytes of an arena";
+        }
+        case 8:
+            p_.kind = p_.kind == ts::run_kind::training ? ts::run_kind::evaluation : ts::run_kind::training;
+            return "kind of the plan";
+        case 9:
+        case 10:
+            return piece(p_.results, "a result");
+        case 11:
+            return piece(p_.gradients, "a kept gradient");
+        default:
+            change(p_.output_gradient);
+            return "output_gradient of the plan";
+        }
+    }
+
+    std::string piece(std::vector<ts::result_piece>& list, const char* name) {
+        if (list.empty()) {
+            return "";
+        }
+        const auto k = at(pick_(static_cast<int>(list.size())));
+        ts::result_piece& r = list[k];
+        switch (pick_(5)) {
+        case 0:
+            list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
+            break;
+        case 1:
+            r.tile = tile_like(r.tile);
+            break;
+        case 2:
+            change(r.part);
+            break;
+        case 3:
+            change(r.step);
+            break;
+        default:
+            change(r.tensor);
+        }
+        return name;
+    }
+
+    ts::plan& p_;
+    random& pick_;
+};
+
+inline std::string damage(ts::plan& p, random& pick) { return plan_damager(p, pick).one(); }
+
+} // namespace test_support
