@@ -155,13 +155,21 @@ private:
             }
             const std::vector<float> whole = ts::detail::stored_parameter(backend_, store, i, s);
             seen.emplace_back(whole.begin(), whole.end());
-            for (const ts::parameter_store::entry& e : store.entries()) { // copies are alike
+            double apart = 0; // how far copies are from each other
+            for (const ts::parameter_store::entry& e : store.entries()) {
                 if (e.what.kind == ts::tile_kind::parameter && e.what.tensor == i && e.what.slices == 1) {
-                    std::vector<float> copy(place(static_cast<int>(e.what.region.volume())));
+                    const ts::index_t n = e.what.region.volume();
+                    std::vector<float> copy(place(static_cast<int>(n)));
+                    std::vector<float> same(copy);
                     backend_.to_plain(e.what, store.address(e), copy.data());
-                    seen.emplace_back(copy.begin(), copy.end());
+                    ts::box_copy(e.what.region, ts::whole(s), e.what.region)
+                        .apply(whole.data(), same.data(), true, ts::reducer::sum);
+                    for (std::size_t k = 0; k < copy.size(); ++k) {
+                        apart = std::max(apart, static_cast<double>(std::abs(copy[k] - same[k])));
+                    }
                 }
             }
+            seen.push_back({apart});
         }
     }
 

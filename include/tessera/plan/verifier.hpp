@@ -265,6 +265,7 @@ private:
     bool is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
     bool is_complete(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
     bool arena();
+    const task* first_user_of(std::size_t tile) const;
     bool has_place(const tile& x) const;
     bool all_before(std::size_t a, std::size_t b) const;
 

@@ -83,7 +83,8 @@ const char* verifier<Plan>::problem_of_tile(int i) const {
     if ((x.kind == tile_kind::input) != (x.device == -1) || x.device < -1 || x.device >= p_.devices) {
         return "is on a device that does not exist";
     }
-    if (x.alias < -1 || x.alias >= count || x.origin < -1 || x.origin >= count) {
+    if (x.alias < -1 || x.alias >= count || x.origin < -1 || x.origin >= count ||
+        (x.origin >= 0 && p_.tiles[at(x.origin)].origin >= 0)) {
         return "has the memory or the elements of a tile that does not exist";
     }
     int root = x.alias;

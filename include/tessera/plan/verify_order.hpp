@@ -233,11 +233,12 @@ bool verifier<Plan>::arena() {
     }
     std::vector<int> tiles; // by device and arena, then by place
     for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
-        if (history_[a].empty() || p_.tiles[a].device < 0) {
+        const bool kept = is_persistent(p_.tiles[a].kind); // also what this plan does not touch
+        if (p_.tiles[a].alias >= 0 || (history_[a].empty() && !kept) || p_.tiles[a].device < 0) {
             continue;
         }
         if (p_.tiles[a].offset < 0) {
-            return refuse(&p_.tasks[at(history_[a][0].first)], "a task touches a tile that has no memory");
+            return refuse(first_user_of(a), "a task touches a tile that has no memory");
         }
         tiles.push_back(static_cast<int>(a));
     }
@@ -266,14 +267,20 @@ bool verifier<Plan>::arena() {
         }
     }
     if (refused >= 0) {
-        return refuse(&p_.tasks[at(history_[at(refused)][0].first)], "two tiles that share memory are alive together");
+        return refuse(first_user_of(at(refused)), "two tiles that share memory are alive together");
     }
     for (const int i : tiles) {
         if (!has_place(p_.tiles[at(i)])) {
-            return refuse(&p_.tasks[at(history_[at(i)][0].first)], "a tile lies outside its device's memory");
+            return refuse(first_user_of(at(i)), "a tile lies outside its device's memory");
         }
     }
     return true;
+}
+
+/// The first task that touches a tile, or null.
+template <class Plan>
+const task* verifier<Plan>::first_user_of(std::size_t tile) const {
+    return history_[tile].empty() ? nullptr : &p_.tasks[at(history_[tile][0].first)];
 }
 
 template <class Plan>
