@@ -86,6 +86,10 @@ private:
     static bool is_backward(pass what) {
         return what == pass::backward || what == pass::backward_input || what == pass::backward_weight;
     }
+    /// A count of losses that are not finite.
+    static bool is_count(const tile& x) {
+        return x.kind == tile_kind::scalar && x.tensor == -1 && x.region.rank == 1 && x.region.dim[0] == interval{0, 1};
+    }
     /// The samples of a micro-batch.
     interval samples_of(int micro_batch) const {
         return even_part(g_.tensors[0].extents[0], p_.micro_batches, micro_batch);
@@ -101,7 +105,7 @@ private:
     bool scratch_is_one(const task& t) const;
     static bool is_in(const std::vector<int>& list, int count);
 
-    // ---- shards make all of it: verify_shards.hpp --------------------------------------------------------------------
+    // ---- what pieces there are: verify_pieces.hpp -----------------------------------------------------------------------
 
     /// A tile that a computation makes, or another name for one.
     struct made_piece {
@@ -141,6 +145,9 @@ private:
     static std::uint64_t piece_key(const tile& x);
     piece_range pieces_of(std::uint64_t key) const;
     bool is_complete(const tile& x) const;
+
+    // ---- shards make all of it: verify_shards.hpp --------------------------------------------------------------------
+
     bool shards();
     std::uint64_t group_of(const task& t) const;
     bool groups_fill(int op);
@@ -185,6 +192,7 @@ private:
 
     bool exchanges();
     bool exchange_is_sound(const task& whole, const task& t, std::vector<char>& states);
+    bool flags_are_sound();
     int copies_of(const tile& of) const;
     bool names_norms(const task& t) const;
     bool reads_all_norms(const task& t, const std::vector<int>& step_of);

@@ -7,6 +7,7 @@
 #include "tessera/plan/verify_moves.hpp"
 #include "tessera/plan/verify_operands.hpp"
 #include "tessera/plan/verify_order.hpp"
+#include "tessera/plan/verify_pieces.hpp"
 #include "tessera/plan/verify_replicas.hpp"
 #include "tessera/plan/verify_results.hpp"
 #include "tessera/plan/verify_shards.hpp"

@@ -107,10 +107,8 @@ const char* verifier<Plan>::problem_of_tile(int i) const {
         return right ? nullptr : "has less memory than elements";
     }
     if (x.kind == tile_kind::scalar) {
-        return x.tensor >= 0 && x.tensor < g_.parameter_count && x.region.rank == 0 && x.elements == 1 &&
-                       x.type == element::f64
-                   ? nullptr
-                   : "is no number of a parameter that exists";
+        const bool norm = x.tensor >= 0 && x.tensor < g_.parameter_count && x.region.rank == 0;
+        return x.elements == 1 && (norm || is_count(x)) ? nullptr : "is no number of a parameter that exists";
     }
     const shape* whole_one = extents_of(x);
     if (whole_one == nullptr || x.region.rank != whole_one->rank) {
@@ -161,7 +159,7 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
     for (const task_part& x : t.parts) {
         exist = exist && none_or_tile(x.state) && x.parameter >= 0 && x.parameter < g_.parameter_count;
     }
-    for (const int k : {t.running, t.state, t.scratch, t.workspace}) {
+    for (const int k : {t.running, t.state, t.scratch, t.workspace, t.flag}) {
         exist = exist && none_or_tile(k);
     }
     if (!exist) {

@@ -52,7 +52,7 @@ bool verifier<Plan>::type_is_sound(const tile& x) const {
         return x.type == element::f32 ||
                (parameter_in(x) < 0 && x.type == desc(x.tensor / max_operands).operands[x.tensor % max_operands].type);
     case tile_kind::scalar:
-        return x.type == element::f64;
+        return x.type == (is_count(x) ? element::f32 : element::f64);
     default:
         return x.type == element::f32;
     }

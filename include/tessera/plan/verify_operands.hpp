@@ -290,7 +290,10 @@ bool verifier<Plan>::gradient_made_is(const task& t, int o) {
         kind = tile_kind::parameter_gradient;
         tensor = g_.ops[t.op].parameters[x.slot];
     }
-    return (holds(t.gradient[o], kind, tensor, t, region) && made.region == region && made.origin < 0 &&
+    // Rows and columns that no window of a convolution touches may be there too: their gradient is nothing.
+    const bool whole = kind == tile_kind::gradient && g_.ops[t.op].attributes.kind == op_kind::conv2d &&
+                       made.region.dim[0] == region.dim[0] && made.region.dim[1] == region.dim[1];
+    return (holds(t.gradient[o], kind, tensor, t, region) && (made.region == region || whole) && made.origin < 0 &&
             (made.part >= 0 || kind == tile_kind::parameter_gradient)) ||
            refuse(&t, "a computation makes the gradient of its operand " + std::to_string(o) +
                           " where that of another, or of another region, is");

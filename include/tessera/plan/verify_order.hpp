@@ -156,7 +156,7 @@ bool verifier<Plan>::races() {
                                                      : ai.write      ? "a task writes what others are to read before it"
                                                                 : "a task reads a tile that nothing has written yet");
                 }
-                if (ai.write && aj.write && !is_persistent(x.kind) && !reads_too(all[t], ti)) {
+                if (ai.write && aj.write && !is_persistent(x.kind) && !is_count(x) && !reads_too(all[t], ti)) {
                     return refuse(&p_.tasks[at(ti)], "a task overwrites what another has written");
                 }
             }

@@ -2,6 +2,7 @@
 // Checks that what becomes of gradients is of one parameter: sums, updates, their states and norms, averages and gatherings.
 #pragma once
 
+#include "tessera/plan/loss_rows.hpp"
 #include "tessera/plan/verifier.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ bool verifier<Plan>::exchanges() {
             return false;
         }
     }
-    return states_are_one(states) && squares_are_counted();
+    return states_are_one(states) && squares_are_counted() && flags_are_sound();
 }
 
 /// What a task does for one parameter: `whole` with its part `t`.
@@ -92,6 +93,30 @@ bool verifier<Plan>::exchange_is_sound(const task& whole, const task& t, std::ve
             s.region == first.region && s.slice == t.slice && s.slices == t.slices && s.alias < 0 &&
             s.elements == slice_of(first, t).size() && s.bytes == s.elements * bytes_of(element::f32) * p_.states) ||
            refuse(&whole, "an update has the optimizer's state of another parameter, or of another slice");
+}
+
+/// Where a backend counts losses that are not finite, every loss adds to its device's count, and what changes parameters reads the sum of all.
+template <class Plan>
+bool verifier<Plan>::flags_are_sound() {
+    std::vector<int> counts; // of losses
+    bool any = false;
+    for (const task& t : p_.tasks) {
+        any = any || t.flag >= 0;
+        const bool counting = t.kind == task_kind::compute && t.what == pass::forward && t.flag >= 0;
+        counting&& std::find(counts.begin(), counts.end(), t.flag) == counts.end() ? counts.push_back(t.flag) : void();
+    }
+    for (const task& t : p_.tasks) {
+        const bool changes = t.kind == task_kind::update || (t.kind == task_kind::compute && t.what == pass::update);
+        const bool loses = t.kind == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0;
+        const tile* x = t.flag >= 0 ? &p_.tiles[at(t.flag)] : nullptr;
+        const bool one = x != nullptr && is_count(*x) && x->device == t.device && x->alias < 0;
+        const bool all = one && (x->part < 0 || (counts.size() == 1 && counts[0] == t.flag));
+        if (any && (changes ? !all : loses ? !one || x->part < 0 : x != nullptr)) {
+            return refuse(&t,
+                          "a task does not count its loss if that is not finite, or does not read the count of all");
+        }
+    }
+    return true;
 }
 
 /// How many copies there are of a parameter's region.
