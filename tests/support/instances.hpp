@@ -16,7 +16,7 @@
 namespace tessera {
 
 extern template plan lower<lower_options>(const graph_view&, const strategy_view&, int, const lower_options&);
-extern template verdict verify<plan>(const graph_view&, const plan&, index_t);
+extern template verdict verify<plan>(const graph_view&, const plan&, index_t, const optimizer*);
 extern template class session<reference::backend>;
 #ifdef TESSERA_TEST_HOST
 extern template class host::basic_backend<plan>;

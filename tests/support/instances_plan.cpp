@@ -4,6 +4,6 @@
 namespace tessera {
 
 template plan lower<lower_options>(const graph_view&, const strategy_view&, int, const lower_options&);
-template verdict verify<plan>(const graph_view&, const plan&, index_t);
+template verdict verify<plan>(const graph_view&, const plan&, index_t, const optimizer*);
 
 } // namespace tessera
