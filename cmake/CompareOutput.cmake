@@ -2,6 +2,7 @@
 # Runs PROGRAM with ARGUMENTS (separated by spaces) and compares what it prints with the file GOLDEN:
 #   cmake -DPROGRAM= -DGOLDEN= [-DARGUMENTS=] -P CompareOutput.cmake
 # With TESSERA_UPDATE_GOLDENS set in the environment it writes the file instead, for review as part of a change.
+cmake_minimum_required(VERSION 3.25) # for while(TRUE)
 separate_arguments(arguments UNIX_COMMAND "${ARGUMENTS}")
 execute_process(COMMAND "${PROGRAM}" ${arguments} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
