@@ -96,6 +96,17 @@ def mutants_of(header):
     return found
 
 
+def drawn(headers, seed):
+    """All mutants of headers in an order drawn by seed. Each has a place by its own line alone, so that a header that changes keeps the others."""
+    times = {}
+    places = []
+    for m in (m for h in headers for m in mutants_of(h)):
+        what = (seed, m.header.name, m.old.strip(), m.name)
+        times[what] = times.get(what, 0) + 1
+        places.append((digest(*what, str(times[what])), len(places), m))
+    return [m for _, _, m in sorted(places)]
+
+
 def with_one(mutant):
     """The header with a mutant."""
     lines = mutant.header.read_text().splitlines()

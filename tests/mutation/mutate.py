@@ -21,7 +21,6 @@ survivor is tried again with what has changed of the tests since. The score and 
 import argparse
 import concurrent.futures
 import json
-import random
 import re
 import sys
 import threading
@@ -152,8 +151,7 @@ def main():
     for name in options.rooms:
         patterns, folders = ROOMS[name]
         headers = sorted(h for p in patterns for h in LIBRARY.glob(p))
-        drawn = [m for h in headers for m in mutants.mutants_of(h)]
-        random.Random(f"{name} {options.seed}").shuffle(drawn)
+        drawn = mutants.drawn(headers, f"{name} {options.seed}")
         drawn = [(k, m) for k, m in enumerate(drawn[:2 * options.each]) if not m.unset]
         state = {}
         try:

@@ -11,6 +11,30 @@
 
 namespace test_support {
 
+/// Takes a task out of a plan as if it had never been there: what waits for the tasks behind it counts one less.
+inline void lose_task(ts::plan& p, int gone) {
+    const auto at = [](int i) { return static_cast<std::size_t>(i); };
+    const int position = p.tasks[at(gone)].position;
+    const int list = p.list_of(p.tasks[at(gone)]);
+    p.tasks.erase(p.tasks.begin() + gone);
+    p.order[at(list)].erase(p.order[at(list)].begin() + position);
+    for (std::vector<int>& l : p.order) {
+        for (std::size_t k = 0; k < l.size(); ++k) {
+            l[k] -= l[k] > gone ? 1 : 0;
+            p.tasks[at(l[k])].position = static_cast<int>(k);
+        }
+    }
+    for (ts::task& x : p.tasks) {
+        for (ts::wait_for& w : x.waits) {
+            w.count -= w.list == list && w.count > position ? 1 : 0;
+        }
+        std::erase(x.after, gone);
+        for (int& a : x.after) {
+            a -= a > gone ? 1 : 0;
+        }
+    }
+}
+
 /// Damages plans; every function returns what it has done, or nothing where the plan, as drawn, does not have it.
 class plan_damager {
 public:
@@ -25,9 +49,9 @@ public:
         case 3:
             return task_field();
         case 4:
-            return operand();
+            return ordered_anew(operand());
         case 5:
-            return list_entry();
+            return ordered_anew(list_entry());
         case 6:
             return order();
         default:
@@ -36,6 +60,16 @@ public:
     }
 
 private:
+    /// Half of the time with the memory and the waits that the damaged plan needs, so that no rule of order is broken besides.
+    std::string ordered_anew(const std::string& what) {
+        if (what.empty() || pick_(2) == 0) {
+            return what;
+        }
+        ts::plan_memory(p_);
+        ts::set_waits(p_);
+        return what + ", with memory and waits that fit";
+    }
+
     int tile() { return pick_(static_cast<int>(p_.tiles.size())); }
     /// Often one that is like another.
     int tile_like(int t) {
@@ -81,7 +115,14 @@ private:
             change(x.tensor);
             return "tensor" + of;
         case 2:
-            return shift(x.region) ? "region" + of : "";
+            if (!shift(x.region)) {
+                return "";
+            }
+            if (pick_(2) == 0) { // and what follows from it
+                x.elements = x.region.volume();
+                x.bytes = x.alias < 0 ? x.elements * ts::bytes_of(x.type) : x.bytes;
+            }
+            return "region" + of;
         case 3:
             change(x.device);
             return "device" + of;
@@ -89,7 +130,7 @@ private:
             change_kind(x.type, 4);
             return "type" + of;
         case 5:
-            x.alias = pick_(2) == 0 ? -1 : tile();
+            x.alias = pick_(2) == 0 ? -1 : tile_like(x.alias);
             return "alias" + of;
         case 6:
             x.keep = !x.keep;
@@ -234,7 +275,10 @@ private:
     std::string list_entry() {
         ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
         const std::string of = std::string(" of a ") + ts::to_text(t.kind);
-        switch (pick_(9)) {
+        switch (pick_(10)) {
+        case 9:
+            t.state = t.state < 0 ? -1 : tile_like(t.state);
+            return t.state < 0 ? "" : "another state" + of;
         case 0:
         case 1:
             return entry(t.reads) ? "reads" + of : "";
@@ -273,7 +317,6 @@ private:
         }
         const auto k = at(pick_(static_cast<int>(t.segments.size())));
         ts::copy_segment& s = t.segments[k];
-        const auto& last = t.segments.back();
         switch (pick_(6)) {
         case 0:
             t.segments.erase(t.segments.begin() + static_cast<std::ptrdiff_t>(k));
@@ -286,7 +329,7 @@ private:
             return "a segment's overwrite" + of;
         case 3:
             std::swap(s, t.segments.back());
-            return &s == &last ? "" : "two segments swapped" + of;
+            return k + 1 == t.segments.size() ? "" : "two segments swapped" + of;
         case 4: {
             const int old = s.source;
             s.source = tile_like(old);
@@ -357,38 +400,13 @@ private:
                 return "";
             } else {
                 const int other = list[at(pick_(static_cast<int>(list.size())))];
-                const int position = t.position;
                 std::swap(p_.tasks[at(i)], p_.tasks[at(other)]);
                 std::swap(p_.tasks[at(i)].position, p_.tasks[at(other)].position);
-                (void)position;
                 return "two tasks with each other's numbers";
             }
         default:
-            lose(i);
+            lose_task(p_, i);
             return "a task lost";
-        }
-    }
-
-    /// As if it had never been there, for those who wait.
-    void lose(int gone) {
-        const ts::task t = p_.tasks[at(gone)];
-        const int list = p_.list_of(t);
-        p_.tasks.erase(p_.tasks.begin() + gone);
-        p_.order[at(list)].erase(p_.order[at(list)].begin() + t.position);
-        for (std::vector<int>& l : p_.order) {
-            for (std::size_t k = 0; k < l.size(); ++k) {
-                l[k] -= l[k] > gone ? 1 : 0;
-                p_.tasks[at(l[k])].position = static_cast<int>(k);
-            }
-        }
-        for (ts::task& x : p_.tasks) {
-            for (ts::wait_for& w : x.waits) {
-                w.count -= w.list == list && w.count > t.position ? 1 : 0;
-            }
-            std::erase(x.after, gone);
-            for (int& a : x.after) {
-                a -= a > gone ? 1 : 0;
-            }
         }
     }
 

@@ -2,6 +2,7 @@
 // Law 5 against schedules and synchronization: random ones, legal and damaged, and damaged plans, each with what has to happen to it.
 #pragma once
 
+#include "damaged_plan.hpp"
 #include "networks.hpp"
 #include "planned.hpp"
 #include "policies.hpp"
@@ -304,21 +305,7 @@ inline std::string remove_a_task(ts::plan& p, random& pick) {
         gone = (gone + 1) % static_cast<int>(p.tasks.size());
     }
     const std::string text = text_of(p, gone);
-    const int list = lists_of(p)[place(gone)];
-    const int position = p.tasks[place(gone)].position;
-    p.tasks.erase(p.tasks.begin() + gone);
-    p.order[place(list)].erase(p.order[place(list)].begin() + position);
-    for (std::vector<int>& l : p.order) {
-        for (std::size_t i = 0; i < l.size(); ++i) {
-            l[i] -= l[i] > gone ? 1 : 0;
-            p.tasks[place(l[i])].position = static_cast<int>(i);
-        }
-    }
-    for (ts::task& t : p.tasks) {
-        for (ts::wait_for& w : t.waits) {
-            w.count -= w.list == list && w.count > position ? 1 : 0;
-        }
-    }
+    lose_task(p, gone);
     return text;
 }
 

@@ -53,8 +53,8 @@ std::vector<lifetime> lifetimes(const Plan& p) {
     return live;
 }
 
-/// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep their memory to the end: a computation that took it over would wait for the
-/// exchange. (Scratch memory is not kept.)
+/// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep their memory to the end: a
+/// computation that took it over would wait for the exchange. (Scratch memory is not kept.)
 template <class Plan>
 std::vector<lifetime> kept_beside(const Plan& p, std::vector<lifetime> live) {
     std::vector<access> touched;

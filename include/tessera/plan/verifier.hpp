@@ -154,7 +154,7 @@ private:
     bool forward_fills(int op, int micro_batch, const task_range& range, bool again);
     bool backward_fills(int op, const task_range& forward, const task_range& backward);
     cell cell_of(const task& t, int k) const;
-    int part_count_of(int tensor, const task& t) const;
+    int part_count_of(int tensor, int step, int micro_batch) const;
     bool pieces_are_apart();
     bool aliases_fill(int op);
     bool names_fill(int op, const tile& of, int times) const;
@@ -173,6 +173,7 @@ private:
     bool gradient_read_is(const task& t, int o);
     bool gradient_made_is(const task& t, int o);
     bool running_is_sound(const task& t);
+    bool is_first(int op, const interval* ranges) const;
     std::uint32_t emitted(int op, int k, bool weights, const interval* ranges) const;
     bool lists_are(const task& t, std::vector<int> reads, std::vector<int> writes) const;
     bool refuse_lists(const task& t);

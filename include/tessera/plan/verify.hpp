@@ -17,10 +17,11 @@
 
 namespace tessera {
 
-/// Checks a finished plan: every output element is produced once per declared copy, and at most once again for backward; micro-batches add up; every copy covers its target from sources that have
-/// it; no deadlock; no race, neither on tiles nor on arena memory; collectives are complete and issued in one order; and memory
-/// fits (`device_memory` bytes for each device; 0: no limit). The verdict names the operator, the shard and the rule.
-/// `made_for`: the optimizer that will take the plan's gradients, where it is known.
+/// Checks a finished plan: each computation reads and writes what its operator's description asks for; shards fill their operator's loops, each
+/// point once per declared copy, and at most once again for backward; micro-batches add up; what moves stays what it is, and every copy covers its
+/// target; each gradient is summed and each parameter updated once, with its own state; results are where they are listed; no deadlock; no race,
+/// neither on tiles nor on arena memory; collectives are complete and issued in one order; and memory fits (`device_memory` bytes for each device; 0:
+/// no limit). `made_for`: the optimizer that will take the plan's gradients, where it is known. The verdict names the operator, the shard and the rule.
 template <class Plan>
 verdict verify(const graph_view& g, const Plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
     return detail::verifier<Plan>(g, p).run(device_memory, made_for);

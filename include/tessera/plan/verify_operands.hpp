@@ -40,16 +40,10 @@ bool verifier<Plan>::ranges_are_sound(const task& t) {
         }
     }
     bool additive = false;
-    bool first = true;
     for (const operand& o : d.operands) {
         additive = additive || o.additive;
     }
-    for (int k = 0; k < d.nests.size(); ++k) {
-        for (int l = 0; l < d.loops.size(); ++l) {
-            first = first && (!has(reduced_[at(t.op)][at(k)], l) || t.ranges[l].begin == 0);
-        }
-    }
-    if (additive && t.first_part != first) {
+    if (additive && t.first_part != is_first(t.op, t.ranges)) {
         return refuse(&t, "what is added once is added by another part of a sum than the first, or not at all");
     }
     const int own = p_.replica_statistics ? statistics_loop(d) : -1;
@@ -322,29 +316,37 @@ bool verifier<Plan>::running_is_sound(const task& t) {
                        source->kind == tile_kind::intermediate && source->device == t.device &&
                        source->tensor == t.op * max_operands + d.find_operand(operand_kind::intermediate, 0) &&
                        source->step == t.step && source->micro_batch == (summed ? -1 : 0) && is_complete(*source) &&
-                       source->region.contains(target.region) && t.emits == 0 &&
-                       (p_.replica_statistics || t.samples == 0);
+                       target.region == region(d, state, t.ranges) && source->region.contains(target.region) &&
+                       t.emits == 0 && (p_.replica_statistics || t.samples == 0);
     if (!right) {
         return refuse(&t, "running statistics follow something else than their operator's");
     }
     return lists_are(t, {from, t.running}, {t.running}) ? true : refuse_lists(t);
 }
 
+/// True for the shards that add what is added once: those that begin every loop that a nest sums over.
+template <class Plan>
+bool verifier<Plan>::is_first(int op, const interval* ranges) const {
+    for (const std::uint32_t reduced : reduced_[at(op)]) {
+        for (int l = 0; l < desc(op).loops.size(); ++l) {
+            if (has(reduced, l) && ranges[l].begin != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /// The operands whose gradients a shard makes in nest `k`: those of parameters and intermediates, or those of inputs.
 template <class Plan>
 std::uint32_t verifier<Plan>::emitted(int op, int k, bool weights, const interval* ranges) const {
     const description& d = desc(op);
-    bool first = true;
-    for (int n = 0; n < d.nests.size(); ++n) {
-        for (int l = 0; l < d.loops.size(); ++l) {
-            first = first && (!has(reduced_[at(op)][at(n)], l) || ranges[l].begin == 0);
-        }
-    }
+    const wanted_gradients& of_nest = gradients_of_[at(op)][at(k)];
+    const std::uint32_t wanted = weights ? of_nest.weights : of_nest.inputs;
     std::uint32_t mask = 0;
     for (int o = 0; o < d.operands.size(); ++o) {
-        const bool here =
-            (weights ? gradients_of_[at(op)][at(k)].weights : gradients_of_[at(op)][at(k)].inputs) >> o & 1U;
-        if (here && (first || !d.operands[o].additive) && !tessera::region(d, o, ranges).empty()) {
+        if (has(wanted, o) && (is_first(op, ranges) || !d.operands[o].additive) &&
+            !tessera::region(d, o, ranges).empty()) {
             mask |= bit(o);
         }
     }

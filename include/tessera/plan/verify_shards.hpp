@@ -117,7 +117,7 @@ bool verifier<Plan>::forward_fills(int op, int micro_batch, const task_range& ra
     const bool with_running = normalizes && p_.kind == run_kind::evaluation;
     int parts = 1; // of partial inputs
     for (const int x : g_.ops[op].inputs) {
-        parts = std::max(parts, part_count_of(x, p_.tasks[at(own[range.begin])]));
+        parts = std::max(parts, part_count_of(x, p_.tasks[at(own[range.begin])].step, micro_batch));
     }
     for (int k = with_running || (again && normalizes && is_joint(op)) ? last : 0; k <= last; ++k) {
         std::vector<cell> cells;
@@ -161,14 +161,14 @@ cell verifier<Plan>::cell_of(const task& t, int k) const {
     return c;
 }
 
-/// Of how many parts a tensor is the sum, in the step and micro-batch of a task.
+/// Of how many parts a tensor is the sum, in a micro-batch of a step.
 template <class Plan>
-int verifier<Plan>::part_count_of(int tensor, const task& t) const {
+int verifier<Plan>::part_count_of(int tensor, int step, int micro_batch) const {
     tile x;
     x.kind = tile_kind::activation;
     x.tensor = tensor;
-    x.micro_batch = t.micro_batch;
-    x.step = t.step;
+    x.micro_batch = micro_batch;
+    x.step = step;
     const piece_range all = pieces_of(piece_key(x));
     return all.begin == all.end ? 1 : all.largest_part + 1;
 }
@@ -334,11 +334,7 @@ bool verifier<Plan>::names_fill(int op, const tile& of, int times) const {
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     if (of.kind == tile_kind::activation) {
-        task t;
-        t.micro_batch = of.micro_batch;
-        t.step = of.step;
-        const bool passes = all.largest_part > 0;
-        times = passes ? part_count_of(g_.ops[op].inputs[0], t) : 1;
+        times = all.largest_part > 0 ? part_count_of(g_.ops[op].inputs[0], of.step, of.micro_batch) : 1;
     }
     return parts.size() == cells.size() * at(times) && each_has(parts, times);
 }

@@ -27,6 +27,9 @@ bool verifier<Plan>::exchanges() {
         bool sound = true;
         if (t.kind == task_kind::update || t.kind == task_kind::reduce) {
             for_each_part(t, [&](const task& one) { sound = sound && exchange_is_sound(t, one, states); });
+            if (sound && !names_norms(t)) { // a part has those alone that it reads or writes
+                return refuse(&t, "a task has other norms of gradients than it reads or writes");
+            }
             sound = sound && (t.kind == task_kind::reduce || reads_all_norms(t, norms));
         } else if (t.kind == task_kind::average || t.kind == task_kind::gather) {
             sound = copies_are_one_parameters(t);
@@ -162,20 +165,14 @@ bool verifier<Plan>::reads_all_norms(const task& t, const std::vector<int>& step
 /// One slice's state is one tile, in all steps.
 template <class Plan>
 bool verifier<Plan>::states_are_one(const std::vector<char>& used) {
-    std::vector<const tile*> all;
-    for (std::size_t i = 0; i < used.size(); ++i) {
-        if (used[i] != 0) {
-            all.push_back(&p_.tiles[i]);
-        }
-    }
-    const auto number = [](const tile* x) {
-        return number_of(x->region, static_cast<std::uint64_t>(x->tensor)) ^
-               op::mix((static_cast<std::uint64_t>(x->device) << 40U) + (static_cast<std::uint64_t>(x->slice) << 20U) +
-                       static_cast<std::uint64_t>(x->slices));
-    };
     std::vector<std::uint64_t> numbers;
-    for (const tile* x : all) {
-        numbers.push_back(number(x));
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const tile& x = p_.tiles[i];
+        const auto where = (static_cast<std::uint64_t>(x.device) << 40U) +
+                           (static_cast<std::uint64_t>(x.slice) << 20U) + static_cast<std::uint64_t>(x.slices);
+        if (used[i] != 0) {
+            numbers.push_back(number_of(x.region, static_cast<std::uint64_t>(x.tensor)) ^ op::mix(where));
+        }
     }
     std::sort(numbers.begin(), numbers.end());
     return std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end() ||
@@ -186,7 +183,6 @@ bool verifier<Plan>::states_are_one(const std::vector<char>& used) {
 template <class Plan>
 bool verifier<Plan>::squares_are_counted() {
     struct group {
-        int parameter = 0;
         int step = 0;
         box region;
         bool sliced = false;
@@ -211,7 +207,7 @@ bool verifier<Plan>::squares_are_counted() {
                 }
             }
             if (!mine) {
-                known[at(t.parameter)].push_back({t.parameter, t.step, region, t.slices > 1, {{t.slice, t.slices}}});
+                known[at(t.parameter)].push_back({t.step, region, t.slices > 1, {{t.slice, t.slices}}});
             }
             bool left_out = true;
             for (const box& b : t.counted_elsewhere) {

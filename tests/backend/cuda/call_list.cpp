@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -512,4 +513,40 @@ TEST_CASE("batch norm and softmax are one call of cuDNN each way, unless a split
         passes += k != nullptr && k->which == ts::cuda::kernel_id::statistics_gradient && k->numbers.n[3] == 7 ? 1 : 0;
     }
     CHECK(passes == 2 * layers);
+}
+
+TEST_CASE("a task that does not count its loss, or changes something by less than the count of all, is refused") {
+    const ts::graph g = ts::describe<test_networks::two_losses::network>(4);
+    coverage seen;
+    int tried = 0;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        const int devices = 2 + static_cast<int>(seed % 3);
+        const ts::strategy s = random_strategy(g.view(), devices, seed, seen);
+        listed x = make_listed(g.view(), s, devices, gpu_placement(devices, 1), {});
+        REQUIRE(ts::verify(g.view(), x.p).text == "");
+        std::vector<int> own; // counts of single devices
+        for (int i = 0; i < static_cast<int>(x.p.tiles.size()); ++i) {
+            const ts::tile& a = x.p.tiles[static_cast<std::size_t>(i)];
+            if (a.kind == ts::tile_kind::scalar && a.tensor < 0 && a.part >= 0) {
+                own.push_back(i);
+            }
+        }
+        const auto is_refused = [&](ts::task& t, int flag) {
+            const int right = std::exchange(t.flag, flag);
+            const std::string text = ts::verify(g.view(), x.p).text;
+            t.flag = right;
+            ++tried;
+            CHECK(text.find("does not count its loss") != std::string::npos);
+        };
+        for (ts::task& t : x.p.tasks) {
+            if (t.flag < 0) {
+                continue;
+            }
+            is_refused(t, -1);
+            for (const int count : own) { // of one device, or of another
+                t.flag != count ? is_refused(t, count) : void();
+            }
+        }
+    }
+    CHECK(tried > 100);
 }
