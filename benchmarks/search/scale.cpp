@@ -69,7 +69,9 @@ void plan_for(int nodes, ts::index_t batch) {
     const search::grid_result r = searcher.run();
     const ts::strategy s = search::strategy_of(g.view(), r.best.grid);
     const double searched = milliseconds_since(start) / 1000;
-    ts::require(g.view(), s.view(), on.devices());
+    if (const ts::problem p = ts::check_layout(g.view(), s.view(), on.devices())) { // its plan is never made
+        throw ts::error(ts::to_text(p, p.op >= 0 ? ts::path_of(g.view(), p.op) : std::string()));
+    }
     const search::grid_cost& c = r.best.cost;
     std::printf("\n%d devices, batch %lld: %s, places: %s\n", on.devices(), static_cast<long long>(batch),
                 text_of(r.best.grid).c_str(), r.best.within.c_str());

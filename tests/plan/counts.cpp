@@ -66,6 +66,10 @@ TEST_CASE("counts: micro-batches are at most the samples, steps of a plan 1024, 
                            },
                            many),
                        words(rule::plan_is_too_large)));
+        ts::strategy s(many.view());
+        s.micro_batches = m;
+        s.period = k;
+        CHECK_FALSE(ts::check_layout(many.view(), s.view(), 4)); // who never lowers it may have it
     }
 }
 

@@ -333,8 +333,9 @@ constexpr problem check_configuration(const graph_view& g, const strategy_view& 
     return {};
 }
 
-/// The first rule that a strategy breaks for a network on a machine of `devices` devices.
-constexpr problem check_strategy(const graph_view& g, const strategy_view& s, int devices) {
+/// The first rule that a strategy breaks for a network on a machine of `devices` devices, whatever the size of its plan: for searches that never
+/// lower it whole.
+constexpr problem check_layout(const graph_view& g, const strategy_view& s, int devices) {
     if (devices < 1) {
         return detail::broken(rule::machine_has_no_devices, -1, -1, devices, 1);
     }
@@ -359,7 +360,13 @@ constexpr problem check_strategy(const graph_view& g, const strategy_view& s, in
             return p;
         }
     }
-    return detail::check_task_count(s);
+    return {};
+}
+
+/// The first rule that a strategy breaks for a network on a machine of `devices` devices, that of the number of the plan's tasks among them.
+constexpr problem check_strategy(const graph_view& g, const strategy_view& s, int devices) {
+    const problem p = check_layout(g, s, devices);
+    return p ? p : detail::check_task_count(s);
 }
 
 /// Throws tessera::error with the words of the rule that a strategy breaks.
