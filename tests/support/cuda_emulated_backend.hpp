@@ -4,6 +4,7 @@
 
 #include "cuda_interpreter.hpp"
 
+#include "tessera/backend/cuda/leaders.hpp"
 #include "tessera/execute/session.hpp"
 
 #include <memory>
@@ -25,7 +26,16 @@ public:
         return {[](void*, const ts::run_state&) {}, nullptr};
     }
     void to_plain(const ts::tile& t, const std::byte* from, float* to) const {
+        copied += t.elements * ts::bytes_of(t.type);
         ts::numbers_of(t.type, from, t.elements, to);
+    }
+    std::vector<ts::row_leader> leaders(const ts::tile& t, const std::byte* from) const {
+        const ts::cuda::kernel_launch k = ts::cuda::leaders_launch(t);
+        std::vector<ts::row_leader> found(static_cast<std::size_t>(k.blocks));
+        cuda_emulation::launch(k.which, k.type, static_cast<unsigned>(k.blocks), static_cast<unsigned>(k.threads),
+                               {{const_cast<std::byte*>(from), found.data()}, k.numbers});
+        copied += static_cast<ts::index_t>(found.size() * sizeof(ts::row_leader));
+        return found;
     }
     void from_plain(const ts::tile& t, const float* from, std::byte* to) const {
         ts::store_numbers(t.type, from, t.elements, to);
@@ -47,6 +57,8 @@ public:
         }
     }
     void end_run(const ts::addresses&, bool) {}
+
+    mutable ts::index_t copied = 0; ///< bytes to the host, outside of runs
 
     template <class Body>
     void each_call(Body&& body) const {

@@ -164,7 +164,7 @@ inline bool has_barriers(tessera::cuda::kernel_id k) {
            k == kernel_id::row_exponentials || k == kernel_id::softmax_total_gradient ||
            k == kernel_id::layer_statistics_gradient || k == kernel_id::layer_scale_gradient ||
            k == kernel_id::look_up_gradient || k == kernel_id::squares_partial || k == kernel_id::squares_total ||
-           k == kernel_id::count_not_finite;
+           k == kernel_id::count_not_finite || k == kernel_id::row_leader;
 }
 
 inline void launch(tessera::cuda::kernel_id which, tessera::element type, unsigned blocks, unsigned threads,

@@ -2,9 +2,12 @@
 // What an evaluation of a batch says.
 #pragma once
 
+#include "tessera/base/box.hpp"
 #include "tessera/op/elementwise.hpp"
 
+#include <limits>
 #include <span>
+#include <vector>
 
 namespace tessera {
 
@@ -14,26 +17,76 @@ struct evaluation {
     index_t rows = 0;
 };
 
+/// The largest logit of a row, or of a part of it, and its class, of several the first.
+struct row_leader {
+    float logit = -std::numeric_limits<float>::infinity();
+    std::int32_t number = std::numeric_limits<std::int32_t>::max();
+
+    friend constexpr bool operator<(const row_leader& a, const row_leader& b) {
+        return a.logit < b.logit || (a.logit == b.logit && b.number < a.number);
+    }
+};
+
+/// Logits or a part of them as rows of classes: [samples, classes, plane]. A position of a sequence is a sample.
+struct logit_rows {
+    index_t samples = 0;
+    index_t classes = 0;
+    index_t plane = 0;
+    index_t first_class = 0;
+
+    constexpr explicit logit_rows(const box& x) {
+        const int axis = op::channel_dimension(x.rank);
+        samples = axis == 1 ? x.dim[0].size() : x.dim[0].size() * x.dim[1].size();
+        classes = x.dim[axis].size();
+        first_class = x.dim[axis].begin;
+        plane = samples * classes > 0 ? x.volume() / (samples * classes) : 0;
+    }
+    constexpr index_t count() const { return samples * plane; }
+};
+
 namespace detail {
 
-/// Counts rows of logits of extents `x` whose largest one is the label's.
-inline void count_correct(const shape& x, std::span<const float> logits, const std::int32_t* labels, evaluation& e) {
-    const int axis = op::channel_dimension(x.rank);
-    const index_t classes = x[axis];
-    const index_t blocks = axis == 1 ? x[0] : x[0] * x[1];
-    const index_t pixels = x.volume() / blocks / classes;
-    for (index_t n = 0; n < blocks; ++n) {
-        for (index_t q = 0; q < pixels; ++q) {
-            index_t best = 0;
-            for (index_t c = 1; c < classes; ++c) {
-                const auto at = [&](index_t k) {
-                    return logits[static_cast<std::size_t>((n * classes + k) * pixels + q)];
-                };
-                best = at(c) > at(best) ? c : best;
+/// The leaders of all rows of logits.
+inline std::vector<row_leader> leaders_of(const logit_rows& r, std::span<const float> logits) {
+    std::vector<row_leader> leaders(static_cast<std::size_t>(r.count()));
+    const float* next = logits.data();
+    for (index_t n = 0; n < r.samples; ++n) {
+        for (index_t c = 0; c < r.classes; ++c) {
+            for (index_t q = 0; q < r.plane; ++q) {
+                row_leader& best = leaders[static_cast<std::size_t>(n * r.plane + q)];
+                const row_leader here{*next++, static_cast<std::int32_t>(r.first_class + c)};
+                best = best < here ? here : best;
             }
-            e.correct += best == labels[n * pixels + q] ? 1 : 0;
-            ++e.rows;
         }
+    }
+    return leaders;
+}
+
+/// Takes the leaders of the rows of a part of the logits `all` into account.
+inline void merge_leaders(const box& all, const box& part, std::span<const row_leader> found,
+                          std::span<row_leader> leaders) {
+    const int axis = op::channel_dimension(all.rank);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        auto left = static_cast<index_t>(i);
+        index_t row = 0;
+        index_t step = 1;
+        for (int d = all.rank - 1; d >= 0; --d) {
+            if (d != axis) {
+                row += (part.dim[d].begin - all.dim[d].begin + left % part.dim[d].size()) * step;
+                left /= part.dim[d].size();
+                step *= all.dim[d].size();
+            }
+        }
+        row_leader& best = leaders[static_cast<std::size_t>(row)];
+        best = best < found[i] ? found[i] : best;
+    }
+}
+
+/// Counts rows whose leader is the label's.
+inline void count_correct(std::span<const row_leader> leaders, const std::int32_t* labels, evaluation& e) {
+    for (const row_leader& best : leaders) {
+        e.correct += best.number == *labels++ ? 1 : 0;
+        ++e.rows;
     }
 }
 

@@ -3,10 +3,19 @@
 // tasks are finished when their calls return, in memory of the processor, has none of it.
 #pragma once
 
+#include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/store.hpp"
 #include "tessera/op/optimizer.hpp"
 
+#include <concepts>
+
 namespace tessera {
+
+/// `b.leaders(tile, memory)`: the largest logit of every row of a tile of logits, without a copy of them all. Others copy.
+template <class B>
+concept finds_leaders = requires(B& b, const tile& t, const std::byte* memory) {
+    { b.leaders(t, memory) } -> std::same_as<std::vector<row_leader>>;
+};
 
 /// `b.memory()`: where arenas come from. The backend must outlive them.
 template <class B>

@@ -431,19 +431,40 @@ private:
             if (!g.is_loss(op)) {
                 continue;
             }
-            const shape& x = g.tensors[g.ops[op].inputs[0]].extents;
             const int tensor = g.ops[op].inputs[0];
-            std::vector<float> logits(static_cast<std::size_t>(x.volume()), 0.0F);
-            if (g.tensors[tensor].producer < 0) { // handed in as they are
-                const auto* own = static_cast<const float*>(inputs[detail::input_number(g, tensor)].data);
-                logits.assign(own, own + x.volume());
-            } else {
-                add_pieces(r, r.runner.bound().results, tensor, 0, whole(x), logits);
-            }
             const input_data& labels = inputs[detail::input_number(g, g.ops[op].inputs[1])];
-            detail::count_correct(x, logits, static_cast<const std::int32_t*>(labels.data), e);
+            detail::count_correct(leaders(r, tensor, inputs), static_cast<const std::int32_t*>(labels.data), e);
             return;
         }
+    }
+
+    /// The leaders of all rows of logits, found where the logits are if the backend can, so that they need not come here.
+    std::vector<row_leader> leaders(const run_of& r, int tensor, std::span<const input_data> inputs) const {
+        const graph_view g = r.described.view();
+        const box all = whole(g.tensors[tensor].extents);
+        const auto volume = static_cast<std::size_t>(all.volume());
+        if (g.tensors[tensor].producer < 0) { // handed in as they are
+            const auto* own = static_cast<const float*>(inputs[detail::input_number(g, tensor)].data);
+            return detail::leaders_of(logit_rows(all), {own, volume});
+        }
+        const plan& p = r.runner.bound();
+        if constexpr (finds_leaders<B>) {
+            if (std::none_of(p.results.begin(), p.results.end(),
+                             [&](const result_piece& x) { return x.tensor == tensor && x.part > 0; })) {
+                std::vector<row_leader> found(static_cast<std::size_t>(logit_rows(all).count()));
+                for (const result_piece& x : p.results) {
+                    if (x.tensor == tensor) {
+                        const tile& t = p.tiles[static_cast<std::size_t>(x.tile)];
+                        const std::byte* const memory = r.runner.memory()[p.root(x.tile)];
+                        detail::merge_leaders(all, t.region, backend_.leaders(t, memory), found);
+                    }
+                }
+                return found;
+            }
+        }
+        std::vector<float> logits(volume, 0.0F); // sums of parts
+        add_pieces(r, p.results, tensor, 0, all, logits);
+        return detail::leaders_of(logit_rows(all), logits);
     }
 
     graph graph_;

@@ -7,10 +7,34 @@
 
 #include <doctest/doctest.h>
 
+#include "tessera/search/baselines.hpp"
+
+#include <algorithm>
+#include <random>
+
 namespace {
 
 namespace ts = tessera;
 using namespace test_support;
+
+struct many_classes : ts::linear<500> {};
+struct wide_net : ts::sequential<ts::features<20>, many_classes, ts::cross_entropy> {};
+
+/// Rows of the oracle's first loss whose first largest logit is the label's.
+ts::index_t correct_of(const ts::reference::network& oracle, const ts::graph& g) {
+    const auto loss = std::find_if(g.ops.begin(), g.ops.end(), [](const ts::op_node& o) {
+        return o.attributes.kind == ts::op_kind::cross_entropy;
+    });
+    const auto& logits = oracle.values[static_cast<std::size_t>(loss->inputs[0])];
+    const auto& labels = oracle.labels[static_cast<std::size_t>(loss->inputs[1])];
+    const std::size_t classes = logits.size() / labels.size();
+    ts::index_t correct = 0;
+    for (std::size_t n = 0; n < labels.size(); ++n) {
+        const auto row = logits.begin() + static_cast<std::ptrdiff_t>(n * classes);
+        correct += std::max_element(row, row + static_cast<std::ptrdiff_t>(classes)) - row == labels[n] ? 1 : 0;
+    }
+    return correct;
+}
 
 } // namespace
 
@@ -45,12 +69,94 @@ TEST_CASE("short batches train and evaluations evaluate as one device does, on o
                 CHECK(session.step(data.inputs) == doctest::Approx(expected).epsilon(1e-5));
                 set_all(oracle, data);
                 const double loss = oracle.evaluate();
-                CHECK(session.evaluate(data.inputs).loss == doctest::Approx(loss).epsilon(1e-5));
+                const ts::evaluation e = session.evaluate(data.inputs);
+                CHECK(e.loss == doctest::Approx(loss).epsilon(1e-5));
+                CHECK(e.correct == correct_of(oracle, g));
             }
             for (std::size_t p = 0; p < oracle.parameters.size(); ++p) {
                 const std::vector<float> f = session.parameter(static_cast<int>(p));
                 CHECK(relative(std::vector<double>(f.begin(), f.end()), oracle.parameters[p], 1e-3) < 1e-4);
             }
         }
+    }
+}
+
+TEST_CASE("the largest logits of random pieces are those of the whole, of equal ones the first") {
+    test_support::random pick{77};
+    for (int round = 0; round < 200; ++round) {
+        ts::box all;
+        all.rank = 2 + pick(3);
+        for (int d = 0; d < all.rank; ++d) {
+            all.dim[d] = {0, 1 + pick(d == ts::op::channel_dimension(all.rank) ? 200 : 6)};
+        }
+        const ts::element type = pick(2) == 0 ? ts::element::f32 : ts::element::bf16;
+        std::vector<float> logits(static_cast<std::size_t>(all.volume()));
+        const int levels = 1 + pick(40); // few, so that many are equal
+        for (float& x : logits) {
+            x = static_cast<float>(pick(levels) - levels / 2) / 4;
+        }
+        const ts::logit_rows rows(all);
+        std::vector<std::int32_t> expected(static_cast<std::size_t>(rows.count()));
+        for (ts::index_t r = 0; r < rows.count(); ++r) { // by the definition
+            ts::index_t best = 0;
+            const auto at = [&](ts::index_t c) {
+                return logits[static_cast<std::size_t>((r / rows.plane * rows.classes + c) * rows.plane +
+                                                       r % rows.plane)];
+            };
+            for (ts::index_t c = 1; c < rows.classes; ++c) {
+                best = at(c) > at(best) ? c : best;
+            }
+            expected[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(best);
+        }
+        const auto agrees = [&](const std::vector<ts::row_leader>& found) {
+            return std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                              [](const ts::row_leader& a, std::int32_t b) { return a.number == b; });
+        };
+        CHECK(agrees(ts::detail::leaders_of(rows, logits)));
+
+        std::vector<ts::box> pieces{all}; // cut at random, several times
+        for (int cut = 0; cut < 5; ++cut) {
+            const int d = pick(all.rank);
+            std::vector<ts::box> next;
+            for (const ts::box& b : pieces) {
+                const ts::index_t at = b.dim[d].begin + pick(static_cast<int>(b.dim[d].size()));
+                for (const ts::interval part : {ts::interval{b.dim[d].begin, at}, ts::interval{at, b.dim[d].end}}) {
+                    ts::box x = b;
+                    x.dim[d] = part;
+                    x.volume() > 0 ? next.push_back(x) : void();
+                }
+            }
+            pieces = next;
+        }
+        std::shuffle(pieces.begin(), pieces.end(), std::mt19937_64(static_cast<std::uint64_t>(round)));
+        const emulated_backend backend({}, {0});
+        std::vector<ts::row_leader> merged(expected.size());
+        for (const ts::box& b : pieces) {
+            std::vector<float> own(static_cast<std::size_t>(b.volume()));
+            ts::box_copy(b, all, b).apply(logits.data(), own.data(), true, ts::reducer::sum);
+            ts::tile t;
+            t.region = b;
+            t.elements = b.volume();
+            t.type = type;
+            std::vector<std::byte> memory(own.size() * static_cast<std::size_t>(ts::bytes_of(type)));
+            ts::store_numbers(type, own.data(), t.elements, memory.data());
+            ts::detail::merge_leaders(all, b, backend.leaders(t, memory.data()), merged);
+        }
+        CHECK(agrees(merged));
+    }
+}
+
+TEST_CASE("an evaluation copies 8 bytes of a row's logits to the host, not all of its classes") {
+    const ts::graph g = ts::describe<wide_net>(64);
+    const batch_data data(g.view(), 5);
+    for (const int devices : {1, 4}) {
+        emulated_backend backend({}, gpu_placement(devices, 0));
+        ts::workers threads(devices);
+        const ts::strategy s = ts::search::data_parallel(g.view(), devices);
+        ts::session<emulated_backend> session(g.view(), s, devices, {}, {.seed = 3}, backend, threads);
+        backend.copied = 0;
+        CHECK(session.evaluate(data.inputs).rows == 64);
+        CHECK(backend.copied <= 64 * 8 + 64 * 4); // and the losses
+        CHECK(backend.copied >= 64 * 8);
     }
 }

@@ -7,6 +7,7 @@
 #include "tessera/backend/cuda/bind.hpp"
 #include "tessera/backend/cuda/call_timer.hpp"
 #include "tessera/backend/cuda/call_times.hpp"
+#include "tessera/backend/cuda/leaders.hpp"
 #include "tessera/backend/cuda/measure.hpp"
 #include "tessera/backend/cuda/program.hpp"
 #include "tessera/execute/session.hpp"
@@ -95,6 +96,23 @@ public:
         std::vector<std::byte> stored(bytes);
         check(cudaMemcpy(stored.data(), from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
         numbers_of(t.type, stored.data(), t.elements, to);
+    }
+    /// The largest logit of every row of a tile, found by a kernel.
+    std::vector<row_leader> leaders(const tile& t, const std::byte* from) {
+        const kernel_launch k = leaders_launch(t);
+        std::vector<row_leader> found(static_cast<std::size_t>(k.blocks));
+        if (!found.empty()) {
+            const device_tools& tools = tools_of(t.device);
+            const current_gpu current(tools.gpu);
+            const std::size_t bytes = found.size() * sizeof(row_leader);
+            const device_pointer to = make_device_memory(static_cast<index_t>(bytes));
+            kernel_arguments a{{const_cast<std::byte*>(from), to.get()}, k.numbers};
+            tools.kernels->launch(k.which, k.type, k.blocks, k.threads, a, tools.stream);
+            check(cudaMemcpyAsync(found.data(), to.get(), bytes, cudaMemcpyDeviceToHost, tools.stream),
+                  "cudaMemcpyAsync");
+            check(cudaStreamSynchronize(tools.stream), "cudaStreamSynchronize");
+        }
+        return found;
     }
     void from_plain(const tile& t, const float* from, std::byte* to) {
         std::vector<std::byte> stored(static_cast<std::size_t>(t.elements * bytes_of(t.type)));

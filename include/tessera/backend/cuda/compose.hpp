@@ -142,10 +142,7 @@ public:
                        index_t work) {
         kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
         k.blocks = to_int(blocks);
-        k.threads = 32;
-        while (k.threads < 256 && k.threads * 4 < work) {
-            k.threads *= 2;
-        }
+        k.threads = threads_for(work);
         add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
     }
 
@@ -159,6 +156,14 @@ public:
     kernel_launch typed(kernel_launch k) const {
         k.type = has_bf16(k.which) ? type : element::f32;
         return k;
+    }
+    /// Of a block that shares so many elements.
+    static int threads_for(index_t work) {
+        int threads = 32;
+        while (threads < 256 && threads * 4 < work) {
+            threads *= 2;
+        }
+        return threads;
     }
     static int blocks_for(index_t elements) {
         constexpr index_t most = 4096;

@@ -84,5 +84,40 @@ __device__ void softmax_gradient_of(const arguments& a) {
 extern "C" __global__ void softmax_gradient(arguments a) { softmax_gradient_of<float>(a); }
 extern "C" __global__ void softmax_gradient_bf16(arguments a) { softmax_gradient_of<bf16>(a); }
 
+struct leader {
+    float logit;
+    int number;
+};
+
+/// The larger logit; of equal ones that of the smaller number.
+__device__ inline leader leading(leader a, leader b) {
+    return b.logit > a.logit || (b.logit == a.logit && b.number < a.number) ? b : a;
+}
+
+/// The largest logit of each row and its class, of several the first. A block for each row. at: logits, leaders.
+template <class T>
+__device__ void row_leader_of(const arguments& a) {
+    __shared__ leader shared[256];
+    const long long row = blockIdx.x;
+    const T* x = pointer<const T>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
+    leader best = {-1.0f / 0.0f, 0x7fffffff};
+    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
+        best = leading(best, {x[k * a.n[2]], static_cast<int>(a.n[3] + k)});
+    }
+    shared[threadIdx.x] = best;
+    __syncthreads();
+    for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+        if (threadIdx.x < width) {
+            shared[threadIdx.x] = leading(shared[threadIdx.x], shared[threadIdx.x + width]);
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        pointer<leader>(a, 1)[row] = shared[0];
+    }
+}
+extern "C" __global__ void row_leader(arguments a) { row_leader_of<float>(a); }
+extern "C" __global__ void row_leader_bf16(arguments a) { row_leader_of<bf16>(a); }
+
 )
 // clang-format on
