@@ -219,6 +219,43 @@ TEST_CASE("every row of the operator table computes what the reference backend c
                                      << " vendor calls agree with their descriptors");
 }
 
+TEST_CASE("blocks share a channel where there are few, and their sums are those of one") {
+    coverage seen;
+    int shared = 0;
+    const ts::shape extents[] = {ts::make_shape(5, 3, 37, 41), ts::make_shape(2100, 3), ts::make_shape(70, 40, 2, 17)};
+    for (const ts::shape& x : extents) {
+        for (const bool layer : {false, true}) { // the latter's shifts are sums of columns
+            const tests::op_case row{
+                "few channels", {.kind = layer ? ts::op_kind::layer_norm : ts::op_kind::batch_norm}, {x}};
+            if (layer && x.rank == 4) {
+                continue;
+            }
+            ts::graph network = graph_of(row);
+            const ts::graph_view g = network.view();
+            const batch_data data(g, 8);
+            for (std::uint64_t seed = 0; seed < 4; ++seed) {
+                ts::set_precision(network, seed < 3 ? ts::precision::fp32 : ts::precision::bf16);
+                const int devices = 1 + static_cast<int>(seed);
+                const ts::strategy s = random_strategy(g, devices, seed + 17, seen);
+                CAPTURE(x[0]);
+                CAPTURE(seed);
+                ts::reference::backend plain;
+                emulated_backend emulated({}, gpu_placement(devices, 0));
+                const auto expected = values_after(plain, g, s, devices, data);
+                const auto got = values_after(emulated, g, s, devices, data);
+                for (const auto& [key, values] : expected) {
+                    CHECK(relative(got.at(key), values, 1e-6) < (seed < 3 ? 1e-4 : 2e-2));
+                }
+                emulated.each_call([&](const ts::cuda::call& c) {
+                    const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
+                    shared += k != nullptr && k->which == ts::cuda::kernel_id::add_channel_parts ? 1 : 0;
+                });
+            }
+        }
+    }
+    CHECK(shared >= 8);
+}
+
 TEST_CASE("the table of operators says which calls a whole shard makes, no more and no fewer") {
     std::map<ts::op_kind, std::set<std::string>> made[2];
     for (const tests::op_case& row : tests::op_table()) {

@@ -146,6 +146,27 @@ public:
         add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
     }
 
+    /// Sums over each of n[1] channels: `inputs`, and up to three targets as statistics_gradient takes them (n[3] says which are wanted). Where there
+    /// are few channels several blocks share one, since one for each would leave most of a GPU idle; another kernel adds theirs.
+    void launch_channels(kernel_id which, std::vector<memory_use> inputs, const std::vector<memory_use>& targets,
+                         kernel_numbers n) {
+        constexpr index_t enough = 512; // blocks for any GPU
+        constexpr index_t least = 1024; // elements for a block
+        const index_t work = n.n[0] * n.n[2];
+        const index_t parts = std::min((enough + n.n[1] - 1) / std::max<index_t>(n.n[1], 1), work / least);
+        if (parts <= 1) {
+            inputs.insert(inputs.end(), targets.begin(), targets.end());
+            return launch_blocks(which, static_cast<std::vector<memory_use>&&>(inputs), n, n.n[1], work);
+        }
+        n.n[4] = parts;
+        const memory_use sums = take(parts * 2 * n.n[1] * bytes_of(element::f64));
+        inputs.push_back(sums);
+        launch_blocks(which, static_cast<std::vector<memory_use>&&>(inputs), n, n.n[1] * parts, work / parts);
+        std::vector<memory_use> all{as_read(sums)};
+        all.insert(all.end(), targets.begin(), targets.end());
+        launch(kernel_id::add_channel_parts, static_cast<std::vector<memory_use>&&>(all), n, n.n[1]);
+    }
+
     static kernel_launch make(kernel_id which, int pointers, const kernel_numbers& numbers) {
         kernel_launch k;
         k.which = which;

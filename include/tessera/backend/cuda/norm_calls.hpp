@@ -72,8 +72,8 @@ inline void norm_forward(const shard_call& s) {
     const bool running = s.call.what == pass::evaluate;
     const int statistics = running ? s.d.find_operand(operand_kind::state, 2) : s.intermediate(0);
     if (s.call.first_nest == 0 && !running) {
-        s.to.launch_blocks(kernel_id::channel_statistics, {s.value(s.input()), s.value_to(statistics)}, n, n.n[1],
-                           n.n[0] * n.n[2]);
+        n.n[3] = 1;
+        s.to.launch_channels(kernel_id::channel_statistics, {s.value(s.input())}, {s.value_to(statistics)}, n);
     }
     if (s.call.last_nest == 1) {
         n.n[0] = s.volume(s.input());
@@ -106,10 +106,8 @@ inline void norm_backward(const shard_call& s) {
     }
     if (n.n[3] != 0) {
         const bool needs_x = n.n[3] != 4;
-        s.to.launch_blocks(kernel_id::statistics_gradient,
-                           {dy, needs_x ? s.value(s.input()) : dy, needs_x ? s.value(statistics) : dy, targets[0],
-                            targets[1], targets[2]},
-                           n, n.n[1], n.n[0] * n.n[2]);
+        s.to.launch_channels(kernel_id::statistics_gradient,
+                             {dy, needs_x ? s.value(s.input()) : dy, needs_x ? s.value(statistics) : dy}, targets, n);
     }
     if (s.emits(s.input())) {
         n.n[0] = s.volume(s.input());

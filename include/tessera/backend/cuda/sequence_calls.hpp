@@ -64,8 +64,8 @@ inline void layer_norm_backward(const shard_call& s) {
     if (s.emits(s.parameter(1))) { // the sums of dy alone, as of batch norm: dy stands in for what they do not need
         kernel_numbers columns = n;
         columns.n[3] = 4;
-        s.to.launch_blocks(kernel_id::statistics_gradient, {dy, dy, dy, dy, dy, s.gradient_to(s.parameter(1))}, columns,
-                           n.n[1], n.n[0]);
+        s.to.launch_channels(kernel_id::statistics_gradient, {dy, dy, dy}, {dy, dy, s.gradient_to(s.parameter(1))},
+                             columns);
     }
     if (s.emits(s.input())) {
         s.to.launch(kernel_id::layer_input_gradient,

@@ -182,7 +182,7 @@ inline void convolution_bias_gradient(const shard_call& s) {
         n.n[1] = b.y[1];
         n.n[2] = index_t{b.y[2]} * b.y[3];
         n.n[3] = 4;
-        s.to.launch_blocks(kernel_id::statistics_gradient, {dy, dy, dy, dy, dy, db}, n, n.n[1], n.n[0] * n.n[2]);
+        s.to.launch_channels(kernel_id::statistics_gradient, {dy, dy, dy}, {dy, dy, db}, n);
         return;
     }
     s.to.add(b, {dy, db});

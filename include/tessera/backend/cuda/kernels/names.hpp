@@ -39,7 +39,7 @@ struct step_values {
     typed(add) typed(multiply) typed(gelu_forward) typed(gelu_backward) typed(dropout) \
     typed(pool_forward) typed(pool_maximum_backward) typed(pool_average_backward) typed(spread) \
     typed(column_sums) typed(channel_statistics) typed(normalize) typed(statistics_gradient) typed(normalize_gradient) \
-    plain(running_statistics) plain(running_moments) \
+    plain(add_channel_parts) plain(running_statistics) plain(running_moments) \
     typed(row_maximum) typed(row_exponentials) typed(row_loss) typed(softmax_gradient) typed(row_leader) \
     typed(softmax_forward) typed(softmax_total_gradient) typed(softmax_input_gradient) \
     typed(layer_normalize) typed(layer_statistics_gradient) typed(layer_scale_gradient) typed(layer_input_gradient) \
