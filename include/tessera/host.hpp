@@ -10,6 +10,7 @@
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/sharded.hpp"
 #include "tessera/execute/trainer.hpp"
+#include "tessera/tessera.hpp"
 
 namespace tessera {
 

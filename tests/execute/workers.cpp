@@ -169,6 +169,8 @@ TEST_CASE("devices on any number of cores make progress in the plan's order, run
                 runner.run(ts::run_state{});
             }
             runner.run(ts::run_state{}, measured);
+            const std::vector<ts::run_state> two(2); // the plan is of one step
+            CHECK_THROWS_AS(runner.run(two), ts::error);
             CHECK(backend.early == 0);
             for (const auto& n : backend.runs) {
                 CHECK(n == rounds);

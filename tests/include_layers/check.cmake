@@ -3,7 +3,8 @@
 #
 # A layer includes itself and the layers before it. io includes everything, and nothing else includes io. Umbrella
 # headers stand above the layers: tessera.hpp holds base to search. Core layers use no vendor header, no threads, no
-# iostream; each vendor belongs to one folder. With EXPECTED, the violations must be exactly the lines of that file.
+# iostream; each vendor belongs to one folder. Only op and backend ask which operator one is. With EXPECTED, the
+# violations must be exactly the lines of that file.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -37,6 +38,12 @@ foreach(here IN LISTS headers)
     continue()
   endif()
   cmake_path(GET here PARENT_PATH folder)
+
+  # What the core wants to know of an operator is in its description and its record.
+  file(STRINGS "${ROOT}/tessera/${here}" named REGEX "op_kind")
+  if(named AND NOT here MATCHES "^(op|backend)/")
+    violation("asks for an operator by its op_kind")
+  endif()
 
   file(STRINGS "${ROOT}/tessera/${here}" lines REGEX "^[ \t]*#[ \t]*include")
   foreach(line IN LISTS lines)
@@ -115,7 +122,7 @@ if(EXPECTED)
   message(STATUS "${count} headers, exactly the violations that are expected")
 elseif(violations)
   list(JOIN violations "\n  " violations)
-  message(FATAL_ERROR "includes against the order of layers:\n  ${violations}")
+  message(FATAL_ERROR "against the order of layers:\n  ${violations}")
 else()
   message(STATUS "${count} headers include in the order of the layers")
 endif()

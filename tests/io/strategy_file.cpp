@@ -137,6 +137,18 @@ TEST_CASE("strategy file: what is wrong is named") {
     says("\"layer\": \"conv1\", ", "\"layer\": \"conv1\", \"recomputes\": true, ",
          "/layers/0/recomputes means nothing here");
     says("\"start\": 0, ", "", "has no \"start\"");
+    ts::strategy listed(lenet().view()); // where shards run is said once
+    listed.place(0, {1});
+    listed.ops[0].start = 1;
+    const std::string once = io::to_text(io::to_json(lenet().view(), listed, 2));
+    const std::size_t list = once.find("\"devices\": [");
+    REQUIRE(list != std::string::npos);
+    CHECK(refusal(lenet().view(), once) == "");
+    for (const char* twice : {"\"start\": 0, ", "\"stride\": 1, "}) {
+        std::string both = once;
+        both.insert(list, twice);
+        CHECK(refusal(lenet().view(), both).find("is said beside a list of devices") != std::string::npos);
+    }
 }
 
 TEST_CASE("strategy file: a strategy for another network") {

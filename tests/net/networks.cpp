@@ -296,4 +296,15 @@ TEST_CASE("initial parameters: in their bounds, different, a function of the see
     CHECK(make(2, 1) == std::vector<float>(4, 1.0F));
     CHECK(make(3, 1) == std::vector<float>(4, 0.0F));
     CHECK(make(4, 1) == std::vector<float>{0, 0, 0, 0, 1, 1, 1, 1});
+    std::vector<float> few(5);
+    ts::initialize(g.view(), 4, 1, few);
+    CHECK(few == std::vector<float>{0, 0, 0, 0, 1});
+    // PyTorch's fan-in: torch.nn.init._calculate_fan_in_and_fan_out counts the second extent and the window.
+    struct up : ts::transposed_conv2d<5, ts::window<2>, ts::stride<2>> {};
+    struct last : ts::conv2d<2, ts::window<3>, ts::padding<1>> {};
+    const ts::graph t = ts::describe<ts::sequential<ts::image<3, 4, 4>, up, last, ts::cross_entropy>>(1);
+    CHECK(t.parameters[0].extents == ts::make_shape(3, 5, 2, 2));
+    CHECK(t.parameters[0].fan_in == 5 * 2 * 2);
+    CHECK(t.parameters[1].fan_in == 5 * 2 * 2); // its bias
+    CHECK(t.parameters[2].fan_in == 5 * 3 * 3);
 }

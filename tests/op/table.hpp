@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tessera/op/analysis.hpp"
-#include "tessera/op/infer.hpp"
+#include "tessera/op/records.hpp"
 
 #include <string>
 #include <vector>

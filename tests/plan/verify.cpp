@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of random strategies are sound; broken ones are refused. What a mutation does to the order of tasks is judged by a
 // transitive closure that shares nothing with the verifier.
+#include "tessera/net/graph_builder.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
+#include "tessera/schedule/p3.hpp"
 
 #include "support/networks.hpp"
+#include "support/planned.hpp"
 #include "support/random_strategy.hpp"
 
 #include <doctest/doctest.h>
@@ -521,4 +524,93 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
     }
     CHECK(reordered > 10);
     CHECK(sliced > 10);
+}
+
+TEST_CASE("more transfers than a word has bits: P3's order is known to the last, and one wait less is refused") {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(6);
+    ts::strategy s = test_support::data_parallel(g.view(), 2, {});
+    s.sync = ts::schedule::p3(ts::schedule::gradients_of(g.view()), {2, 10});
+    s.period = 2;
+    ts::plan p = ts::lower(g.view(), s.view(), 2, {});
+    ts::finish(g.view(), p); // verifies
+    const auto queued =
+        std::count_if(p.tasks.begin(), p.tasks.end(), [](const ts::task& t) { return t.priority >= 0; });
+    CHECK(queued > 200);
+    int harmful = 0;
+    int tried = 0;
+    for (std::size_t i = 0; i < p.tasks.size() && tried < 40; ++i) {
+        if (!p.tasks[i].after.empty()) {
+            ts::plan less = p;
+            less.tasks[i].after.clear();
+            harmful += ts::verify(g.view(), less) ? 1 : 0;
+            ++tried;
+        }
+    }
+    CHECK(tried == 40);
+    CHECK(harmful > 3);
+}
+
+namespace {
+
+struct first_layer : ts::linear<5> {};
+struct second_layer : ts::linear<3> {};
+struct activated : ts::sequential<ts::features<4>, first_layer, ts::relu, second_layer, ts::cross_entropy> {};
+
+} // namespace
+
+TEST_CASE("work that one task leaves to another is done by that one, once") {
+    const ts::graph g = ts::describe<activated>(4);
+    ts::lower_options o;
+    o.kind = ts::run_kind::evaluation;
+    ts::plan p = ts::lower(g.view(), ts::strategy(g.view()).view(), 1, o);
+    std::size_t relu = 0;
+    while (g.ops[at(p.tasks[relu].op)].attributes.kind != ts::op_kind::relu) {
+        ++relu;
+    }
+    ts::task& own = p.tasks[relu];
+    const int in = own.reads[0];
+    own.fused = true;
+    p.tiles[at(own.writes[0])].alias = in;
+    std::size_t before = 0;
+    while (p.tasks[before].writes != std::vector<int>{in}) {
+        ++before;
+    }
+    p.tasks[before].activates = true;
+    CHECK_NOTHROW(ts::finish(g.view(), p));
+    ts::plan wrong = p;
+    wrong.tasks[before].activates = false;
+    CHECK(ts::verify(g.view(), wrong).text.find("a task leaves its work to one that does not do it") !=
+          std::string::npos);
+    wrong = p;
+    wrong.tasks[relu].fused = false;
+    CHECK(ts::verify(g.view(), wrong));
+    wrong = p;
+    wrong.tasks.back().activates = true; // nobody has left it anything
+    CHECK(ts::verify(g.view(), wrong));
+}
+
+TEST_CASE(
+    "the output of an operator whose gradient is handed in is listed whole, and so are the gradients of its inputs") {
+    struct layer : ts::linear<4> {};
+    ts::graph_builder b;
+    const int x = b.add_input(ts::make_shape(6, 3), ts::element::f32, "x");
+    const int y = b.add_op(layer::attributes, "layer", 1, false, &x, 1);
+    const int dy = b.add_input(b.tensors[y].extents, ts::element::f32, "dy");
+    const ts::graph g = b.built();
+    ts::strategy s(g.view());
+    s.ops[0].degree[0] = 2;
+    ts::lower_options o;
+    o.output_gradient = dy;
+    o.keep_gradients = true;
+    ts::plan p = ts::lower(g.view(), s.view(), 2, o);
+    ts::finish(g.view(), p);
+    CHECK(p.results.size() == 4); // both shards' outputs, and gradients of the input
+    for (std::size_t i = 0; i < p.results.size(); ++i) {
+        ts::plan less = p;
+        less.results.erase(less.results.begin() + static_cast<std::ptrdiff_t>(i));
+        const std::string said = ts::verify(g.view(), less).text;
+        CHECK(said.find(p.results[i].tensor == x
+                            ? "a gradient of an input of operator layer is not listed"
+                            : "a result of operator layer is not listed whole") != std::string::npos);
+    }
 }

@@ -162,11 +162,17 @@ TEST_CASE("stages that cannot be are refused") {
     };
     CHECK(message({1, 2}, 3) == "tessera: 2 operators make no 3 stages; every stage needs one");
     CHECK(message({1, 2}, 0) == "tessera: 2 operators make no 0 stages; every stage needs one");
-    CHECK(test_support::message_of([] {
-              (void)ts::schedule::balance_stages({{1, 1, 1}}, {{0, 1, 0, 1}});
-          }) ==
-          "tessera: a stage on 0 devices with its parameters in 1 parts and 1 micro-batches in flight; give at least 1 "
-          "device and 1 part, and no negative number");
+    const auto room = [](int in_flight, int devices, int parts) {
+        const auto n = [](int i) { return std::to_string(i); };
+        const std::string said = "tessera: a stage on " + n(devices) + " devices with its parameters in " + n(parts) +
+                                 " parts and " + n(in_flight) +
+                                 " micro-batches in flight; give at least 1 device and "
+                                 "1 part, and no negative number";
+        return test_support::message_of([&] {
+                   (void)ts::schedule::balance_stages({{1, 1, 1}}, {{0, in_flight, devices, parts}});
+               }) == said;
+    };
+    CHECK((room(1, 0, 1) && room(1, 1, 0) && room(-1, 1, 1) && !room(0, 1, 1)));   // each bad number by itself
     CHECK(ts::schedule::balance_stages({{1, 1, 1}}, {{1, 0, 1, 1}}).slowest == 1); // nothing of a micro-batch is kept
     CHECK(message({1, -2}, 1) == "tessera: operator 1 takes -2 and 0 + 0 bytes; times and bytes are at least 0");
 }

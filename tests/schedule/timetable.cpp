@@ -8,6 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+
 namespace {
 
 namespace ts = tessera;
@@ -100,6 +103,22 @@ TEST_CASE("ZB-H1: idle for (K-1)(Tf + Bi - W), K in flight everywhere, where the
                 check_idle(t, (k - 1) * (times.forward + times.backward_input - times.backward_weight));
                 for (int n : t.in_flight) {
                     CHECK(n == std::min(k, m));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("steps that take no time are steps all the same") {
+    for (int k = 1; k <= 6; ++k) {
+        for (int m = 1; m <= 8; ++m) {
+            for (const step_times& times : {step_times{0, 1, 1, 0, 0}, {1, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}) {
+                const timetable t = schedule::timetable_of(schedule::zero_bubble_h1(k, m, times), times);
+                CHECK(t.steps.size() == static_cast<std::size_t>(3 * k * m));
+                CHECK(t.makespan <= (m + k - 1) * (times.forward + times.backward_input + times.backward_weight));
+                if (k % 2 == 0 && m % 2 == 0) {
+                    CHECK(schedule::timetable_of(schedule::chimera(k, m, times), times).steps.size() ==
+                          static_cast<std::size_t>(2 * k * m));
                 }
             }
         }
@@ -208,6 +227,8 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
                 }
                 const ts::pipeline_schedule s = schedule::make(x);
                 const timetable t = schedule::timetable_of(s);
+                CHECK(std::is_sorted(t.steps.begin(), t.steps.end(),
+                                     [](const auto& a, const auto& b) { return a.start < b.start; }));
                 CHECK(s.stages == x.stages());
                 CHECK(s.micro_batches == m);
                 CHECK(static_cast<int>(s.workers.size()) == k);
@@ -222,6 +243,14 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
                 }
                 ++made;
             }
+        }
+    }
+    for (const auto& [workers, micro_batches, chunks, parts] : std::vector<std::array<int, 4>>{
+             {0, 4, 1, 1}, {2, 0, 1, 1}, {2, 4, 0, 1}, {2, 4, 1, 0}, {1, 1, 1, 1}}) { // each bad number by itself
+        for (int kind = 0; kind < schedule::kinds; ++kind) {
+            schedule::settings x{static_cast<schedule::kind>(kind), workers, micro_batches, chunks, parts};
+            const bool even = x.which != schedule::kind::chimera;
+            CHECK(schedule::is_possible(x) == (workers == 1 && even));
         }
     }
     CHECK(made == 255);

@@ -34,6 +34,36 @@ TEST_CASE("experts: legal for every network, machine and batch") {
     CHECK(search::experts(g.view(), ts::cluster(ts::machines::p100_nodes(4)))[0].name == "data parallel");
 }
 
+TEST_CASE(
+    "experts: loops that an operator has not, or that no shard may cut, stay whole; what one splits is as asked for") {
+    const ts::graph g = ts::describe<networks::lenet5>(6);
+    int kept_whole = 0;
+    int split = 0;
+    for (int op = 0; op < g.view().op_count; ++op) {
+        const ts::description d = g.view().describe(op);
+        for (int name = 0; name <= static_cast<int>(ts::loop_name::tap_width); ++name) {
+            for (const int degree : {1, 2, 4, 1000}) {
+                const auto loop = static_cast<ts::loop_name>(name);
+                const ts::configuration c = search::detail::split_by(d, {{loop, degree}});
+                const int l = d.find_loop(loop);
+                if (l < 0 || degree < 2 || !ts::splittable(d, l)) {
+                    CHECK(c == ts::configuration{});
+                    kept_whole += l >= 0 && degree > 1 ? 1 : 0;
+                    continue;
+                }
+                ++split;
+                const ts::index_t extent = d.loops[l].extent;
+                CHECK(c.degree[l] == std::min<ts::index_t>(extent, degree));
+                CHECK(c.shards() == c.degree[l]);
+                CHECK(c.uneven == (extent % c.degree[l] != 0));
+                CHECK(c.reduces == (ts::role(d, l) == ts::loop_role::coupled));
+            }
+        }
+    }
+    CHECK(kept_whole > 0);
+    CHECK(split > 20);
+}
+
 TEST_CASE("experts: Megatron's pair of linear layers moves one partial sum forward and one gradient backward") {
     const ts::graph g = ts::describe<networks::mlp>(8); // 784-4096-4096-10
     const ts::strategy s = search::megatron(g.view(), 1, 4);

@@ -381,6 +381,56 @@ TEST_CASE("fit() honours the limit as plan_memory() predicts, and is never worse
     }
 }
 
+TEST_CASE("fit: a choice's text names one width for all stages, or each") {
+    const ts::graph g = ts::describe<small>(8);
+    search::fit_choice x;
+    x.order = {schedule::kind::one_forward_one_backward, 2, 4};
+    x.inside = {baseline::data_parallel, baseline::data_parallel};
+    x.stage = {0, 0, 0, 1, 1, 1};
+    x.widths = {2, 2};
+    CHECK(test_support::contains(search::to_text(g.view(), x), ", 2 devices each, "));
+    x.widths = {1, 1};
+    CHECK(test_support::contains(search::to_text(g.view(), x), ", 1 device each, cut before"));
+    x.widths = {2, 3};
+    CHECK(test_support::contains(search::to_text(g.view(), x), ", devices 2 3, "));
+}
+
+TEST_CASE("fit: what a policy exchanges, and what backward takes of an operator, as the choices are guessed by") {
+    const ts::graph network = ts::describe<small>(8);
+    const ts::graph_view g = network.view();
+    const ts::cluster on = machine_of(2);
+    const std::vector<schedule::ready_gradient> gradients = schedule::gradients_of(g, {}, 2);
+    std::vector<int> weights(at(g.op_count), 0); // parameters whose first user an operator is
+    ts::index_t largest = 0;
+    for (int op = 0; op < g.op_count; ++op) {
+        weights[at(op)] = g.ops[op].parameters.size();
+        for (const int p : g.ops[op].parameters) {
+            largest = std::max(largest, g.parameters[p].extents.volume() * 4);
+        }
+    }
+    const auto usual = search::detail::traits_of(g, gradients, {});
+    CHECK(usual.messages == weights);
+    CHECK(usual.largest == largest);
+    CHECK(search::detail::traits_of(g, gradients, schedule::buckets(gradients, {1, 1})).messages ==
+          weights); // one by one
+    // A rate of 1 and memory that costs nothing: times are arithmetic.
+    ts::device_graph slow;
+    slow.add_class({"slow", {1, 1, 1}, 1000000, 0, 0, false});
+    slow.add_device(0, "d0");
+    const ts::cluster alone(slow);
+    search::fit_times times(alone, g, {});
+    for (int op = 0; op < g.op_count; ++op) {
+        const search::operator_estimate& t = times(1, 1, baseline::data_parallel)[at(op)];
+        const ts::description d = g.describe(op);
+        if (!g.ops[op].parameters.empty()) {
+            const double ratio = static_cast<double>(t.input + t.weight) / static_cast<double>(t.forward);
+            const double wanted = static_cast<double>(ts::backward_flops(d)) /
+                                  static_cast<double>(ts::forward_flops(d, ts::loop_ranges(d).range));
+            CHECK(std::abs(ratio / wanted - 1) < 0.05);
+        }
+    }
+}
+
 TEST_CASE("where nothing fits the result says what is lacking, and with what it says would do it fits") {
     const ts::graph network = ts::describe<tower>(64);
     const ts::graph_view g = network.view();
@@ -399,6 +449,27 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
     CHECK(enough.fits);
     CHECK(enough.row.most_bytes <= r.smallest_memory);
     CHECK(search::fit(g, machine_of(4, 5000), 1000000, o).fits == false); // the smaller of the two counts
+    for (const int tight : {0, 1, 3}) {                                   // the device is named that lacks most
+        ts::device_graph graph;
+        graph.add_class({"d", {1, 1, 1}, 100, 5000, 200, false});
+        graph.add_class({"tight", {1, 1, 1}, 100, 600, 200, false});
+        for (int d = 0; d < 4; ++d) {
+            graph.add_device(d == tight ? 1 : 0, "d" + std::to_string(d));
+            for (int e = 0; e < d; ++e) {
+                graph.add_link(e, d, 100, 500);
+            }
+        }
+        const search::fit_result f = search::fit(g, ts::cluster(graph), 0, o);
+        std::size_t most = 0;
+        for (std::size_t d = 0; d < 4; ++d) {
+            const auto lacks = [&](std::size_t k) {
+                return f.row.peak_bytes[k] - (static_cast<int>(k) == tight ? 600 : 5000);
+            };
+            most = lacks(d) > lacks(most) ? d : most;
+        }
+        CHECK(test_support::contains(f.reason, "bytes on device " + std::to_string(most) + ", which has " +
+                                                   std::to_string(static_cast<int>(most) == tight ? 600 : 5000)));
+    }
     search::fit_options empty;
     empty.policies.push_back({"mine", nullptr});
     CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), 0, empty); }),

@@ -93,6 +93,7 @@ TEST_CASE("grid: estimates beside simulations of the whole plans") {
         const index_t whole = ts::simulation::simulate(g.view(), p, on).makespan;
         CHECK(std::abs(static_cast<double>(cost.makespan) / static_cast<double>(whole) - 1) * 100 < c.off);
         CHECK(estimate.least(x) <= whole);
+        CHECK(cost.bubble >= 0);
         for (int s = 0; s < x.stages; ++s) { // stage by stage: hardly less than the plan needs, and little more
             index_t most = 0;
             for (int d = s * x.data * x.tensor; d < (s + 1) * x.data * x.tensor; ++d) {
@@ -104,6 +105,22 @@ TEST_CASE("grid: estimates beside simulations of the whole plans") {
             CHECK(ratio > 0.98);
             CHECK(ratio < 1.15);
         }
+    }
+}
+
+TEST_CASE("grid: one stage on one device: idle time is not negative, and updates take what passes through memory") {
+    const ts::cluster on(ts::machines::h200_nodes(1));
+    const ts::graph g = ts::describe<test_networks::small_gpt<6>>(2);
+    for (const bool recompute : {false, true}) {
+        const auto behind = [&](const ts::lower_options& rule) { // the last stage backward, without the launch
+            search::grid_estimator estimate(on, g.view(), {}, rule);
+            const search::grid_cost cost = estimate(search::megatron_grid(g.view(), 1, 1, 1, 1, recompute));
+            CHECK(cost.bubble >= 0);
+            CHECK(cost.bubble < cost.without_updates / 20);
+            return static_cast<double>(cost.makespan - cost.without_updates - on.class_of(0).launch);
+        };
+        // A gradient read and a parameter written; with Adam's two states each read and written: 2 and 6 times the bytes.
+        CHECK(std::abs(behind(test_support::with_adam()) / behind({}) - 3) < 0.001);
     }
 }
 

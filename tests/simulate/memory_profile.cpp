@@ -99,6 +99,8 @@ TEST_CASE("activities: they make up the timeline, and none of a device or a lane
                 (b.device >= 0 ? device_busy[static_cast<std::size_t>(b.device)]
                                : lane_busy[static_cast<std::size_t>(b.lane)]) += b.end - b.start;
                 rows[static_cast<std::size_t>(b.device >= 0 ? b.device : 4 + b.lane)].emplace_back(b.start, b.end);
+                CHECK((b.device == -1) != (b.lane == -1)); // of a device or of a lane
+                CHECK((b.device >= -1 && b.lane >= -1));
                 CHECK(b.start >= t.tasks[static_cast<std::size_t>(b.task)].start);
                 CHECK(b.end <= t.tasks[static_cast<std::size_t>(b.task)].end);
             }

@@ -163,5 +163,20 @@ TEST_CASE("servers take gradients in at their rate") {
         CAPTURE(megabytes);
         CHECK(found > 0.98 * wanted - static_cast<double>(b.compute));
         CHECK(found < 1.02 * wanted);
+        // To the nanosecond: each update holds its server for the bytes of all contributions, rounded up.
+        const run r = simulated(b.g, fast, sync, 1, times);
+        std::vector<index_t> work(workers, 0);
+        for (const ts::task& t : r.plan.tasks) {
+            if (t.kind == ts::task_kind::update) {
+                const ts::tile& x = r.plan.tiles[static_cast<std::size_t>(t.writes[0])];
+                const auto contributions = static_cast<index_t>(t.reads.size());
+                const index_t taken = contributions * ts::slice_of(x, t).size() * 4;
+                work[static_cast<std::size_t>(t.device)] += taken * 1000 / megabytes + 1;
+            }
+        }
+        for (int server = 0; server < workers; ++server) {
+            const auto lane = static_cast<std::size_t>(fast.lanes() + fast.devices() + server);
+            CHECK(r.when.lane_busy[lane] == work[static_cast<std::size_t>(server)]);
+        }
     }
 }

@@ -209,6 +209,16 @@ TEST_CASE("ZeRO: what each worker keeps of Psi parameters, Adam's state 8 Psi by
     }
 }
 
+TEST_CASE("ZeRO's first stage sums buckets, each at least as large as it says and begun anew behind that") {
+    const std::vector<ts::schedule::ready_gradient> all{gradient(0, 40), gradient(1, 60), gradient(2, 100),
+                                                        gradient(3, 99), gradient(4, 1),  gradient(5, 7)};
+    using lists = std::vector<std::vector<int>>;
+    CHECK(parameters_of(ts::schedule::zero(all, 1, 100)) == lists{{0, 1}, {2}, {3, 4}, {5}});
+    CHECK(parameters_of(ts::schedule::zero(all, 1, 1)) == lists{{0}, {1}, {2}, {3}, {4}, {5}});
+    CHECK(parameters_of(ts::schedule::zero(all, 1)).size() == 1);
+    CHECK(parameters_of(ts::schedule::zero(all, 2, 100)).size() == 6); // each is summed as soon as it is there
+}
+
 TEST_CASE("tensor fusion: threshold, cycle, look-ahead, and what is larger by itself") {
     using ts::schedule::fusion;
     using ts::schedule::tensor_fusion;
@@ -223,6 +233,9 @@ TEST_CASE("tensor fusion: threshold, cycle, look-ahead, and what is larger by it
     // Cycles end at 1000, 2000, ... ns.
     CHECK(fused({gradient(0, 1, 10), gradient(1, 1, 1000), gradient(2, 1, 1001), gradient(3, 1, 1999)}, {1000, 1000}) ==
           lists{{0, 1}, {2, 3}});
+    const std::vector<ts::schedule::ready_gradient> close{gradient(0, 1, 10), gradient(1, 1, 10), gradient(2, 1, 11)};
+    CHECK(fused(close, {1000, 0}) == lists{{0, 1}, {2}}); // no cycle: what is ready at once
+    CHECK(fused(close, {1000, 1}) == lists{{0, 1}, {2}});
     // Another type is skipped, and looked past while all together keep to the threshold.
     std::vector<ts::schedule::ready_gradient> mixed{gradient(0, 50), gradient(1, 50), gradient(2, 50),
                                                     gradient(3, 200)};

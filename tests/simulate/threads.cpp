@@ -212,6 +212,11 @@ TEST_CASE("threads: tasks that wait for each other are an error, not a hang") {
     p.tasks[0].waits = {{1, 1}};
     p.tasks[1].waits = {{0, 1}};
     CHECK_THROWS_WITH_AS(sim::simulate(p, {{1, 1}, {1, 1}}, {}), doctest::Contains("2 of 2 tasks wait"), ts::error);
+    p.tasks.resize(3); // one that has run before
+    p.order = {{2, 0}, {1}};
+    p.tasks[1].waits = {{0, 2}};
+    CHECK_THROWS_WITH_AS(sim::simulate(p, {{1, 1}, {1, 1}, {1, 1}}, {}), doctest::Contains("2 of 3 tasks wait"),
+                         ts::error);
 }
 
 TEST_CASE("reuse: distances and holders are those of a brute-force walk over every 4 bytes of memory") {

@@ -41,7 +41,10 @@ public:
     plan_damager(ts::plan& p, random& pick) : p_(p), pick_(pick) {}
 
     std::string one() {
-        switch (pick_(8)) {
+        switch (pick_(10)) {
+        case 8:
+        case 9:
+            return ordered_anew(taken_for_another());
         case 0:
         case 1:
             return tile_field();
@@ -341,6 +344,50 @@ private:
         default:
             return shift(s.region) ? "a segment's region" + of : "";
         }
+    }
+
+    /// What a task names is taken for another that differs in one thing alone: its part, micro-batch, step, tensor, device or slice.
+    std::string taken_for_another() {
+        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        const std::vector<int>& from = pick_(4) == 0 ? t.writes : t.reads;
+        const int old = from.empty() ? t.state : from[at(pick_(static_cast<int>(from.size())))];
+        const std::vector<int> list = old < 0 ? std::vector<int>{} : twins(old);
+        if (list.empty()) {
+            return "";
+        }
+        const int other = list[at(pick_(static_cast<int>(list.size())))];
+        const auto put = [&](int& x) { x = x == old ? other : x; };
+        const auto put_all = [&](std::vector<int>& all) { std::for_each(all.begin(), all.end(), put); };
+        put_all(t.reads);
+        put_all(t.writes);
+        put_all(t.norms);
+        put(t.state);
+        put(t.running);
+        for (int o = 0; o < ts::max_operands; ++o) {
+            put(t.value[o]);
+            put(t.gradient[o]);
+        }
+        for (ts::copy_segment& s : t.segments) {
+            put(s.source);
+        }
+        return std::string("a ") + ts::to_text(p_.tiles[at(old)].kind) + " taken for another by a " +
+               ts::to_text(t.kind);
+    }
+
+    /// Tiles of the same kind that differ from a tile in at most two things.
+    std::vector<int> twins(int t) const {
+        std::vector<int> result;
+        const ts::tile& x = p_.tiles[at(t)];
+        for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
+            const ts::tile& y = p_.tiles[at(i)];
+            const int differ = int{x.part != y.part} + int{x.micro_batch != y.micro_batch} + int{x.step != y.step} +
+                               int{x.tensor != y.tensor} + int{x.device != y.device} + int{x.replica != y.replica} +
+                               int{!(x.region == y.region)} + int{x.slice != y.slice || x.slices != y.slices};
+            if (i != t && x.kind == y.kind && x.elements == y.elements && differ < 3) {
+                result.push_back(i);
+            }
+        }
+        return result;
     }
 
     /// One is lost, doubled, replaced or added, or two change places.

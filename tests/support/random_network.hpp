@@ -202,7 +202,7 @@ private:
             return;
         }
         std::vector<std::size_t> from{first};
-        const int wanted = ts::input_count(a.kind) == 0 ? 2 + pick_(3) : ts::input_count(a.kind);
+        const int wanted = ts::record_of(a).inputs == 0 ? 2 + pick_(3) : ts::record_of(a).inputs;
         for (int tries = 0; static_cast<int>(from.size()) < wanted && tries < 12; ++tries) {
             const std::size_t other = tries > 8 && pick_(2) == 0 ? first : some_tensor(); // x + x too
             std::vector<int> inputs;
@@ -291,7 +291,7 @@ private:
             ts::op_attributes a;
             a.kind = ts::op_kind::cross_entropy;
             a.weight = pick_(2) == 0 ? 1.0 : 0.25 * (1 + pick_(6));
-            const int labels = grow_.add_input(ts::detail::rows_of(extents(x)), ts::element::i32, "labels");
+            const int labels = grow_.add_input(ts::op::rows_of(extents(x)), ts::element::i32, "labels");
             add(a, {x, labels});
         }
     }

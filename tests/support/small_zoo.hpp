@@ -55,7 +55,7 @@ inline ts::graph narrowed(ts::graph g, ts::index_t divisor, ts::index_t rows, bo
             break;
         }
         if (a.kind == ts::op_kind::cross_entropy) {
-            node(g.tensors, op.inputs[1]).extents = ts::detail::rows_of(now);
+            node(g.tensors, op.inputs[1]).extents = ts::op::rows_of(now);
         }
         ts::shape inputs[ts::max_inputs];
         for (int k = 0; k < op.inputs.size(); ++k) {

@@ -21,8 +21,8 @@ struct op_model {
 constexpr op_model model_of(const graph_view& g, int op) {
     op_model m;
     m.d = g.describe(op);
-    m.view = g.ops[op].attributes.kind == op_kind::flatten;
-    m.copy = g.ops[op].attributes.kind == op_kind::concat;
+    m.view = m.d.facts.view;
+    m.copy = joins_inputs(m.d);
     m.loss = g.is_loss(op);
     for (int o = 0; o < m.d.operands.size(); ++o) {
         const operand& x = m.d.operands[o];

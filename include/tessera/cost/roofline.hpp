@@ -15,20 +15,6 @@ struct roofline_efficiency {
     int memory = 75;
 };
 
-constexpr work_kind kind_of_work(op_kind k) {
-    switch (k) {
-    case op_kind::conv2d:
-    case op_kind::transposed_conv2d:
-        return work_kind::convolution;
-    case op_kind::linear:
-    case op_kind::matmul:
-    case op_kind::expert_linear:
-        return work_kind::matrix_product;
-    default:
-        return work_kind::elementwise;
-    }
-}
-
 /// What a task does.
 struct work {
     work_kind kind = work_kind::elementwise;

@@ -15,6 +15,7 @@
 
 #include <climits>
 #include <concepts>
+#include <span>
 
 namespace tessera {
 
@@ -77,15 +78,16 @@ public:
         return lists_[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)].what;
     }
 
-    /// One run of the plan; of one of several steps, `state` is the first of an array of as many. Afterwards the results lie in their tiles. Of a
+    /// One run of the plan, with the state of each of its steps. Afterwards the results lie in their tiles. Of a
     /// plan with queues pushes to servers, updates and pulls may still be under way: the next run waits for each where it must, finish() for all.
-    /// Throws what a task throws, also one of the run before.
-    void run(const run_state& state) { run_all<false>(state, nullptr); }
+    /// Throws what a task throws, also one of the run before, and tessera::error for another number of states.
+    void run(std::span<const run_state> states) { run_all<false>(states, nullptr); }
+    void run(const run_state& state) { run(std::span<const run_state>(&state, 1)); }
     /// Waits until nothing is under way, so that parameters may be read and written. Throws what a transfer has thrown.
     void finish() { queue_.get() != nullptr ? queue_->finish() : void(); }
     /// The same with the clock read around every task, some 50 ns each. (Of a backend that queues its tasks: when their calls start and
     /// end.) What a queue does after the run is written down until finish(), for which `measured` must be there.
-    void run(const run_state& state, simulation::timeline& measured) {
+    void run(std::span<const run_state> states, simulation::timeline& measured) {
         spans_.resize(lists_.size());
         for (std::size_t l = 0; l < lists_.size(); ++l) {
             spans_[l].assign(lists_[l].size(), {});
@@ -93,7 +95,7 @@ public:
         measured.tasks.assign(plan_.tasks.size(), {});
         const index_t begin = nanoseconds_now();
         measured.begin = begin;
-        run_all<true>(state, &measured);
+        run_all<true>(states, &measured);
         measured.makespan = nanoseconds_now() - begin;
         measured.device_busy.assign(static_cast<std::size_t>(plan_.devices), 0);
         measured.lane_busy.clear();
@@ -110,6 +112,9 @@ public:
         for (std::size_t d = 0; d < plan_.arena_bytes.size(); ++d) {
             measured.peak_bytes.push_back(plan_.arena_bytes[d] + plan_.persistent_bytes[d]);
         }
+    }
+    void run(const run_state& state, simulation::timeline& measured) {
+        run(std::span<const run_state>(&state, 1), measured);
     }
 
 private:
@@ -196,17 +201,22 @@ private:
     }
 
     template <bool Timed>
-    void run_all(const run_state& state, simulation::timeline* measured) {
+    void run_all(std::span<const run_state> states, simulation::timeline* measured) {
         if (!is_ready_) {
             throw error("tessera: a plan has lost its memory and was not prepared again; make the session anew");
         }
+        if (static_cast<int>(states.size()) != plan_.period) {
+            throw error("tessera: a plan of " + std::to_string(plan_.period) + " steps is run with the states of " +
+                        std::to_string(states.size()) + "; give one for each step");
+        }
+        const run_state& state = states[0];
         const bool guards = is_guarded && state.report != nullptr;
         guards ? guard_.begin() : void();
         for (counter& c : done_) {
             c.value.store(0, std::memory_order_relaxed);
         }
         if (!queue_->is_empty()) {
-            queue_->begin(&state, measured);
+            queue_->begin(states.data(), measured);
         }
         auto body = [&](int thread) {
             const int list = list_of_thread(thread);
@@ -214,7 +224,7 @@ private:
                 return;
             }
             try {
-                run_list<Timed>(list, state);
+                run_list<Timed>(list, states);
             } catch (...) {
                 threads_.fail();
                 wake_all();
@@ -236,14 +246,14 @@ private:
     }
 
     template <bool Timed>
-    void run_list(int list, const run_state& state) {
+    void run_list(int list, std::span<const run_state> states) {
         counter& mine = done_[static_cast<std::size_t>(list)];
         int finished = 0;
         for (const entry& e : lists_[static_cast<std::size_t>(list)]) {
             for (int k = 0; k < e.wait_count; ++k) {
                 await(done_[static_cast<std::size_t>(e.waits[k].list)], e.waits[k].count);
             }
-            if (e.role == guarded_role::change && state.report != nullptr) {
+            if (e.role == guarded_role::change && states[0].report != nullptr) {
                 for (const wait_for& w : guard_.losses(e.step)) {
                     await(done_[static_cast<std::size_t>(w.list)], w.count);
                 }
@@ -258,10 +268,10 @@ private:
                 simulation::task_span& span =
                     spans_[static_cast<std::size_t>(list)][static_cast<std::size_t>(finished)];
                 span.start = nanoseconds_now();
-                call(e, (&state)[e.step]);
+                call(e, states[static_cast<std::size_t>(e.step)]);
                 span.end = nanoseconds_now();
             } else {
-                call(e, (&state)[e.step]);
+                call(e, states[static_cast<std::size_t>(e.step)]);
             }
             ++finished;
             if (sleeps_) {

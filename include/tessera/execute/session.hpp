@@ -395,9 +395,9 @@ private:
         }
         report_.begin(); // transfers of the step before may still be under way
         if (measured == nullptr) {
-            r.runner.run(states_[0]);
+            r.runner.run(states_);
         } else {
-            r.runner.run(states_[0], *measured);
+            r.runner.run(states_, *measured);
         }
     }
 

@@ -94,15 +94,16 @@ private:
     graph_view view() const { return graph_.view(); }
 
     static graph make_graph(const std::vector<shape>& inputs, precision math) {
-        const bool is_loss = Op::attributes.kind == op_kind::cross_entropy;
+        const op_record& record = record_of(Op::attributes);
+        const bool is_loss = record.facts.loss;
         graph_builder b;
         std::vector<int> read;
         for (const shape& s : inputs) {
-            const bool looks_up = Op::attributes.kind == op_kind::embedding;
+            const bool looks_up = record.integers != nullptr && record.integers(Op::attributes, s, 0) > 0;
             read.push_back(b.add_input(s, looks_up ? element::i32 : element::f32, "input"));
         }
         if (is_loss && inputs.size() == 1) {
-            read.push_back(b.add_input(detail::rows_of(inputs[0]), element::i32, "labels"));
+            read.push_back(b.add_input(op::rows_of(inputs[0]), element::i32, "labels"));
         }
         const int out = b.add_op(Op::attributes, name_of_layer<Op>(), key_of<Op>, false, read.data(),
                                  static_cast<int>(read.size()));

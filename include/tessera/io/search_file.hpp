@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search under way as a file: numbers in lines, with a sum that tells whether anything has changed. Whoever reads it goes on exactly where it stopped.
+// A search under way as a file: numbers in lines, strategies as strategy files have them, and a sum that tells whether anything has changed. Whoever
+// reads it goes on exactly where it stopped.
 #pragma once
 
 #include "tessera/execute/parallel_search.hpp"
@@ -45,7 +46,7 @@ inline std::uint64_t subject_of(const graph_view& g, const cluster& on, const se
 
 inline std::string to_text(const search::search_state& state, const graph_view& g, const cluster& on,
                            const search::mcmc_options& o) {
-    detail::search_writer w;
+    detail::search_writer w(g, on.devices());
     w.text = std::to_string(detail::subject_of(g, on, o)) + "\n";
     w.number(state.round);
     w.number(state.finished ? 1 : 0);
@@ -66,7 +67,7 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
             w.write(i.value);
         }
     }
-    return "tessera-search 4 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
+    return "tessera-search 5 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
 }
 
 /// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget,
@@ -75,8 +76,8 @@ inline search::search_state search_from_text(std::string_view text, const graph_
                                              const search::mcmc_options& o) {
     using reader = detail::search_reader;
     reader head(text);
-    if (head.word() != "tessera-search" || head.word() != "4") {
-        reader::refuse("it does not begin with 'tessera-search 4'; it is something else, or of another version");
+    if (head.word() != "tessera-search" || head.word() != "5") {
+        reader::refuse("it does not begin with 'tessera-search 5'; it is something else, or of another version");
     }
     const auto sum = head.number<std::uint64_t>(0, UINT64_MAX, "the check sum");
     const std::string_view body = text.substr(std::min(text.find('\n') + 1, text.size()));
@@ -89,6 +90,7 @@ inline search::search_state search_from_text(std::string_view text, const graph_
             "it belongs to another network, machine, seed, budget, rule to stop by, temperature or price of bytes; "
             "begin anew");
     }
+    detail::strategy_reader strategies(g);
     search::search_state state;
     state.round = r.small("the round", 0);
     state.finished = r.flag("'finished'");
@@ -107,10 +109,10 @@ inline search::search_state search_from_text(std::string_view text, const graph_
         c.round_made = r.number<std::int64_t>(-1, INT64_MAX, "a number of proposals");
         c.round_work = r.number<std::int64_t>(-1, INT64_MAX, "a number of activities");
         const std::int64_t improvements = r.count("the number of improvements", search::mcmc_chain::most_improvements);
-        c.state.current = r.read_strategy(g.op_count);
+        c.state.current = r.read_strategy(strategies, on.devices());
         for (std::int64_t k = 0; k < improvements; ++k) {
             const index_t cost = r.count("a cost");
-            c.state.improvements.push_back({cost, r.read_strategy(g.op_count)});
+            c.state.improvements.push_back({cost, r.read_strategy(strategies, on.devices())});
         }
         state.chains.push_back(std::move(c));
     }

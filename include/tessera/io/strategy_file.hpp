@@ -2,6 +2,7 @@
 // Strategies as JSON that people read and write: one line for every layer, by its name; versioned, and read strictly.
 #pragma once
 
+#include "tessera/io/described_json.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/json_text.hpp"
 #include "tessera/io/strategy_reader.hpp"
@@ -11,7 +12,8 @@ namespace tessera::io {
 namespace detail {
 
 inline json to_json(const pipeline_schedule& s) {
-    json j{{"stages", s.stages}};
+    json j = json::object();
+    write_fields(j, s);
     json& workers = j["workers"] = json::array();
     for (const std::vector<step>& list : s.workers) {
         std::string text;
@@ -51,21 +53,7 @@ inline json to_json(const synchronization& s) {
     for (const message& m : s.messages) {
         j["messages"].push_back(text_of(m));
     }
-    if (s.sum_at != sync_time::ready) {
-        j["sum_at"] = to_text(s.sum_at);
-    }
-    if (s.update_at != sync_time::ready) {
-        j["update_at"] = to_text(s.update_at);
-    }
-    if (s.urgent_first) {
-        j["urgent_first"] = true;
-    }
-    if (s.shards_parameters) {
-        j["shards_parameters"] = true;
-    }
-    if (s.average_every != 0) {
-        j["average_every"] = s.average_every;
-    }
+    write_fields(j, s);
     return j;
 }
 
@@ -83,27 +71,34 @@ inline json to_json(const graph_view& g, const strategy_view& s, int op, const s
             split = {{"cuts", std::vector<index_t>(s.pool + c.cuts[l], s.pool + c.cuts[l] + c.degree[l] - 1)}};
         }
     }
-    const auto number = [&j](const char* key, int value, int usual) {
-        if (value != usual) {
-            j[key] = value;
-        }
-    };
-    const auto mark = [&j](const char* key, bool value) {
-        if (value) {
-            j[key] = true;
-        }
-    };
-    mark("uneven", c.uneven);
-    mark("reduces", c.reduces);
-    number("partial", c.partial, 1);
-    number("replicate", c.replicate, 1);
-    number("stage", c.stage, 0);
-    mark("recompute", c.recompute);
-    if (c.devices >= 0) {
+    write_fields(j, c, [&c](const field_facts& f) { return f.places && c.devices < 0; });
+    if (c.devices >= 0) { // then start and stride say nothing
+        j.erase("start");
+        j.erase("stride");
         j["devices"] = std::vector<index_t>(s.pool + c.devices, s.pool + c.devices + c.shards());
-    } else {
-        j["start"] = c.start;
-        j["stride"] = c.stride;
+    }
+    return j;
+}
+
+} // namespace detail
+
+namespace detail {
+
+/// What to_json() below writes, of a strategy that may break a rule.
+inline json strategy_json(const graph_view& g, const strategy& s, int devices, const std::vector<std::string>& names) {
+    json j{{"tessera_strategy", strategy_file_version}, {"devices", devices}};
+    write_fields(j, s);
+    strategy::each_field([&](const char* name, auto member, const field_facts&) {
+        using type = std::remove_cvref_t<decltype(s.*member)>;
+        if constexpr (Described<type>) { // operators and what is theirs of the pool follow as layers
+            if (!(s.*member == type{})) {
+                j[name] = to_json(s.*member);
+            }
+        }
+    });
+    json& layers = j["layers"] = json::array();
+    for (int op = 0; op < g.op_count; ++op) {
+        layers.push_back(to_json(g, s.view(), op, names[static_cast<std::size_t>(op)]));
     }
     return j;
 }
@@ -113,29 +108,7 @@ inline json to_json(const graph_view& g, const strategy_view& s, int op, const s
 /// A strategy as a value whose text is a strategy file. Throws tessera::error unless it keeps the rules for the network and so many devices.
 inline json to_json(const graph_view& g, const strategy& s, int devices) {
     require(g, s.view(), devices);
-    json j{{"tessera_strategy", strategy_file_version},
-           {"devices", devices},
-           {"micro_batches", s.micro_batches},
-           {"period", s.period},
-           {"statistics", tessera::to_text(s.statistics)}};
-    if (s.parameters_on >= 0) {
-        j["parameters_on"] = s.parameters_on;
-    }
-    if (s.overlap) {
-        j["overlap"] = true;
-    }
-    if (s.schedule.stages > 0) {
-        j["schedule"] = detail::to_json(s.schedule);
-    }
-    if (!s.sync.is_usual()) {
-        j["synchronization"] = detail::to_json(s.sync);
-    }
-    json& layers = j["layers"] = json::array();
-    const std::vector<std::string> names = paths_of(g).ops;
-    for (int op = 0; op < g.op_count; ++op) {
-        layers.push_back(detail::to_json(g, s.view(), op, names[static_cast<std::size_t>(op)]));
-    }
-    return j;
+    return detail::strategy_json(g, s, devices, paths_of(g).ops);
 }
 
 /// The strategy that a document describes. Throws tessera::error, naming line, place and layer, for members that are missing, unknown, of the

@@ -2,7 +2,7 @@
 // Reads strategy files strictly: see strategy_file.hpp.
 #pragma once
 
-#include "tessera/io/json.hpp"
+#include "tessera/io/described_json.hpp"
 #include "tessera/io/synchronization_reader.hpp"
 #include "tessera/layout/strategy.hpp"
 #include "tessera/plan/print.hpp"
@@ -37,15 +37,7 @@ public:
         strategy_file file;
         file.devices = top.get("devices").small(1, most);
         strategy& s = file.value = strategy(g_);
-        s.micro_batches = top.get("micro_batches").small(1, most);
-        s.period = top.get("period").small(1, most);
-        s.statistics = read_statistics(top.get("statistics"));
-        if (const json_value* device = top.find("parameters_on")) {
-            s.parameters_on = device->small(0, most);
-        }
-        if (const json_value* overlap = top.find("overlap")) {
-            s.overlap = overlap->boolean();
-        }
+        read_fields(top, s);
         if (const json_value* schedule = top.find("schedule")) {
             s.schedule = read_schedule(*schedule, s.micro_batches);
         }
@@ -64,23 +56,12 @@ public:
     }
 
 private:
-    static constexpr int most = 1 << 20; ///< devices, stages, micro-batches, copies: far more than any machine has
-
-    static statistics_over read_statistics(const json_value& v) {
-        std::string names;
-        for (const statistics_over s : all_statistics) {
-            if (v.text() == tessera::to_text(s)) {
-                return s;
-            }
-            names += std::string(names.empty() ? "" : " or ") + "\"" + tessera::to_text(s) + "\"";
-        }
-        v.refuse("is \"" + v.text() + "\", but must be " + names);
-    }
+    static constexpr int most = largest_count;
 
     static pipeline_schedule read_schedule(const json_value& v, int micro_batches) {
         json_object o(v);
         pipeline_schedule s;
-        s.stages = o.get("stages").small(1, most);
+        read_fields(o, s);
         s.micro_batches = micro_batches;
         index_t steps = 0;
         for (const json_value& worker : o.get("workers").items()) {
@@ -169,25 +150,17 @@ private:
                 read_split(split, name, s, op);
             }
         }
-        const auto number = [&o](const char* name, int usual) {
-            const json_value* v = o.find(name);
-            return v != nullptr ? v->small(usual, most) : usual;
-        };
-        const auto mark = [&o](const char* name) {
-            const json_value* v = o.find(name);
-            return v != nullptr && v->boolean();
-        };
-        c.uneven = mark("uneven");
-        c.reduces = mark("reduces");
-        c.partial = number("partial", 1);
-        c.replicate = number("replicate", 1);
-        c.stage = number("stage", 0);
-        c.recompute = mark("recompute");
+        read_fields(o, c);
         const json_value* list = o.find("devices");
         if (list == nullptr) {
-            c.start = o.get("start").small(0, most);
-            c.stride = o.get("stride").small(-most, most);
+            (void)o.get("start"); // whoever leaves out where shards run has forgotten it
+            (void)o.get("stride");
             return;
+        }
+        for (const char* other : {"start", "stride"}) {
+            if (const json_value* v = o.find(other)) {
+                v->refuse("is said beside a list of devices, which says where shards run; leave one of the two out");
+            }
         }
         std::vector<int> devices;
         for (const json_value& d : list->items()) {

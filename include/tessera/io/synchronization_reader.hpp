@@ -2,7 +2,7 @@
 // Reads the synchronization of a strategy file strictly: see strategy_file.hpp.
 #pragma once
 
-#include "tessera/io/json.hpp"
+#include "tessera/io/described_json.hpp"
 #include "tessera/layout/strategy.hpp"
 
 #include <charconv>
@@ -22,30 +22,12 @@ public:
                 s.messages.push_back(read_message(m));
             }
         }
-        s.sum_at = read_time(o.find("sum_at"));
-        s.update_at = read_time(o.find("update_at"));
-        const json_value* urgent = o.find("urgent_first");
-        s.urgent_first = urgent != nullptr && urgent->boolean();
-        const json_value* shards = o.find("shards_parameters");
-        s.shards_parameters = shards != nullptr && shards->boolean();
-        if (const json_value* every = o.find("average_every")) {
-            s.average_every = every->small(1, 1 << 20);
-        }
+        read_fields(o, s);
         o.finish();
         return s;
     }
 
 private:
-    static sync_time read_time(const json_value* v) {
-        if (v == nullptr || v->text() == "ready") {
-            return sync_time::ready;
-        }
-        if (v->text() != "after_backward") {
-            v->refuse("is \"" + v->text() + "\", but must be \"ready\" or \"after_backward\"");
-        }
-        return sync_time::after_backward;
-    }
-
     message read_message(const json_value& v) const {
         const std::string& text = v.text();
         const char* at = text.data();
@@ -76,7 +58,8 @@ private:
             ++at;
         }
         bool known = false;
-        for (const exchange e : {exchange::sliced, exchange::all_reduce, exchange::ring, exchange::server}) {
+        for (int i = 0; i < value_count<exchange>; ++i) {
+            const auto e = static_cast<exchange>(i);
             if (std::string_view(word, static_cast<std::size_t>(at - word)) == to_text(e)) {
                 m.how = e;
                 known = true;

@@ -66,6 +66,9 @@ inline strategy compacted(const strategy& s) {
 /// True if two strategies say the same in every field, wherever their numbers lie in the pool.
 inline bool is_same(const strategy& a, const strategy& b) { return compacted(a) == compacted(b); }
 
+/// Equal for strategies that are the same, in every process and on every machine.
+inline std::uint64_t hash_of(const strategy& s) { return hash_of_fields(compacted(s)); }
+
 /// True if two strategies say the same in every field but how operators are split and where their shards lie: what a mirror image, or the same
 /// work on other devices, has in common.
 inline bool is_same_but_for_shards(const strategy& a, const strategy& b) {

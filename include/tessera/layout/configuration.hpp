@@ -3,9 +3,13 @@
 // uneven shards and partial tensors.
 #pragma once
 
+#include "tessera/layout/described.hpp"
 #include "tessera/op/analysis.hpp"
 
 namespace tessera {
+
+/// Devices, stages, micro-batches, copies: far more than any machine has.
+inline constexpr int largest_count = 1 << 20;
 
 /// One operator's configuration. Cut points and device lists lie in a pool of numbers that the strategy owns.
 struct configuration {
@@ -30,7 +34,23 @@ struct configuration {
         return n;
     }
     constexpr int shards() const { return boxes() * partial * replicate; }
-    friend constexpr bool operator==(const configuration&, const configuration&) = default;
+    friend constexpr bool operator==(const configuration& a, const configuration& b) { return same_fields(a, b); }
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using c = configuration;
+        see("degree", &c::degree, {.words = "splits"});
+        see("cuts", &c::cuts, {.words = "splits", .pooled = true});
+        see("partial", &c::partial, {.words = "parts", .least = 1});
+        see("replicate", &c::replicate, {.words = "copies", .least = 1});
+        see("start", &c::start, {.words = "devices", .places = true});
+        see("stride", &c::stride, {.words = "devices", .least = -largest_count, .places = true});
+        see("devices", &c::devices, {.pooled = true, .places = true});
+        see("uneven", &c::uneven, {.permits = true});
+        see("reduces", &c::reduces, {.permits = true});
+        see("stage", &c::stage, {});
+        see("recompute", &c::recompute, {});
+    }
 };
 
 /// One shard of an operator.

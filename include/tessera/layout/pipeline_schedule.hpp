@@ -2,6 +2,8 @@
 // The order in which a pipeline does its work, as a value. The policies in schedule/ make such values; lowering follows them.
 #pragma once
 
+#include "tessera/layout/described.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -25,7 +27,14 @@ struct step {
     int stage = 0;
     int micro_batch = 0;
     step_kind what = step_kind::forward;
-    friend constexpr bool operator==(const step&, const step&) = default;
+    friend constexpr bool operator==(const step& a, const step& b) { return same_fields(a, b); }
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        see("stage", &step::stage, {});
+        see("micro_batch", &step::micro_batch, {});
+        see("what", &step::what, {});
+    }
 };
 
 /// For every worker of a pipeline (the devices of one or more stages) its steps in order. A micro-batch that is mirrored runs on a second
@@ -43,7 +52,17 @@ struct pipeline_schedule {
     bool keeps_results(int micro_batch) const {
         return !keeps.empty() && keeps[static_cast<std::size_t>(micro_batch)] != 0;
     }
-    friend bool operator==(const pipeline_schedule&, const pipeline_schedule&) = default;
+    friend bool operator==(const pipeline_schedule& a, const pipeline_schedule& b) { return same_fields(a, b); }
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using s = pipeline_schedule;
+        see("stages", &s::stages, {.least = 1, .always = true});
+        see("micro_batches", &s::micro_batches, {.least = 1, .implied = true}); // the strategy's
+        see("workers", &s::workers, {});
+        see("mirrored", &s::mirrored, {});
+        see("keeps", &s::keeps, {});
+    }
 };
 
 } // namespace tessera

@@ -26,8 +26,8 @@ enum class statistics_over : std::uint8_t {
     replica,
 };
 
-inline constexpr statistics_over all_statistics[] = {statistics_over::micro_batch, statistics_over::mini_batch,
-                                                     statistics_over::replica};
+template <>
+inline constexpr int value_count<statistics_over> = 3;
 
 constexpr const char* to_text(statistics_over s) {
     constexpr const char* names[] = {"micro_batch", "mini_batch", "replica"};
@@ -75,7 +75,21 @@ struct strategy {
     }
 
     /// Number by number; is_same() also knows what lies elsewhere in the pool.
-    friend bool operator==(const strategy&, const strategy&) = default;
+    friend bool operator==(const strategy& a, const strategy& b) { return same_fields(a, b); }
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using s = strategy;
+        see("ops", &s::ops, {});
+        see("pool", &s::pool, {});
+        see("micro_batches", &s::micro_batches, {.words = "micro-batches", .least = 1, .always = true});
+        see("period", &s::period, {.words = "steps in a plan", .least = 1, .always = true});
+        see("schedule", &s::schedule, {});
+        see("statistics", &s::statistics, {.words = "statistics over", .always = true});
+        see("parameters_on", &s::parameters_on, {.words = "parameters on one device"});
+        see("overlap", &s::overlap, {.words = "communication beside computation"});
+        see("synchronization", &s::sync, {});
+    }
 
     strategy() = default;
     /// Every operator whole, on the first device.

@@ -2,6 +2,8 @@
 // How gradients become new parameters, as a value. The policies in schedule/ make such values; lowering follows them.
 #pragma once
 
+#include "tessera/layout/described.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +17,9 @@ enum class exchange : std::uint8_t {
     server,     ///< one member takes all gradients, updates and sends the parameters back: (n-1) S in, (n-1) S out
 };
 
+template <>
+inline constexpr int value_count<exchange> = 4;
+
 constexpr const char* to_text(exchange e) {
     constexpr const char* names[] = {"sliced", "all_reduce", "ring", "server"};
     return names[static_cast<int>(e)];
@@ -25,7 +30,14 @@ struct gradient_slice {
     int parameter = 0;
     int slice = 0;
     int slices = 1;
-    friend constexpr bool operator==(const gradient_slice&, const gradient_slice&) = default;
+    friend constexpr bool operator==(const gradient_slice& a, const gradient_slice& b) { return same_fields(a, b); }
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        see("parameter", &gradient_slice::parameter, {});
+        see("slice", &gradient_slice::slice, {});
+        see("slices", &gradient_slice::slices, {.least = 1});
+    }
 };
 
 /// Gradients that travel together. Of those that the same devices hold copies of, cut alike, each member sums all with one task and updates all
@@ -34,13 +46,23 @@ struct message {
     exchange how = exchange::sliced;
     int server = 0; ///< which of the members it is, counted from 0 and around
     std::vector<gradient_slice> pieces;
-    friend bool operator==(const message&, const message&) = default;
+    friend bool operator==(const message& a, const message& b) { return same_fields(a, b); }
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        see("how", &message::how, {});
+        see("server", &message::server, {});
+        see("pieces", &message::pieces, {});
+    }
 };
 
 enum class sync_time : std::uint8_t {
     ready,          ///< as soon as it can
     after_backward, ///< when all gradients are there
 };
+
+template <>
+inline constexpr int value_count<sync_time> = 2;
 
 constexpr const char* to_text(sync_time t) { return t == sync_time::ready ? "ready" : "after_backward"; }
 
@@ -62,11 +84,19 @@ struct synchronization {
     /// k > 0: every copy is updated from its own device's gradients alone, and every k steps the copies are averaged.
     int average_every = 0;
 
-    bool is_usual() const {
-        return messages.empty() && !shards_parameters && average_every == 0 && sum_at == sync_time::ready &&
-               !urgent_first && update_at == sync_time::ready;
+    bool is_usual() const { return *this == synchronization{}; }
+    friend bool operator==(const synchronization& a, const synchronization& b) { return same_fields(a, b); }
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using s = synchronization;
+        see("messages", &s::messages, {});
+        see("sum_at", &s::sum_at, {});
+        see("update_at", &s::update_at, {});
+        see("urgent_first", &s::urgent_first, {});
+        see("shards_parameters", &s::shards_parameters, {});
+        see("average_every", &s::average_every, {.least = 1});
     }
-    friend bool operator==(const synchronization&, const synchronization&) = default;
 };
 
 } // namespace tessera

@@ -5,20 +5,12 @@
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/op/attributes.hpp"
+#include "tessera/op/description.hpp"
 
 #include <string>
 #include <vector>
 
 namespace tessera {
-
-/// Kinds of work that devices do at different rates.
-enum class work_kind : std::uint8_t { convolution, matrix_product, elementwise };
-inline constexpr int work_kinds = 3;
-
-constexpr const char* to_text(work_kind k) {
-    constexpr const char* names[] = {"convolution", "matrix_product", "elementwise"};
-    return names[static_cast<int>(k)];
-}
 
 /// Bounds of what a machine may be said to be, far beyond any that is: within them no time overflows.
 inline constexpr index_t largest_rate =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that a strategy is for: so far a number of equal devices, every two of which are linked alike.
+// A machine of equal devices, every two of which are linked alike: what searches in constant expressions take. device_graph.hpp has any other.
 #pragma once
 
 #include "tessera/base/box.hpp"

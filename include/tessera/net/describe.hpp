@@ -32,7 +32,7 @@ constexpr void build_whole(graph_builder& b, index_t batch) {
     Net::build(b);
     bool has_loss = false;
     for (int i = 0; i < b.op_count; ++i) {
-        has_loss = has_loss || b.ops[i].attributes.kind == op_kind::cross_entropy;
+        has_loss = has_loss || record_of(b.ops[i].attributes).facts.loss;
     }
     if (!has_loss && !b.refused) {
         b.refused_at = {};

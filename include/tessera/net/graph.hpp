@@ -5,6 +5,7 @@
 #include "tessera/base/layer_name.hpp"
 #include "tessera/base/rules.hpp"
 #include "tessera/op/analysis.hpp"
+#include "tessera/op/records.hpp"
 
 #include <string_view>
 #include <vector>
@@ -23,8 +24,10 @@ struct parameter_node {
     shape extents;
     std::string_view layer; ///< name of the layer that introduced it; see net/paths.hpp for one that is unique
     int slot = 0;           ///< 0 weight or gamma, 1 bias or beta, 2 running statistics
-    op_kind kind = op_kind::linear;
-    index_t fan_in = 1; ///< inputs that one output sums over: the scale of the initial values
+    initial_values initial = initial_values::uniform;
+    bool state = false; ///< running state of its operator, that no gradient reaches
+    index_t fan_in =
+        1; ///< uniform initial values are within 1/sqrt(fan_in): what one of the first extent has elements (of experts' [E,O,I]: I)
     bool trained = true;
     int instance = 0; ///< of the layer, where it is repeated
 };
@@ -67,15 +70,15 @@ struct graph_view {
         }
         return d;
     }
-    constexpr bool is_loss(int op) const { return ops[op].attributes.kind == op_kind::cross_entropy; }
+    /// What its indices do not say of an operator.
+    constexpr const op_facts& facts(int op) const { return record_of(ops[op].attributes).facts; }
+    constexpr bool is_loss(int op) const { return facts(op).loss; }
 
     /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for numbers.
     constexpr index_t integers_of(int op, int slot) const {
-        if (ops[op].attributes.kind == op_kind::embedding) {
-            return ops[op].attributes.vocabulary;
-        }
-        const shape& x = tensors[ops[op].inputs[0]].extents;
-        return is_loss(op) && slot == 1 ? x[op::channel_dimension(x.rank)] : 0;
+        const op_attributes& a = ops[op].attributes;
+        auto* const count = record_of(a).integers;
+        return count != nullptr ? count(a, tensors[ops[op].inputs[0]].extents, slot) : 0;
     }
     /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.
     constexpr index_t integers_in(int tensor) const {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/net/graph.hpp"
-#include "tessera/op/infer.hpp"
+#include "tessera/op/records.hpp"
 
 namespace tessera {
 
@@ -147,7 +147,7 @@ struct graph_builder {
                 return fail({rule::unknown_tensor, 0, -1, inputs[k], tensor_count});
             }
             const int producer = tensors[inputs[k]].producer;
-            if (producer >= 0 && ops[producer].attributes.kind == op_kind::cross_entropy) {
+            if (producer >= 0 && record_of(ops[producer].attributes).facts.loss) {
                 return fail({rule::loss_has_consumer, 0, -1, 1, 0});
             }
             node.inputs.push_back(inputs[k]);
@@ -172,9 +172,9 @@ struct graph_builder {
         for (const operand& o : d.operands) {
             const bool integers = o.kind == operand_kind::input && tensors[node.inputs[o.slot]].type == element::i32;
             if (o.kind == operand_kind::input && integers != (o.type == element::i32)) {
-                const rule broken = integers                       ? rule::integers_into_arithmetic
-                                    : a.kind == op_kind::embedding ? rule::numbers_are_looked_up
-                                                                   : rule::labels_do_not_fit;
+                const rule broken = integers       ? rule::integers_into_arithmetic
+                                    : d.facts.loss ? rule::labels_do_not_fit
+                                                   : rule::numbers_are_looked_up;
                 return fail({broken, 0, -1, integers, !integers});
             }
         }
@@ -243,11 +243,13 @@ private:
             const shape& scale = matrix                ? o.extents
                                  : parameter_count > 0 ? parameters[parameter_count - 1].extents
                                                        : o.extents;
-            // The first extent are outputs; of experts' weights [E,O,I] and of a transposed convolution's [I,O,..] the second.
+            // PyTorch's fan-in: all but the first extent, which are outputs (inputs in a transposed convolution's [I,O,..], rows in a table); of
+            // experts' weights [E,O,I] all but the first two.
             const index_t outputs = scale.rank == 3 ? scale[0] * scale[1] : scale.rank > 0 ? scale[0] : 1;
-            parameters.push_back({o.extents, node.name, o.slot, node.attributes.kind,
-                                  scale.rank > 0 ? scale.volume() / outputs : 1,
-                                  o.kind == operand_kind::parameter && !node.attributes.frozen, node.instance});
+            const bool state = o.kind == operand_kind::state;
+            parameters.push_back({o.extents, node.name, o.slot, record_of(node.attributes).initial[o.slot], state,
+                                  scale.rank > 0 ? scale.volume() / outputs : 1, !state && !node.attributes.frozen,
+                                  node.instance});
             node.parameters.push_back(parameter_count++);
         }
         return true;

@@ -22,15 +22,17 @@ constexpr double square_root(double x) {
 
 } // namespace detail
 
-/// Initial values of a parameter, all its elements in row-major order: weights and biases of convolutions and linear layers uniform
+/// Initial values of a parameter, all its elements in row-major order, or the first of them: weights and biases of convolutions and linear layers uniform
 /// in +-1/sqrt(inputs that an output sums over), which are PyTorch's bounds; gamma 1 and beta 0 of norms, running mean 0 and running
 /// variance 1; tables of embeddings uniform in +-1/sqrt(their columns). Each value is a function of the seed, the parameter and its index alone.
 constexpr void initialize(const graph_view& g, int parameter, std::uint64_t seed, std::span<float> values) {
     const parameter_node& p = g.parameters[parameter];
-    if (p.kind == op_kind::batch_norm || p.kind == op_kind::layer_norm) {
-        const std::size_t channels = static_cast<std::size_t>(p.extents[p.extents.rank - 1]);
+    if (p.initial != initial_values::uniform) {
+        const bool ones = p.initial == initial_values::ones;
+        const bool moments = p.initial == initial_values::moments;
+        const std::size_t half = static_cast<std::size_t>(p.extents.volume()) / 2;
         for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = p.slot == 0 || (p.slot == 2 && i >= channels) ? 1.0F : 0.0F;
+            values[i] = ones || (moments && i >= half) ? 1.0F : 0.0F;
         }
         return;
     }

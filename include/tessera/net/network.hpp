@@ -5,7 +5,7 @@
 #pragma once
 
 #include "tessera/net/graph_builder.hpp"
-#include "tessera/op/layers.hpp"
+#include "tessera/op/records.hpp"
 
 namespace tessera {
 
@@ -76,7 +76,7 @@ struct identity {
 
 /// A loss in a sequential network brings its labels along; a batch calls them `labels`.
 constexpr int append_loss(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key, int tensor) {
-    const int both[2] = {tensor, b.add_input(rows_of(b.tensors[tensor].extents), element::i32, "labels")};
+    const int both[2] = {tensor, b.add_input(op::rows_of(b.tensors[tensor].extents), element::i32, "labels")};
     if (b.find_tap(key_of<labels>) < 0) {
         b.add_tap(key_of<labels>, "labels", both[1], rule::tap_saved_twice);
     }
@@ -111,7 +111,7 @@ constexpr int append(graph_builder& b, int tensor) {
     if constexpr (NetworkInput<P>) {
         return b.fail({rule::input_not_first, 0, -1, 1, 0});
     } else if constexpr (Layer<P>) {
-        if (P::attributes.kind == op_kind::cross_entropy) {
+        if (record_of(P::attributes).facts.loss) {
             return append_loss(b, P::attributes, name_of_layer<P>(), key_of<P>, tensor);
         }
         return b.add_op(P::attributes, name_of_layer<P>(), key_of<P>, false, &tensor, 1);

@@ -38,7 +38,7 @@ constexpr void set_precision(tensor_node* tensors, int tensor_count, op_node* op
     for (int t = 0; t < tensor_count; ++t) {
         const int producer = tensors[t].producer;
         if (tensors[t].type != element::i32) {
-            const bool loss = producer >= 0 && ops[producer].attributes.kind == op_kind::cross_entropy;
+            const bool loss = producer >= 0 && record_of(ops[producer].attributes).facts.loss;
             tensors[t].type = p == precision::bf16 && !loss ? element::bf16 : element::f32;
         }
     }

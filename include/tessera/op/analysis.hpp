@@ -3,7 +3,7 @@
 // gradient reductions, FLOPs, bytes.
 #pragma once
 
-#include "tessera/op/describe.hpp"
+#include "tessera/op/records.hpp"
 
 namespace tessera {
 
@@ -244,6 +244,75 @@ constexpr index_t forward_bytes(const description& d, const interval* ranges) {
         }
     }
     return total;
+}
+
+constexpr bool operator==(const affine::term& a, const affine::term& b) {
+    return a.loop == b.loop && a.coefficient == b.coefficient;
+}
+constexpr bool same_index(const affine& a, const affine& b) {
+    bool same = a.offset == b.offset && a.all == b.all && a.terms.size() == b.terms.size();
+    for (int i = 0; same && i < a.terms.size(); ++i) {
+        same = a.terms[i] == b.terms[i];
+    }
+    return same;
+}
+
+/// How many operands of a kind there are.
+constexpr int count_of(const description& d, operand_kind kind) {
+    int n = 0;
+    for (const operand& o : d.operands) {
+        n += o.kind == kind ? 1 : 0;
+    }
+    return n;
+}
+
+/// True where each number of the output is made of the one in its place of the only input, and of nothing else.
+constexpr bool is_pointwise(const description& d) {
+    const operand& in = d.operands[0];
+    const operand& out = d.operands[d.output()];
+    bool same = d.operands.size() == 2 && in.kind == operand_kind::input && d.nests.size() == 1 &&
+                d.nests[0].reduce == reducer::none && in.extents == out.extents;
+    for (int k = 0; same && k < out.extents.rank; ++k) {
+        same = same_index(in.dim[k], out.dim[k]);
+    }
+    return same;
+}
+
+/// True where inputs are put side by side, and nothing is computed.
+constexpr bool joins_inputs(const description& d) {
+    return d.nests.size() == 1 && d.nests[0].flops == 0 && count_of(d, operand_kind::input) > 1;
+}
+
+/// True where a table of parameters is looked into.
+constexpr bool looks_up(const description& d) {
+    bool any = false;
+    for (const operand& o : d.operands) {
+        any = any || (o.gathered && o.kind == operand_kind::parameter);
+    }
+    return any;
+}
+
+/// True where rows of the input are multiplied by one matrix of parameters, [channels, what is summed over].
+constexpr bool multiplies_by_matrix(const description& d) {
+    const int w = d.find_operand(operand_kind::parameter, 0);
+    const int out = d.find_loop(loop_name::channel);
+    const int in = d.find_loop(loop_name::reduction);
+    if (w < 0 || out < 0 || in < 0 || d.facts.work != work_kind::matrix_product) {
+        return false;
+    }
+    const operand& x = d.operands[w];
+    const auto is = [&](int k, int l) { return x.dim[k].terms.size() == 1 && x.dim[k].terms[0].loop == l; };
+    return x.extents.rank == 2 && is(0, out) && is(1, in);
+}
+
+/// True where the rows and columns of operand `o` are read through windows that weigh what they see: some may lie outside of all of them.
+constexpr bool is_seen_through_windows(const description& d, int o) {
+    const operand& x = d.operands[o];
+    bool windows = x.extents.rank > 2 && d.facts.work == work_kind::convolution;
+    for (int k = 2; windows && k < x.extents.rank; ++k) {
+        windows = x.dim[k].terms.size() == 2 && x.dim[k].terms[0].coefficient > 0 && x.dim[k].terms[1].coefficient > 0;
+    }
+    return windows;
 }
 
 } // namespace tessera

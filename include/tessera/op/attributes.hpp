@@ -6,62 +6,25 @@
 
 namespace tessera {
 
+/// All operators of the library, in the order of their numbers. Each has a record of this name, see op/record.hpp; op/records.hpp lists the headers.
+// clang-format off
+#define TESSERA_OPERATORS(X) \
+    X(conv2d) X(max_pool) X(average_pool) X(global_average_pool) X(linear) X(relu) X(sigmoid) X(tanh) X(gelu) \
+    X(add) X(multiply) X(concat) X(flatten) X(dropout) X(channel_dropout) X(batch_norm) X(layer_norm) X(softmax) \
+    X(matmul) X(embedding) X(position_embedding) X(slice) X(transposed_conv2d) X(expert_linear) X(route) \
+    X(cross_entropy)
+// clang-format on
+
 enum class op_kind : std::uint8_t {
-    conv2d,
-    max_pool,
-    average_pool,
-    global_average_pool,
-    linear,
-    relu,
-    sigmoid,
-    tanh,
-    gelu,
-    add,
-    multiply,
-    concat,
-    flatten,
-    dropout,
-    channel_dropout,
-    batch_norm,
-    layer_norm,
-    softmax,
-    matmul,
-    embedding,
-    position_embedding,
-    slice,
-    transposed_conv2d,
-    expert_linear,
-    route,
-    cross_entropy,
+#define TESSERA_OPERATOR(name) name,
+    TESSERA_OPERATORS(TESSERA_OPERATOR)
+#undef TESSERA_OPERATOR
 };
 
 constexpr const char* to_text(op_kind kind) {
-    constexpr const char* names[] = {"conv2d",
-                                     "max_pool",
-                                     "average_pool",
-                                     "global_average_pool",
-                                     "linear",
-                                     "relu",
-                                     "sigmoid",
-                                     "tanh",
-                                     "gelu",
-                                     "add",
-                                     "multiply",
-                                     "concat",
-                                     "flatten",
-                                     "dropout",
-                                     "channel_dropout",
-                                     "batch_norm",
-                                     "layer_norm",
-                                     "softmax",
-                                     "matmul",
-                                     "embedding",
-                                     "position_embedding",
-                                     "slice",
-                                     "transposed_conv2d",
-                                     "expert_linear",
-                                     "route",
-                                     "cross_entropy"};
+#define TESSERA_OPERATOR(name) #name,
+    constexpr const char* names[] = {TESSERA_OPERATORS(TESSERA_OPERATOR)};
+#undef TESSERA_OPERATOR
     return names[static_cast<int>(kind)];
 }
 

@@ -41,4 +41,24 @@ constexpr description describe_batch_norm(const op_attributes&, const shape& x) 
     return w.d;
 }
 
+constexpr inferred infer_batch_norm(const shape& x) {
+    return x.rank == 3 ? detail::refuse(rule::input_has_wrong_rank, 3, 4) : detail::infer_rank(x, 2, 4);
+}
+
+inline constexpr op_record batch_norm_record{
+    .kind = op_kind::batch_norm,
+    .name = "batch_norm",
+    .infer = [](const op_attributes&, const shape* x, int) { return infer_batch_norm(*x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_batch_norm(a, *x); },
+    .initial = {initial_values::ones, initial_values::zeros, initial_values::moments},
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// batch_norm<frozen>: statistics over the global batch in training, running ones in evaluation.
+template <class... Options>
+struct batch_norm : detail::simple_layer<op_kind::batch_norm, Options...> {};
+
+} // namespace tessera

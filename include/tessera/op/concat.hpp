@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concatenation, slices and flattening: operators that only rename indices.
+// Concatenation along one axis.
 #pragma once
 
 #include "tessera/op/elementwise.hpp"
 
 namespace tessera::op {
-
-/// The dimension along which a concatenation or a slice works.
-constexpr int axis_of(const op_attributes& a, int rank) { return a.axis < 0 ? channel_dimension(rank) : a.axis; }
 
 /// x_i[N,C_i,...] -> y[N,sum of C_i,...], or along another axis. Input i is read at index - offset_i, which lies outside it for other
 /// inputs' indices.
@@ -41,48 +38,46 @@ constexpr description describe_concat(const op_attributes& a, const shape* input
     return w.d;
 }
 
-/// x -> its indices [begin, begin + out) along one axis.
-constexpr description describe_slice(const op_attributes& a, const shape& x) {
-    const int axis = axis_of(a, x.rank);
-    detail::describer w;
-    for (int d = 0; d < x.rank; ++d) {
-        w.add_loop(dimension_name(d, x.rank), d == axis ? a.out : x[d]);
+constexpr inferred infer_concat(const op_attributes& a, const shape* inputs, int count) {
+    shape out = inputs[0];
+    if (out.rank < 2 || out.rank > 4) {
+        return detail::refuse(rule::input_has_wrong_rank, out.rank, 4);
     }
-    const int input = w.add_operand(operand_kind::input, 0);
-    for (int d = 0; d < x.rank; ++d) {
-        w.index(input, x[d], w.at(d, 1, d == axis ? a.begin : 0));
+    const int axis = axis_of(a, out.rank);
+    if (axis >= out.rank) {
+        return detail::refuse(rule::input_has_wrong_rank, out.rank, axis + 1);
     }
-    const int output = w.add_operand(operand_kind::output, 0);
-    for (int d = 0; d < x.rank; ++d) {
-        w.index(output, d == axis ? a.out : x[d], d);
+    for (int k = 1; k < count; ++k) {
+        if (inputs[k].rank != out.rank) {
+            return detail::refuse(rule::concat_shapes_differ, inputs[k].rank, out.rank);
+        }
+        for (int d = 0; d < out.rank; ++d) {
+            if (d != axis && inputs[k][d] != out[d]) {
+                return detail::refuse(rule::concat_shapes_differ, inputs[k][d], out[d],
+                                      static_cast<int>(dimension_name(d, out.rank)));
+            }
+        }
+        out.extent[axis] += inputs[k][axis];
     }
-    w.d.linear = true;
-    w.add_nest(w.all_loops(), bit(input), output, reducer::none, 0);
-    return w.d;
+    return {{}, out};
 }
 
-/// x[N,C,H,W] -> y[N,C*H*W]; the output's second index is c*H*W + h*W + w, so that only the major loop keeps shards boxes.
-constexpr description describe_flatten(const op_attributes&, const shape& x) {
-    detail::describer w;
-    for (int d = 0; d < x.rank; ++d) {
-        w.add_loop(dimension_name(d, x.rank), x[d]);
-    }
-    const int input = w.add_operand(operand_kind::input, 0);
-    for (int d = 0; d < x.rank; ++d) {
-        w.index(input, x[d], d);
-    }
-    const int output = w.add_operand(operand_kind::output, 0);
-    w.index(output, x[0], 0);
-    affine flat;
-    index_t coefficient = 1;
-    for (int d = x.rank - 1; d >= 1; --d) {
-        flat.terms.push_back({d, coefficient});
-        coefficient *= x[d];
-    }
-    w.index(output, coefficient, flat);
-    w.d.linear = true;
-    w.add_nest(w.all_loops(), bit(input), output, reducer::none, 0);
-    return w.d;
-}
+inline constexpr op_record concat_record{
+    .kind = op_kind::concat,
+    .name = "concat",
+    .infer = infer_concat,
+    .describe = describe_concat,
+    .inputs = 0,
+};
 
 } // namespace tessera::op
+
+namespace tessera {
+
+/// Along the channels.
+struct concat : detail::simple_layer<op_kind::concat> {};
+/// concat_along<axis>: along another dimension.
+template <int Axis>
+struct concat_along : detail::simple_layer<op_kind::concat, axis<Axis>> {};
+
+} // namespace tessera

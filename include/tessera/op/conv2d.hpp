@@ -2,8 +2,8 @@
 // Two-dimensional convolution (cross-correlation, as every framework has it): x[N,C,H,W], w[O,C/groups,R,S], b[O] -> y[N,O,H',W'].
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -67,4 +67,57 @@ constexpr description describe_conv2d(const op_attributes& a, const shape& x) {
     return w.d;
 }
 
+constexpr inferred infer_window(const op_attributes& a, const shape& x) {
+    if (x.rank != 4) {
+        return detail::refuse(rule::input_has_wrong_rank, x.rank, 4);
+    }
+    for (int d = 0; d < 2; ++d) {
+        const int name = static_cast<int>(d == 0 ? loop_name::height : loop_name::width);
+        if (a.window[d] < 1 || a.stride[d] < 1 || a.dilation[d] < 1 || a.padding[d] < 0) {
+            return detail::refuse(rule::extent_is_zero, 0, 1, name);
+        }
+        const index_t reach = (a.window[d] - 1) * a.dilation[d] + 1;
+        if (reach > x[2 + d] + 2 * a.padding[d]) {
+            return detail::refuse(rule::kernel_larger_than_padded_input, reach, x[2 + d] + 2 * a.padding[d], name);
+        }
+        if (a.padding[d] >= reach) {
+            return detail::refuse(rule::padding_not_smaller_than_kernel, a.padding[d], reach, name);
+        }
+    }
+    return {{}, make_shape(x[0], x[1], window_output(a, 0, x[2]), window_output(a, 1, x[3]))};
+}
+
+constexpr inferred infer_conv2d(const op_attributes& a, const shape& x) {
+    inferred r = infer_window(a, x);
+    if (r.refused) {
+        return r;
+    }
+    if (a.out < 1 || a.groups < 1) {
+        return detail::refuse(rule::extent_is_zero, a.out < 1 ? a.out : a.groups, 1);
+    }
+    if (x[1] % a.groups != 0 || a.out % a.groups != 0) {
+        return detail::refuse(rule::groups_do_not_divide_channels, x[1] % a.groups != 0 ? x[1] : a.out, a.groups);
+    }
+    r.output.extent[1] = a.out;
+    return r;
+}
+
+inline constexpr op_record conv2d_record{
+    .kind = op_kind::conv2d,
+    .name = "conv2d",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_conv2d(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_conv2d(a, *x); },
+    .facts = {.work = work_kind::convolution},
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// conv2d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,C,H,W] -> [N,Out,H',W'].
+template <index_t Out, class... Options>
+struct conv2d {
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::conv2d, Options...>(Out, true);
+};
+
+} // namespace tessera

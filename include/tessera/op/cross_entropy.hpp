@@ -2,8 +2,8 @@
 // Softmax and cross-entropy in one: logits[N,K], [N,T,K] or [N,K,H,W] and labels (int32) -> losses, both [N], [N,T] or [N,H,W].
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -53,4 +53,45 @@ constexpr description describe_cross_entropy(const op_attributes&, const shape& 
     return w.d;
 }
 
+/// The shape of the labels, and of the losses, of logits: all of them but the classes.
+constexpr shape rows_of(const shape& logits) {
+    return logits.rank == 4   ? make_shape(logits[0], logits[2], logits[3])
+           : logits.rank == 3 ? make_shape(logits[0], logits[1])
+                              : make_shape(logits[0]);
+}
+
+constexpr inferred infer_cross_entropy(const shape& x, const shape& labels) {
+    if (x.rank < 2 || x.rank > 4) {
+        return detail::refuse(rule::input_has_wrong_rank, x.rank, 2);
+    }
+    const shape rows = rows_of(x);
+    if (labels.rank != rows.rank) {
+        return detail::refuse(rule::labels_do_not_fit, labels.rank, rows.rank);
+    }
+    const int d = detail::first_difference(labels, rows);
+    if (d >= 0) {
+        return detail::refuse(rule::labels_do_not_fit, labels[d], rows[d]);
+    }
+    return {{}, rows};
+}
+
+inline constexpr op_record cross_entropy_record{
+    .kind = op_kind::cross_entropy,
+    .name = "cross_entropy",
+    .infer = [](const op_attributes&, const shape* x, int) { return infer_cross_entropy(x[0], x[1]); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_cross_entropy(a, *x); },
+    .inputs = 2,
+    .facts = {.loss = true},
+    .integers = [](const op_attributes&, const shape& x, int slot) { return slot == 1 ? x[x.rank == 3 ? 2 : 1] : 0; },
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// Softmax cross-entropy of logits and integer labels, averaged over the global batch; weight<a, b> scales it.
+struct cross_entropy : detail::simple_layer<op_kind::cross_entropy> {};
+template <class... Options>
+struct weighted_cross_entropy : detail::simple_layer<op_kind::cross_entropy, Options...> {};
+
+} // namespace tessera

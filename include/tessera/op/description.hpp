@@ -92,7 +92,26 @@ struct nest {
     int flops = 0; ///< per point, a multiply-add counted as 2
 };
 
+/// Kinds of work that devices do at different rates.
+enum class work_kind : std::uint8_t { convolution, matrix_product, elementwise };
+inline constexpr int work_kinds = 3;
+
+constexpr const char* to_text(work_kind k) {
+    constexpr const char* names[] = {"convolution", "matrix_product", "elementwise"};
+    return names[static_cast<int>(k)];
+}
+
+/// What indices do not say of an operator. Its record has them, and its description repeats them.
+struct op_facts {
+    work_kind work = work_kind::elementwise;
+    bool view =
+        false; ///< its output is its input by another name: the same elements in the same order, in the same memory
+    bool passes_gradient = false; ///< the gradient of each input is that of the output: nothing is computed backward
+    bool loss = false;            ///< its output adds to what is minimized, and nothing reads it
+};
+
 struct description {
+    op_facts facts;
     fixed_vector<loop, max_loops> loops;
     fixed_vector<operand, max_operands> operands;
     fixed_vector<nest, max_nests> nests;
@@ -115,6 +134,16 @@ struct description {
         return -1;
     }
     constexpr int output() const { return find_operand(operand_kind::output); }
+    /// The running state that forward updates, and that stands in for the first intermediate in an evaluation; -1: it has none.
+    constexpr int running_state() const {
+        for (int i = 0; i < operands.size(); ++i) {
+            if (operands[i].kind == operand_kind::state) {
+                return i;
+            }
+        }
+        return -1;
+    }
+    constexpr bool has_running_state() const { return running_state() >= 0; }
 };
 
 /// More multiply-adds (2^58) than can be counted with all that is done to them.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work element by element: activations, add, multiply, dropout. All operands have the shape of the first.
+// What operators that work element by element have in common. All operands have the shape of the first.
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -17,7 +17,11 @@ constexpr loop_name dimension_name(int d, int rank) {
 /// The dimension of the channels (or features, or classes): the last one of sequences, else the second.
 constexpr int channel_dimension(int rank) { return rank == 3 ? 2 : 1; }
 
-constexpr description describe_elementwise(const op_attributes& a, const shape& x, int inputs) {
+/// The dimension along which a concatenation or a slice works.
+constexpr int axis_of(const op_attributes& a, int rank) { return a.axis < 0 ? channel_dimension(rank) : a.axis; }
+
+/// One number from each input makes one of the output. What their gradients read, and whether they are linear, is the caller's to say.
+constexpr description describe_elementwise(const shape& x, int inputs, int flops) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
         w.add_loop(dimension_name(d, x.rank), x[d]);
@@ -34,33 +38,38 @@ constexpr description describe_elementwise(const op_attributes& a, const shape& 
     for (int d = 0; d < x.rank; ++d) {
         w.index(output, x[d], d);
     }
-    int flops = 1;
-    switch (a.kind) {
-    case op_kind::relu:
-    case op_kind::sigmoid:
-    case op_kind::tanh:
-        // Their derivatives are functions of the output, which frees the input.
-        w.d.operands[0].gradient_reads = bit(output);
-        flops = a.kind == op_kind::relu ? 1 : 10;
-        break;
-    case op_kind::gelu:
-        w.d.operands[0].gradient_reads = bit(0);
-        flops = 12;
-        break;
-    case op_kind::multiply:
-        w.d.operands[0].gradient_reads = bit(1);
-        w.d.operands[1].gradient_reads = bit(0);
-        break;
-    case op_kind::add:
-    case op_kind::dropout:
-    case op_kind::channel_dropout:
-        w.d.linear = true;
-        break;
-    default:
-        break;
-    }
     w.add_nest(w.all_loops(), reads, output, reducer::none, flops);
     return w.d;
+}
+
+/// All inputs have the shape of the first.
+constexpr inferred infer_alike(const shape* inputs, int count) {
+    const shape& x = inputs[0];
+    const inferred r =
+        x.rank < 2 || x.rank > 4 ? detail::refuse(rule::input_has_wrong_rank, x.rank, 4) : inferred{{}, x};
+    for (int k = 1; k < count && !r.refused; ++k) {
+        if (inputs[k].rank != inputs[0].rank) {
+            return detail::refuse(rule::shapes_differ, inputs[k].rank, inputs[0].rank);
+        }
+        const int d = detail::first_difference(inputs[k], inputs[0]);
+        if (d >= 0) {
+            return detail::refuse(rule::shapes_differ, inputs[k][d], inputs[0][d],
+                                  static_cast<int>(dimension_name(d, inputs[0].rank)));
+        }
+    }
+    return r;
+}
+
+/// A function of one number, whose derivative is a function of its result (which frees the input) or of the input.
+constexpr description describe_function(const shape& x, int flops, bool by_result) {
+    description d = describe_elementwise(x, 1, flops);
+    d.operands[0].gradient_reads = bit(by_result ? d.output() : 0);
+    return d;
+}
+
+constexpr description as_linear(description d) {
+    d.linear = true;
+    return d;
 }
 
 } // namespace tessera::op

@@ -2,8 +2,8 @@
 // Look-ups in tables: of tokens, and of positions.
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -59,4 +59,48 @@ constexpr description describe_position_embedding(const op_attributes&, const sh
     return w.d;
 }
 
+constexpr inferred infer_embedding(const op_attributes& a, const shape& x) {
+    const inferred r = detail::infer_rank(x, 1, 2, a.out < a.vocabulary ? a.out : a.vocabulary);
+    return r.refused ? r : inferred{{}, x.rank == 1 ? make_shape(x[0], a.out) : make_shape(x[0], x[1], a.out)};
+}
+
+inline constexpr op_record embedding_record{
+    .kind = op_kind::embedding,
+    .name = "embedding",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_embedding(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_embedding(a, *x); },
+    .integers = [](const op_attributes& a, const shape&, int) { return a.vocabulary; },
+};
+inline constexpr op_record position_embedding_record{
+    .kind = op_kind::position_embedding,
+    .name = "position_embedding",
+    .infer = [](const op_attributes&, const shape* x, int) { return detail::infer_rank(*x, 3, 3); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_position_embedding(a, *x); },
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+namespace detail {
+
+constexpr op_attributes make_embedding(index_t vocabulary, index_t out) {
+    op_attributes a;
+    a.kind = op_kind::embedding;
+    a.vocabulary = vocabulary;
+    a.out = out;
+    return a;
+}
+
+} // namespace detail
+
+/// embedding<vocabulary, output features, frozen>: tokens [N] or [N,T] -> [N,Out] or [N,T,Out].
+template <index_t Vocabulary, index_t Out, class... Options>
+struct embedding {
+    static constexpr op_attributes attributes = detail::with<Options...>(detail::make_embedding(Vocabulary, Out));
+};
+/// Adds a trained vector to every position of a sequence: [N,T,C].
+template <class... Options>
+struct position_embedding : detail::simple_layer<op_kind::position_embedding, Options...> {};
+
+} // namespace tessera

@@ -3,8 +3,8 @@
 // tensor that products of activations dispatch and combine with; and the experts' linear layers.
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -64,4 +64,71 @@ constexpr description describe_expert_linear(const op_attributes& a, const shape
     return w.d;
 }
 
+constexpr inferred infer_route(const op_attributes& a, const shape& x) {
+    const inferred r = detail::infer_rank(x, 3, 3, a.out < a.top ? a.out : a.top);
+    if (r.refused) {
+        return r;
+    }
+    return a.top <= x[2]
+               ? inferred{{}, make_shape(x[0], x[1], x[2] * a.out)}
+               : detail::refuse(rule::more_choices_than_experts, a.top, x[2], static_cast<int>(loop_name::expert));
+}
+
+constexpr inferred infer_expert_linear(const op_attributes& a, const shape& x) {
+    if (x.rank != 3) {
+        return detail::refuse(rule::input_has_wrong_rank, x.rank, 3);
+    }
+    if (a.out < 1 || a.groups < 1) {
+        return detail::refuse(rule::extent_is_zero, a.out < 1 ? a.out : a.groups, 1);
+    }
+    if (x[1] % a.groups != 0) {
+        return detail::refuse(rule::experts_do_not_divide_slots, x[1], a.groups, static_cast<int>(loop_name::expert));
+    }
+    return {{}, make_shape(x[0], x[1], a.out)};
+}
+
+inline constexpr op_record route_record{
+    .kind = op_kind::route,
+    .name = "route",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_route(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_route(a, *x); },
+};
+inline constexpr op_record expert_linear_record{
+    .kind = op_kind::expert_linear,
+    .name = "expert_linear",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_expert_linear(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_expert_linear(a, *x); },
+    .facts = {.work = work_kind::matrix_product},
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+namespace detail {
+
+struct weighted {
+    static constexpr void apply(op_attributes& a) { a.weighted = true; }
+};
+
+} // namespace detail
+
+/// dispatch_mask<slots, top<k>>: gates [N,T,Experts] -> [N,T,Experts*Slots], 1 where a token has a slot of an expert, see op/expert.hpp.
+template <index_t Slots, class... Options>
+struct dispatch_mask {
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::route, Options...>(Slots);
+};
+/// combine_weights<slots, top<k>>: the same with the token's gate for the expert in place of 1.
+template <index_t Slots, class... Options>
+struct combine_weights {
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::route, Options..., detail::weighted>(Slots);
+};
+/// expert_linear<experts, output features, frozen>: [N,Experts*Slots,I] -> [N,Experts*Slots,Out], each expert with weights of its own.
+template <index_t Experts, index_t Out, class... Options>
+struct expert_linear {
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::expert_linear, groups<Experts>, Options...>(Out);
+};
+
+} // namespace tessera

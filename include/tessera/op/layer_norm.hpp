@@ -40,4 +40,20 @@ constexpr description describe_layer_norm(const op_attributes&, const shape& x) 
     return w.d;
 }
 
+inline constexpr op_record layer_norm_record{
+    .kind = op_kind::layer_norm,
+    .name = "layer_norm",
+    .infer = [](const op_attributes&, const shape* x, int) { return detail::infer_rank(*x, 2, 3); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_layer_norm(a, *x); },
+    .initial = {initial_values::ones, initial_values::zeros},
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// layer_norm<frozen>: over the channels, [N,C] or [N,T,C].
+template <class... Options>
+struct layer_norm : detail::simple_layer<op_kind::layer_norm, Options...> {};
+
+} // namespace tessera

@@ -2,8 +2,8 @@
 // Fully connected layer: x[N,I] or x[N,T,I], w[O,I], b[O] -> y[N,O] or y[N,T,O].
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -34,4 +34,32 @@ constexpr description describe_linear(const op_attributes& a, const shape& x) {
     return w.d;
 }
 
+constexpr inferred infer_linear(const op_attributes& a, const shape& x) {
+    if (x.rank != 2 && x.rank != 3) {
+        return detail::refuse(rule::input_has_wrong_rank, x.rank, 2);
+    }
+    if (a.out < 1) {
+        return detail::refuse(rule::extent_is_zero, a.out, 1);
+    }
+    return {{}, x.rank == 2 ? make_shape(x[0], a.out) : make_shape(x[0], x[1], a.out)};
+}
+
+inline constexpr op_record linear_record{
+    .kind = op_kind::linear,
+    .name = "linear",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_linear(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_linear(a, *x); },
+    .facts = {.work = work_kind::matrix_product},
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// linear<output features, no_bias, frozen>: [N,I] -> [N,Out], or [N,T,I] -> [N,T,Out].
+template <index_t Out, class... Options>
+struct linear {
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::linear, Options...>(Out, true);
+};
+
+} // namespace tessera

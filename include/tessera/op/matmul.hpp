@@ -2,8 +2,8 @@
 // Products of two activations, matrix by matrix: x[N,M,K], y[N,K,P] -> z[N,M,P], and the same of [N,H,...] with H matrices a sample.
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -75,4 +75,56 @@ constexpr description describe_matmul(const op_attributes& a, const shape& x, co
     return w.d;
 }
 
+constexpr inferred infer_matmul(const op_attributes& a, const shape& x, const shape& y) {
+    if (a.heads < 1) {
+        return detail::refuse(rule::extent_is_zero, a.heads, 1);
+    }
+    const int second = a.heads > 1 ? 3 : x.rank;
+    if (x.rank < 3 || x.rank > 4 || y.rank != second) {
+        return detail::refuse(rule::input_has_wrong_rank, x.rank < 3 || x.rank > 4 ? x.rank : y.rank,
+                              x.rank < 3 ? 3 : second);
+    }
+    const shape sides[] = {x, y};
+    for (const shape& s : sides) {
+        const index_t channels = s.rank == 3 ? s[2] : a.heads > 1 ? s[1] : a.heads;
+        if (channels % a.heads != 0 || (s.rank == 4 && channels != a.heads)) {
+            return detail::refuse(rule::heads_do_not_divide_channels, channels, a.heads);
+        }
+    }
+    if (x[0] != y[0]) {
+        return detail::refuse(rule::shapes_differ, y[0], x[0], static_cast<int>(loop_name::sample));
+    }
+    if (a.heads == 1 && x.rank == 4 && x[1] != y[1]) {
+        return detail::refuse(rule::shapes_differ, y[1], x[1], static_cast<int>(loop_name::channel));
+    }
+    const product_extents e(a, x, y);
+    if (e.summed[0] != e.summed[1]) {
+        return detail::refuse(rule::inner_extents_differ, e.summed[1], e.summed[0],
+                              static_cast<int>(loop_name::reduction));
+    }
+    if (a.heads > 1 && x.rank == 4) {
+        return {{}, make_shape(x[0], e.rows, a.heads * e.columns)};
+    }
+    return {{},
+            a.heads > 1 || x.rank == 4 ? make_shape(x[0], a.heads > 1 ? a.heads : x[1], e.rows, e.columns)
+                                       : make_shape(x[0], e.rows, e.columns)};
+}
+
+inline constexpr op_record matmul_record{
+    .kind = op_kind::matmul,
+    .name = "matmul",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_matmul(a, x[0], x[1]); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_matmul(a, x[0], x[1]); },
+    .inputs = 2,
+    .facts = {.work = work_kind::matrix_product},
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// matmul<heads<>, transpose_first, transpose_second, scaled>: [N,M,K] x [N,K,P] -> [N,M,P], see op/matmul.hpp.
+template <class... Options>
+struct matmul : detail::simple_layer<op_kind::matmul, Options...> {};
+
+} // namespace tessera

@@ -53,4 +53,58 @@ constexpr description describe_global_average_pool(const op_attributes&, const s
     return w.d;
 }
 
+constexpr inferred infer_global_average_pool(const shape& x) {
+    return x.rank == 4 ? inferred{{}, make_shape(x[0], x[1])} : detail::refuse(rule::input_has_wrong_rank, x.rank, 4);
+}
+
+inline constexpr op_record max_pool_record{
+    .kind = op_kind::max_pool,
+    .name = "max_pool",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x); },
+};
+inline constexpr op_record average_pool_record{
+    .kind = op_kind::average_pool,
+    .name = "average_pool",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x); },
+};
+inline constexpr op_record global_average_pool_record{
+    .kind = op_kind::global_average_pool,
+    .name = "global_average_pool",
+    .infer = [](const op_attributes&, const shape* x, int) { return infer_global_average_pool(*x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_global_average_pool(a, *x); },
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+namespace detail {
+
+constexpr op_attributes make_pool(op_kind kind, index_t height, index_t width) {
+    op_attributes a;
+    a.kind = kind;
+    a.window[0] = a.stride[0] = height;
+    a.window[1] = a.stride[1] = width;
+    return a;
+}
+
+} // namespace detail
+
+/// max_pool<window, stride<>, padding<>>; the stride is the window unless said otherwise.
+template <index_t Window, class... Options>
+struct max_pool {
+    static constexpr op_attributes attributes =
+        detail::with<Options...>(detail::make_pool(op_kind::max_pool, Window, Window));
+};
+/// average_pool<window, stride<>, padding<>, count_padding>.
+template <index_t Window, class... Options>
+struct average_pool {
+    static constexpr op_attributes attributes =
+        detail::with<Options...>(detail::make_pool(op_kind::average_pool, Window, Window));
+};
+/// [N,C,H,W] -> [N,C].
+struct global_average_pool : detail::simple_layer<op_kind::global_average_pool> {};
+
+} // namespace tessera

@@ -37,4 +37,19 @@ constexpr description describe_softmax(const op_attributes&, const shape& x) {
     return w.d;
 }
 
+inline constexpr op_record softmax_record{
+    .kind = op_kind::softmax,
+    .name = "softmax",
+    .infer = [](const op_attributes& a, const shape* x, int) { return detail::infer_rank(*x, a.causal ? 3 : 2, 4); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_softmax(a, *x); },
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// softmax<causal>: over the last dimension.
+template <class... Options>
+struct softmax : detail::simple_layer<op_kind::softmax, Options...> {};
+
+} // namespace tessera

@@ -4,8 +4,8 @@
 // "A guide to convolution arithmetic", section 4).
 #pragma once
 
-#include "tessera/op/attributes.hpp"
-#include "tessera/op/description.hpp"
+#include "tessera/op/options.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
@@ -76,4 +76,51 @@ constexpr description describe_transposed_conv2d(const op_attributes& a, const s
     return w.d;
 }
 
+constexpr inferred infer_transposed(const op_attributes& a, const shape& x) {
+    if (x.rank != 4) {
+        return detail::refuse(rule::input_has_wrong_rank, x.rank, 4);
+    }
+    if (a.out < 1) {
+        return detail::refuse(rule::extent_is_zero, a.out, 1);
+    }
+    shape y = make_shape(x[0], a.out, 1, 1);
+    for (int d = 0; d < 2; ++d) {
+        const int name = static_cast<int>(d == 0 ? loop_name::height : loop_name::width);
+        if (a.window[d] < 1 || a.stride[d] < 1 || a.padding[d] < 0) {
+            return detail::refuse(rule::extent_is_zero, 0, 1, name);
+        }
+        if (a.dilation[d] != 1) {
+            return detail::refuse(rule::transposed_dilation, a.dilation[d], 1, name);
+        }
+        if (a.padding[d] >= a.window[d]) {
+            return detail::refuse(rule::padding_not_smaller_than_kernel, a.padding[d], a.window[d], name);
+        }
+        y.extent[2 + d] = transposed_output(a, d, x[2 + d]);
+        if (y[2 + d] < 1) {
+            return detail::refuse(rule::transposed_output_is_empty, y[2 + d], 1, name);
+        }
+    }
+    return a.groups == 1 ? inferred{{}, y} : detail::refuse(rule::groups_do_not_divide_channels, a.groups, 1);
+}
+
+inline constexpr op_record transposed_conv2d_record{
+    .kind = op_kind::transposed_conv2d,
+    .name = "transposed_conv2d",
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_transposed(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_transposed_conv2d(a, *x); },
+    .facts = {.work = work_kind::convolution},
+};
+
 } // namespace tessera::op
+
+namespace tessera {
+
+/// transposed_conv2d<output channels, window<>, stride<>, padding<>, no_bias, frozen>: [N,C,H,W] -> [N,Out,(H-1)*stride-2*padding+window,..],
+/// the gradient of a convolution's input as an operator (U-Net's up-convolution is window<2>, stride<2>).
+template <index_t Out, class... Options>
+struct transposed_conv2d {
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::transposed_conv2d, Options...>(Out, true);
+};
+
+} // namespace tessera

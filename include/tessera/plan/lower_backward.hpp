@@ -33,7 +33,7 @@ void lowering<Options>::backward(int op, backward_part part) {
         part == backward_part::all ? finish_parameters(op) : void();
         return;
     }
-    if (g_.ops[op].attributes.kind == op_kind::add || g_.ops[op].attributes.kind == op_kind::flatten) {
+    if (g_.facts(op).passes_gradient) {
         part == backward_part::weight ? void() : pass_gradient(op);
         return;
     }

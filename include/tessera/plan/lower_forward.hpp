@@ -22,9 +22,9 @@ template <class Options>
 void lowering<Options>::forward(int op, bool again) {
     const bool evaluation = o_.kind == run_kind::evaluation;
     const pass what = evaluation ? pass::evaluate : again ? pass::recompute : pass::forward;
-    const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
-    if (g_.ops[op].attributes.kind == op_kind::flatten) {
-        flatten(op);
+    const bool normalizes = desc(op).has_running_state();
+    if (g_.facts(op).view) {
+        take_view(op);
         return;
     }
     const int nests = desc(op).nests.size();
@@ -67,8 +67,8 @@ void lowering<Options>::forward_nests(int op, int first, int last, pass what) {
             written |= bit(d.nests[k].write);
             read |= d.nests[k].reads;
         }
-        if (what == pass::evaluate && g_.ops[op].attributes.kind == op_kind::batch_norm) {
-            read |= bit(d.find_operand(operand_kind::state, 2));
+        if (what == pass::evaluate && d.has_running_state()) {
+            read |= bit(d.running_state());
             read &= ~bit(d.find_operand(operand_kind::intermediate, 0));
         }
         for (int o = 0; o < d.operands.size(); ++o) {
@@ -133,9 +133,9 @@ int lowering<Options>::output_tile(int op, int o, const shard& s) {
     return t;
 }
 
-/// Flattening renames indices: its output is its input's memory.
+/// A view renames indices: its output is its input's memory.
 template <class Options>
-void lowering<Options>::flatten(int op) {
+void lowering<Options>::take_view(int op) {
     const description& d = desc(op);
     const int in = g_.ops[op].inputs[0];
     const int out = g_.ops[op].output;

@@ -29,7 +29,7 @@ void lowering<Options>::arrange() {
     }
     p_.micro_batches = count;
     for (int op = 0; op < g_.op_count && count > 1 && s_.statistics == statistics_over::mini_batch; ++op) {
-        const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
+        const bool normalizes = g_.describe(op).has_running_state();
         p_.joint_statistics = p_.joint_statistics || (normalizes && o_.kind == run_kind::training);
     }
     p_.replica_statistics = s_.statistics == statistics_over::replica && o_.kind == run_kind::training;
@@ -125,7 +125,7 @@ void lowering<Options>::arrange_jointly(std::vector<step>& all) {
 template <class Options>
 void lowering<Options>::refuse_joint_statistics(const char* why) const {
     int op = 0;
-    while (g_.ops[op].attributes.kind != op_kind::batch_norm) {
+    while (!g_.describe(op).has_running_state()) {
         ++op;
     }
     throw error("tessera: " + path_of(g_, op) +

@@ -178,7 +178,7 @@ void lowering<Options>::recompute(int stage) {
     for (std::size_t i = ops.size(); i-- > 0;) {
         const int op = ops[i];
         const int producer = g_.tensors[g_.ops[op].inputs[0]].producer;
-        const bool renames = g_.ops[op].attributes.kind == op_kind::flatten && producer >= 0;
+        const bool renames = g_.facts(op).view && producer >= 0;
         const bool says = config(op).recompute || (renames && config(producer).recompute);
         again[at(op)] = says && !g_.is_loss(op) && is_read_backward(op, again) ? 1 : 0;
     }

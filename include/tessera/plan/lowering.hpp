@@ -130,7 +130,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     box region_of(int op, int which, const shard& s) const { return region(desc(op), which, s.ranges); }
 
     /// True for an operator whose intermediates are sums over all micro-batches: each of these leaves a part of its own.
-    bool is_joint(int op) const { return p_.joint_statistics && g_.ops[op].attributes.kind == op_kind::batch_norm; }
+    bool is_joint(int op) const { return p_.joint_statistics && desc(op).has_running_state(); }
 
     /// True for an operator each of whose shards of samples takes statistics of its own.
     bool takes_own_statistics(int op) const {
@@ -219,7 +219,7 @@ protected: // simulation::operator_lowering lowers one operator anew
     void forward_nests(int op, int first, int last, pass what);
     int read_tile(int op, int o, const shard& s, pass what);
     int output_tile(int op, int o, const shard& s);
-    void flatten(int op);
+    void take_view(int op);
     void update_running(int op);
     int whole_statistics(int op, int o, int number, const shard& s);
     void update_from_first(int op);

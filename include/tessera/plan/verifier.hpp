@@ -71,7 +71,7 @@ private:
     index_t tensor_key(const tile& x) const {
         const bool own = x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient;
         const index_t whose = own ? x.micro_batch + index_t{p_.micro_batches} * x.replica : 0;
-        const index_t which = static_cast<index_t>(x.kind) + 16 * whose + (index_t{x.step} << 20);
+        const index_t which = static_cast<index_t>(x.kind) ^ (whose << 4) ^ (index_t{x.step} << 20);
         return which * (index_t{1} << 32) + x.tensor;
     }
 
@@ -82,7 +82,7 @@ private:
     }
 
     const description& desc(int op) const { return descriptions_[at(op)]; }
-    bool is_joint(int op) const { return p_.joint_statistics && g_.ops[op].attributes.kind == op_kind::batch_norm; }
+    bool is_joint(int op) const { return p_.joint_statistics && desc(op).has_running_state(); }
     static bool is_backward(pass what) {
         return what == pass::backward || what == pass::backward_input || what == pass::backward_weight;
     }
@@ -223,12 +223,12 @@ private:
     };
     bool sums();
     bool sum_is_sound(const task& t);
-    bool gradients_add_up(const std::vector<std::vector<int>>& readers);
+    bool gradients_add_up(const std::vector<std::vector<int>>& readers, const std::vector<int>& taken);
     bool shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last);
     bool contributions_are_apart(const std::vector<contribution>& all);
     static std::uint64_t piece_key_of_parameter(const tile& x);
     bool copies_agree(const std::vector<contribution>& all);
-    bool statistics_add_up(const std::vector<int>& writer);
+    bool statistics_add_up(const std::vector<const task*>& writer);
     int micro_batches_of(int op, int step) const;
 
     // ---- replicas keep to themselves: verify_replicas.hpp -----------------------------------------------------------

@@ -94,16 +94,16 @@ bool verifier<Plan>::alias_is_sound(int i) const {
     }
     const auto& inputs = g_.ops[op].inputs;
     const bool reads = std::find(inputs.begin(), inputs.end(), in.tensor) != inputs.end();
-    const op_kind kind = g_.ops[op].attributes.kind;
-    bool same_place = kind == op_kind::add && in.region == out.region;
-    if (kind == op_kind::flatten) {
+    const op_facts& facts = g_.facts(op);
+    bool same_place = facts.passes_gradient && !facts.view && in.region == out.region;
+    if (facts.view) {
         same_place = region(desc(op), desc(op).output(), in.region.dim) == out.region &&
                      in.region.volume() == out.region.volume();
     }
     if (!forward) {
         return reads && same_place && is_complete(b);
     }
-    if (kind == op_kind::flatten) {
+    if (facts.view) {
         return reads && same_place && (x.part == b.part || (x.part == 0 && is_complete(b)));
     }
     return reads && in.region == out.region && activates_.size() > at(i) && activates_[at(i)] != 0;
@@ -165,10 +165,11 @@ bool verifier<Plan>::copy_is_sound(const task& t) {
         if (!s.overwrite && t.reduce != how) {
             return refuse(&t, "a copy puts parts together in another way than their operator does");
         }
-        for (std::size_t j = 0; j < i && s.overwrite; ++j) {
-            if (!t.segments[j].overwrite && !intersect(s.region, t.segments[j].region).empty()) {
-                return refuse(&t, "a copy overwrites what it has added already");
-            }
+        const auto before = t.segments.begin() + static_cast<std::ptrdiff_t>(i);
+        if (s.overwrite && std::any_of(t.segments.begin(), before, [&](const copy_segment& other) {
+                return !other.overwrite && !intersect(s.region, other.region).empty();
+            })) {
+            return refuse(&t, "a copy overwrites what it has added already");
         }
     }
     return (t.writes.size() == 1 && lists_are(t, sources, t.writes)) || refuse_lists(t);

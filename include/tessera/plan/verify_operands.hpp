@@ -29,7 +29,7 @@ bool verifier<Plan>::ranges_are_sound(const task& t) {
         return refuse(&t, "a computation is of nests that its operator does not have");
     }
     const bool wanted = p_.kind == run_kind::training ? t.what != pass::evaluate : t.what == pass::evaluate;
-    if (!wanted || g_.ops[t.op].attributes.kind == op_kind::flatten) {
+    if (!wanted || d.facts.view) {
         return refuse(&t, "a computation is not one of this kind of plan, or has nothing to compute");
     }
     const int samples = d.find_loop(loop_name::sample);
@@ -145,8 +145,8 @@ bool verifier<Plan>::values_are_sound(const task& t) {
         read |= d.nests[k].reads;
         written |= bit(d.nests[k].write);
     }
-    if (t.what == pass::evaluate && g_.ops[t.op].attributes.kind == op_kind::batch_norm) { // running statistics
-        read |= bit(d.find_operand(operand_kind::state, 2));
+    if (t.what == pass::evaluate && d.has_running_state()) { // instead of the batch's
+        read |= bit(d.running_state());
         read &= ~bit(d.find_operand(operand_kind::intermediate, 0));
     }
     read &= ~written;
@@ -234,6 +234,9 @@ bool verifier<Plan>::gradients_are_sound(const task& t) {
             if (!value_is(t, o)) {
                 return false;
             }
+            if (d.operands[o].kind == operand_kind::input && !is_complete(p_.tiles[at(t.value[o])])) {
+                return refuse(&t, "a gradient is made of a part of a sum as if it were all of it");
+            }
         } else if (o < d.operands.size() && has(needed, o) && !in_its_own_way) {
             return refuse(&t, "a computation lacks the operand " + std::to_string(o));
         }
@@ -284,8 +287,8 @@ bool verifier<Plan>::gradient_made_is(const task& t, int o) {
         kind = tile_kind::parameter_gradient;
         tensor = g_.ops[t.op].parameters[x.slot];
     }
-    // Rows and columns that no window of a convolution touches may be there too: their gradient is nothing.
-    const bool whole = kind == tile_kind::gradient && g_.ops[t.op].attributes.kind == op_kind::conv2d &&
+    // Rows and columns that no window touches may be there too: their gradient is nothing.
+    const bool whole = kind == tile_kind::gradient && is_seen_through_windows(desc(t.op), o) &&
                        made.region.dim[0] == region.dim[0] && made.region.dim[1] == region.dim[1];
     return (holds(t.gradient[o], kind, tensor, t, region) && (made.region == region || whole) && made.origin < 0 &&
             (made.part >= 0 || kind == tile_kind::parameter_gradient)) ||
@@ -297,12 +300,12 @@ bool verifier<Plan>::gradient_made_is(const task& t, int o) {
 template <class Plan>
 bool verifier<Plan>::running_is_sound(const task& t) {
     const op_node& op = g_.ops[t.op];
-    if (op.attributes.kind != op_kind::batch_norm || p_.kind != run_kind::training || t.running < 0) {
+    const description& d = desc(t.op);
+    if (!d.has_running_state() || p_.kind != run_kind::training || t.running < 0) {
         return refuse(&t, "an operator without running statistics updates them");
     }
-    const description& d = desc(t.op);
     const int from = t.value[d.find_operand(operand_kind::intermediate, 0)];
-    const int state = d.find_operand(operand_kind::state, 2);
+    const int state = d.running_state();
     const int to = t.value[state];
     const tile& target = p_.tiles[at(t.running)];
     const tile* source = from < 0 ? nullptr : &p_.tiles[at(from)];

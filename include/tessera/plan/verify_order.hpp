@@ -225,12 +225,10 @@ bool verifier<Plan>::is_complete(const std::vector<std::pair<int, access>>& all,
 /// Tiles that share memory are never alive together, and everything that touches the earlier one comes first.
 template <class Plan>
 bool verifier<Plan>::arena() {
-    std::vector<char> late(p_.tiles.size(), 0); // touched from a queue: the next run may find it in use
-    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
-        for (const auto& [t, a] : history_[i]) {
-            late[i] = late[i] != 0 || queued_[at(t)] >= 0 ? 1 : 0;
-        }
-    }
+    std::vector<char> late(p_.tiles.size()); // touched from a queue: the next run may find it in use
+    std::transform(history_.begin(), history_.end(), late.begin(), [this](const auto& touches) {
+        return std::any_of(touches.begin(), touches.end(), [this](const auto& x) { return queued_[at(x.first)] >= 0; });
+    });
     std::vector<int> tiles; // by device and arena, then by place
     for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
         const bool kept = is_persistent(p_.tiles[a].kind); // also what this plan does not touch

@@ -45,9 +45,7 @@ void verifier<Plan>::prepare() {
     needs_gradient_.assign(at(g_.tensor_count), 0);
     for (int t = 0; t < g_.tensor_count; ++t) {
         needs_gradient_[at(t)] = p_.output_gradient >= 0 && t != p_.output_gradient && g_.tensors[t].producer < 0 &&
-                                         g_.tensors[t].type != element::i32
-                                     ? 1
-                                     : 0;
+                                 g_.tensors[t].type != element::i32;
     }
     for (int op = 0; op < g_.op_count; ++op) {
         const description& d = desc(op);
@@ -61,7 +59,7 @@ void verifier<Plan>::prepare() {
             needs = needs || (x.kind == operand_kind::input && x.differentiable &&
                               needs_gradient_[at(g_.ops[op].inputs[x.slot])] != 0);
         }
-        needs_gradient_[at(g_.ops[op].output)] = needs ? 1 : 0;
+        needs_gradient_[at(g_.ops[op].output)] = needs;
         for (int k = 0; k < d.nests.size(); ++k) {
             std::uint32_t wanted = 0;
             for (int o = 0; o < d.operands.size(); ++o) {
@@ -179,7 +177,7 @@ int verifier<Plan>::renamed(int i) const {
 template <class Plan>
 bool verifier<Plan>::renames(const tile& x) const {
     const int op = g_.tensors[x.tensor].producer;
-    return op >= 0 && g_.ops[op].attributes.kind == op_kind::flatten;
+    return op >= 0 && g_.facts(op).view;
 }
 
 /// Which summand, and of what, a computation makes: equal for copies of one shard's.

@@ -138,6 +138,9 @@ bool verifier<Plan>::follows_first(const task& t, const std::vector<replica_samp
         }
         for (const int r : u.reads) {
             added.push_back(p_.tiles[at(r)].micro_batch);
+            if (!is_complete(p_.tiles[at(r)])) {
+                return refuse(&t, "running statistics follow a part of a micro-batch's");
+            }
         }
     }
     std::sort(added.begin(), added.end());

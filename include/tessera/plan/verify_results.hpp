@@ -41,6 +41,11 @@ bool verifier<Plan>::results() {
                 (loss && p_.kind == run_kind::evaluation && !lists_all(in, tile_kind::activation, step))) {
                 return refuse(nullptr, "a result of operator " + path_of(g_, op) + " is not listed whole");
             }
+            for (const int t : g_.ops[op].inputs) { // whoever hands in a gradient takes those of the inputs
+                if (p_.output_gradient >= 0 && op == 0 && !lists_all(t, tile_kind::gradient, step)) {
+                    return refuse(nullptr, "a gradient of an input of operator " + path_of(g_, op) + " is not listed");
+                }
+            }
         }
     }
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
@@ -54,7 +59,7 @@ bool verifier<Plan>::results() {
     return true;
 }
 
-/// Every piece of a tensor in a step is among the results, or a copy of it; of an input, which has none, what is listed is whole.
+/// Every piece of a tensor (or of its gradient) in a step is among the results, or a copy of it; of an input, which has none, what is listed is whole.
 template <class Plan>
 bool verifier<Plan>::lists_all(int tensor, tile_kind kind, int step) const {
     std::vector<std::uint64_t> listed;
@@ -66,7 +71,7 @@ bool verifier<Plan>::lists_all(int tensor, tile_kind kind, int step) const {
             whole_input = whole_input && x.region == whole(g_.tensors[tensor].extents);
         }
     }
-    if (g_.tensors[tensor].producer < 0) {
+    if (g_.tensors[tensor].producer < 0 && kind == tile_kind::activation) {
         return whole_input;
     }
     std::vector<std::uint64_t> made;
@@ -112,7 +117,7 @@ bool verifier<Plan>::updates() {
     }
     std::vector<char> moves(at(g_.parameter_count), 0);
     for (int i = 0; i < g_.parameter_count; ++i) {
-        moves[at(i)] = g_.parameters[i].kind == op_kind::batch_norm && g_.parameters[i].slot == 2 ? 1 : 0;
+        moves[at(i)] = g_.parameters[i].state ? 1 : 0;
     }
     for (const tile& t : p_.tiles) {
         if (t.kind == tile_kind::parameter_gradient) {

@@ -58,7 +58,7 @@ bool verifier<Plan>::shards() {
             const std::uint64_t y = group_of(p_.tasks[at(b)]);
             return x != y ? x < y : a < b;
         });
-        if (g_.ops[op].attributes.kind != op_kind::flatten && !groups_fill(op)) {
+        if (!g_.facts(op).view && !groups_fill(op)) {
             return false;
         }
     }
@@ -112,7 +112,7 @@ bool verifier<Plan>::forward_fills(int op, int micro_batch, const task_range& ra
     if (range.begin == range.end) {
         return again || refuse(nullptr, "the output of operator " + path_of(g_, op) + " is never produced");
     }
-    const bool normalizes = g_.ops[op].attributes.kind == op_kind::batch_norm;
+    const bool normalizes = d.has_running_state();
     const int last = d.nests.size() - 1;
     const bool with_running = normalizes && p_.kind == run_kind::evaluation;
     int parts = 1; // of partial inputs
@@ -178,7 +178,7 @@ template <class Plan>
 bool verifier<Plan>::backward_fills(int op, const task_range& forward, const task_range& backward) {
     const std::vector<int>& own = tasks_of_[at(op)];
     const description& d = desc(op);
-    const bool passes_on = g_.ops[op].attributes.kind == op_kind::add;
+    const bool passes_on = d.facts.passes_gradient && !d.facts.view;
     if (has_gradient_[at(op)] == 0 || passes_on) {
         return backward.begin == backward.end ||
                refuse(&p_.tasks[at(own[backward.begin])], "an operator goes backward that no gradient reaches");
@@ -272,9 +272,9 @@ bool verifier<Plan>::pieces_are_apart() {
 /// What an addition or a flattening passes on under another name is all of it.
 template <class Plan>
 bool verifier<Plan>::aliases_fill(int op) {
-    const op_kind kind = g_.ops[op].attributes.kind;
-    const bool flattens = kind == op_kind::flatten;
-    if (!flattens && kind != op_kind::add) {
+    const op_facts& facts = g_.facts(op);
+    const bool flattens = facts.view;
+    if (!flattens && !facts.passes_gradient) {
         return true;
     }
     for (int step = 0; step < p_.period; ++step) {

@@ -39,20 +39,23 @@ bool verifier<Plan>::sum_is_sound(const task& t) {
 template <class Plan>
 bool verifier<Plan>::sums() {
     std::vector<std::vector<int>> readers(p_.tiles.size()); // sums that add a tile to another
-    std::vector<int> writer(p_.tiles.size(), -1);
+    std::vector<const task*> writer(p_.tiles.size(), nullptr);
+    std::vector<int> taken(p_.tiles.size(), -1); // a task that reads a tile and is no sum
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
         const bool adds = t.kind == task_kind::sum || t.kind == task_kind::reorder;
         for (int r : t.reads) {
             if (adds && r != t.writes[0]) {
                 readers[at(r)].push_back(i);
+            } else if (!adds) {
+                taken[at(r)] = i;
             }
         }
         if (t.kind == task_kind::sum && t.reads[0] != t.writes[0]) {
-            writer[at(t.writes[0])] = i;
+            writer[at(t.writes[0])] = &t;
         }
     }
-    return gradients_add_up(readers) && (p_.micro_batches == 1 || statistics_add_up(writer));
+    return gradients_add_up(readers, taken) && (p_.micro_batches == 1 || statistics_add_up(writer));
 }
 
 /// Micro-batches of which an operator has gone forward in a step.
@@ -71,7 +74,7 @@ int verifier<Plan>::micro_batches_of(int op, int step) const {
 /// Every gradient that a shard makes of a parameter is a contribution of its own or is added to one of the same shard, once; and a shard
 /// contributes once for every micro-batch of which it went forward.
 template <class Plan>
-bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& readers) {
+bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& readers, const std::vector<int>& taken) {
     std::vector<contribution> all;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
@@ -83,6 +86,10 @@ bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& reade
             while (p_.tiles[at(x)].part < 0) {
                 if (readers[at(x)].size() != 1) {
                     return refuse(&t, "a micro-batch's gradient is not added to the others' exactly once");
+                }
+                if (taken[at(x)] >= 0) {
+                    return refuse(&p_.tasks[at(taken[at(x)])],
+                                  "a task takes a micro-batch's gradient for the sum of all");
                 }
                 x = p_.tasks[at(readers[at(x)][0])].writes[0];
                 if (p_.tiles[at(x)].part < 0 && readers[at(x)].empty()) {
@@ -228,21 +235,24 @@ bool verifier<Plan>::shard_is_complete(const std::vector<contribution>& all, std
 
 /// Running statistics follow the sum of the statistics of all micro-batches.
 template <class Plan>
-bool verifier<Plan>::statistics_add_up(const std::vector<int>& writer) {
+bool verifier<Plan>::statistics_add_up(const std::vector<const task*>& writer) {
     for (const task& t : p_.tasks) {
         if (t.kind != task_kind::compute || t.what != pass::update || p_.replica_statistics) {
             continue; // one replica's: see replicas()
         }
-        const int sum = t.reads.empty() ? -1 : writer[at(t.reads[0])];
-        if (p_.joint_statistics && sum < 0 && !t.reads.empty() && p_.tiles[at(t.reads[0])].micro_batch < 0) {
+        const task* const sum = t.reads.empty() ? nullptr : writer[at(t.reads[0])];
+        if (p_.joint_statistics && sum == nullptr && !t.reads.empty() && p_.tiles[at(t.reads[0])].micro_batch < 0) {
             continue; // a copy adds them up: see parts()
         }
         std::vector<char> seen(at(p_.micro_batches), 0);
         int count = 0;
-        for (int r : sum >= 0 ? p_.tasks[at(sum)].reads : std::vector<int>{}) {
+        for (const int r : sum != nullptr ? sum->reads : std::vector<int>{}) {
             const int m = p_.tiles[at(r)].micro_batch;
             if (m < 0 || m >= p_.micro_batches || seen[at(m)]++ != 0) {
                 return refuse(&t, "a micro-batch's statistics are added twice");
+            }
+            if (!is_complete(p_.tiles[at(r)])) {
+                return refuse(&t, "running statistics follow a part of a micro-batch's");
             }
             ++count;
         }

@@ -284,7 +284,8 @@ bool verifier<Plan>::copies_are_one_parameters(const task& t) {
     }
     const tile& to = p_.tiles[at(t.writes[0])];
     return (to.kind == tile_kind::intermediate && parameter_in(to) == t.parameter && to.step == t.step &&
-            to.micro_batch == t.micro_batch && to.slices == 1 && to.device == t.device) ||
+            to.micro_batch == (is_joint(to.tensor / max_operands) ? -1 : t.micro_batch) && to.slices == 1 &&
+            to.device == t.device) ||
            refuse(&t, "a gathering fills something else than a copy of its parameter");
 }
 

@@ -2,6 +2,7 @@
 // Two pipelines in opposite directions: Li and Hoefler, "Chimera" (SC 2021).
 #pragma once
 
+#include "tessera/op/mask.hpp"
 #include "tessera/schedule/pipeline.hpp"
 #include "tessera/schedule/timetable.hpp"
 
@@ -61,24 +62,17 @@ private:
     std::size_t slot(int stage, int m) const { return at(stage) * at(count_) + at(m); }
     bool ended(index_t end) const { return end >= 0 && end <= now_; }
 
-    /// A number drawn for a worker, micro-batch and direction (splitmix64).
+    /// A number drawn for a worker, micro-batch and direction.
     int drawn(int worker, int m, bool forward) const {
-        if (how_.spread == 0) {
-            return 0;
-        }
-        std::uint64_t x =
-            how_.seed + 0x9e3779b97f4a7c15U * (at(worker) * at(count_) * 2 + at(m) * 2 + (forward ? 1 : 0));
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-        return static_cast<int>((x >> 33) % at(how_.spread * grain));
+        const std::uint64_t of = forward ? slots() + slot(worker, m) : slot(worker, m);
+        return how_.spread == 0 ? 0 : static_cast<int>(op::mix(how_.seed ^ of) % at(how_.spread * grain));
     }
 
     bool place(int w, std::vector<step>& list) {
         step best{};
         index_t rank = -1;
-        const auto see = [&](const step& x, bool forward, bool enters) {
-            const index_t r = index_t{grain} * (x.micro_batch + (forward ? how_.forward_waits : 0) +
-                                                (enters && how_.enters_last ? 2 * count_ + how_.forward_waits : 0)) +
+        const auto see = [&](const step& x, bool forward) {
+            const index_t r = index_t{grain} * (x.micro_batch + (forward ? how_.forward_waits : 0)) +
                               drawn(w, x.micro_batch, forward);
             if (rank < 0 || r < rank) {
                 rank = r;
@@ -90,18 +84,18 @@ private:
             ++work_;
             if (forward_[slot(i, m)] < 0) {
                 if (i > 0 && ended(forward_[slot(i - 1, m)])) {
-                    see({i, m, step_kind::forward}, true, false);
+                    see({i, m, step_kind::forward}, true);
                 }
             } else if (backward_[slot(i, m)] < 0 &&
                        ended(i + 1 == stages_ ? forward_[slot(i, m)] : backward_[slot(i + 1, m)])) {
-                see({i, m, step_kind::backward}, false, false);
+                see({i, m, step_kind::backward}, false);
             }
         }
-        for (int direction = 0; direction < 2;
-             ++direction) { // micro-batches of a direction are alike: they begin in order
+        const bool enters = !how_.enters_last || rank < 0;
+        for (int direction = 0; enters && direction < 2; ++direction) { // micro-batches of a direction begin in order
             const bool first = direction == 0 ? w == 0 : w + 1 == stages_;
             if (first && next_[at(direction)] < count_ && alive_[at(direction)] < how_.begun) {
-                see({0, next_[at(direction)], step_kind::forward}, true, true);
+                see({0, next_[at(direction)], step_kind::forward}, true);
             }
         }
         if (rank < 0) {
@@ -192,7 +186,7 @@ inline pipeline_schedule chimera(int stages, int micro_batches, const step_times
         const int waits[] = {0, 1, 2, stages / 2, stages, never};
         const int begun = std::max(stages - i % 3, 2);
         const int spread = std::max(stages / 2, 1) + i / 6 % (stages / 2 + 1);
-        consider({begun, waits[i % 6], spread, i / 2 % 2 != 0, static_cast<std::uint64_t>(i) * 1000003});
+        consider({begun, waits[i % 6], spread, i / 2 % 2 != 0, static_cast<std::uint64_t>(i) * 1000003 + 150461});
     }
     return s;
 }

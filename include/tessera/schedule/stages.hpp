@@ -154,7 +154,7 @@ inline std::vector<int> balance_stages(const std::vector<index_t>& times, int st
     for (const index_t t : times) {
         loads.push_back({t, 0, 0});
     }
-    const std::vector<operator_load> until = detail::sums_of(loads, static_cast<std::size_t>(stages < 0 ? 0 : stages));
+    const std::vector<operator_load> until = detail::sums_of(loads, static_cast<std::size_t>(std::max(stages, 0)));
     return detail::best_cut(
         times.size(), static_cast<std::size_t>(stages),
         [&](std::size_t, std::size_t begin, std::size_t end) { return until[end].time - until[begin].time; });

@@ -47,9 +47,8 @@ inline void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std
 inline synchronization tensor_fusion(const std::vector<ready_gradient>& gradients, const fusion& how = {}) {
     synchronization s;
     for (std::size_t i = 0; i < gradients.size();) {
-        const auto cycle_of = [&](std::size_t k) {
-            return how.cycle > 0 ? (gradients[k].ready + how.cycle - 1) / how.cycle : gradients[k].ready;
-        };
+        const index_t cycle = std::max<index_t>(how.cycle, 1);
+        const auto cycle_of = [&](std::size_t k) { return (gradients[k].ready + cycle - 1) / cycle; };
         std::vector<ready_gradient> ready;
         const index_t now = cycle_of(i);
         for (; i < gradients.size() && cycle_of(i) == now; ++i) {

@@ -44,7 +44,7 @@ constexpr configuration baseline_configuration(const graph_view& g, int op, int 
     if (which == baseline::one_weird_trick) {
         // Fully connected: from [N,C] to [N,C]. What reads or writes images is split by samples, the flattening in between too.
         const op_node& node = g.ops[op];
-        by_channel = g.tensors[node.inputs[0]].extents.rank == 2 && node.attributes.kind != op_kind::flatten;
+        by_channel = g.tensors[node.inputs[0]].extents.rank == 2 && !d.facts.view;
     }
     switch (which) {
     case baseline::single_device:

@@ -4,34 +4,36 @@
 
 #include "tessera/layout/strategy.hpp"
 
+#include <algorithm>
+#include <string>
+
 namespace tessera::search {
 
-/// What two configurations of one operator may differ in.
-struct operator_difference {
-    int op = -1;
-    bool splits = false;   ///< degrees or cut points, parts of a partial input
-    bool replicas = false; ///< copies of every shard
-    bool devices = false;  ///< where some shard runs (other numbers of shards always run elsewhere)
-    bool stage = false;
-    bool recompute = false;
+/// The words for fields that differ, each once.
+struct differing_fields {
+    std::vector<std::string> words;
 
-    constexpr bool any() const { return splits || replicas || devices || stage || recompute; }
+    bool any() const { return !words.empty(); }
+    bool has(const std::string& what) const { return std::find(words.begin(), words.end(), what) != words.end(); }
+    void add(bool differs, const char* what) {
+        if (differs && !has(what)) {
+            words.emplace_back(what);
+        }
+    }
 };
 
-/// Leave to be uneven, or to split coupled loops, is no difference: it changes nothing that runs.
-struct strategy_difference {
-    std::vector<operator_difference> ops; ///< that differ, in the network's order
-    bool micro_batches = false;
-    bool period = false;
-    bool schedule = false;
-    bool statistics = false;
-    bool parameters_on = false;
-    bool overlap = false;
-    bool sync = false;
+/// What two configurations of one operator differ in: "splits" (degrees or cut points), "parts" of a partial input, "copies" of every shard, "devices" where
+/// some shard runs (other numbers of shards always run elsewhere), "stage", "recompute".
+struct operator_difference : differing_fields {
+    int op = -1;
+};
 
-    bool any() const {
-        return !ops.empty() || micro_batches || period || schedule || statistics || parameters_on || overlap || sync;
-    }
+/// What two strategies differ in besides their operators' configurations, by the words of strategy::each_field; and those of operators that differ, in the
+/// network's order. Leave to be uneven, or to split coupled loops, is no difference: it changes nothing that runs.
+struct strategy_difference : differing_fields {
+    std::vector<operator_difference> ops;
+
+    bool any() const { return differing_fields::any() || !ops.empty(); }
 };
 
 namespace detail {
@@ -41,20 +43,21 @@ inline operator_difference compare(const description& d, const strategy& a, cons
     const configuration& y = b.ops[static_cast<std::size_t>(op)];
     operator_difference r;
     r.op = op;
-    r.splits = x.partial != y.partial;
     for (int l = 0; l < d.loops.size(); ++l) {
-        r.splits = r.splits || x.degree[l] != y.degree[l];
-        for (int i = 0; !r.splits && i < x.degree[l]; ++i) {
-            r.splits = !(range_of(x, a.pool.data(), d, l, i) == range_of(y, b.pool.data(), d, l, i));
+        r.add(x.degree[l] != y.degree[l], "splits");
+        for (int i = 0; x.degree[l] == y.degree[l] && i < x.degree[l]; ++i) {
+            r.add(!(range_of(x, a.pool.data(), d, l, i) == range_of(y, b.pool.data(), d, l, i)), "splits");
         }
     }
-    r.replicas = x.replicate != y.replicate;
-    r.devices = x.shards() != y.shards();
-    for (int i = 0; !r.devices && i < x.shards(); ++i) {
-        r.devices = shard_at(x, a.pool.data(), d, i).device != shard_at(y, b.pool.data(), d, i).device;
+    r.add(x.shards() != y.shards(), "devices");
+    for (int i = 0; x.shards() == y.shards() && i < x.shards(); ++i) {
+        r.add(shard_at(x, a.pool.data(), d, i).device != shard_at(y, b.pool.data(), d, i).device, "devices");
     }
-    r.stage = x.stage != y.stage;
-    r.recompute = x.recompute != y.recompute;
+    configuration::each_field([&](const char* name, auto member, const field_facts& f) {
+        if constexpr (is_plain<std::remove_cvref_t<decltype(x.*member)>>) {
+            r.add(!f.pooled && !f.places && !f.permits && x.*member != y.*member, f.words != nullptr ? f.words : name);
+        }
+    });
     return r;
 }
 
@@ -71,19 +74,19 @@ inline strategy_difference difference(const graph_view& g, const strategy& a, co
     }
     strategy_difference r;
     for (int op = 0; op < g.op_count; ++op) {
-        const operator_difference one = detail::compare(g.describe(op), a, b, op);
+        operator_difference one = detail::compare(g.describe(op), a, b, op);
         if (one.any()) {
-            r.ops.push_back(one);
+            r.ops.push_back(static_cast<operator_difference&&>(one));
         }
     }
-    r.micro_batches = a.micro_batches != b.micro_batches;
-    r.period = a.period != b.period;
-    const bool none = a.schedule.stages == 0 && b.schedule.stages == 0;
-    r.schedule = !none && !(a.schedule == b.schedule);
-    r.statistics = a.statistics != b.statistics;
-    r.parameters_on = a.parameters_on != b.parameters_on;
-    r.overlap = a.overlap != b.overlap;
-    r.sync = !(a.sync == b.sync);
+    const bool unscheduled = a.schedule.stages == 0 && b.schedule.stages == 0;
+    strategy::each_field([&](const char* name, auto member, const field_facts& f) {
+        using type = std::remove_cvref_t<decltype(a.*member)>;
+        if constexpr (is_plain<type> || Described<type>) { // operators and the pool are compared above
+            const bool alike = a.*member == b.*member || (std::is_same_v<type, pipeline_schedule> && unscheduled);
+            r.add(!alike, f.words != nullptr ? f.words : name);
+        }
+    });
     return r;
 }
 

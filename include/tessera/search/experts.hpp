@@ -77,23 +77,18 @@ inline strategy megatron(const graph_view& g, int replicas, int split) {
         }
         return readers == 1 ? reader : -1;
     };
-    const auto is_pointwise = [&](int op) {
-        const op_kind k = g.ops[op].attributes.kind;
-        return k == op_kind::relu || k == op_kind::sigmoid || k == op_kind::tanh || k == op_kind::gelu ||
-               k == op_kind::dropout;
-    };
     std::vector<char> paired(static_cast<std::size_t>(g.op_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
-        if (g.ops[op].attributes.kind != op_kind::linear || paired[static_cast<std::size_t>(op)] != 0) {
+        if (!multiplies_by_matrix(g.describe(op)) || paired[static_cast<std::size_t>(op)] != 0) {
             continue;
         }
         std::vector<int> between;
         int next = reader_of(op);
-        while (next >= 0 && is_pointwise(next)) {
+        while (next >= 0 && is_pointwise(g.describe(next))) {
             between.push_back(next);
             next = reader_of(next);
         }
-        if (next < 0 || g.ops[next].attributes.kind != op_kind::linear) {
+        if (next < 0 || !multiplies_by_matrix(g.describe(next))) {
             continue;
         }
         between.push_back(op);

@@ -75,7 +75,7 @@ private:
             if (x.kind == operand_kind::output) {
                 kept_[at(out)] = kept_[at(out)] != 0 || read ? 1 : 0;
             } else if (x.kind == operand_kind::input) {
-                const bool renamed = g_.ops[op].attributes.kind == op_kind::flatten && kept_[at(out)] != 0;
+                const bool renamed = d.facts.view && kept_[at(out)] != 0;
                 char& kept = kept_[at(g_.ops[op].inputs[x.slot])];
                 kept = kept != 0 || read || renamed ? 1 : 0;
             }
@@ -96,19 +96,17 @@ private:
             t.parts *= l == batch_loop ? 1 : c.degree[l];
         }
         const op_attributes& a = g_.ops[op].attributes;
-        t.made =
-            a.kind == op_kind::flatten ? 0 : region(d, d.output(), ranges).volume() * bytes_of(g_.output_of(op).type);
+        t.made = d.facts.view ? 0 : region(d, d.output(), ranges).volume() * bytes_of(g_.output_of(op).type);
         t.kept = kept_[at(g_.ops[op].output)] != 0 ? t.made : 0;
-        if (a.kind == op_kind::flatten) { // it only renames
+        if (d.facts.view) { // it only renames
             return t;
         }
         const device_class& on = on_.class_of(0);
         const index_t bytes = forward_bytes(d, ranges);
-        t.forward =
-            cost::roofline_time({cost::kind_of_work(a.kind), forward_flops(d, ranges), bytes, a.math}, on, reached_);
+        t.forward = cost::roofline_time({d.facts.work, forward_flops(d, ranges), bytes, a.math}, on, reached_);
         const bool two = !g_.ops[op].parameters.empty();
         const index_t half = backward_flops(d, ranges) / (two ? 2 : 1);
-        t.input = cost::roofline_time({cost::kind_of_work(a.kind), half, bytes, a.math}, on, reached_);
+        t.input = cost::roofline_time({d.facts.work, half, bytes, a.math}, on, reached_);
         t.weight = two ? t.input : 0;
         if (t.parts > 1) { // every shard takes in what the others have, forward and backward
             const route r = on_.between(0, std::min(width, on_.devices()) - 1);

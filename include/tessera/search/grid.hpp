@@ -97,19 +97,15 @@ inline std::vector<configuration> megatron_within(const graph_view& g, int place
             channels = channels || divided[static_cast<std::size_t>(t)] != 0;
         }
         configuration c;
-        switch (node.attributes.kind) {
-        case op_kind::embedding:
+        if (looks_up(d)) {
             c = detail::fill_places(d, places, {loop_name::reduction, loop_name::channel});
-            break;
-        case op_kind::linear:
+        } else if (multiplies_by_matrix(d)) {
             c = channels ? detail::fill_places(d, places, {loop_name::reduction})
                          : detail::fill_places(d, places, {loop_name::channel});
             channels = !channels;
-            break;
-        default:
+        } else {
             c = channels ? detail::fill_places(d, places, {loop_name::channel, loop_name::position})
                          : detail::fill_places(d, places, {loop_name::position});
-            break;
         }
         divided[static_cast<std::size_t>(node.output)] = channels ? 1 : 0;
         all.push_back(c);

@@ -21,9 +21,12 @@ struct operator_groups {
 namespace detail {
 
 /// Layers with weights that they multiply or look up; norms belong to what they follow.
-constexpr bool starts_block(const op_node& op) {
-    return !op.parameters.empty() && op.attributes.kind != op_kind::batch_norm &&
-           op.attributes.kind != op_kind::layer_norm;
+constexpr bool starts_block(const graph_view& g, int op) {
+    bool any = false;
+    for (const int p : g.ops[op].parameters) {
+        any = any || (g.parameters[p].extents.rank > 1 && !g.parameters[p].state);
+    }
+    return any;
 }
 
 /// Slices of the same extent are alike, wherever they begin.
@@ -61,7 +64,7 @@ inline operator_groups group_operators(const graph_view& g) {
     std::vector<int> user(at(g.parameter_count), -1);
     for (int op = 0; op < g.op_count; ++op) {
         const op_node& node = g.ops[op];
-        if (detail::starts_block(node)) {
+        if (detail::starts_block(g, op)) {
             for (int p : node.parameters) {
                 user[at(p)] >= 0 ? f.join(op, user[at(p)]) : void();
                 user[at(p)] = op;
@@ -73,7 +76,7 @@ inline operator_groups group_operators(const graph_view& g) {
         for (int t : node.inputs) {
             const int producer = g.tensors[t].producer;
             latest = std::max(latest, producer);
-            if (producer >= 0 && detail::starts_block(g.ops[producer])) {
+            if (producer >= 0 && detail::starts_block(g, producer)) {
                 direct >= 0 ? f.join(producer, direct) : void();
                 direct = producer;
             }

@@ -49,7 +49,7 @@ private:
 
     void add(int op, const configuration& c, const index_t* pool, std::vector<index_t>& bytes, index_t sign) const {
         const description& d = descriptions_[at(op)];
-        const bool view = g_.ops[op].attributes.kind == op_kind::flatten;
+        const bool view = d.facts.view;
         for (int i = 0; i < c.shards(); ++i) {
             const shard s = shard_at(c, pool, d, i);
             for (int o = 0; o < d.operands.size(); ++o) {

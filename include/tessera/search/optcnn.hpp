@@ -303,7 +303,7 @@ optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devi
     }
     if (choice.empty()) {
         variable_elimination_options limits = options.exact;
-        limits.budget = most < limits.budget ? most : limits.budget;
+        limits.budget = std::min(most, limits.budget);
         variable_elimination_solution found = eliminate_variables(problem.costs, limits);
         r.by = optcnn_method::variable_elimination;
         r.width = found.order.width;

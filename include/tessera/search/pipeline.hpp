@@ -16,13 +16,13 @@ inline std::vector<index_t> operator_times(const graph_view& g, const device_cla
     std::vector<index_t> times;
     for (int op = 0; op < g.op_count; ++op) {
         const description d = g.describe(op);
-        if (g.ops[op].attributes.kind == op_kind::flatten) { // it only renames
+        if (d.facts.view) { // it only renames
             times.push_back(0);
             continue;
         }
         const index_t bytes = forward_bytes(d, loop_ranges(d).range);
         const op_attributes& a = g.ops[op].attributes;
-        cost::work w{cost::kind_of_work(a.kind), forward_flops(d), bytes, a.math};
+        cost::work w{d.facts.work, forward_flops(d), bytes, a.math};
         const index_t forward = cost::roofline_time(w, on, reached);
         w.flops = backward_flops(d);
         w.bytes = 2 * bytes;

@@ -80,6 +80,27 @@ inline std::string to_text(const graph_view& g, const explanation& e, std::size_
     return text + aligned(rows);
 }
 
+namespace detail {
+
+/// The value of a strategy's field, for people.
+template <class T>
+std::string text_of_field(const T& x) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return x ? "yes" : "no";
+    } else if constexpr (std::is_enum_v<T>) {
+        return to_text(x);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+        return x < 0 ? "none" : std::to_string(x);
+    } else if constexpr (std::is_same_v<T, pipeline_schedule>) {
+        return x.stages == 0 ? "none"
+                             : std::to_string(x.stages) + " stages on " + std::to_string(x.workers.size()) + " workers";
+    } else {
+        return tessera::detail::text_of(x);
+    }
+}
+
+} // namespace detail
+
 /// What two strategies do differently, a line for every operator that differs.
 inline std::string to_text(const graph_view& g, const strategy_difference& d, const strategy& a, const strategy& b,
                            const std::string& first = "first", const std::string& second = "second") {
@@ -87,32 +108,15 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
         return "the strategies are the same\n";
     }
     std::string text;
-    const auto line = [&](bool differs, const char* what, const std::string& x, const std::string& y) {
-        text += differs ? std::string(what) + ": " + x + " in " + first + ", " + y + " in " + second + "\n" : "";
-    };
-    line(d.micro_batches, "micro-batches", std::to_string(a.micro_batches), std::to_string(b.micro_batches));
-    line(d.period, "steps in a plan", std::to_string(a.period), std::to_string(b.period));
-    const auto schedule = [](const strategy& s) {
-        return s.schedule.stages == 0 ? std::string("none")
-                                      : std::to_string(s.schedule.stages) + " stages on " +
-                                            std::to_string(s.schedule.workers.size()) + " workers";
-    };
-    line(d.schedule, "schedule", schedule(a), schedule(b));
-    const auto statistics = [](const strategy& s) {
-        constexpr const char* names[] = {"micro-batches", "mini-batches", "replicas"};
-        return std::string(names[static_cast<int>(s.statistics)]);
-    };
-    line(d.statistics, "statistics over", statistics(a), statistics(b));
-    const auto home = [](const strategy& s) {
-        return s.parameters_on < 0 ? std::string("where shards need them")
-                                   : "device " + std::to_string(s.parameters_on);
-    };
-    line(d.parameters_on, "parameters", home(a), home(b));
-    const auto place = [](const strategy& s) {
-        return std::string(s.overlap ? "beside computation" : "among computation");
-    };
-    line(d.overlap, "communication", place(a), place(b));
-    line(d.sync, "synchronization", tessera::detail::text_of(a.sync), tessera::detail::text_of(b.sync));
+    strategy::each_field([&](const char* name, auto member, const field_facts& f) {
+        using type = std::remove_cvref_t<decltype(a.*member)>;
+        if constexpr (is_plain<type> || Described<type>) {
+            const char* what = f.words != nullptr ? f.words : name;
+            text += !d.has(what) ? ""
+                                 : std::string(what) + ": " + detail::text_of_field(a.*member) + " in " + first + ", " +
+                                       detail::text_of_field(b.*member) + " in " + second + "\n";
+        }
+    });
     std::vector<std::vector<std::string>> rows{{"layer", first, second, "differs in"}};
     for (const operator_difference& o : d.ops) {
         const description op = g.describe(o.op);
@@ -121,18 +125,13 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
             std::string one = tessera::detail::text_of_splits(op, c, s.pool.data()) + " on " +
                               tessera::detail::text_of_devices(detail::devices_of(c, s.pool));
             one += c.replicate > 1 ? ", " + std::to_string(c.replicate) + " copies" : "";
-            one += c.stage > 0 || o.stage ? ", stage " + std::to_string(c.stage) : "";
+            one += c.stage > 0 || o.has("stage") ? ", stage " + std::to_string(c.stage) : "";
             return one + (c.recompute ? ", recomputed" : "");
         };
         std::string what;
-        const auto add = [&](bool differs, const char* name) {
-            what += differs ? (what.empty() ? "" : " ") + std::string(name) : "";
-        };
-        add(o.splits, "splits");
-        add(o.replicas, "copies");
-        add(o.devices, "devices");
-        add(o.stage, "stage");
-        add(o.recompute, "recompute");
+        for (const std::string& w : o.words) {
+            what += (what.empty() ? "" : " ") + w;
+        }
         rows.push_back({path_of(g, o.op), shown(a), shown(b), what});
     }
     text += std::to_string(d.ops.size()) + " of " + std::to_string(g.op_count) + " operators differ\n";

@@ -65,7 +65,7 @@ public:
     /// The first layer of a block.
     int layer_of(std::size_t block) const {
         for (int op : groups_.blocks[block]) {
-            if (detail::starts_block(g_.ops[op])) {
+            if (detail::starts_block(g_, op)) {
                 return op;
             }
         }

@@ -28,7 +28,7 @@ inline tied_result tied_optcnn(const graph_view& g, const machine& on, const opt
     for (std::size_t i = 0; i < first.size(); ++i) {
         less.emplace_back();
         const auto users = std::count(group_of.begin(), group_of.end(), static_cast<int>(i));
-        if (users > 1 && detail::starts_block(g.ops[first[i]])) {
+        if (users > 1 && detail::starts_block(g, first[i])) {
             const cost::op_model m = cost::model_of(g, first[i]);
             for (const configuration& c : problem.configurations[detail::at(first[i])]) {
                 less.back().push_back((users - 1) * cost::synchronization_time(m, c, nullptr, on));

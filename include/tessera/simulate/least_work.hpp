@@ -41,17 +41,16 @@ public:
     /// ns of one shard, forward and backward.
     index_t time_of(int op, const shard& s, const device_class& on) const {
         const description& d = descriptions_[at(op)];
-        const op_kind kind = g_.ops[op].attributes.kind;
         for (int l = 0; l < d.loops.size(); ++l) {
             if (s.ranges[l].empty()) {
                 return 0;
             }
         }
-        if (kind == op_kind::flatten) { // it only renames
+        if (d.facts.view) { // it only renames
             return 0;
         }
-        cost::work w{cost::kind_of_work(kind), forward_flops(d, s.ranges), 0, g_.ops[op].attributes.math};
-        for (int o = 0; o < d.operands.size() && kind != op_kind::add; ++o) {
+        cost::work w{d.facts.work, forward_flops(d, s.ranges), 0, g_.ops[op].attributes.math};
+        for (int o = 0; o < d.operands.size() && !d.facts.passes_gradient; ++o) {
             const int nest = is_wanted(op, d.operands[o]) ? gradient_nest(d, o) : -1;
             if (nest >= 0 && !d.operands[o].additive && !region(d, o, s.ranges).empty()) {
                 w.flops += flops_of_nest(d, nest, s.ranges);

@@ -198,7 +198,7 @@ protected:
             return;
         }
         marks[at(op)] = 1;
-        if (g_.ops[op].attributes.kind == op_kind::flatten) {
+        if (g_.facts(op).view) {
             for (int c : consumers_[at(g_.ops[op].output)]) {
                 touch(c, marks);
             }
@@ -209,9 +209,8 @@ protected:
             return;
         }
         marks[at(op)] = 1;
-        const op_kind kind = g_.ops[op].attributes.kind;
         for (int t : g_.ops[op].inputs) {
-            if ((kind == op_kind::flatten || kind == op_kind::add) && g_.tensors[t].producer >= 0) {
+            if (g_.facts(op).passes_gradient && g_.tensors[t].producer >= 0) {
                 touch_backward(g_.tensors[t].producer, marks);
             }
         }

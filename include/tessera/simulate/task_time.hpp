@@ -46,7 +46,7 @@ inline cost::work work_of(const graph_view& g, const description& d, const std::
         w.bytes += 2 * tiles[static_cast<std::size_t>(t.state)].bytes;
     }
     if (t.kind == task_kind::compute) {
-        w.kind = cost::kind_of_work(g.ops[t.op].attributes.kind);
+        w.kind = g.facts(t.op).work;
         w.flops = flops_of(d, t);
         w.math = g.ops[t.op].attributes.math;
     }

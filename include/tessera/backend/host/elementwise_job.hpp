@@ -9,10 +9,64 @@
 
 namespace tessera::host {
 
+/// What an operator does to as many numbers of each of its operands, which may have any places in memory.
+struct elementwise_row {
+    op_kind kind;
+    /// y from x, and from z where it has two inputs.
+    void (*forward)(const float* x, const float* z, float* y, std::ptrdiff_t count);
+    /// dx from dy and from what its description says that its gradient reads: the output, or the input, or of two inputs the other one.
+    void (*backward)(const float* read, const float* dy, float* dx, std::ptrdiff_t count);
+    bool keeps_zero = true; ///< forward makes 0 of zeros
+};
+
+namespace detail {
+
+inline void multiply(const float* x, const float* z, float* y, std::ptrdiff_t count) {
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        y[i] = x[i] * z[i];
+    }
+}
+
+template <void (*Forward)(const float*, float*, std::ptrdiff_t) noexcept>
+void of_one(const float* x, const float*, float* y, std::ptrdiff_t count) {
+    Forward(x, y, count);
+}
+
+inline void pass_on(const float*, const float* dy, float* dx, std::ptrdiff_t count) {
+    std::memcpy(dx, dy, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+} // namespace detail
+
+inline constexpr elementwise_row elementwise_rows[] = {
+    {op_kind::relu, detail::of_one<kernels::relu_forward>, kernels::relu_backward},
+    {op_kind::sigmoid, detail::of_one<kernels::sigmoid_forward>, kernels::sigmoid_backward, false},
+    {op_kind::tanh, detail::of_one<kernels::tanh_forward>, kernels::tanh_backward},
+    {op_kind::gelu, detail::of_one<kernels::gelu_forward>, kernels::gelu_backward},
+    {op_kind::add, kernels::add, detail::pass_on},
+    {op_kind::multiply, detail::multiply, detail::multiply},
+};
+
+/// Null for an operator that is not element-wise.
+constexpr const elementwise_row* elementwise_row_of(op_kind kind) {
+    for (const elementwise_row& r : elementwise_rows) {
+        if (r.kind == kind) {
+            return &r;
+        }
+    }
+    return nullptr;
+}
+
 /// Operators that do the same to every element, whatever the format: the number of stored elements is all they need to know.
 class elementwise_job : public job {
 public:
-    elementwise_job(const bound_call& b, const format_table& table) : b_(b) {
+    /// Throws tessera::error for an operator without a row.
+    elementwise_job(const bound_call& b, const format_table& table)
+        : b_(b), row_(elementwise_row_of(b.call.attributes.kind)) {
+        if (row_ == nullptr) {
+            throw error(std::string("tessera: the host backend has no kernel for the operator ") +
+                        to_text(b.call.attributes.kind));
+        }
         const description& d = *b.call.d;
         out_ = d.output();
         const int f = b.how.value[out_] >= 0 ? b.how.value[out_] : b.how.gradient[out_];
@@ -23,70 +77,28 @@ public:
         const compute_call& c = b_.call;
         using detail::floats;
         if (is_forward(c.what)) {
-            forward(c);
+            row_->forward(floats(c.value[0].data), floats(c.value[1].data), floats(c.value[out_].data), count_);
             return;
         }
-        const float* dy = floats(c.gradient[out_].data);
-        const float* y = floats(c.value[out_].data);
-        if (c.attributes.kind == op_kind::multiply) {
-            for (int o = 0; o < 2; ++o) {
-                if (has(c.emits, o)) {
-                    const float* other = floats(c.value[1 - o].data);
-                    float* dx = floats(c.gradient[o].data);
-                    for (std::ptrdiff_t i = 0; i < count_; ++i) {
-                        dx[i] = dy[i] * other[i];
-                    }
-                }
+        for (int o = 0; o < out_; ++o) {
+            if (has(c.emits, o)) {
+                row_->backward(read_for(o), floats(c.gradient[out_].data), floats(c.gradient[o].data), count_);
             }
-            return;
-        }
-        if (c.attributes.kind == op_kind::add) {
-            for (int o = 0; o < 2; ++o) {
-                if (has(c.emits, o)) {
-                    std::memcpy(c.gradient[o].data, dy, static_cast<std::size_t>(count_) * sizeof(float));
-                }
-            }
-            return;
-        }
-        float* dx = floats(c.gradient[0].data);
-        switch (c.attributes.kind) {
-        case op_kind::relu:
-            return kernels::relu_backward(y, dy, dx, count_);
-        case op_kind::sigmoid:
-            return kernels::sigmoid_backward(y, dy, dx, count_);
-        case op_kind::tanh:
-            return kernels::tanh_backward(y, dy, dx, count_);
-        default:
-            return kernels::gelu_backward(floats(c.value[0].data), dy, dx, count_);
         }
     }
 
 private:
-    void forward(const compute_call& c) {
-        using detail::floats;
-        const float* x = floats(c.value[0].data);
-        float* y = floats(c.value[out_].data);
-        switch (c.attributes.kind) {
-        case op_kind::relu:
-            return kernels::relu_forward(x, y, count_);
-        case op_kind::sigmoid:
-            return kernels::sigmoid_forward(x, y, count_);
-        case op_kind::tanh:
-            return kernels::tanh_forward(x, y, count_);
-        case op_kind::gelu:
-            return kernels::gelu_forward(x, y, count_);
-        case op_kind::add:
-            return kernels::add(x, floats(c.value[1].data), y, count_);
-        default:
-            break;
+    const float* read_for(int o) const {
+        for (int k = 0; k <= out_; ++k) {
+            if (has(b_.call.d->operands[o].gradient_reads, k)) {
+                return detail::floats(b_.call.value[k].data);
+            }
         }
-        const float* z = floats(c.value[1].data);
-        for (std::ptrdiff_t i = 0; i < count_; ++i) {
-            y[i] = x[i] * z[i];
-        }
+        return nullptr;
     }
 
     bound_call b_;
+    const elementwise_row* row_;
     int out_ = -1;
     std::ptrdiff_t count_ = 0;
 };

@@ -36,10 +36,30 @@ inline candidate in_samples(const compute_call& c) {
     return k;
 }
 
+/// All operands in one format, which is any that has its elements' zeros where it is longer than they are.
+inline void add_elementwise_candidates(const compute_call& c, const elementwise_row& row, std::vector<candidate>& out) {
+    const bool images = c.d->operands[0].extents.rank == 4;
+    for (const int f : {format::plain, format::channels_last, format::samples16, format::channels16}) {
+        if ((!images && (f == format::channels_last || f == format::channels16)) ||
+            (f == format::channels16 && !row.keeps_zero)) {
+            continue; // the zeros that fill up blocks of channels must stay zeros
+        }
+        candidate e = in_samples(c);
+        for (int o = 0; o < c.d->operands.size(); ++o) {
+            e.value[o] = e.value[o] >= 0 ? f : -1;
+            e.gradient[o] = e.gradient[o] >= 0 ? f : -1;
+        }
+        out.push_back(e);
+    }
+}
+
 } // namespace detail
 
 /// Ways to compute a call with kernels of our own.
 inline void add_vector_candidates(const compute_call& c, std::vector<candidate>& out) {
+    if (const elementwise_row* row = elementwise_row_of(c.attributes.kind)) {
+        return detail::add_elementwise_candidates(c, *row, out);
+    }
     candidate k = detail::in_samples(c);
     const bool forward = is_forward(c.what);
     switch (c.attributes.kind) {
@@ -75,27 +95,6 @@ inline void add_vector_candidates(const compute_call& c, std::vector<candidate>&
             out.push_back(e);
         }
         return;
-    case op_kind::relu:
-    case op_kind::sigmoid:
-    case op_kind::tanh:
-    case op_kind::gelu:
-    case op_kind::add:
-    case op_kind::multiply: {
-        const bool images = c.d->operands[0].extents.rank == 4;
-        for (const int f : {format::plain, format::channels_last, format::samples16, format::channels16}) {
-            const bool blocked_zero = f == format::channels16 && c.attributes.kind == op_kind::sigmoid;
-            if ((!images && (f == format::channels_last || f == format::channels16)) || blocked_zero) {
-                continue; // the zeros that fill up blocks of channels must stay zeros
-            }
-            candidate e = k;
-            for (int o = 0; o < c.d->operands.size(); ++o) {
-                e.value[o] = e.value[o] >= 0 ? f : -1;
-                e.gradient[o] = e.gradient[o] >= 0 ? f : -1;
-            }
-            out.push_back(e);
-        }
-        return;
-    }
     case op_kind::cross_entropy: {
         const int rank = c.d->operands[0].extents.rank;
         if (!detail::is_whole_loss(c)) {

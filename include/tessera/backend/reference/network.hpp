@@ -328,7 +328,7 @@ inline void network::prepare_gradients() {
     }
     reached_.assign(parameters.size(), 0);
     for (int p = 0; p < graph_.parameter_count; ++p) {
-        const bool is_state = graph_.parameters[p].kind == op_kind::batch_norm && graph_.parameters[p].slot == 2;
+        const bool is_state = graph_.parameters[p].state;
         gradients[static_cast<std::size_t>(p)].assign(is_state ? 0 : parameters[static_cast<std::size_t>(p)].size(),
                                                       0.0);
     }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator is, as one record: its header in this folder defines it, and nothing else in the core knows it by name.
+#pragma once
+
+#include "tessera/base/rules.hpp"
+#include "tessera/op/attributes.hpp"
+#include "tessera/op/description.hpp"
+
+#include <string_view>
+
+namespace tessera {
+
+/// The shape of an operator's output, or the rule that its inputs break.
+struct inferred {
+    problem refused; ///< `op` is left to the caller
+    shape output;
+};
+
+/// What a parameter holds before training.
+enum class initial_values : std::uint8_t {
+    uniform, ///< in +-1/sqrt(inputs that an output sums over)
+    ones,
+    zeros,
+    moments, ///< of running statistics: means 0, then variances 1
+};
+
+/// What there is to know of an operator, whatever its attributes and the shapes of its inputs.
+struct op_record {
+    op_kind kind;
+    std::string_view name; ///< in files, profiles and messages: unique, and the same for ever
+    inferred (*infer)(const op_attributes&, const shape* inputs, int count) = nullptr;
+    /// The shapes must fit, which `infer` finds out.
+    description (*describe)(const op_attributes&, const shape* inputs, int count) = nullptr;
+    int inputs = 1; ///< 0: two or more
+    op_facts facts{};
+    initial_values initial[3] = {}; ///< of each parameter
+    /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.
+    index_t (*integers)(const op_attributes&, const shape&, int slot) = nullptr;
+};
+
+namespace detail {
+
+constexpr inferred refuse(rule broken, index_t found_number, index_t needed_number, int dimension = -1) {
+    return {problem{broken, -1, dimension, found_number, needed_number}, {}};
+}
+
+/// Ranks from `least` to `most`, and a minimum of 1 for what has to be positive.
+constexpr inferred infer_rank(const shape& x, int least, int most, index_t positive = 1) {
+    if (x.rank < least || x.rank > most) {
+        return refuse(rule::input_has_wrong_rank, x.rank, x.rank < least ? least : most);
+    }
+    return positive < 1 ? refuse(rule::extent_is_zero, positive, 1) : inferred{{}, x};
+}
+
+constexpr int first_difference(const shape& a, const shape& b) {
+    for (int d = 0; d < a.rank; ++d) {
+        if (a[d] != b[d]) {
+            return d;
+        }
+    }
+    return -1;
+}
+
+} // namespace detail
+
+} // namespace tessera

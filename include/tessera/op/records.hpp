@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of all operators, by number.
+#pragma once
+
+#include "tessera/op/add.hpp"
+#include "tessera/op/batch_norm.hpp"
+#include "tessera/op/concat.hpp"
+#include "tessera/op/conv2d.hpp"
+#include "tessera/op/cross_entropy.hpp"
+#include "tessera/op/dropout.hpp"
+#include "tessera/op/embedding.hpp"
+#include "tessera/op/expert.hpp"
+#include "tessera/op/flatten.hpp"
+#include "tessera/op/gelu.hpp"
+#include "tessera/op/layer_norm.hpp"
+#include "tessera/op/linear.hpp"
+#include "tessera/op/matmul.hpp"
+#include "tessera/op/multiply.hpp"
+#include "tessera/op/pool.hpp"
+#include "tessera/op/relu.hpp"
+#include "tessera/op/sigmoid.hpp"
+#include "tessera/op/slice.hpp"
+#include "tessera/op/softmax.hpp"
+#include "tessera/op/tanh.hpp"
+#include "tessera/op/transposed_conv2d.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+#define TESSERA_OPERATOR(name) &op::name##_record,
+inline constexpr const op_record* operator_records[] = {TESSERA_OPERATORS(TESSERA_OPERATOR)};
+#undef TESSERA_OPERATOR
+
+} // namespace detail
+
+/// The record of one of the library's operators.
+constexpr const op_record& record_of(op_kind kind) { return *detail::operator_records[static_cast<int>(kind)]; }
+constexpr const op_record& record_of(const op_attributes& a) { return record_of(a.kind); }
+
+/// The description of an operator. The shapes must fit it (see infer(), which says why when they do not).
+constexpr description describe(const op_attributes& a, const shape* inputs, int count) {
+    const op_record& r = record_of(a);
+    description d = r.describe(a, inputs, count);
+    d.facts = r.facts;
+    return d;
+}
+
+/// The shape of an operator's output, or the rule that its inputs break.
+constexpr inferred infer(const op_attributes& a, const shape* inputs, int count) {
+    const op_record& r = record_of(a);
+    if (r.inputs == 0 ? count < 2 || count > max_inputs : count != r.inputs) {
+        return detail::refuse(rule::wrong_number_of_inputs, count, r.inputs == 0 ? 2 : r.inputs);
+    }
+    for (int d = 0; d < inputs[0].rank; ++d) {
+        if (inputs[0][d] < 1) {
+            return detail::refuse(d == 0 ? rule::batch_is_empty : rule::extent_is_zero, inputs[0][d], 1);
+        }
+    }
+    return r.infer(a, inputs, count);
+}
+
+} // namespace tessera
