@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <type_traits>
 
 namespace tessera {
@@ -76,8 +75,9 @@ template <class T>
 constexpr bool same_fields(const T& a, const T& b) {
     bool same = true;
     T::each_field([&](const char*, auto member, const field_facts&) {
-        if constexpr (std::is_array_v<std::remove_reference_t<decltype(a.*member)>>) {
-            for (std::size_t i = 0; i < std::size(a.*member); ++i) {
+        constexpr std::size_t items = std::extent_v<std::remove_reference_t<decltype(a.*member)>>;
+        if constexpr (items > 0) { // an array
+            for (std::size_t i = 0; i < items; ++i) {
                 same = same && (a.*member)[i] == (b.*member)[i];
             }
         } else {
