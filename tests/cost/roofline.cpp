@@ -21,10 +21,10 @@ TEST_CASE("roofline: the longer of arithmetic and traffic, at the shares of the 
     CHECK(ts::cost::roofline_time({work_kind::elementwise, 5000, 10}, d, all) == 7 + 66);
     CHECK(ts::cost::roofline_time({work_kind::elementwise, 5000, 500}, d, all) == 7 + 1000);
     CHECK_THROWS_AS((void)ts::cost::roofline_time({work_kind::convolution, 5000, 10}, d, {{0, 50, 25}, 50}), ts::error);
-    CHECK(ts::record_of(ts::op_kind::conv2d).facts.work == work_kind::convolution);
-    CHECK(ts::record_of(ts::op_kind::linear).facts.work == work_kind::matrix_product);
-    CHECK(ts::record_of(ts::op_kind::matmul).facts.work == work_kind::matrix_product); // attention's products
-    CHECK(ts::record_of(ts::op_kind::softmax).facts.work == work_kind::elementwise);
+    CHECK(ts::op::conv2d_record.facts.work == work_kind::convolution);
+    CHECK(ts::op::linear_record.facts.work == work_kind::matrix_product);
+    CHECK(ts::op::matmul_record.facts.work == work_kind::matrix_product); // attention's products
+    CHECK(ts::op::softmax_record.facts.work == work_kind::elementwise);
     d.launch = 0;
     CHECK(ts::cost::roofline_time({work_kind::elementwise, 0, 0}, d, all) == 1);
 }

@@ -2,25 +2,42 @@
 // Random networks as values: directed acyclic graphs of all kinds of operators, made at run time, so that no network is compiled for them.
 #pragma once
 
+#include "known_operators.hpp"
 #include "random_strategy.hpp"
 
 #include "tessera/net/graph_builder.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <vector>
 
 namespace test_support {
 
-inline constexpr int op_kinds = static_cast<int>(ts::op_kind::cross_entropy) + 1;
-
 /// How many operators of each kind networks have, so that a test can say that none was forgotten.
 using kind_counts = std::array<int, static_cast<std::size_t>(op_kinds)>;
+
+/// The operators that networks are drawn from: all but losses, or those that there were when plans were recorded, so that they stay the same.
+enum class drawn_from { all, recorded };
+
+inline std::vector<ts::op_kind> drawn_kinds(drawn_from which) {
+    constexpr std::string_view later[] = {"none yet"};
+    std::vector<ts::op_kind> kinds;
+    for (const ts::op_record* r : ts::library_operators) {
+        const bool recorded = std::find(std::begin(later), std::end(later), r->name) == std::end(later);
+        if (!r->facts.loss && (recorded || which == drawn_from::all)) {
+            kinds.push_back({r});
+        }
+    }
+    return kinds;
+}
 
 /// Grows one network: every new operator reads tensors that are there, the ones that nothing reads yet rather than others.
 class network_maker {
 public:
     /// Of at most `most` operators before the losses.
-    network_maker(std::uint64_t seed, int most) : pick_{ts::op::mix(seed ^ 0xda6da6ULL)} {
+    network_maker(std::uint64_t seed, int most, drawn_from which = drawn_from::all)
+        : pick_{ts::op::mix(seed ^ 0xda6da6ULL)}, kinds_(drawn_kinds(which)) {
         grow_.batch = 2 + pick_(5);
         add_input();
         if (pick_(3) == 0) {
@@ -122,9 +139,10 @@ private:
                                              ts::op_kind::conv2d,       ts::op_kind::batch_norm};
         constexpr ts::op_kind of_sequences[] = {ts::op_kind::matmul, ts::op_kind::expert_linear, ts::op_kind::route,
                                                 ts::op_kind::linear};
-        a.kind = rank(x) == 4 && pick_(2) == 0   ? of_images[pick_(6)]
-                 : rank(x) == 3 && pick_(4) == 0 ? of_sequences[pick_(4)]
-                                                 : static_cast<ts::op_kind>(pick_(op_kinds - 1));
+        a.kind = rank(x) == 4 && pick_(2) == 0 ? of_images[pick_(6)]
+                 : rank(x) == 3 && pick_(4) == 0
+                     ? of_sequences[pick_(4)]
+                     : kinds_[static_cast<std::size_t>(pick_(static_cast<int>(kinds_.size())))];
         a.epsilon = 0.01; // a statistic of one or two numbers does not magnify rounding
         a.frozen = pick_(12) == 0;
         a.out = 1 + pick_(6);
@@ -298,6 +316,7 @@ private:
 
     ts::graph_builder grow_;
     random pick_;
+    std::vector<ts::op_kind> kinds_;
     std::vector<int> live_;   ///< tensors of numbers
     std::vector<int> used_;   ///< how often each is read
     std::vector<int> tokens_; ///< inputs of integers
@@ -305,11 +324,13 @@ private:
 };
 
 /// A network of between 3 and about `most` operators and its losses, tiny enough to be run a thousand times a second.
-inline ts::graph random_network(std::uint64_t seed, int most = 9) { return network_maker(seed, most).take(); }
+inline ts::graph random_network(std::uint64_t seed, int most = 9, drawn_from which = drawn_from::all) {
+    return network_maker(seed, most, which).take();
+}
 
 inline void count_kinds(const ts::graph_view& g, kind_counts& counts) {
     for (int op = 0; op < g.op_count; ++op) {
-        ++counts[static_cast<std::size_t>(g.ops[op].attributes.kind)];
+        ++counts[static_cast<std::size_t>(number_of(g.ops[op].attributes.kind))];
     }
 }
 

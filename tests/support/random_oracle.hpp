@@ -27,7 +27,8 @@ struct random_case {
     ts::index_t short_batch = 1;
     std::uint64_t seed = 0;
 
-    explicit random_case(std::uint64_t number) : network(random_network(number)), seed(number) {
+    explicit random_case(std::uint64_t number, drawn_from which = drawn_from::all)
+        : network(random_network(number, 9, which)), seed(number) {
         random pick{ts::op::mix(number ^ 0x0b71ULL)};
         const int kind = pick(5);
         const float clip = pick(3) == 0 ? 0.05F : 0.0F;

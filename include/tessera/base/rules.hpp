@@ -37,6 +37,7 @@ inline constexpr bool never = false;
     rule(labels_do_not_fit, "the labels must be integers with the shape of the logits without their classes") \
     rule(integers_into_arithmetic, "the layer computes with floating-point numbers and this input has integers") \
     rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \
+    rule(operators_share_a_name, "two operators of the network have the same name; an operator's name is its identity in files and tables, so give one's own another") \
     rule(percent_out_of_range, "a dropout rate must be at least 0 and less than 100 per cent") \
     rule(layer_used_twice, "a layer with parameters is used twice; write shared<> to share them or repeat<> for separate ones") \
     rule(shared_parameters_differ, "layers that share a parameter need it in the same shape") \

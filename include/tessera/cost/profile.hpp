@@ -60,7 +60,10 @@ private:
         index_t time = 0;
     };
     static std::size_t bucket(const task_signature& s) {
-        std::uint64_t h = static_cast<std::uint64_t>(s.attributes.kind) * 8 + static_cast<std::uint64_t>(s.what);
+        auto h = static_cast<std::uint64_t>(s.what);
+        for (const char* c = to_text(s.attributes.kind); *c != 0; ++c) { // its name: no address enters a hash
+            h = h * 31 + static_cast<unsigned char>(*c);
+        }
         for (index_t e : s.extent) {
             h = (h ^ static_cast<std::uint64_t>(e)) * 0x100000001b3ULL;
         }

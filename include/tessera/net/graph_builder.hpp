@@ -156,6 +156,9 @@ struct graph_builder {
                 return fail(detail::too_large(extents[k]));
             }
         }
+        if (!names_apart(record_of(a))) {
+            return fail({rule::operators_share_a_name, 0, -1, 2, 1});
+        }
         const inferred out = infer(a, extents, count);
         if (out.refused) {
             return fail(out.refused);
@@ -207,6 +210,21 @@ struct graph_builder {
     }
 
 private:
+    /// Whether no other operator of the network has this one's name.
+    constexpr bool names_apart(const op_record& own) const {
+        const op_node* all = ops.data();
+        for (int i = op_count - 1; i >= 0; --i) {
+            const op_record& other = record_of(all[i].attributes);
+            if (&other == &own) {
+                return true;
+            }
+            if (std::string_view(other.name) == own.name) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /// The last operator of the same type, and in `instance` how many there are.
     constexpr int previous(type_key key, int& instance) const {
         int last = -1;

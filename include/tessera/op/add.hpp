@@ -7,7 +7,6 @@
 namespace tessera::op {
 
 inline constexpr op_record add_record{
-    .kind = op_kind::add,
     .name = "add",
     .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
     .describe = [](const op_attributes&, const shape* x, int) { return as_linear(describe_elementwise(*x, 2, 1)); },
@@ -18,6 +17,8 @@ inline constexpr op_record add_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::add{&op::add_record};
 
 struct add : detail::simple_layer<op_kind::add> {};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kinds of operators there are, and the numbers that tell two operators of one kind apart.
+// Which operators there are, and the numbers that tell two uses of one apart.
 #pragma once
 
 #include "tessera/base/box.hpp"
@@ -15,18 +15,20 @@ namespace tessera {
     X(cross_entropy)
 // clang-format on
 
-enum class op_kind : std::uint8_t {
-#define TESSERA_OPERATOR(name) name,
+struct op_record;
+
+/// Which operator: a reference to its record (op/record.hpp). Those of the library are members; an operator of one's own is op_kind{&its_record}.
+struct op_kind {
+    const op_record* record = nullptr;
+
+    friend constexpr bool operator==(op_kind, op_kind) = default;
+
+    constexpr operator int() const;
+
+#define TESSERA_OPERATOR(name) static const op_kind name;
     TESSERA_OPERATORS(TESSERA_OPERATOR)
 #undef TESSERA_OPERATOR
 };
-
-constexpr const char* to_text(op_kind kind) {
-#define TESSERA_OPERATOR(name) #name,
-    constexpr const char* names[] = {TESSERA_OPERATORS(TESSERA_OPERATOR)};
-#undef TESSERA_OPERATOR
-    return names[static_cast<int>(kind)];
-}
 
 /// In what an operator computes. tf32: products of matrices and convolutions may round their factors to 10 bits of mantissa.
 /// bf16: activations and their gradients are bf16 numbers; products take their parameters rounded to bf16; sums, statistics,
@@ -41,7 +43,7 @@ constexpr const char* to_text(precision p) {
 /// The attributes of an operator as one flat value. Fields that a kind does not use keep their defaults, so that equal
 /// operators compare equal.
 struct op_attributes {
-    op_kind kind = op_kind::relu;
+    op_kind kind;
     index_t out =
         0; ///< convolutions, linear layers, embedding: output channels or features; slice: extent of the result; route:
            ///< capacity, slots of an expert for the tokens of a sample

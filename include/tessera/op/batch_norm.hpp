@@ -46,7 +46,6 @@ constexpr inferred infer_batch_norm(const shape& x) {
 }
 
 inline constexpr op_record batch_norm_record{
-    .kind = op_kind::batch_norm,
     .name = "batch_norm",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_batch_norm(*x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_batch_norm(a, *x); },
@@ -56,6 +55,8 @@ inline constexpr op_record batch_norm_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::batch_norm{&op::batch_norm_record};
 
 /// batch_norm<frozen>: statistics over the global batch in training, running ones in evaluation.
 template <class... Options>

@@ -63,7 +63,6 @@ constexpr inferred infer_concat(const op_attributes& a, const shape* inputs, int
 }
 
 inline constexpr op_record concat_record{
-    .kind = op_kind::concat,
     .name = "concat",
     .infer = infer_concat,
     .describe = describe_concat,
@@ -73,6 +72,8 @@ inline constexpr op_record concat_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::concat{&op::concat_record};
 
 /// Along the channels.
 struct concat : detail::simple_layer<op_kind::concat> {};

@@ -103,7 +103,6 @@ constexpr inferred infer_conv2d(const op_attributes& a, const shape& x) {
 }
 
 inline constexpr op_record conv2d_record{
-    .kind = op_kind::conv2d,
     .name = "conv2d",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_conv2d(a, *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_conv2d(a, *x); },
@@ -113,6 +112,8 @@ inline constexpr op_record conv2d_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::conv2d{&op::conv2d_record};
 
 /// conv2d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,C,H,W] -> [N,Out,H',W'].
 template <index_t Out, class... Options>

@@ -76,7 +76,6 @@ constexpr inferred infer_cross_entropy(const shape& x, const shape& labels) {
 }
 
 inline constexpr op_record cross_entropy_record{
-    .kind = op_kind::cross_entropy,
     .name = "cross_entropy",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_cross_entropy(x[0], x[1]); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_cross_entropy(a, *x); },
@@ -88,6 +87,8 @@ inline constexpr op_record cross_entropy_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::cross_entropy{&op::cross_entropy_record};
 
 /// Softmax cross-entropy of logits and integer labels, averaged over the global batch; weight<a, b> scales it.
 struct cross_entropy : detail::simple_layer<op_kind::cross_entropy> {};

@@ -7,34 +7,35 @@
 namespace tessera::op {
 
 constexpr inferred infer_dropout(const op_attributes& a, const shape* x, int count) {
-    if (a.kind == op_kind::channel_dropout && x->rank == 3) {
-        return detail::refuse(rule::input_has_wrong_rank, 3, 4);
-    }
     if (a.percent < 0 || a.percent > 99) {
         return detail::refuse(rule::percent_out_of_range, a.percent, 99);
     }
     return infer_alike(x, count);
+}
+constexpr inferred infer_channel_dropout(const op_attributes& a, const shape* x, int count) {
+    return x->rank == 3 ? detail::refuse(rule::input_has_wrong_rank, 3, 4) : infer_dropout(a, x, count);
 }
 constexpr description describe_dropout(const op_attributes&, const shape* x, int) {
     return as_linear(describe_elementwise(*x, 1, 1));
 }
 
 inline constexpr op_record dropout_record{
-    .kind = op_kind::dropout,
     .name = "dropout",
     .infer = infer_dropout,
     .describe = describe_dropout,
 };
 inline constexpr op_record channel_dropout_record{
-    .kind = op_kind::channel_dropout,
     .name = "channel_dropout",
-    .infer = infer_dropout,
+    .infer = infer_channel_dropout,
     .describe = describe_dropout,
 };
 
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::dropout{&op::dropout_record};
+inline constexpr op_kind op_kind::channel_dropout{&op::channel_dropout_record};
 
 /// Drops elements, and scales the others up; which ones is a function of the global index, the layer, the seed and the step.
 template <int Percent>

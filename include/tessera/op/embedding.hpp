@@ -65,14 +65,12 @@ constexpr inferred infer_embedding(const op_attributes& a, const shape& x) {
 }
 
 inline constexpr op_record embedding_record{
-    .kind = op_kind::embedding,
     .name = "embedding",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_embedding(a, *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_embedding(a, *x); },
     .integers = [](const op_attributes& a, const shape&, int) { return a.vocabulary; },
 };
 inline constexpr op_record position_embedding_record{
-    .kind = op_kind::position_embedding,
     .name = "position_embedding",
     .infer = [](const op_attributes&, const shape* x, int) { return detail::infer_rank(*x, 3, 3); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_position_embedding(a, *x); },
@@ -81,6 +79,9 @@ inline constexpr op_record position_embedding_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::embedding{&op::embedding_record};
+inline constexpr op_kind op_kind::position_embedding{&op::position_embedding_record};
 
 namespace detail {
 

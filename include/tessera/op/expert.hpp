@@ -88,13 +88,11 @@ constexpr inferred infer_expert_linear(const op_attributes& a, const shape& x) {
 }
 
 inline constexpr op_record route_record{
-    .kind = op_kind::route,
     .name = "route",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_route(a, *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_route(a, *x); },
 };
 inline constexpr op_record expert_linear_record{
-    .kind = op_kind::expert_linear,
     .name = "expert_linear",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_expert_linear(a, *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_expert_linear(a, *x); },
@@ -104,6 +102,9 @@ inline constexpr op_record expert_linear_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::route{&op::route_record};
+inline constexpr op_kind op_kind::expert_linear{&op::expert_linear_record};
 
 namespace detail {
 

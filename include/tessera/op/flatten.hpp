@@ -36,7 +36,6 @@ constexpr inferred infer_flatten(const shape& x) {
 }
 
 inline constexpr op_record flatten_record{
-    .kind = op_kind::flatten,
     .name = "flatten",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_flatten(*x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_flatten(a, *x); },
@@ -46,6 +45,8 @@ inline constexpr op_record flatten_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::flatten{&op::flatten_record};
 
 /// [N,C,H,W] -> [N,C*H*W].
 struct flatten : detail::simple_layer<op_kind::flatten> {};

@@ -7,7 +7,6 @@
 namespace tessera::op {
 
 inline constexpr op_record gelu_record{
-    .kind = op_kind::gelu,
     .name = "gelu",
     .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 12, false); },
@@ -16,6 +15,8 @@ inline constexpr op_record gelu_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::gelu{&op::gelu_record};
 
 /// x * Phi(x), with the normal distribution function itself, not an approximation.
 struct gelu : detail::simple_layer<op_kind::gelu> {};

@@ -41,7 +41,6 @@ constexpr description describe_layer_norm(const op_attributes&, const shape& x) 
 }
 
 inline constexpr op_record layer_norm_record{
-    .kind = op_kind::layer_norm,
     .name = "layer_norm",
     .infer = [](const op_attributes&, const shape* x, int) { return detail::infer_rank(*x, 2, 3); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_layer_norm(a, *x); },
@@ -51,6 +50,8 @@ inline constexpr op_record layer_norm_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::layer_norm{&op::layer_norm_record};
 
 /// layer_norm<frozen>: over the channels, [N,C] or [N,T,C].
 template <class... Options>

@@ -45,7 +45,6 @@ constexpr inferred infer_linear(const op_attributes& a, const shape& x) {
 }
 
 inline constexpr op_record linear_record{
-    .kind = op_kind::linear,
     .name = "linear",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_linear(a, *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_linear(a, *x); },
@@ -55,6 +54,8 @@ inline constexpr op_record linear_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::linear{&op::linear_record};
 
 /// linear<output features, no_bias, frozen>: [N,I] -> [N,Out], or [N,T,I] -> [N,T,Out].
 template <index_t Out, class... Options>

@@ -111,7 +111,6 @@ constexpr inferred infer_matmul(const op_attributes& a, const shape& x, const sh
 }
 
 inline constexpr op_record matmul_record{
-    .kind = op_kind::matmul,
     .name = "matmul",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_matmul(a, x[0], x[1]); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_matmul(a, x[0], x[1]); },
@@ -122,6 +121,8 @@ inline constexpr op_record matmul_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::matmul{&op::matmul_record};
 
 /// matmul<heads<>, transpose_first, transpose_second, scaled>: [N,M,K] x [N,K,P] -> [N,M,P], see op/matmul.hpp.
 template <class... Options>

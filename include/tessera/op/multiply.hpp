@@ -14,7 +14,6 @@ constexpr description describe_multiply(const shape& x) {
 }
 
 inline constexpr op_record multiply_record{
-    .kind = op_kind::multiply,
     .name = "multiply",
     .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_multiply(*x); },
@@ -24,6 +23,8 @@ inline constexpr op_record multiply_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::multiply{&op::multiply_record};
 
 struct multiply : detail::simple_layer<op_kind::multiply> {};
 

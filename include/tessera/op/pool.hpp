@@ -6,7 +6,7 @@
 
 namespace tessera::op {
 
-constexpr description describe_pool(const op_attributes& a, const shape& x) {
+constexpr description describe_pool(const op_attributes& a, const shape& x, bool is_max) {
     const index_t rows = window_output(a, 0, x[2]);
     const index_t columns = window_output(a, 1, x[3]);
     detail::describer w;
@@ -26,7 +26,6 @@ constexpr description describe_pool(const op_attributes& a, const shape& x) {
     w.index(output, x[1], c);
     w.index(output, rows, h);
     w.index(output, columns, v);
-    const bool is_max = a.kind == op_kind::max_pool;
     // The gradient of a maximum goes to the first of the largest elements, which is found from the input alone.
     w.d.operands[input].gradient_reads = is_max ? bit(input) : 0;
     w.d.linear = !is_max;
@@ -58,19 +57,16 @@ constexpr inferred infer_global_average_pool(const shape& x) {
 }
 
 inline constexpr op_record max_pool_record{
-    .kind = op_kind::max_pool,
     .name = "max_pool",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x, true); },
 };
 inline constexpr op_record average_pool_record{
-    .kind = op_kind::average_pool,
     .name = "average_pool",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x); },
+    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x, false); },
 };
 inline constexpr op_record global_average_pool_record{
-    .kind = op_kind::global_average_pool,
     .name = "global_average_pool",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_global_average_pool(*x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_global_average_pool(a, *x); },
@@ -79,6 +75,10 @@ inline constexpr op_record global_average_pool_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::max_pool{&op::max_pool_record};
+inline constexpr op_kind op_kind::average_pool{&op::average_pool_record};
+inline constexpr op_kind op_kind::global_average_pool{&op::global_average_pool_record};
 
 namespace detail {
 

@@ -6,8 +6,6 @@
 #include "tessera/op/attributes.hpp"
 #include "tessera/op/description.hpp"
 
-#include <string_view>
-
 namespace tessera {
 
 /// The shape of an operator's output, or the rule that its inputs break.
@@ -26,8 +24,7 @@ enum class initial_values : std::uint8_t {
 
 /// What there is to know of an operator, whatever its attributes and the shapes of its inputs.
 struct op_record {
-    op_kind kind;
-    std::string_view name; ///< in files, profiles and messages: unique, and the same for ever
+    const char* name = ""; ///< in files, profiles and messages: unique, and the same for ever
     inferred (*infer)(const op_attributes&, const shape* inputs, int count) = nullptr;
     /// The shapes must fit, which `infer` finds out.
     description (*describe)(const op_attributes&, const shape* inputs, int count) = nullptr;
@@ -37,6 +34,9 @@ struct op_record {
     /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.
     index_t (*integers)(const op_attributes&, const shape&, int slot) = nullptr;
 };
+
+/// The name of an operator.
+constexpr const char* to_text(op_kind kind) { return kind.record == nullptr ? "none" : kind.record->name; }
 
 namespace detail {
 

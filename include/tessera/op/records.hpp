@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of all operators, by number.
+// The library's operators, and what a record says of an operator's use.
 #pragma once
 
 #include "tessera/op/add.hpp"
@@ -26,17 +26,23 @@
 
 namespace tessera {
 
-namespace detail {
-
 #define TESSERA_OPERATOR(name) &op::name##_record,
-inline constexpr const op_record* operator_records[] = {TESSERA_OPERATORS(TESSERA_OPERATOR)};
+/// Records of all operators of the library.
+inline constexpr const op_record* library_operators[] = {TESSERA_OPERATORS(TESSERA_OPERATOR)};
 #undef TESSERA_OPERATOR
 
-} // namespace detail
+constexpr const op_record& record_of(const op_attributes& a) { return *a.kind.record; }
 
-/// The record of one of the library's operators.
-constexpr const op_record& record_of(op_kind kind) { return *detail::operator_records[static_cast<int>(kind)]; }
-constexpr const op_record& record_of(const op_attributes& a) { return record_of(a.kind); }
+constexpr op_kind::operator int() const {
+    int number = 0;
+    for (const op_record* r : library_operators) {
+        if (r == record) {
+            return number;
+        }
+        ++number;
+    }
+    return -1;
+}
 
 /// The description of an operator. The shapes must fit it (see infer(), which says why when they do not).
 constexpr description describe(const op_attributes& a, const shape* inputs, int count) {

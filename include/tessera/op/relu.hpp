@@ -7,7 +7,6 @@
 namespace tessera::op {
 
 inline constexpr op_record relu_record{
-    .kind = op_kind::relu,
     .name = "relu",
     .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 1, true); },
@@ -16,6 +15,8 @@ inline constexpr op_record relu_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::relu{&op::relu_record};
 
 struct relu : detail::simple_layer<op_kind::relu> {};
 

@@ -7,7 +7,6 @@
 namespace tessera::op {
 
 inline constexpr op_record sigmoid_record{
-    .kind = op_kind::sigmoid,
     .name = "sigmoid",
     .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 10, true); },
@@ -16,6 +15,8 @@ inline constexpr op_record sigmoid_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::sigmoid{&op::sigmoid_record};
 
 struct sigmoid : detail::simple_layer<op_kind::sigmoid> {};
 

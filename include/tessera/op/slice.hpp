@@ -41,7 +41,6 @@ constexpr inferred infer_slice(const op_attributes& a, const shape& x) {
 }
 
 inline constexpr op_record slice_record{
-    .kind = op_kind::slice,
     .name = "slice",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_slice(a, *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_slice(a, *x); },
@@ -50,6 +49,8 @@ inline constexpr op_record slice_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::slice{&op::slice_record};
 
 namespace detail {
 

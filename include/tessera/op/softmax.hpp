@@ -38,7 +38,6 @@ constexpr description describe_softmax(const op_attributes&, const shape& x) {
 }
 
 inline constexpr op_record softmax_record{
-    .kind = op_kind::softmax,
     .name = "softmax",
     .infer = [](const op_attributes& a, const shape* x, int) { return detail::infer_rank(*x, a.causal ? 3 : 2, 4); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_softmax(a, *x); },
@@ -47,6 +46,8 @@ inline constexpr op_record softmax_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::softmax{&op::softmax_record};
 
 /// softmax<causal>: over the last dimension.
 template <class... Options>

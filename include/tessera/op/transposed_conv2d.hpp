@@ -104,7 +104,6 @@ constexpr inferred infer_transposed(const op_attributes& a, const shape& x) {
 }
 
 inline constexpr op_record transposed_conv2d_record{
-    .kind = op_kind::transposed_conv2d,
     .name = "transposed_conv2d",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_transposed(a, *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_transposed_conv2d(a, *x); },
@@ -114,6 +113,8 @@ inline constexpr op_record transposed_conv2d_record{
 } // namespace tessera::op
 
 namespace tessera {
+
+inline constexpr op_kind op_kind::transposed_conv2d{&op::transposed_conv2d_record};
 
 /// transposed_conv2d<output channels, window<>, stride<>, padding<>, no_bias, frozen>: [N,C,H,W] -> [N,Out,(H-1)*stride-2*padding+window,..],
 /// the gradient of a convolution's input as an operator (U-Net's up-convolution is window<2>, stride<2>).

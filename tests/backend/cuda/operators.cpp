@@ -3,6 +3,7 @@
 // plan; and against what the vendors' libraries say of the calls, as far as they say it without a GPU.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
+#include "support/known_operators.hpp"
 #include "support/one_operator.hpp"
 
 #include "tessera/backend/cuda/descriptors.hpp"
@@ -174,7 +175,7 @@ std::string name_in_table(const ts::cuda::call& c) {
 TEST_CASE("every row of the operator table computes what the reference backend computes, under random splits") {
     double worst[3] = {};
     constexpr double allowed[] = {1e-4, 2e-3, 2e-2}; // fp32, tf32, bf16
-    constexpr int kind_count = static_cast<int>(ts::op_kind::cross_entropy) + 1;
+    constexpr int kind_count = test_support::op_kinds;
     int kinds[kind_count] = {};
     int vendor = 0;
     coverage seen;
@@ -206,12 +207,12 @@ TEST_CASE("every row of the operator table computes what the reference backend c
             }
             emulated.each_call([&](const ts::cuda::call& c) { std::visit(descriptor_check{c, vendor}, c.body); });
         }
-        ++kinds[static_cast<int>(row.attributes.kind)];
+        ++kinds[test_support::number_of(row.attributes.kind)];
     }
     CHECK(worst[1] > 1e-5); // factors are rounded indeed, of tf32 in products alone
     CHECK(worst[2] > 1e-4);
     for (int k = 0; k < kind_count; ++k) {
-        CAPTURE(std::string(ts::to_text(static_cast<ts::op_kind>(k))));
+        CAPTURE(std::string(ts::library_operators[k]->name));
         CHECK(kinds[k] > 0);
     }
     MESSAGE(tests::op_table().size() << " rows, largest relative difference " << worst[0] << " in fp32, " << worst[1]
@@ -288,7 +289,7 @@ TEST_CASE("the table of operators says which calls a whole shard makes, no more 
             CHECK(own == (*r.why != 0)); // where a kernel is our own, the table says why
         }
     }
-    CHECK(std::size(ts::cuda::operator_rows) == static_cast<std::size_t>(ts::op_kind::cross_entropy) + 1);
+    CHECK(std::size(ts::cuda::operator_rows) == std::size(ts::library_operators));
     CHECK(ts::cuda::operator_table().find("batch_norm: forward cudnnBatchNormalizationForwardTraining") !=
           std::string::npos);
 }

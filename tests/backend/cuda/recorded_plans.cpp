@@ -36,7 +36,7 @@ struct recorded_case {
     ts::graph network;
     ts::lower_options how;
 
-    explicit recorded_case(std::uint64_t number) : made(number) {
+    explicit recorded_case(std::uint64_t number) : made(number, test_support::drawn_from::recorded) {
         coverage seen;
         pair = draw_pair(made.network.view(), made.how, number * 64, seen);
         test_support::random pick{ts::op::mix(number ^ 0x9ec04dULL)};
