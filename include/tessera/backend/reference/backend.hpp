@@ -21,7 +21,9 @@ namespace tessera::reference {
 class backend {
 public:
     backend() = default;
-    explicit backend(const optimizer& update_rule) : optimizer_(update_rule) {}
+    /// Operators that are not the library's need a table with rows for them.
+    explicit backend(const optimizer& update_rule, operator_table<float> rows = library_rows<float>)
+        : optimizer_(update_rule), rows_(rows) {}
 
     void bind(plan&, const graph_view&, const parameter_store*) {}
     void start(int) {}
@@ -68,6 +70,7 @@ private:
     struct compute_job {
         description d;
         compute_call call;
+        const operator_row<float>* row = nullptr;
         index_t per_channel = 1;
         rounded_operands rounded;
     };
@@ -117,6 +120,7 @@ private:
         compute_job& j = keep(&prepared::computes, where);
         j.d = g.describe(t.op);
         j.call = call_of(p, t, g, j.d);
+        j.row = &row_for<float>(record_of(j.call.attributes), rows_);
         for (int o = 0; o < max_operands; ++o) {
             if (t.value[o] >= 0) {
                 j.call.value[o].data = where[t.value[o]];
@@ -142,7 +146,7 @@ private:
                     auto& u = *static_cast<compute_job*>(job);
                     u.call.run = &run;
                     u.rounded.load();
-                    compute<float>(u.call);
+                    compute<float>(u.call, *u.row);
                     u.rounded.store();
                 },
                 &j};
@@ -162,8 +166,8 @@ private:
             const int gradient = t.gradient[o];
             if (value >= 0 && p.tiles[static_cast<std::size_t>(value)].type == element::bf16) {
                 j.rounded.add(j.call.value[o], true, writes(value));
-            } else if (value >= 0 && j.d.operands[o].kind == operand_kind::parameter &&
-                       rounds_parameters(j.call.attributes)) {
+            } else if (value >= 0 && j.d.operands[o].kind == operand_kind::parameter && j.row->rounds_parameters &&
+                       j.call.attributes.math == precision::bf16) {
                 j.rounded.add(j.call.value[o], false, false);
             }
             if (gradient >= 0 && p.tiles[static_cast<std::size_t>(gradient)].type == element::bf16) {
@@ -313,6 +317,7 @@ private:
     }
 
     optimizer optimizer_;
+    operator_table<float> rows_ = library_rows<float>;
     jobs_by_plan<prepared> prepared_;
 };
 

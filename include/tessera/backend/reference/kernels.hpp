@@ -2,23 +2,44 @@
 // The reference backend: every pass of every operator over one shard, in plain loops, read off the operator's description.
 #pragma once
 
-#include "tessera/backend/reference/backward.hpp"
+#include "tessera/backend/reference/op/table.hpp"
 
 namespace tessera::reference {
+
+namespace detail {
+
+/// The shard's contribution to the gradient of operand `o`.
+template <class Real>
+void backward(const shard<Real>& s, const operator_row<Real>& row, int o) {
+    const bool untouched = s.touched(o).empty();
+    if (untouched && s.call.gradient[o].data == nullptr) {
+        return; // another input of a concatenation, or padding alone: there is no tile
+    }
+    if (s.d.operands[o].type == element::f64) {
+        s.template clear_gradient<double>(o);
+    } else {
+        s.clear_gradient(o);
+    }
+    if (!untouched) {
+        row.backward(s, o);
+    }
+}
+
+} // namespace detail
 
 /// Does what the call asks for (see task/compute.hpp). Tensors described as f32 hold `Real`, so that double serves as the oracle of
 /// tests and float runs the plans of the other backends; f64 and i32 tensors keep their types. Several gradients in one call are
 /// produced in the order of the reversed nests. Updates are functions of their own (update.hpp).
 /// Throws tessera::error where a tile that the call needs is missing or too small.
 template <class Real>
-void compute(const compute_call& call) {
+void compute(const compute_call& call, const operator_row<Real>& row) {
     const detail::shard<Real> s(call);
     switch (call.what) {
     case pass::forward:
     case pass::recompute:
     case pass::evaluate:
         for (int k = call.first_nest; k <= call.last_nest; ++k) {
-            detail::forward(s, k);
+            row.forward(s, k);
         }
         return;
     case pass::backward:
@@ -27,7 +48,7 @@ void compute(const compute_call& call) {
         for (int k = s.d.nests.size() - 1; k >= 0; --k) {
             for (int o = 0; o < s.d.operands.size(); ++o) {
                 if (has(call.emits, o) && gradient_nest(s.d, o) == k) {
-                    detail::backward(s, o);
+                    detail::backward(s, row, o);
                 }
             }
         }
@@ -36,6 +57,12 @@ void compute(const compute_call& call) {
         break;
     }
     throw error("tessera: an update is not a pass over the nests of an operator; use reference::update");
+}
+
+/// The same by the row that a table has for the operator. Throws tessera::error where it has none.
+template <class Real>
+void compute(const compute_call& call, operator_table<Real> table = library_rows<Real>) {
+    compute<Real>(call, row_for<Real>(record_of(call.attributes), table));
 }
 
 /// Running statistics after a training step: (1 - momentum) * running + momentum * (mean, unbiased variance), over the channels of

@@ -37,7 +37,7 @@ inline void network::restrict_to(compute_call& call, const interval& samples, st
 inline void network::add_statistics() {
     for (int i = 0; i < graph_.op_count; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        if (graph_.ops[i].attributes.kind != op_kind::batch_norm) {
+        if (!descriptions_[at].has_running_state()) {
             continue;
         }
         const int o = descriptions_[at].find_operand(operand_kind::intermediate);

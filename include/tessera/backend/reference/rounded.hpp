@@ -3,6 +3,7 @@
 // it is stored.
 #pragma once
 
+#include "tessera/backend/reference/op/table.hpp"
 #include "tessera/base/bfloat16.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/net/graph.hpp"
@@ -12,9 +13,10 @@
 
 namespace tessera::reference {
 
-/// Whether an operator takes its parameters rounded to bf16: those that the vendors' products and convolutions compute.
-constexpr bool rounds_parameters(const op_attributes& a) {
-    return a.math == precision::bf16 && (a.kind == op_kind::conv2d || a.kind == op_kind::linear);
+/// Whether an operator takes its parameters rounded to bf16.
+template <class Real>
+bool rounds_parameters(const op_attributes& a, operator_table<Real> table) {
+    return a.math == precision::bf16 && row_for<Real>(record_of(a), table).rounds_parameters;
 }
 
 /// The operands of one call that are stored as bf16, or taken as such.

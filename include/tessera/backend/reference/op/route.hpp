@@ -2,9 +2,12 @@
 // Which slot of which expert a token gets, in plain loops (op/expert.hpp says by which rule).
 #pragma once
 
-#include "tessera/backend/reference/shard.hpp"
+#include "tessera/backend/reference/loops.hpp"
+#include "tessera/backend/reference/op/row.hpp"
 
-namespace tessera::reference::detail {
+namespace tessera::reference {
+
+namespace detail {
 
 /// How many experts come before expert `e` for a token whose gates are `gates`.
 template <class Real>
@@ -80,4 +83,20 @@ void route_gradient(const shard<Real>& s, int o) {
     });
 }
 
-} // namespace tessera::reference::detail
+struct route_loops {
+    template <class Real>
+    static void forward(const shard<Real>& s, int) {
+        route(s);
+    }
+    template <class Real>
+    static void backward(const shard<Real>& s, int o) {
+        route_gradient(s, o);
+    }
+};
+
+} // namespace detail
+
+template <class Real>
+inline constexpr operator_row<Real> route_row = row_of<Real, detail::route_loops>(op::route_record);
+
+} // namespace tessera::reference

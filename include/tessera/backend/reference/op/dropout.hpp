@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout: the mask is a function of the global index (op/mask.hpp).
+#pragma once
+
+#include "tessera/backend/reference/loops.hpp"
+#include "tessera/backend/reference/op/row.hpp"
+
+namespace tessera::reference {
+
+namespace detail {
+
+/// What dropout numbers its decisions by: the global index of the element, or of the sample's channel.
+template <bool Channels, class Real>
+cursor mask_at(const shard<Real>& s) {
+    if (!Channels) {
+        return s.global_at(s.output());
+    }
+    cursor c;
+    c.step[0] = s.extents(s.output())[1];
+    c.step[1] = 1;
+    return c;
+}
+
+/// Dropout of values (forward) or of gradients (backward).
+template <bool Channels, class Real>
+void drop(const shard<Real>& s, const Real* from, const cursor& from_at, Real* to, const cursor& to_at) {
+    if (s.call.run == nullptr) {
+        throw error("tessera: dropout needs the state of the run (seed and step)");
+    }
+    const int percent = s.call.attributes.percent;
+    const std::uint64_t key = op::mask_key(s.call.run->seed, s.call.run->step, s.call.op);
+    const Real scale = static_cast<Real>(op::kept_scale(percent));
+    s.walk({from_at, to_at, mask_at<Channels>(s)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            const bool keep = op::keeps(key, r.at[2] + i * r.step[2], percent);
+            to[r.at[1] + i * r.step[1]] = keep ? scale * from[r.at[0] + i * r.step[0]] : Real(0);
+        }
+    });
+}
+
+template <bool Channels>
+struct dropout_loops {
+    template <class Real>
+    static void forward(const shard<Real>& s, int) {
+        if (s.call.what == pass::evaluate) {
+            return map(s, s.input(), [](Real x) { return x; });
+        }
+        drop<Channels>(s, s.value(s.input()), s.value_at(s.input()), s.value(s.output()), s.value_at(s.output()));
+    }
+    template <class Real>
+    static void backward(const shard<Real>& s, int o) {
+        drop<Channels>(s, s.gradient(s.output()), s.gradient_at(s.output()), s.gradient(o), s.gradient_at(o));
+    }
+};
+
+} // namespace detail
+
+template <class Real>
+inline constexpr operator_row<Real> dropout_row = row_of<Real, detail::dropout_loops<false>>(op::dropout_record);
+template <class Real>
+inline constexpr operator_row<Real>
+    channel_dropout_row = row_of<Real, detail::dropout_loops<true>>(op::channel_dropout_record);
+
+} // namespace tessera::reference

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools.
+#pragma once
+
+#include "tessera/backend/reference/loops.hpp"
+#include "tessera/backend/reference/op/row.hpp"
+
+#include <cmath>
+#include <vector>
+
+namespace tessera::reference {
+
+namespace detail {
+
+template <bool Global, class Real>
+void average(const shard<Real>& s) {
+    const int x = s.input();
+    const int y = s.output();
+    const Real* const px = s.value(x);
+    Real* const py = s.value(y);
+    s.fill(y, Real(0));
+    s.walk_inside(x, {s.value_at(x), s.value_at(y)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            py[r.at[1] + i * r.step[1]] += px[r.at[0] + i * r.step[0]];
+        }
+    });
+    const int row = s.d.find_loop(loop_name::height);
+    const int column = s.d.find_loop(loop_name::width);
+    s.walk_over(s.output_loops(), 0, {s.value_at(y)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            const index_t divisor = Global ? s.extents(x)[2] * s.extents(x)[3]
+                                           : s.window_count(0, r.point[row]) * s.window_count(1, r.point[column] + i);
+            py[r.at[0] + i * r.step[0]] /= static_cast<Real>(divisor);
+        }
+    });
+}
+
+/// The first of the largest elements of a window, in row-major order, gets the gradient. NaN is larger than everything, and of several the last
+/// one gets it, as in PyTorch.
+template <class Real>
+void maximum_gradient(const shard<Real>& s, int o) {
+    const int y = s.output();
+    const Real* const px = s.value(o);
+    const Real* const dy = s.gradient(y);
+    Real* const to = s.gradient(o);
+    struct candidate {
+        Real value = 0;
+        index_t where = -1; ///< in the gradient of the input
+    };
+    std::vector<candidate> best(static_cast<std::size_t>(s.touched(y).volume()));
+    s.walk_inside(o, {s.value_at(o), s.gradient_at(o), s.local_at(y)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            const Real x = px[r.at[0] + i * r.step[0]];
+            candidate& b = best[static_cast<std::size_t>(r.at[2] + i * r.step[2])];
+            if (b.where < 0 || x > b.value || std::isnan(x)) {
+                b = {x, r.at[1] + i * r.step[1]};
+            }
+        }
+    });
+    s.walk_over(s.output_loops(), 0, {s.gradient_at(y), s.local_at(y)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            const index_t where = best[static_cast<std::size_t>(r.at[1] + i * r.step[1])].where;
+            if (where >= 0) {
+                to[where] += dy[r.at[0] + i * r.step[0]];
+            }
+        }
+    });
+}
+
+template <bool Global, class Real>
+void average_gradient(const shard<Real>& s, int o) {
+    const int y = s.output();
+    const Real* const dy = s.gradient(y);
+    Real* const to = s.gradient(o);
+    const int row = s.d.find_loop(loop_name::height);
+    const int column = s.d.find_loop(loop_name::width);
+    s.walk_inside(o, {s.gradient_at(y), s.gradient_at(o)}, [&](const auto& r) {
+        // A window's loops are inside the rows and columns, which therefore stay the same along a run.
+        const index_t divisor = Global ? s.extents(o)[2] * s.extents(o)[3]
+                                       : s.window_count(0, r.point[row]) * s.window_count(1, r.point[column]);
+        for (index_t i = 0; i < r.count; ++i) {
+            to[r.at[1] + i * r.step[1]] += dy[r.at[0] + i * r.step[0]] / static_cast<Real>(divisor);
+        }
+    });
+}
+
+struct largest {
+    template <class Real>
+    static void forward(const shard<Real>& s, int) {
+        maximum(s, s.input(), s.output());
+    }
+    template <class Real>
+    static void backward(const shard<Real>& s, int o) {
+        maximum_gradient(s, o);
+    }
+};
+
+template <bool Global>
+struct mean {
+    template <class Real>
+    static void forward(const shard<Real>& s, int) {
+        average<Global>(s);
+    }
+    template <class Real>
+    static void backward(const shard<Real>& s, int o) {
+        average_gradient<Global>(s, o);
+    }
+};
+
+} // namespace detail
+
+template <class Real>
+inline constexpr operator_row<Real> max_pool_row = row_of<Real, detail::largest>(op::max_pool_record);
+template <class Real>
+inline constexpr operator_row<Real> average_pool_row = row_of<Real, detail::mean<false>>(op::average_pool_record);
+template <class Real>
+inline constexpr operator_row<Real>
+    global_average_pool_row = row_of<Real, detail::mean<true>>(op::global_average_pool_record);
+
+} // namespace tessera::reference

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the reference backend offers for an operator: a row with its loops, which stands beside them.
+#pragma once
+
+#include "tessera/backend/reference/shard.hpp"
+#include "tessera/op/records.hpp"
+
+namespace tessera::reference {
+
+/// The loops of one operator over a shard whose numbers are Real: float or double.
+template <class Real>
+struct operator_row {
+    const op_record* of = nullptr;
+    /// One nest of the forward pass, or of an evaluation.
+    void (*forward)(const detail::shard<Real>&, int nest) = nullptr;
+    /// The shard's contribution to the gradient of an operand, which is zero before.
+    void (*backward)(const detail::shard<Real>&, int operand) = nullptr;
+    bool rounds_parameters =
+        false; ///< in bf16 it takes its parameters rounded, as the vendors' products and convolutions do
+};
+
+/// The row of an operator whose loops are Loops::forward(shard, nest) and Loops::backward(shard, operand), for any type of numbers.
+template <class Real, class Loops>
+constexpr operator_row<Real> row_of(const op_record& record, bool rounds_parameters = false) {
+    return {&record, Loops::template forward<Real>, Loops::template backward<Real>, rounds_parameters};
+}
+
+} // namespace tessera::reference

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax over the last dimension.
+#pragma once
+
+#include "tessera/backend/reference/loops.hpp"
+#include "tessera/backend/reference/op/row.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace tessera::reference {
+
+namespace detail {
+
+/// How many of a run's columns a softmax sees: in a causal one, those up to the row's own number.
+template <class Real, class Run>
+index_t seen_columns(const shard<Real>& s, const Run& r) {
+    const int column = s.d.loops.size() - 1;
+    const index_t own = r.point[column - 1] + 1 - r.point[column];
+    return !s.call.attributes.causal || own > r.count ? r.count : own;
+}
+
+template <class Real>
+void row_maximum(const shard<Real>& s) {
+    const Real* const px = s.value(s.input());
+    Real* const to = s.value(s.intermediate(0));
+    s.fill(s.intermediate(0), -std::numeric_limits<Real>::infinity());
+    s.walk({s.value_at(s.input()), s.value_at(s.intermediate(0))}, [&](const auto& r) {
+        const index_t seen = seen_columns(s, r);
+        for (index_t i = 0; i < seen; ++i) {
+            const Real x = px[r.at[0] + i * r.step[0]];
+            to[r.at[1]] = x > to[r.at[1]] || std::isnan(x) ? x : to[r.at[1]];
+        }
+    });
+}
+
+template <class Real>
+void row_exponentials(const shard<Real>& s) {
+    const Real* const px = s.value(s.input());
+    const Real* const top = s.value(s.intermediate(0));
+    Real* const to = s.value(s.intermediate(1));
+    s.fill(s.intermediate(1), Real(0));
+    s.walk({s.value_at(s.input()), s.value_at(s.intermediate(0)), s.value_at(s.intermediate(1))}, [&](const auto& r) {
+        const index_t seen = seen_columns(s, r);
+        for (index_t i = 0; i < seen; ++i) {
+            to[r.at[2]] += std::exp(px[r.at[0] + i * r.step[0]] - top[r.at[1]]);
+        }
+    });
+}
+
+template <class Real>
+void row_softmax(const shard<Real>& s) {
+    const Real* const px = s.value(s.input());
+    const Real* const top = s.value(s.intermediate(0));
+    const Real* const sum = s.value(s.intermediate(1));
+    Real* const py = s.value(s.output());
+    s.walk(
+        {s.value_at(s.input()), s.value_at(s.intermediate(0)), s.value_at(s.intermediate(1)), s.value_at(s.output())},
+        [&](const auto& r) {
+            const index_t seen = seen_columns(s, r);
+            for (index_t i = 0; i < r.count; ++i) {
+                py[r.at[3] + i * r.step[3]] =
+                    i < seen ? std::exp(px[r.at[0] + i * r.step[0]] - top[r.at[1]]) / sum[r.at[2]] : Real(0);
+            }
+        });
+}
+
+/// The sum of dy * y of every row.
+template <class Real>
+void row_total_gradient(const shard<Real>& s, int o) {
+    const int y = s.output();
+    const Real* const dy = s.gradient(y);
+    const Real* const py = s.value(y);
+    Real* const to = s.gradient(o);
+    s.walk({s.gradient_at(y), s.value_at(y), s.gradient_at(o)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            to[r.at[2]] += dy[r.at[0] + i * r.step[0]] * py[r.at[1] + i * r.step[1]];
+        }
+    });
+}
+
+/// dx = y * (dy - sum of dy * y).
+template <class Real>
+void row_softmax_gradient(const shard<Real>& s, int o) {
+    const int y = s.output();
+    const int total = s.intermediate(1);
+    const Real* const dy = s.gradient(y);
+    const Real* const py = s.value(y);
+    const Real* const sum = s.gradient(total);
+    Real* const to = s.gradient(o);
+    s.walk({s.gradient_at(y), s.value_at(y), s.gradient_at(total), s.gradient_at(o)}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            to[r.at[3] + i * r.step[3]] += py[r.at[1] + i * r.step[1]] * (dy[r.at[0] + i * r.step[0]] - sum[r.at[2]]);
+        }
+    });
+}
+
+struct softmax_loops {
+    template <class Real>
+    static void forward(const shard<Real>& s, int nest) {
+        nest == 0 ? row_maximum(s) : nest == 1 ? row_exponentials(s) : row_softmax(s);
+    }
+    template <class Real>
+    static void backward(const shard<Real>& s, int o) {
+        o == s.input() ? row_softmax_gradient(s, o) : row_total_gradient(s, o);
+    }
+};
+
+} // namespace detail
+
+template <class Real>
+inline constexpr operator_row<Real> softmax_row = row_of<Real, detail::softmax_loops>(op::softmax_record);
+
+} // namespace tessera::reference
