@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installation: the headers of each component and a CMake package, find_package(tessera 0.1 COMPONENTS core execute host cuda io).
+# Installation: the headers of each component and a CMake package, find_package(tessera 0.2 COMPONENTS core execute host cuda io).
 
 include(CMakePackageConfigHelpers)
 

@@ -54,7 +54,7 @@ function(tessera_add_library name)
   endif()
 endfunction()
 
-tessera_add_library(core FOLDERS ${TESSERA_CORE_LAYERS} UMBRELLA tessera.hpp)
+tessera_add_library(core FOLDERS ${TESSERA_CORE_LAYERS} UMBRELLA tessera.hpp version.hpp)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)

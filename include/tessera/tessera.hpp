@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that depends on no backend, base to search, but what is costly to include and used by few: pipelines (schedule/,
-// search/pipeline.hpp), device graphs, MCMC.
+// Everything that depends on no backend, base to search, but what is costly to include and used by few: pipelines
+// (schedule/, search/pipeline.hpp), device graphs, MCMC.
 #pragma once
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
@@ -35,3 +35,4 @@
 #include "tessera/search/static_eliminate.hpp"
 #include "tessera/search/static_optcnn.hpp"
 #include "tessera/search/static_tables.hpp"
+#include "tessera/version.hpp"
