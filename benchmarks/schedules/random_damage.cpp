@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against damage: plans of random networks under random strategies, schedules and policies, each with one number, entry or task that is wrong:
-// refused by the verifier, or run (in three orders that its lists allow, each in a process of its own) and compared with the plan as it was.
-// Usage: random_damage [networks [damages of each [first number]]]
+// Verification against damage: plans of random networks under random strategies, schedules and policies, each with one
+// number, entry or task that is wrong: refused by the verifier, or run (in three orders that its lists allow, each in a
+// process of its own) and compared with the plan as it was. Usage: random_damage [networks [damages of each [first
+// number]]]
 #include "support/random_damage.hpp"
 
 #include <cstdio>

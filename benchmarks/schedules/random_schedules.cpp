@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against schedules: random stages, micro-batches, splits, schedules, orders and synchronization policies, some of them damaged; each plan is
-// verified, or refused by a rule, and then damaged itself: a wait dropped, two dependent tasks swapped, a task removed, an exchange tampered with.
-// Usage: random_schedules [count]
+// Verification against schedules: random stages, micro-batches, splits, schedules, orders and synchronization policies,
+// some of them damaged; each plan is verified, or refused by a rule, and then damaged itself: a wait dropped, two
+// dependent tasks swapped, a task removed, an exchange tampered with. Usage: random_schedules [count]
 #include "support/random_schedule.hpp"
 
 #include <cstdio>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 over random networks of all kinds of operators. benchmarks/same_numbers/random_networks runs thousands.
+// The same numbers as one device, over random networks of all kinds of operators.
+// benchmarks/same_numbers/random_networks runs thousands.
 #include "support/random_pairs.hpp"
 
 #include "tessera/backend/reference/backend.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against damaged plans of random networks. benchmarks/schedules/random_damage tries more than 100,000.
+// Plans are verified before they run: damaged plans of random networks. benchmarks/schedules/random_damage tries more
+// than 100,000.
 #include "support/random_damage.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against schedules and synchronization policies: random ones are verified or refused with the rule, and damaged plans are caught.
-// benchmarks/schedules/random_schedules tries 10,000.
+// Schedules and synchronization policies against verification: random ones are verified or refused with the rule, and
+// damaged plans are caught. benchmarks/schedules/random_schedules tries 10,000.
 #include "support/random_schedule.hpp"
 
 #include <doctest/doctest.h>

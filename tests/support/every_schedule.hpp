@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 over schedules: LeNet-5, the residual net, the U-Net and the Transformer under every schedule on 1 to 4 devices, against one device in
-// double that runs the same micro-batches.
+// The same numbers under every schedule: LeNet-5, the residual net, the U-Net and the Transformer under every schedule
+// on 1 to 4 devices, against one device in double that runs the same micro-batches.
 #pragma once
 
 #include "sweep.hpp"

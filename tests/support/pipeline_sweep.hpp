@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 over pipelines: random ones of every network against one device that runs the same micro-batches in double.
+// The same numbers in pipelines: random ones of every network against one device that runs the same micro-batches in
+// double.
 #pragma once
 
 #include "random_pipeline.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against damage: plans of random networks in which one number, one entry or one task is wrong. What the verifier accepts must still compute
-// the right numbers, in whatever order its lists allow.
+// What verification has to say of damage: plans of random networks in which one number, one entry or one task is wrong.
+// What the verifier accepts must still compute the right numbers, in whatever order its lists allow.
 #pragma once
 
 #include "damaged_plan.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 over random networks under random strategies, schedules and policies, with short batches and evaluations between the steps.
+// The same numbers from random networks under random strategies, schedules and policies, with short batches and
+// evaluations between the steps.
 #pragma once
 
 #include "random_oracle.hpp"

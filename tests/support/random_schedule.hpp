@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 5 against schedules and synchronization: random ones, legal and damaged, and damaged plans, each with what has to happen to it.
+// What verification has to say of schedules and synchronization: random ones, legal and damaged, and damaged plans,
+// each with what has to happen to it.
 #pragma once
 
 #include "damaged_plan.hpp"

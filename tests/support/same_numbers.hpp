@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 as a test: a session under any strategy against one device in double.
+// The same numbers as one device (docs/architecture.md#laws), as a test: a session under any strategy against one in
+// double.
 #pragma once
 
 #include "random_strategy.hpp"

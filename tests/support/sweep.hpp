@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 over many strategies: networks with optimizers, and a runner for any backend.
+// The same numbers under many strategies: networks with optimizers, and a runner for any backend.
 #pragma once
 
 #include "networks.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 as checks of a unit test: every network under random strategies or pipelines, on any backend.
+// The same numbers as one device, as checks of a unit test: every network under random strategies or pipelines, on any
+// backend.
 #pragma once
 
 #include "pipeline_sweep.hpp"

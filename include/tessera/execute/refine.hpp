@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 7: what a model of costs found is measured on the real devices against what everybody knows, and the fastest stays.
+// Never worse than the obvious (docs/architecture.md#laws): what a model of costs found is measured on the real devices
+// against what everybody knows, and the fastest stays.
 #pragma once
 
 #include "tessera/base/clock.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts in the dense form of GShard (Lepikhin et al. 2021, section 2.2): which slot of which expert a token gets, as a
-// tensor that products of activations dispatch and combine with; and the experts' linear layers.
+// Mixtures of experts in the dense form of GShard (Lepikhin et al. 2021, section 2.2): which slot of which expert a
+// token gets, as a tensor that products of activations dispatch and combine with; and the experts' linear layers.
 #pragma once
 
 #include "tessera/op/options.hpp"
@@ -12,7 +12,7 @@ namespace tessera::op {
 /// else 0. A sample is a group of GShard's: its tokens compete for the slots of the experts among themselves alone, all first choices
 /// before all second ones and so on, in the order of their positions; those without a slot are dropped. Equal gates: the expert with the
 /// lower number first. Gates are data, so that a row of the result may depend on all of its sample's gates: it reads them all (the
-/// whole extent, law 2), and samples, positions and experts may be split. Gradients flow to the gates of the slots that were given; the
+/// whole extent), and samples, positions and experts may be split. Gradients flow to the gates of the slots that were given; the
 /// mask of ones has none.
 constexpr description describe_route(const op_attributes& a, const shape& x) {
     detail::describer w;

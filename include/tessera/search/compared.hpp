@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 7 for searches that model costs: what was found is simulated beside what everybody knows, and the fastest is
-// returned, by name.
+// Never worse than the obvious, for searches that model costs: what was found is simulated beside what everybody knows,
+// and the fastest is returned, by name.
 #pragma once
 
 #include "tessera/layout/change.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Law 6 for the CUDA backend, without a GPU: under any strategy and any placement of its devices on GPUs, the list of calls computes
-// what one device computes. The vendor's functions are taken at their word; ours run as they are written.
+// The same numbers as one device from the CUDA backend, without a GPU: under any strategy and any placement of its
+// devices on GPUs, the list of calls computes what one device computes. The vendor's functions are taken at their word;
+// ours run as they are written.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/planned.hpp"
