@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The README's programs, word for word (check.cmake holds them against it), compiled and run: on pictures of our own making, and with the
-// sentence model of the README for its shapes alone, as it is large; tests/io/train.cpp trains a small one in the same three ways.
+// The programs of README.md and of the guides in docs/, word for word (check.cmake holds them against these pages), compiled and run: on pictures
+// of our own making, and with the sentence model for its shapes alone, as it is large; tests/io/train.cpp trains a small one in the same three ways.
 
 // clang-format off
 #include <tessera/host.hpp>
-#include <tessera/tessera.hpp>
+#include <tessera/io/fashion_mnist.hpp>
 namespace ts = tessera;
 
 struct conv1 : ts::conv2d<10, ts::window<5>> {};
@@ -22,7 +22,6 @@ using found = ts::search::static_optcnn<lenet, 64, ts::machines::host_threads<2>
 
 #include "io/temporary_folder.hpp"
 
-#include <tessera/io/fashion_mnist.hpp>
 #include <tessera/io/train.hpp>
 #include <tessera/net/paths.hpp>
 #include <tessera/net/precision.hpp>
@@ -132,7 +131,8 @@ cross_entropy  cross_entropy  64           sample/2     1         0 1
 
 TEST_CASE("one operator by itself moves what it says") {
     // clang-format off
-    ts::sharded<conv2, ts::split<ts::sample, 2>, ts::split<ts::channel, 2>> op{ts::host::devices(4), ts::make_shape(64, 10, 12, 12)};
+    ts::sharded<conv2, ts::split<ts::sample, 2>, ts::split<ts::channel, 2>> op{
+        ts::host::devices(4), ts::make_shape(64, 10, 12, 12)};
     op.forward();
     op.backward();
     op.moved_bytes();
