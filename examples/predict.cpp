@@ -52,7 +52,7 @@ void strategies(const ts::cluster& on, int proposals) {
     }
     ts::search::mcmc_options how;
     how.budget = proposals;
-    const ts::search::mcmc_result found = ts::search::mcmc(on, g, known, how);
+    const ts::search::mcmc_result found = ts::search::mcmc(g, on, known, how);
     print(("searched, from " + found.start).c_str(), predict(g, found.best, on));
 }
 

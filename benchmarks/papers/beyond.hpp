@@ -8,9 +8,9 @@
 #include "tessera/schedule/interleaved.hpp"
 #include "tessera/schedule/one_forward_one_backward.hpp"
 #include "tessera/schedule/zero_bubble.hpp"
+#include "tessera/search/grouped_optcnn.hpp"
 #include "tessera/search/mcmc.hpp"
 #include "tessera/search/optcnn.hpp"
-#include "tessera/search/tied.hpp"
 
 #include <map>
 #include <string>
@@ -248,7 +248,7 @@ private:
         o.budget = INT64_MAX;
         o.patience = INT64_MAX;
         o.times = times_;
-        search::mcmc_chain chain(on_, v, start(v), o);
+        search::mcmc_chain chain(v, on_, start(v), o);
         const auto begin = benchmarks::clock_type::now();
         while (benchmarks::milliseconds_since(begin) < cell_.seconds * 1000) {
             chain.run(5);
@@ -268,7 +268,7 @@ private:
         const int n = on_.devices();
         for (const ts::strategy& s :
              {search::data_parallel(v, n), search::one_weird_trick(v, n), search::model_parallel(v, n)}) {
-            if (search::fits(on_, v, s)) {
+            if (search::fits(v, on_, s)) {
                 return s;
             }
         }
@@ -285,7 +285,7 @@ private:
             o.elimination.budget = 1'000'000'000;
             s = search::optcnn(v, uniform, o);
         } catch (const ts::error&) {
-            s = search::tied_optcnn(v, uniform).best;
+            s = search::grouped_optcnn(v, uniform).best;
             std::fprintf(stderr, "%s, OptCNN: one choice for all steps of a layer\n", cell_.network.c_str());
         }
         std::fprintf(stderr, "%s, OptCNN's search: %.1f s\n", cell_.network.c_str(),

@@ -90,7 +90,7 @@ inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::v
     }
     std::int64_t made = 0;
     const search::mcmc_result found = search::coarse_search(
-        on, g, std::move(starts), o, [&made](const search::search_progress& p) { made = p.made; });
+        g, on, std::move(starts), o, [&made](const search::search_progress& p) { made = p.made; });
     char how[100];
     std::snprintf(how, sizeof(how), "%s, %lld proposals, %.0f s", found.chains[0].start.c_str(),
                   static_cast<long long>(made), benchmarks::milliseconds_since(begin) * 1e-3);

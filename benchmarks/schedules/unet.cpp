@@ -44,9 +44,10 @@ std::vector<method> methods(const ts::graph_view& g, int devices, int m, const t
 /// The fastest strategy that search::fit finds, in all of the devices' memory or in `memory` bytes of each.
 method found(const ts::graph_view& g, const ts::cluster& on, ts::index_t memory, ts::search::fit_options o) {
     o.lowering.update = ts::sgd{.momentum = 0.9F};
+    o.memory = memory;
     o.simulations = 24;
     o.refinements = 12;
-    const ts::search::fit_result r = ts::search::fit(g, on, memory, o);
+    const ts::search::fit_result r = ts::search::fit(g, on, o);
     std::string name = memory > 0 ? "found in " + std::to_string(memory / 1'000'000) + " MB: " : "found: ";
     return {name + (r.fits ? "" : "nothing fits, least: ") + ts::search::to_text(g, r.row.how), r.best};
 }

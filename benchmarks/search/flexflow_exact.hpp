@@ -16,7 +16,7 @@ inline void exact_one(const char* name, const ts::graph& network_of, int devices
     o.proposals.offered.with_reduction = false; // as FlexFlow's space
     std::fflush(stdout);
     const double begin = seconds();
-    const search::simulated_optimum all = search::simulate_all(on, g, search::data_parallel(g, devices), o.proposals);
+    const search::simulated_optimum all = search::simulate_all(g, on, search::data_parallel(g, devices), o.proposals);
     const double took = seconds() - begin;
     double unrestricted = 1;
     for (int op = 0; op < g.op_count; ++op) {
@@ -40,7 +40,7 @@ inline void exact_one(const char* name, const ts::graph& network_of, int devices
         const search::named_strategy data{"data parallel", search::data_parallel(g, devices)};
         const search::named_strategy single{"single device", search::single_device(g)};
         const std::vector<search::named_strategy> starts{data, single, data, single}; // all in the space
-        return search::mcmc(on, g, starts, mine).cost;
+        return search::mcmc(g, on, starts, mine).cost;
     };
     const double again = seconds();
     const ts::index_t same_space = chains(true);

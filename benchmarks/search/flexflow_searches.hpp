@@ -4,7 +4,7 @@
 
 #include "benchmarks/search/flexflow_settings.hpp"
 #include "benchmarks/search/patterns.hpp"
-#include "tessera/execute/coarse_search.hpp"
+#include "tessera/search/coarse_search.hpp"
 #include "tessera/simulate/critical_path.hpp"
 
 namespace flexflow {
@@ -38,7 +38,7 @@ public:
     problem(int which, int devices, const settings& s)
         : which_(which), settings_(s), on_(machine(devices)), graph_(network(which, devices, s)) {
         const double begin = seconds();
-        for (search::named_strategy& e : search::experts(graph_.view(), on_)) {
+        for (search::named_strategy& e : search::hand_designed(graph_.view(), on_)) {
             if (e.name != "single device" && e.name != "model parallel") {
                 starts_.push_back(std::move(e));
             }
@@ -65,8 +65,8 @@ public:
         }
         found f;
         const auto count = [&f](const search::search_progress& p) { f.made = p.made; };
-        f.result = v.with_parts ? search::coarse_search(on_, g(), std::move(starts), o, count)
-                                : search::parallel_search(on_, g(), std::move(starts), o.search).run(count);
+        f.result = v.with_parts ? search::coarse_search(g(), on_, std::move(starts), o, count)
+                                : search::parallel_search(g(), on_, std::move(starts), o.search).run(count);
         f.seconds = seconds() - begin + took_;
         forget_slow(f);
         return f;
@@ -81,7 +81,7 @@ private:
         chain.seed = v.seed;
         chain.proposals.offered.with_reduction = v.with_reduction;
         chain.proposals.operator_placement = v.operator_placement;
-        o.search.threads = settings_.threads;
+        o.search.threads = ts::search_threads(settings_.threads);
         if (settings_.proposals > 0) { // so many, and no early end
             chain.stop = search::stop_rule::flexflow;
             chain.budget = chain.patience = std::int64_t{v.times} * settings_.proposals;
@@ -93,7 +93,7 @@ private:
     ts::strategy optcnn(bool with_reduction) const {
         search::optcnn_options o;
         o.offered.with_reduction = with_reduction;
-        return search::tied_optcnn(graph_.view(), ts::uniform_machine(on_), o).best;
+        return search::grouped_optcnn(graph_.view(), ts::uniform_machine(on_), o).best;
     }
     /// Later searches of the same problem need not simulate starts again that were far behind.
     void forget_slow(const found& f) {

@@ -6,7 +6,7 @@
 #include "benchmarks/support/search_rule.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/lower.hpp"
-#include "tessera/search/experts.hpp"
+#include "tessera/search/hand_designed.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 #include <chrono>

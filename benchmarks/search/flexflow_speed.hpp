@@ -12,10 +12,10 @@ inline void speed(int which, int devices, const settings& s) {
     const ts::cluster on = machine(devices);
     const ts::graph network_of = network(which, devices, s);
     const ts::graph_view g = network_of.view();
-    simulation::delta_simulation delta(on, g, search::data_parallel(g, devices));
+    simulation::delta_simulation delta(g, on, search::data_parallel(g, devices));
     search::proposal_options o;
     o.groups = false; // as the paper: one operator at a time
-    const search::proposer propose(on, g, o);
+    const search::proposer propose(g, on, o);
     search::random_numbers pick{1};
     const int wanted = s.proposals > 0 ? s.proposals : devices <= 4 ? 100 : devices <= 16 ? 30 : 10;
     double delta_time = 0;

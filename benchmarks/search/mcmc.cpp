@@ -69,7 +69,7 @@ ts::index_t simulated(const ts::graph_view& g, const ts::strategy& s, const ts::
 }
 
 void find(const char* name, const ts::graph_view& g, const ts::cluster& on, double limit) {
-    std::vector<search::named_strategy> starts = search::experts(g, on);
+    std::vector<search::named_strategy> starts = search::hand_designed(g, on);
     double best_expert = 1e300;
     std::string expert;
     const double data = in_ms(simulated(g, starts[0].value, on));
@@ -89,7 +89,7 @@ void find(const char* name, const ts::graph_view& g, const ts::cluster& on, doub
     chains.reserve(starts.size());
     for (const search::named_strategy& s : starts) {
         ++o.seed;
-        chains.emplace_back(on, g, s.value, o);
+        chains.emplace_back(g, on, s.value, o);
     }
     const double begin = seconds();
     while (seconds() - begin < limit) {

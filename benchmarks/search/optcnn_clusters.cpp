@@ -77,7 +77,7 @@ void row(const networks::zoo_entry& network, const ts::cluster& on, ts::index_t 
         std::printf(", width %d", found.model.width);
     }
     std::printf("; %.1f s\n%s  %-28s %12.3f ms a step\n\n", seconds, to_text(found).c_str(), "OptCNN on the worst link",
-                in_ms(ts::search::simulate_finished(on, g.view(), before).makespan));
+                in_ms(ts::search::simulate_finished(g.view(), on, before).makespan));
     std::fflush(stdout);
 }
 

@@ -34,7 +34,7 @@ double in_s(ts::index_t nanoseconds) { return static_cast<double>(nanoseconds) *
 /// GPT-3's layers, 16 of them, so that the whole plan can be lowered and simulated.
 void compare(const ts::cluster& on, int data, int tensor, int stages, int micro_batches, bool recompute = false) {
     const ts::graph g = ts::describe<networks::gpt<16, 12288, 96, 2048>>(ts::index_t{data} * micro_batches);
-    search::grid_estimator estimate(on, g.view(), {}, adam());
+    search::grid_estimator estimate(g.view(), on, {}, adam());
     const auto x = search::megatron_grid(g.view(), data, tensor, stages, micro_batches, recompute);
     auto start = clock_type::now();
     const search::grid_cost c = estimate(x);
@@ -65,7 +65,7 @@ void plan_for(int nodes, ts::index_t batch) {
     start = clock_type::now();
     search::grid_options o;
     o.lowering = adam();
-    search::grid_searcher searcher(on, g.view(), o);
+    search::grid_searcher searcher(g.view(), on, o);
     const search::grid_result r = searcher.run();
     const ts::strategy s = search::strategy_of(g.view(), r.best.grid);
     const double searched = milliseconds_since(start) / 1000;

@@ -6,7 +6,7 @@
 #include "examples/zoo/transformers.hpp"
 #include "support/random_strategy.hpp"
 #include "tessera/host.hpp"
-#include "tessera/search/experts.hpp"
+#include "tessera/search/hand_designed.hpp"
 #include "tessera/search/optcnn.hpp"
 #include "tessera/search/proposals.hpp"
 
@@ -120,7 +120,7 @@ inline std::vector<named> strategies(const ts::graph_view& g) {
         }
     }
     const ts::cluster on(ts::fully_linked(ts::machines::host(2)));
-    const ts::search::proposer propose(on, g, {});
+    const ts::search::proposer propose(g, on, {});
     for (std::uint64_t seed = 1; seed <= 14; ++seed) {
         ts::search::random_numbers pick{seed};
         ts::strategy s = ts::search::data_parallel(g, 2);

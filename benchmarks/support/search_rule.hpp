@@ -2,7 +2,8 @@
 // How the benchmarks search with MCMC: by work, which is the same on every machine, not by time.
 #pragma once
 
-#include "tessera/execute/coarse_search.hpp"
+#include "tessera/execute/search_threads.hpp"
+#include "tessera/search/coarse_search.hpp"
 
 namespace benchmarks {
 
@@ -33,6 +34,7 @@ struct search_rule {
         whole.random_starts = 0;
         whole.drop_slow_starts = true;
         whole.most_chains = large ? 2 : 4;
+        whole.threads = tessera::search_threads();
         o.chains = 4;
         o.rounds = 8;
         return o;

@@ -30,7 +30,7 @@ ts::strategy fitted(const problem& p, const request& r) {
         return !interruptible::flag();
     };
     const interruptible while_fitting;
-    const ts::search::fit_result found = ts::search::fit(p.network, p.on, 0, how);
+    const ts::search::fit_result found = ts::search::fit(p.network, p.on, how);
     bar.clear();
     std::printf("of %lld strategies %d were simulated; with %s on each device one fits\n",
                 static_cast<long long>(found.considered), found.simulated,

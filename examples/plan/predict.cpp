@@ -44,7 +44,7 @@ std::string explanation_of(const problem& p, const ts::strategy& s, const std::s
     const ts::io::waiting sign("explaining " + layer);
     ts::search::explain_options how;
     how.lowering.update = p.update;
-    return to_text(p.network, ts::search::explain(p.on, p.network, s, find_layer(p.network, layer), how));
+    return to_text(p.network, ts::search::explain(p.network, p.on, s, find_layer(p.network, layer), how));
 }
 
 } // namespace planner

@@ -58,7 +58,7 @@ void print_baseline(const problem& p, const std::string& name, const ts::strateg
 /// In what they differ, with the second one's devices renumbered where that makes no difference on this machine.
 std::string text_of_difference(const problem& p, const ts::strategy& found, const ts::strategy& other,
                                const std::string& called, const std::string& name) {
-    const std::vector<int> order = ts::search::same_places(p.on, p.network, found, other);
+    const std::vector<int> order = ts::search::same_places(p.network, p.on, found, other);
     const ts::strategy moved = ts::search::in_old_numbers(other, p.network, order);
     std::string renumbered;
     for (std::size_t d = 0; d < order.size(); ++d) {

@@ -3,13 +3,14 @@
 #include "examples/plan/plan.hpp"
 
 #include <tessera/base/nearest.hpp>
-#include <tessera/execute/coarse_search.hpp>
+#include <tessera/execute/search_threads.hpp>
 #include <tessera/io/coarse_search_file.hpp>
 #include <tessera/io/waiting.hpp>
 #include <tessera/schedule/gpipe.hpp>
 #include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/schedule/stages.hpp>
 #include <tessera/schedule/zero_bubble.hpp>
+#include <tessera/search/coarse_search.hpp>
 #include <tessera/search/optcnn_cluster.hpp>
 #include <tessera/search/pipeline.hpp>
 
@@ -24,7 +25,7 @@ ts::strategy compared(const problem& p, const request& r, const std::string& nam
     ts::search::compare_options how;
     how.faithful = r.faithful;
     how.lowering.update = p.update;
-    const ts::search::compared_search all = compare_with_baselines(p.on, p.network, name, found, how);
+    const ts::search::compared_search all = compare_with_baselines(p.network, p.on, name, found, how);
     std::fputs(to_text(all).c_str(), stdout);
     return all.best();
 }
@@ -52,7 +53,7 @@ ts::strategy eliminated(const problem& p, const request& r) {
     const ts::search::variable_elimination_solution found = solve(costs);
     if (found.state != ts::search::status::solved) {
         throw ts::error("variable elimination meets tables over " + std::to_string(found.order.width) +
-                        " operators, which are too large here; use --search optcnn, which then ties operators of a "
+                        " operators, which are too large here; use --search optcnn, which then groups operators of a "
                         "kind, or mcmc");
     }
     return compared(p, r, "variable elimination", costs.strategy_of(found.choice));
@@ -70,12 +71,15 @@ ts::strategy searched(const problem& p, const request& r) {
     how.chains = 4;
     how.search.interrupted = &interruptible::flag();
     const interruptible while_searching;
-    const ts::search::search_journal journal =
-        r.resume.empty() ? ts::search::search_journal{} : ts::io::journal_in(r.resume);
+    how.search.threads = ts::search_threads();
+    std::optional<ts::io::file_journal> journal;
+    if (!r.resume.empty()) {
+        journal.emplace(r.resume);
+    }
     std::vector<ts::search::named_strategy> starts;
     {
         const ts::io::waiting sign("experts' strategies");
-        starts = ts::search::experts(p.network, p.on);
+        starts = ts::search::hand_designed(p.network, p.on);
     }
     ts::io::progress_options shown;
     shown.unit = "proposals";
@@ -87,7 +91,8 @@ ts::strategy searched(const problem& p, const request& r) {
                                                : "best " + std::to_string(now.best_cost / 1000) +
                                                      (r.byte_price > 0 ? " us with the price of bytes" : " us"));
     };
-    return ts::search::coarse_search(p.on, p.network, std::move(starts), how, report, journal).best;
+    return ts::search::coarse_search(p.network, p.on, std::move(starts), how, report, journal ? &*journal : nullptr)
+        .best;
 }
 
 ts::strategy piped(const problem& p, const std::string& name, const request& r) {

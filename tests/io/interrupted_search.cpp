@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tessera/execute/search_threads.hpp"
 #include "tessera/io/coarse_search_file.hpp"
 
 #include "examples/zoo/recurrent.hpp"
@@ -22,7 +23,7 @@ search::parallel_search_options small(bool compares) {
     o.chain.least_work = 20'000;
     o.chain.most_work = 1'000'000;
     o.chain.return_after = 30;
-    o.threads = 2;
+    o.threads = ts::search_threads(2);
     o.drop_slow_starts = compares;
     return o;
 }
@@ -55,21 +56,21 @@ private:
 TEST_CASE("an interrupted search goes on in the middle of a round, through its file, and ends as if nothing had been") {
     const ts::graph g = ts::describe<small_rnn>(16);
     const ts::cluster on(ts::machines::k80_nodes(1));
-    const auto starts = search::experts(g.view(), on);
+    const auto starts = search::hand_designed(g.view(), on);
     for (const bool compares : {false, true}) {
         search::parallel_search_options o = small(compares);
-        search::parallel_search whole(on, g.view(), starts, o);
+        search::parallel_search whole(g.view(), on, starts, o);
         const auto expected = whole.run();
         const std::string end = ts::io::to_text(whole.state(), g.view(), on, o.chain);
         std::uint64_t random = 7;
-        search::search_state state = search::parallel_search(on, g.view(), starts, o).state();
+        search::search_state state = search::parallel_search(g.view(), on, starts, o).state();
         int interruptions = 0;
         int inside = 0; // a round
         while (!state.finished) {
             random = ts::op::mix(random);
             interruption soon(1 + static_cast<int>(random % 9));
             o.interrupted = soon.flag();
-            search::parallel_search part(on, g.view(), std::move(state), o);
+            search::parallel_search part(g.view(), on, std::move(state), o);
             const auto best = part.run([&](const search::search_progress& p) { soon(p); });
             CHECK(best.cost < INT64_MAX); // there is a result at any time
             CHECK(soon.late() <= 1);      // the other thread's slice of 20
@@ -85,7 +86,7 @@ TEST_CASE("an interrupted search goes on in the middle of a round, through its f
         CHECK(inside > 0);
         CHECK(ts::io::to_text(state, g.view(), on, o.chain) == end);
         o.interrupted = nullptr;
-        const auto found = search::parallel_search(on, g.view(), std::move(state), o).result();
+        const auto found = search::parallel_search(g.view(), on, std::move(state), o).result();
         CHECK(found.cost == expected.cost);
         CHECK(found.best.ops == expected.best.ops);
     }
@@ -97,7 +98,7 @@ TEST_CASE("a search interrupted before its first proposal has priced every start
     const std::atomic<bool> at_once = true;
     search::parallel_search_options o = small(false);
     o.interrupted = &at_once;
-    search::parallel_search s(on, g.view(), search::experts(g.view(), on), o);
+    search::parallel_search s(g.view(), on, search::hand_designed(g.view(), on), o);
     const auto found = s.run();
     CHECK(s.interrupted());
     for (const auto& c : found.chains) {
@@ -110,7 +111,7 @@ TEST_CASE("a search interrupted before its first proposal has priced every start
 TEST_CASE("a search from coarse to fine goes on from its file wherever it was interrupted, and finds the same") {
     const ts::graph g = ts::describe<small_rnn>(32);
     const ts::cluster on(ts::machines::p100_nodes(4));
-    const auto starts = search::experts(g.view(), on);
+    const auto starts = search::hand_designed(g.view(), on);
     search::coarse_search_options o;
     o.search = small(true);
     o.search.chain.budget = 40;
@@ -118,7 +119,7 @@ TEST_CASE("a search from coarse to fine goes on from its file wherever it was in
     o.most_proposals = 80;
     o.rounds = 2;
     o.search.rounds = 2;
-    const auto expected = search::coarse_search(on, g.view(), starts, o);
+    const auto expected = search::coarse_search(g.view(), on, starts, o);
     const test::temporary_folder folder;
     std::uint64_t random = 11;
     int interruptions = 0;
@@ -127,9 +128,9 @@ TEST_CASE("a search from coarse to fine goes on from its file wherever it was in
         random = ts::op::mix(random);
         interruption soon(2 + static_cast<int>(random % 5));
         o.search.interrupted = soon.flag();
+        ts::io::file_journal journal(folder / "search");
         const auto found = search::coarse_search(
-            on, g.view(), starts, o, [&](const search::search_progress& p) { soon(p); },
-            ts::io::journal_in(folder / "search"));
+            g.view(), on, starts, o, [&](const search::search_progress& p) { soon(p); }, &journal);
         CHECK(found.cost < INT64_MAX);
         if (!soon.happened()) {
             CHECK(found.cost == expected.cost);
@@ -143,13 +144,14 @@ TEST_CASE("a search from coarse to fine goes on from its file wherever it was in
     search::coarse_search_options other = o;
     other.search.interrupted = nullptr;
     other.search.chain.seed = 2;
-    CHECK_THROWS_WITH_AS(search::coarse_search(on, g.view(), starts, other, {}, ts::io::journal_in(folder / "search")),
-                         doctest::Contains("begin anew"), ts::error);
+    ts::io::file_journal kept(folder / "search");
+    CHECK_THROWS_WITH_AS(search::coarse_search(g.view(), on, starts, other, {}, &kept), doctest::Contains("begin anew"),
+                         ts::error);
     const std::string text = ts::io::read_file(folder / "search");
     for (std::size_t keep = 0; keep < text.size(); keep += text.size() / 20 + 1) {
         ts::io::write_file_atomically(folder / "cut", text.substr(0, keep));
-        CHECK_THROWS_AS((void)ts::io::journal_in(folder / "cut"), ts::error);
+        CHECK_THROWS_AS((void)ts::io::file_journal(folder / "cut"), ts::error);
     }
     ts::io::write_file_atomically(folder / "longer", text + "x");
-    CHECK_THROWS_AS((void)ts::io::journal_in(folder / "longer"), ts::error);
+    CHECK_THROWS_AS((void)ts::io::file_journal(folder / "longer"), ts::error);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/io/search_file.hpp"
+#include "tessera/execute/search_threads.hpp"
 
 #include "examples/zoo/recurrent.hpp"
 #include "tessera/machine/presets.hpp"
@@ -22,7 +23,7 @@ search::parallel_search_options small(int threads) {
     o.chain.least_work = 20'000;
     o.chain.most_work = 1'000'000;
     o.chain.return_after = 30;
-    o.threads = threads;
+    o.threads = ts::search_threads(threads);
     return o;
 }
 
@@ -51,9 +52,9 @@ bool same(const search::search_state& a, const search::search_state& b) {
 TEST_CASE("parallel search: the same on one thread and on three; no worse than its starts; progress grows to the end") {
     const ts::graph g = ts::describe<small_rnn>(16);
     const ts::cluster on(ts::machines::p100_nodes(1));
-    const auto starts = search::experts(g.view(), on);
-    search::parallel_search alone(on, g.view(), starts, small(1));
-    search::parallel_search three(on, g.view(), starts, small(3));
+    const auto starts = search::hand_designed(g.view(), on);
+    search::parallel_search alone(g.view(), on, starts, small(1));
+    search::parallel_search three(g.view(), on, starts, small(3));
     std::int64_t made = 0;
     bool grows = true;
     const auto found = alone.run();
@@ -85,7 +86,7 @@ TEST_CASE("parallel search: data parallelism is among the starts; pins hold in e
         o.chain.proposals.pinned[op] = 1;
     }
     o.pins = &pins;
-    search::parallel_search s(on, g.view(), {{"one device", search::single_device(g.view())}}, o);
+    search::parallel_search s(g.view(), on, {{"one device", search::single_device(g.view())}}, o);
     CHECK(s.state().chains[0].start == "data parallel");
     const auto found = s.run();
     for (std::size_t op = 0; op < g.ops.size(); op += 3) {
@@ -96,11 +97,11 @@ TEST_CASE("parallel search: data parallelism is among the starts; pins hold in e
 TEST_CASE("search file: what is written is read exactly, and an interrupted search ends as one that was not") {
     const ts::graph g = ts::describe<small_rnn>(16);
     const ts::cluster on(ts::machines::k80_nodes(1));
-    const auto starts = search::experts(g.view(), on);
+    const auto starts = search::hand_designed(g.view(), on);
     const search::parallel_search_options o = small(2);
-    search::parallel_search whole(on, g.view(), starts, o);
+    search::parallel_search whole(g.view(), on, starts, o);
     const auto expected = whole.run();
-    search::parallel_search first(on, g.view(), starts, o);
+    search::parallel_search first(g.view(), on, starts, o);
     first.run_round();
     const std::string text = ts::io::to_text(first.state(), g.view(), on, o.chain);
     const search::search_state read = ts::io::search_from_text(text, g.view(), on, o.chain);
@@ -109,7 +110,7 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
     const test::temporary_folder folder;
     const std::string path = folder / "search";
     ts::io::write_search(path, first.state(), g.view(), on, o.chain);
-    const auto found = ts::io::run_search(on, g.view(), {}, o, path);
+    const auto found = ts::io::run_search(g.view(), on, {}, o, path);
     CHECK(found.cost == expected.cost);
     CHECK(same(found.best, expected.best));
     CHECK(ts::io::read_search(path, g.view(), on, o.chain).finished);
@@ -139,7 +140,7 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
         bad[at] = "0123456789- \nx"[(state >> 40U) % 14];
         i % 3 == 0 ? (void)bad.erase(at, 1 + (state >> 50U) % 9) : void();
         try {
-            search::parallel_search(on, g.view(), ts::io::search_from_text(resummed(bad), g.view(), on, o.chain), o);
+            search::parallel_search(g.view(), on, ts::io::search_from_text(resummed(bad), g.view(), on, o.chain), o);
         } catch (const ts::error&) {
             ++thrown;
         }

@@ -252,8 +252,7 @@ TEST_CASE(
     o.rounds = 1;
     o.random_starts = 0;
     o.drop_slow_starts = true;
-    o.threads = 1;
-    search::parallel_search s(on, g, {{"data parallel", data}, {"mirrored", mirrored}, {"other", other}}, o);
+    search::parallel_search s(g, on, {{"data parallel", data}, {"mirrored", mirrored}, {"other", other}}, o);
     s.run_round();
     const auto& chains = s.state().chains;
     REQUIRE(chains.size() == 3);
@@ -273,12 +272,12 @@ TEST_CASE("strategy fields: a search keeps stages and what is recomputed") {
     }
     search::mcmc_options o;
     o.temperature = 10; // whatever is proposed is taken
-    search::mcmc_chain chain(on, g, start, o);
+    search::mcmc_chain chain(g, on, start, o);
     chain.run(100);
     CHECK(chain.accepted() > 10);
     CHECK(ts::is_same_but_for_shards(chain.state().current, start));
     search::random_numbers pick;
-    const search::proposer propose(on, g, o.proposals);
+    const search::proposer propose(g, on, o.proposals);
     CHECK(ts::is_same_but_for_shards(propose.random_start(start, pick), start));
     for (const search::named_strategy& s : search::layers_side_by_side(propose, start)) {
         CHECK(ts::is_same_but_for_shards(s.value, start));

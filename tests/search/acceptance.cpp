@@ -28,10 +28,10 @@ TEST_CASE("mcmc: as many slower proposals are accepted as the temperature says")
     o.proposals.plain = false;
     const auto begun = [&](double temperature, std::uint64_t random) {
         o.temperature = temperature;
-        search::mcmc_chain first(on, g.view(), start, o);
+        search::mcmc_chain first(g.view(), on, start, o);
         search::mcmc_state s = first.state();
         s.random = ts::op::mix(random);
-        return search::mcmc_chain(on, g.view(), s, o);
+        return search::mcmc_chain(g.view(), on, s, o);
     };
     for (const double temperature : {0.05, 0.5}) {
         double expected = 0;

@@ -43,7 +43,7 @@ TEST_CASE("explain: every alternative costs what a plan with it costs") {
     ts::strategy s = search::data_parallel(g, 4);
     s.place(3, {3, 1, 0, 2});
     for (const int op : {0, 3, 7}) {
-        const search::explanation e = search::explain(on, g, s, op);
+        const search::explanation e = search::explain(g, on, s, op);
         CHECK(e.step == step_of(g, s, on));
         int chosen = 0;
         ts::index_t before = 0;
@@ -75,7 +75,7 @@ TEST_CASE("explain: differences of the additive costs are differences of the tot
     const ts::graph_view g = network.view();
     const ts::strategy s = search::one_weird_trick(g, 4);
     const ts::machine uniform = ts::uniform_machine(on);
-    const search::explanation e = search::explain(on, g, s, 7);
+    const search::explanation e = search::explain(g, on, s, 7);
     ts::index_t rest = -1; // what all other operators and edges cost, whatever this one does
     for (const search::alternative& a : e.alternatives) {
         ts::strategy changed = s;
@@ -96,7 +96,7 @@ TEST_CASE("explain: pipelines, and operators that do not exist") {
     const ts::strategy s = search::pipeline(g, stage, ts::schedule::gpipe(2, 4), 2);
     const int last = g.op_count - 2; // in the second stage, on devices 2 and 3
     REQUIRE(stage[static_cast<std::size_t>(last)] == 1);
-    const search::explanation e = search::explain(on, g, s, last);
+    const search::explanation e = search::explain(g, on, s, last);
     CHECK(e.alternatives.size() > 3);
     for (const search::alternative& a : e.alternatives) {
         ts::strategy changed = s;
@@ -107,8 +107,8 @@ TEST_CASE("explain: pipelines, and operators that do not exist") {
             CHECK(d >= 2);
         }
     }
-    CHECK_THROWS_AS(search::explain(on, g, s, g.op_count), ts::error);
-    CHECK_THROWS_AS(search::explain(on, g, s, -1), ts::error);
+    CHECK_THROWS_AS(search::explain(g, on, s, g.op_count), ts::error);
+    CHECK_THROWS_AS(search::explain(g, on, s, -1), ts::error);
 }
 
 TEST_CASE("difference: what differs, and nothing else") {
@@ -169,7 +169,7 @@ TEST_CASE("explain: an alternative of as many shards is offered where the operat
     s.place(0, {3, 1});
     const std::vector<int> own{3, 1};
     int here = 0;
-    for (const search::alternative& a : search::explain(on, network.view(), s, 0).alternatives) {
+    for (const search::alternative& a : search::explain(network.view(), on, s, 0).alternatives) {
         here += !a.chosen && a.devices == own ? 1 : 0;
         CHECK(static_cast<int>(a.devices.size()) == a.what.shards());
     }
@@ -185,7 +185,7 @@ TEST_CASE("explain: as text") {
     const ts::cluster on(ts::machines::p100_nodes(1));
     const ts::graph network = ts::describe<networks::lenet5>(16);
     const ts::graph_view g = network.view();
-    const search::explanation e = search::explain(on, g, search::data_parallel(g, 4), 3);
+    const search::explanation e = search::explain(g, on, search::data_parallel(g, 4), 3);
     const std::string text = search::to_text(g, e, 5);
     CHECK(text.rfind("why conv2 (conv2d, output 16x16x10x10) is as it is: a step takes ", 0) == 0);
     CHECK(text.find("\n>  sample/4") != std::string::npos);

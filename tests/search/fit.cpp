@@ -42,6 +42,11 @@ ts::cluster machine_of(int devices, index_t memory = 0) {
     return ts::cluster(g);
 }
 
+search::fit_options within(index_t memory, search::fit_options o) {
+    o.memory = memory;
+    return o;
+}
+
 struct outcome {
     index_t step = 0;
     index_t most = 0;
@@ -190,14 +195,14 @@ TEST_CASE("what fit() returns is the fastest that fits of all strategies of a sm
             }
             const bool exact = devices == 2 || rounds++ == 2; // the larger space once
             if (exact) {
-                const search::fit_result r = search::fit(g, on, limit, whole);
+                const search::fit_result r = search::fit(g, on, within(limit, whole));
                 CHECK(r.fits);
                 CHECK(r.row.step == fastest);
                 CHECK(r.smallest_memory == least);
                 CHECK(r.simulated == r.considered);
                 CHECK(static_cast<int>(all.size()) >= r.simulated); // some are the same under two names
             }
-            const search::fit_result quick = search::fit(g, on, limit, usual);
+            const search::fit_result quick = search::fit(g, on, within(limit, usual));
             CHECK(quick.fits);
             CHECK(quick.simulated <= 80);
             CHECK(static_cast<double>(quick.row.step) <= 1.1 * static_cast<double>(fastest));
@@ -206,7 +211,7 @@ TEST_CASE("what fit() returns is the fastest that fits of all strategies of a sm
                             << quick.simulated << " simulated " << quick.row.step << " ns ("
                             << search::to_text(g, quick.row.how) << ")");
         }
-        const search::fit_result r = search::fit(g, on, least - 1, usual);
+        const search::fit_result r = search::fit(g, on, within(least - 1, usual));
         CHECK(!r.fits);
         CHECK(r.smallest_memory >= least);
     }
@@ -259,7 +264,7 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     const ts::cluster on = machine_of(2);
     whole.period = 2;
     const std::vector<outcome> pairs = all_outcomes(g, on, whole);
-    const search::fit_result pair = search::fit(g, on, 0, whole);
+    const search::fit_result pair = search::fit(g, on, whole);
     const auto shorter = [](const outcome& a, const outcome& b) { return a.step < b.step; };
     CHECK(pair.row.step == std::min_element(pairs.begin(), pairs.end(), shorter)->step / 2);
     MESSAGE("two steps without a barrier: " << pair.row.step << " ns each (" << search::to_text(g, pair.row.how)
@@ -277,12 +282,12 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
         for (const outcome& x : all) {
             fastest = fastest == 0 && (limit == 0 || x.most <= limit) ? x.step : fastest;
         }
-        const search::fit_result r = search::fit(g, on, limit, whole);
+        const search::fit_result r = search::fit(g, on, within(limit, whole));
         CHECK(r.fits);
         CHECK(r.row.step == fastest);
         CHECK(r.smallest_memory == least);
         CHECK(r.simulated == r.considered);
-        const search::fit_result quick = search::fit(g, on, limit, usual);
+        const search::fit_result quick = search::fit(g, on, within(limit, usual));
         CHECK(quick.fits);
         CHECK(quick.simulated <= 48);
         CHECK(static_cast<double>(quick.row.step) <= 1.1 * static_cast<double>(fastest));
@@ -313,20 +318,20 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     }
     std::sort(needs.begin(), needs.end());
     CHECK(needs[0].second == "ZeRO 3");
-    const search::fit_result lean = search::fit(heavy.view(), four, needs[0].first, o);
+    const search::fit_result lean = search::fit(heavy.view(), four, within(needs[0].first, o));
     CHECK(lean.fits);
     CHECK(lean.row.how.policy == "ZeRO 3");
     CHECK(lean.best.sync.shards_parameters);
     CHECK(test_support::contains(search::to_text(heavy.view(), lean.row.how), "ZeRO 3"));
-    CHECK(!search::fit(heavy.view(), four, needs[0].first - 1, o).fits);
+    CHECK(!search::fit(heavy.view(), four, within(needs[0].first - 1, o)).fits);
     o.policies.pop_back();
-    CHECK(!search::fit(heavy.view(), four, needs[0].first, o).fits); // without it nothing does
+    CHECK(!search::fit(heavy.view(), four, within(needs[0].first, o)).fits); // without it nothing does
 
     // Without a barrier between steps a step takes its share of the plan, and less than with one.
     o.simulations = 64;
-    const search::fit_result barrier = search::fit(heavy.view(), four, 0, o);
+    const search::fit_result barrier = search::fit(heavy.view(), four, o);
     o.period = 3;
-    const search::fit_result none = search::fit(heavy.view(), four, 0, o);
+    const search::fit_result none = search::fit(heavy.view(), four, o);
     CHECK(none.best.period == 3);
     CHECK(none.row.step == outcome_of(heavy.view(), four, none.best, o.lowering).step / 3);
     CHECK(none.row.step < barrier.row.step);
@@ -338,7 +343,7 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     // Where devices copy in turn, lists of communication are tried too.
     ts::device_graph host = four.graph();
     host.classes[0].copies_in_turn = true;
-    const search::fit_result lanes = search::fit(heavy.view(), ts::cluster(host), 0, o);
+    const search::fit_result lanes = search::fit(heavy.view(), ts::cluster(host), o);
     CHECK(lanes.considered == 2 * (1 + 11));
     CHECK(std::any_of(lanes.rows.begin(), lanes.rows.end(), [](const search::fit_row& r) { return r.how.overlap; }));
     CHECK(lanes.best.overlap == lanes.row.how.overlap);
@@ -355,11 +360,11 @@ TEST_CASE("fit() honours the limit as plan_memory() predicts, and is never worse
     o.micro_batches = {1, 2, 4, 8};
     o.simulations = 24;
     o.refinements = 12;
-    const index_t least = search::fit(g, on, 1, o).smallest_memory;
+    const index_t least = search::fit(g, on, within(1, o)).smallest_memory;
     CHECK(least < data.most);
     for (const index_t limit : {index_t{0}, one.most, data.most, (2 * least + data.most) / 3, least}) {
         CAPTURE(limit);
-        const search::fit_result r = search::fit(g, on, limit, o);
+        const search::fit_result r = search::fit(g, on, within(limit, o));
         CHECK(r.fits);
         CHECK(r.simulated <= 36);
         CHECK(r.considered > r.simulated);
@@ -418,7 +423,7 @@ TEST_CASE("fit: what a policy exchanges, and what backward takes of an operator,
     slow.add_class({"slow", {1, 1, 1}, 1000000, 0, 0, false});
     slow.add_device(0, "d0");
     const ts::cluster alone(slow);
-    search::fit_times times(alone, g, {});
+    search::fit_times times(g, alone, {});
     for (int op = 0; op < g.op_count; ++op) {
         const search::operator_estimate& t = times(1, 1, baseline::data_parallel)[at(op)];
         const ts::description d = g.describe(op);
@@ -438,18 +443,18 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
     o.micro_batches = {1, 2, 4, 8};
     o.simulations = 16;
     o.refinements = 8;
-    const search::fit_result r = search::fit(g, machine_of(4, 5000), 0, o); // as the machine says
+    const search::fit_result r = search::fit(g, machine_of(4, 5000), o); // as the machine says
     CHECK(!r.fits);
     CHECK(r.smallest_memory > 5000);
     CHECK(r.row.most_bytes == r.smallest_memory);
     CHECK(test_support::contains(r.reason,
                                  "which has 5000; with " + std::to_string(r.smallest_memory) + " bytes on each"));
     CHECK(test_support::contains(r.reason, search::to_text(g, r.row.how)));
-    const search::fit_result enough = search::fit(g, machine_of(4, r.smallest_memory), 0, o);
+    const search::fit_result enough = search::fit(g, machine_of(4, r.smallest_memory), o);
     CHECK(enough.fits);
     CHECK(enough.row.most_bytes <= r.smallest_memory);
-    CHECK(search::fit(g, machine_of(4, 5000), 1000000, o).fits == false); // the smaller of the two counts
-    for (const int tight : {0, 1, 3}) {                                   // the device is named that lacks most
+    CHECK(search::fit(g, machine_of(4, 5000), within(1000000, o)).fits == false); // the smaller of the two counts
+    for (const int tight : {0, 1, 3}) {                                           // the device is named that lacks most
         ts::device_graph graph;
         graph.add_class({"d", {1, 1, 1}, 100, 5000, 200, false});
         graph.add_class({"tight", {1, 1, 1}, 100, 600, 200, false});
@@ -459,7 +464,7 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
                 graph.add_link(e, d, 100, 500);
             }
         }
-        const search::fit_result f = search::fit(g, ts::cluster(graph), 0, o);
+        const search::fit_result f = search::fit(g, ts::cluster(graph), o);
         std::size_t most = 0;
         for (std::size_t d = 0; d < 4; ++d) {
             const auto lacks = [&](std::size_t k) {
@@ -472,10 +477,10 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
     }
     search::fit_options empty;
     empty.policies.push_back({"mine", nullptr});
-    CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), 0, empty); }),
+    CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), empty); }),
                                  "is called 'mine' and has no function"));
     o.micro_batches.clear();
-    CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), 0, o); }),
+    CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), o); }),
                                  "nothing to fit"));
 }
 
@@ -510,7 +515,7 @@ TEST_CASE("fit: ended early it returns the best of what it has simulated, at lea
         o.refinements = 4;
         o.context = &limit;
         o.go_on = [](void* context, int simulated, int) { return simulated < *static_cast<int*>(context); };
-        const search::fit_result r = search::fit(g.view(), on, 0, o);
+        const search::fit_result r = search::fit(g.view(), on, o);
         CHECK(r.fits);
         CHECK(r.ended == (most < 1000));
         CHECK(r.simulated == (most < 1000 ? std::max(most, 1) : r.simulated));

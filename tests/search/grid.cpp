@@ -83,7 +83,7 @@ TEST_CASE("grid: estimates beside simulations of the whole plans") {
         CAPTURE(c.stages);
         CAPTURE(c.recompute);
         const ts::graph g = ts::describe<test_networks::small_gpt<6>>(index_t{c.data} * c.micro_batches * 2);
-        search::grid_estimator estimate(on, g.view(), {}, test_support::with_adam());
+        search::grid_estimator estimate(g.view(), on, {}, test_support::with_adam());
         const search::device_grid x =
             search::megatron_grid(g.view(), c.data, c.tensor, c.stages, c.micro_batches, c.recompute);
         const search::grid_cost cost = estimate(x);
@@ -113,7 +113,7 @@ TEST_CASE("grid: one stage on one device: idle time is not negative, and updates
     const ts::graph g = ts::describe<test_networks::small_gpt<6>>(2);
     for (const bool recompute : {false, true}) {
         const auto behind = [&](const ts::lower_options& rule) { // the last stage backward, without the launch
-            search::grid_estimator estimate(on, g.view(), {}, rule);
+            search::grid_estimator estimate(g.view(), on, {}, rule);
             const search::grid_cost cost = estimate(search::megatron_grid(g.view(), 1, 1, 1, 1, recompute));
             CHECK(cost.bubble >= 0);
             CHECK(cost.bubble < cost.without_updates / 20);
@@ -128,7 +128,7 @@ TEST_CASE("grid: where replicas lie on different nodes their sums share the node
     const ts::cluster on(ts::machines::p100_nodes(4));
     for (const int micro_batches : {1, 2}) {
         const ts::graph g = ts::describe<test_networks::small_gpt<6>>(index_t{8} * micro_batches);
-        search::grid_estimator estimate(on, g.view(), {}, test_support::with_adam());
+        search::grid_estimator estimate(g.view(), on, {}, test_support::with_adam());
         const search::device_grid x = search::megatron_grid(g.view(), 4, 4, 1, micro_batches, false);
         const search::grid_cost cost = estimate(x);
         const ts::plan p =

@@ -20,17 +20,17 @@ TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse 
     search::grid_options o;
     o.lowering = test_support::with_adam();
     o.largest_micro_batch = 1;
-    const search::grid_result free = search::search_grid(ts::cluster(machine), g.view(), o);
+    const search::grid_result free = search::search_grid(g.view(), ts::cluster(machine), o);
     CHECK(free.too_large == 0);
     CHECK(free.best.cost.fits);
     machine.classes[0].memory_bytes = free.best.cost.most_bytes * 2 / 3;
     const ts::cluster on(machine);
-    const search::grid_result tight = search::search_grid(on, g.view(), o);
+    const search::grid_result tight = search::search_grid(g.view(), on, o);
     CHECK(tight.too_large > 0);
     CHECK(tight.best.cost.most_bytes <= machine.classes[0].memory_bytes);
     CHECK(tight.best.cost.makespan >= free.best.cost.makespan);
     ts::require(g.view(), search::strategy_of(g.view(), tight.best.grid).view(), 16);
-    search::grid_estimator estimate(on, g.view(), {}, o.lowering);
+    search::grid_estimator estimate(g.view(), on, {}, o.lowering);
     int tried = 0;
     for (const int tensor : {1, 4}) {
         for (const int stages : {1, 4}) {
@@ -48,7 +48,7 @@ TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse 
     }
     CHECK(tried > 0);
     machine.classes[0].memory_bytes = 1000;
-    CHECK_THROWS_AS(search::search_grid(ts::cluster(machine), g.view(), o), ts::error);
+    CHECK_THROWS_AS(search::search_grid(g.view(), ts::cluster(machine), o), ts::error);
     // Elimination costs no more than Megatron-LM's splits under the model that it minimizes.
     const ts::graph one = ts::with_blocks(g.view(), ts::find_repeats(g.view()), 3, 1).network;
     const ts::machine m = search::detail::places_of(on, 4);

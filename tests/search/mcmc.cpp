@@ -81,7 +81,7 @@ index_t exhaustive(const ts::graph_view& g, const ts::cluster& on, std::int64_t&
 TEST_CASE("mcmc: what is found costs what it says, and no start costs less") {
     const ts::graph g = ts::describe<networks::alexnet>(64);
     const ts::cluster on(ts::machines::p100_nodes(2, 2));
-    const auto found = search::mcmc(on, g.view(), starts(g.view(), 4), small(300));
+    const auto found = search::mcmc(g.view(), on, starts(g.view(), 4), small(300));
     CHECK(found.cost == simulated(g.view(), found.best, on));
     CHECK_NOTHROW(ts::require(g.view(), found.best.view(), 4));
     for (const auto& c : found.chains) {
@@ -96,9 +96,9 @@ TEST_CASE("mcmc: with a price of bytes the cost is that of time and bytes, and w
     const ts::cluster on(ts::machines::p100_nodes(2, 2));
     search::mcmc_options o = small(300);
     const auto moved = [&](const ts::strategy& s) { return ts::lower(g.view(), s.view(), 4).moved_bytes; };
-    const auto fast = search::mcmc(on, g.view(), starts(g.view(), 4), o);
+    const auto fast = search::mcmc(g.view(), on, starts(g.view(), 4), o);
     o.milliseconds_per_gigabyte = 1000;
-    const auto thrifty = search::mcmc(on, g.view(), starts(g.view(), 4), o);
+    const auto thrifty = search::mcmc(g.view(), on, starts(g.view(), 4), o);
     CHECK(thrifty.cost == simulated(g.view(), thrifty.best, on) + moved(thrifty.best)); // 1 ns a byte
     CHECK(thrifty.cost < simulated(g.view(), fast.best, on) + moved(fast.best));
     CHECK(moved(thrifty.best) < moved(fast.best));
@@ -106,7 +106,7 @@ TEST_CASE("mcmc: with a price of bytes the cost is that of time and bytes, and w
     MESSAGE(moved(fast.best) << " bytes, with the price " << moved(thrifty.best));
     for (const double price : {-1.0, 1e7, std::nan("")}) {
         o.milliseconds_per_gigabyte = price;
-        CHECK_THROWS_WITH_AS(search::mcmc(on, g.view(), starts(g.view(), 4), o),
+        CHECK_THROWS_WITH_AS(search::mcmc(g.view(), on, starts(g.view(), 4), o),
                              doctest::Contains("a gigabyte between devices cannot cost"), ts::error);
     }
 }
@@ -117,9 +117,9 @@ TEST_CASE("mcmc: the same seed finds the same, another may not; a chain can be r
     search::mcmc_options o = small(200);
     o.patience = 200;
     o.temperature = 0.1;
-    search::mcmc_chain whole(on, g.view(), search::data_parallel(g.view(), 4), o);
+    search::mcmc_chain whole(g.view(), on, search::data_parallel(g.view(), 4), o);
     whole.run(200);
-    search::mcmc_chain parts(on, g.view(), search::data_parallel(g.view(), 4), o);
+    search::mcmc_chain parts(g.view(), on, search::data_parallel(g.view(), 4), o);
     for (int i = 0; i < 20; ++i) {
         parts.run(10);
     }
@@ -128,7 +128,7 @@ TEST_CASE("mcmc: the same seed finds the same, another may not; a chain can be r
     CHECK(whole.accepted() == parts.accepted());
     CHECK(whole.made() == 200);
     o.seed = 2;
-    search::mcmc_chain other(on, g.view(), search::data_parallel(g.view(), 4), o);
+    search::mcmc_chain other(g.view(), on, search::data_parallel(g.view(), 4), o);
     other.run(200);
     CHECK(other.accepted() != whole.accepted());
 }
@@ -138,7 +138,7 @@ TEST_CASE("mcmc: a chain stops after half of its proposals brought nothing") {
     const ts::cluster on(ts::machines::p100_nodes(1, 1)); // one device: nothing can be better
     search::mcmc_options o = small(100'000);
     o.patience = 50;
-    search::mcmc_chain chain(on, g.view(), search::single_device(g.view()), o);
+    search::mcmc_chain chain(g.view(), on, search::single_device(g.view()), o);
     chain.run(100'000);
     CHECK(chain.made() < 100);
     CHECK(chain.best_cost() == simulated(g.view(), search::single_device(g.view()), on));
@@ -155,7 +155,7 @@ TEST_CASE("mcmc: a chain stops when doubling its work brings little, and does no
     for (const double gain : {0.0, 0.002, 0.05}) {
         o.least_gain = gain;
         // Step by step, with the best cost after each, in which the rule can be looked up.
-        search::mcmc_chain chain(on, g.view(), search::single_device(g.view()), o);
+        search::mcmc_chain chain(g.view(), on, search::single_device(g.view()), o);
         std::vector<std::pair<std::int64_t, index_t>> seen;
         while (!chain.stopped()) {
             chain.run(1);
@@ -186,7 +186,7 @@ TEST_CASE("mcmc: a chain stops when doubling its work brings little, and does no
     }
     o.least_gain = -1; // never
     o.most_work = 40'000;
-    search::mcmc_chain chain(on, g.view(), search::single_device(g.view()), o);
+    search::mcmc_chain chain(g.view(), on, search::single_device(g.view()), o);
     chain.run(o.budget);
     CHECK(chain.stopped());
     CHECK(chain.made() < o.budget);
@@ -203,7 +203,7 @@ TEST_CASE(
     o.temperature = 100; // takes nearly everything
     o.return_after = 1;
     o.proposals.groups = false; // one operator at a time
-    search::mcmc_chain chain(on, g.view(), search::data_parallel(g.view(), 4), o);
+    search::mcmc_chain chain(g.view(), on, search::data_parallel(g.view(), 4), o);
     int elsewhere = 0;
     while (!chain.stopped()) {
         chain.run(1, 1);
@@ -218,7 +218,7 @@ TEST_CASE(
     }
     CHECK(elsewhere > 100);
     CHECK(chain.made() == 400);
-    search::mcmc_chain whole(on, g.view(), search::data_parallel(g.view(), 4), o);
+    search::mcmc_chain whole(g.view(), on, search::data_parallel(g.view(), 4), o);
     whole.run(400);
     CHECK(whole.work() == chain.work());
     CHECK(whole.best().ops == chain.best().ops);
@@ -234,7 +234,7 @@ TEST_CASE("mcmc: finds the optimum of a space that can be searched exhaustively"
     search::mcmc_options o = small(3000);
     o.patience = 3000;
     o.temperature = 0.05;
-    CHECK(search::mcmc(on, g.view(), starts(g.view(), 2), o).cost == best);
+    CHECK(search::mcmc(g.view(), on, starts(g.view(), 2), o).cost == best);
 }
 
 TEST_CASE("mcmc: reaches the optimum of all blocks' choices, which equals that of full simulations of each") {
@@ -245,8 +245,8 @@ TEST_CASE("mcmc: reaches the optimum of all blocks' choices, which equals that o
     o.temperature = 0.05;
     o.proposals.only_blocks = o.proposals.only_regular = true;
     const ts::strategy start = search::data_parallel(g.view(), 2);
-    const auto all = search::simulate_all(on, g.view(), start, o.proposals);
-    const search::proposer propose(on, g.view(), o.proposals);
+    const auto all = search::simulate_all(g.view(), on, start, o.proposals);
+    const search::proposer propose(g.view(), on, o.proposals);
     REQUIRE(propose.groups().blocks.size() == 2); // the loss belongs to the second layer
     index_t best = INT64_MAX;
     double space = 0;
@@ -266,13 +266,13 @@ TEST_CASE("mcmc: reaches the optimum of all blocks' choices, which equals that o
     CHECK(all.cost == best);
     CHECK(all.space == space);
     CHECK(simulated(g.view(), all.best, on) == best);
-    CHECK(search::mcmc(on, g.view(), starts(g.view(), 2), o).cost == best);
+    CHECK(search::mcmc(g.view(), on, starts(g.view(), 2), o).cost == best);
 }
 
 TEST_CASE("mcmc: proposals for kinds and blocks keep the rules, and a kind's operators get one configuration") {
     const ts::graph g = ts::describe<networks::rnnlm_parts<3, 16, 50>::network>(16);
     const ts::cluster on(ts::machines::p100_nodes(2));
-    const search::proposer propose(on, g.view(), {});
+    const search::proposer propose(g.view(), on, {});
     ts::strategy now = search::data_parallel(g.view(), 8);
     search::random_numbers pick{4};
     int several = 0;
@@ -306,7 +306,7 @@ TEST_CASE("mcmc: pinned operators stay") {
         o.proposals.pinned[op] = 1;
     }
     const ts::strategy start = search::data_parallel(g.view(), 4);
-    const auto found = search::mcmc(on, g.view(), {{"data parallel", start}}, o);
+    const auto found = search::mcmc(g.view(), on, {{"data parallel", start}}, o);
     bool moved = false;
     for (std::size_t op = 0; op < start.ops.size(); ++op) {
         CHECK((o.proposals.pinned[op] == 0 || found.best.ops[op] == start.ops[op]));
@@ -314,7 +314,7 @@ TEST_CASE("mcmc: pinned operators stay") {
     }
     CHECK(moved);
     o.proposals.pinned.pop_back();
-    CHECK_THROWS_AS(search::mcmc(on, g.view(), {{"data parallel", start}}, o), ts::error);
+    CHECK_THROWS_AS(search::mcmc(g.view(), on, {{"data parallel", start}}, o), ts::error);
 }
 
 TEST_CASE("mcmc: only what fits in memory counts, and a chain leaves what does not") {
@@ -325,22 +325,22 @@ TEST_CASE("mcmc: only what fits in memory counts, and a chain leaves what does n
     const ts::cluster on(machine);
     search::mcmc_options o = small(1500);
     o.patience = 1500;
-    const auto found = search::mcmc(on, g.view(), starts(g.view(), 4), o);
-    const search::memory_estimate needs(on, g.view(), found.best, 0);
+    const auto found = search::mcmc(g.view(), on, starts(g.view(), 4), o);
+    const search::memory_estimate needs(g.view(), on, found.best, 0);
     CHECK(needs.excess() == 0);
-    CHECK(search::fits(on, g.view(), found.best));
-    CHECK_FALSE(search::fits(on, g.view(), search::data_parallel(g.view(), 4)));
-    CHECK(search::memory_estimate(on, g.view(), search::data_parallel(g.view(), 4), 0).excess() > 0);
+    CHECK(search::fits(g.view(), on, found.best));
+    CHECK_FALSE(search::fits(g.view(), on, search::data_parallel(g.view(), 4)));
+    CHECK(search::memory_estimate(g.view(), on, search::data_parallel(g.view(), 4), 0).excess() > 0);
     machine.classes[0].memory_bytes = 1'000;
-    CHECK_THROWS_AS(search::mcmc(ts::cluster(machine), g.view(), starts(g.view(), 4), small(100)), ts::error);
+    CHECK_THROWS_AS(search::mcmc(g.view(), ts::cluster(machine), starts(g.view(), 4), small(100)), ts::error);
 }
 
 TEST_CASE("memory estimate: kept up to date it equals a fresh one, and a plan needs no less") {
     const ts::graph g = ts::describe<networks::lenet5>(32);
     const ts::cluster on(ts::machines::p100_nodes(1));
     ts::strategy now = search::data_parallel(g.view(), 4);
-    search::memory_estimate kept(on, g.view(), now, 1);
-    const search::proposer propose(on, g.view(), {});
+    search::memory_estimate kept(g.view(), on, now, 1);
+    const search::proposer propose(g.view(), on, {});
     search::random_numbers pick{9};
     for (int i = 0; i < 200; ++i) {
         const search::proposal p = propose.next(now, pick);
@@ -353,7 +353,7 @@ TEST_CASE("memory estimate: kept up to date it equals a fresh one, and a plan ne
             ts::apply(now, x);
         }
         REQUIRE_NOTHROW(ts::require(g.view(), now.view(), 4));
-        REQUIRE(kept.bytes() == search::memory_estimate(on, g.view(), now, 1).bytes());
+        REQUIRE(kept.bytes() == search::memory_estimate(g.view(), on, now, 1).bytes());
     }
 }
 
@@ -376,7 +376,7 @@ TEST_CASE(
         for (const ts::graph& g : nets) {
             search::mcmc_options o = small(40);
             o.seed = seed;
-            const auto found = search::mcmc(on, g.view(), starts(g.view(), 3), o);
+            const auto found = search::mcmc(g.view(), on, starts(g.view(), 3), o);
             CHECK(found.cost == finished(g.view(), found.best));
             bool is_start = false;
             for (const search::named_strategy& s : starts(g.view(), 3)) {

@@ -46,7 +46,7 @@ TEST_CASE("a run-time search returns the fastest of what it found and its baseli
          {ts::cluster(ts::machines::p100_nodes(2, 2)), ts::cluster(ts::machines::heterogeneous()),
           ts::cluster(ts::machines::this_host(2))}) {
         // One device is a bad answer.
-        const auto bad = search::compare_with_baselines(on, g.view(), "bad", search::single_device(g.view()));
+        const auto bad = search::compare_with_baselines(g.view(), on, "bad", search::single_device(g.view()));
         CHECK(bad.result().name != "bad");
         CHECK(bad.all[0].name == "bad");
         CHECK(bad.shortfall() > 0);
@@ -60,7 +60,7 @@ TEST_CASE("a run-time search returns the fastest of what it found and its baseli
         }
         CHECK(bad.result().step.makespan == least);
         const auto faithful =
-            search::compare_with_baselines(on, g.view(), "bad", search::single_device(g.view()), {.faithful = true});
+            search::compare_with_baselines(g.view(), on, "bad", search::single_device(g.view()), {.faithful = true});
         CHECK(faithful.result().name == "bad");
         CHECK(faithful.shortfall() == bad.shortfall());
 
@@ -75,7 +75,7 @@ TEST_CASE("a run-time search returns the fastest of what it found and its baseli
     ts::device_graph small = ts::machines::p100_nodes(1);
     small.classes[0].memory_bytes = 400'000'000;
     const auto fit =
-        search::compare_with_baselines(ts::cluster(small), g.view(), "data", search::data_parallel(g.view(), 4));
+        search::compare_with_baselines(g.view(), ts::cluster(small), "data", search::data_parallel(g.view(), 4));
     CHECK(!fit.all[0].step.fits);
     CHECK(fit.result().step.fits);
 }
@@ -200,7 +200,7 @@ TEST_CASE("uneven cuts are proposed where devices are unequal") {
     const auto problem = search::make_optcnn_problem(g.view(), on);
     CHECK(cut(problem.strategy_of(std::vector<search::choice_t>(g.ops.size(), 0))) == 0);
 
-    const search::proposer propose(on, g.view(), {});
+    const search::proposer propose(g.view(), on, {});
     search::random_numbers pick{3};
     ts::strategy now = even;
     int uneven_ones = 0;
@@ -213,12 +213,12 @@ TEST_CASE("uneven cuts are proposed where devices are unequal") {
         REQUIRE_NOTHROW(ts::require(g.view(), now.view(), on.devices()));
     }
     CHECK(uneven_ones > 20);
-    const search::proposer equal(ts::cluster(ts::machines::p100_nodes(1)), g.view(), {});
+    const search::proposer equal(g.view(), ts::cluster(ts::machines::p100_nodes(1)), {});
     CHECK(!equal.has_unequal_devices());
 }
 
 TEST_CASE("where eliminations leave much, variable elimination takes over at once and is exact; beyond its limits "
-          "operators are tied") {
+          "operators are grouped") {
     const ts::graph g = ts::describe<networks::rnnlm_parts<4, 64, 100>::network>(32);
     const ts::machine on = ts::machines::p100_cluster(4);
     search::optcnn_options o;
@@ -236,14 +236,14 @@ TEST_CASE("where eliminations leave much, variable elimination takes over at onc
     CHECK(exact.cost == search::eliminate_variables(problem.costs).cost);
     CHECK(exact.cost == ts::cost::total_cost(g.view(), exact.best, on));
     o.exact.largest_table = 1000;
-    const auto tied = search::optcnn_search(g.view(), on, o);
-    CHECK(tied.by == search::optcnn_method::tied);
-    CHECK(!tied.exact);
-    CHECK(tied.cost >= exact.cost);
-    CHECK(tied.cost == ts::cost::total_cost(g.view(), tied.best, on));
+    const auto groups = search::optcnn_search(g.view(), on, o);
+    CHECK(groups.by == search::optcnn_method::grouped);
+    CHECK(!groups.exact);
+    CHECK(groups.cost >= exact.cost);
+    CHECK(groups.cost == ts::cost::total_cost(g.view(), groups.best, on));
     for (const ts::strategy& s : {search::data_parallel(g.view(), 4), search::model_parallel(g.view(), 4),
                                   search::one_weird_trick(g.view(), 4), search::single_device(g.view())}) {
-        CHECK(tied.cost <= ts::cost::total_cost(g.view(), s, on));
+        CHECK(groups.cost <= ts::cost::total_cost(g.view(), s, on));
     }
     // A chain is done by eliminations, whose plan is what they do.
     const ts::graph chain = ts::describe<networks::lenet5>(12);

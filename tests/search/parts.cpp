@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/search/parts.hpp"
+#include "tessera/execute/search_threads.hpp"
 
 #include "examples/networks.hpp"
 #include "examples/zoo/recurrent.hpp"
-#include "tessera/execute/coarse_search.hpp"
 #include "tessera/machine/presets.hpp"
+#include "tessera/search/coarse_search.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,7 +29,7 @@ double worst_price(const ts::graph& network, const ts::cluster& on, int devices,
     const ts::graph_view part = small.view();
     search::proposal_options o;
     o.devices = devices;
-    const search::proposer propose(on, part, o);
+    const search::proposer propose(part, on, o);
     search::random_numbers pick{3};
     ts::strategy now = search::data_parallel(part, devices);
     ts::simulation::task_times times;
@@ -59,7 +60,7 @@ search::coarse_search_options small_search(int threads) {
     search::coarse_search_options o;
     o.search.chain.budget = 20;
     o.search.chain.patience = 20;
-    o.search.threads = threads;
+    o.search.threads = ts::search_threads(threads);
     o.search.drop_slow_starts = true;
     o.search.most_chains = 2;
     o.search.rounds = 2;
@@ -160,7 +161,7 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
     const ts::cluster on(ts::machines::p100_nodes(4));
     std::vector<search::named_strategy> found[2];
     for (const int i : {0, 1}) {
-        found[i] = search::search_parts(on, g.view(), small_search(i == 0 ? 1 : 3));
+        found[i] = search::search_parts(g.view(), on, small_search(i == 0 ? 1 : 3));
         REQUIRE(found[i].size() > 3);
     }
     CHECK(found[0][0].name == "found on 4 of 16");
@@ -179,9 +180,9 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
         }
         CHECK_NOTHROW(ts::require(g.view(), found[0][k].value.view(), 16));
     }
-    std::vector<search::named_strategy> starts = search::experts(g.view(), on);
+    std::vector<search::named_strategy> starts = search::hand_designed(g.view(), on);
     starts.insert(starts.end(), found[0].begin(), found[0].end());
-    search::parallel_search whole(on, g.view(), starts, small_search(2).search);
+    search::parallel_search whole(g.view(), on, starts, small_search(2).search);
     const auto result = whole.run();
     CHECK(result.cost == simulated(g.view(), result.best, on));
     std::size_t with_proposals = 0;
@@ -190,8 +191,8 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
         with_proposals += c.made > 0 ? 1 : 0;
     }
     CHECK(with_proposals == 2);
-    CHECK(search::search_parts(ts::cluster(ts::machines::p100_nodes(1)), g.view(), small_search(1)).size() ==
-          search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1)), g.view(), {}},
+    CHECK(search::search_parts(g.view(), ts::cluster(ts::machines::p100_nodes(1)), small_search(1)).size() ==
+          search::layers_side_by_side({g.view(), ts::cluster(ts::machines::p100_nodes(1)), {}},
                                       search::data_parallel(g.view(), 4))
               .size());
     CHECK(result.chains.size() == starts.size() + 1); // and a random start
@@ -199,7 +200,7 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
     std::int64_t made = 0;
     std::int64_t of_whole = 0;
     int grown = 0;
-    const auto at_once = search::coarse_search(on, g.view(), search::experts(g.view(), on), small_search(2),
+    const auto at_once = search::coarse_search(g.view(), on, search::hand_designed(g.view(), on), small_search(2),
                                                [&](const search::search_progress& p) {
                                                    CHECK(p.made >= made); // equal where a start has been priced
                                                    grown += p.made > made ? 1 : 0;
@@ -212,7 +213,7 @@ TEST_CASE("coarse search: the same on one thread and on three; no slower than an
     for (const auto& c : at_once.chains) {
         of_whole += c.made;
     }
-    search::part_search parts(on, g.view(), small_search(2));
+    search::part_search parts(g.view(), on, small_search(2));
     CHECK(parts.run({}).size() == found[0].size());
     CHECK(parts.made() > 0);
     CHECK(made == parts.made() + of_whole);
@@ -229,7 +230,7 @@ TEST_CASE("coarse search: a start that costs what another does is not searched f
     REQUIRE(simulated(g.view(), mirrored, on) == simulated(g.view(), data, on));
     search::parallel_search_options o = small_search(1).search;
     o.random_starts = 0;
-    const auto found = search::parallel_search(on, g.view(),
+    const auto found = search::parallel_search(g.view(), on,
                                                {{"data parallel", data},
                                                 {"mirrored", mirrored},
                                                 {"channels", search::mesh(g.view(), 1, 4)},

@@ -88,7 +88,7 @@ std::set<std::string> by_hand(const search::proposal_space& space, const ts::str
 TEST_CASE("plain changes: all that there are, each once, block by block on the layer's own devices first") {
     const ts::graph g = ts::describe<small_rnn>(16);
     const ts::cluster on(ts::machines::p100_nodes(1));
-    const search::proposal_space space(on, g.view(), {});
+    const search::proposal_space space(g.view(), on, {});
     ts::strategy now = search::data_parallel(g.view(), 4);
     std::set<device_set> neighbours_seen;
     for (const int round : {0, 1}) {
@@ -148,12 +148,12 @@ TEST_CASE("plain changes: all that there are, each once, block by block on the l
 TEST_CASE("proposals: blocks in falling order of parameters per FLOP") {
     const ts::cluster on(ts::machines::p100_nodes(1));
     const ts::graph lenet = ts::describe<networks::lenet5>(16);
-    const auto order = search::proposal_space(on, lenet.view(), {}).heaviest_first();
+    const auto order = search::proposal_space(lenet.view(), on, {}).heaviest_first();
     REQUIRE(order.size() == 5); // two convolutions, whose weights are used at every position, and three linear layers
     CHECK(order[3] == 1);
     CHECK(order[4] == 0);
     const ts::graph rnn = ts::describe<small_rnn>(16);
-    CHECK(search::proposal_space(on, rnn.view(), {}).heaviest_first()[0] == 0); // a table of words
+    CHECK(search::proposal_space(rnn.view(), on, {}).heaviest_first()[0] == 0); // a table of words
 }
 
 TEST_CASE("plain changes: pinned operators stay, and without placement all devices are used") {
@@ -163,7 +163,7 @@ TEST_CASE("plain changes: pinned operators stay, and without placement all devic
     o.operator_placement = false;
     o.pinned.assign(static_cast<std::size_t>(g.view().op_count), 1);
     o.pinned[0] = 0;
-    const search::proposal_space space(on, g.view(), o);
+    const search::proposal_space space(g.view(), on, o);
     const ts::strategy single = search::single_device(g.view());
     int changes = 0;
     for (std::uint64_t i = 0; i < 100; ++i) {
@@ -179,7 +179,7 @@ TEST_CASE("plain changes: pinned operators stay, and without placement all devic
 TEST_CASE("layers side by side: in turns on parts of the devices, what is not dealt out as before") {
     const ts::graph g = ts::describe<small_rnn>(16);
     const ts::cluster on(ts::machines::p100_nodes(1));
-    const search::proposal_space space(on, g.view(), {});
+    const search::proposal_space space(g.view(), on, {});
     const ts::strategy from = search::data_parallel(g.view(), 4);
     const auto all = search::layers_side_by_side(space, from);
     // Words, two cells, logits: the cells on two parts, all blocks on two and on four, each on neighbours and strided.
@@ -203,7 +203,7 @@ TEST_CASE("layers side by side: in turns on parts of the devices, what is not de
     for (const std::size_t block : {0U, 1U, 2U, 3U}) {
         CHECK(devices(4, block) == std::vector<int>{static_cast<int>(block)});
     }
-    CHECK(search::layers_side_by_side({ts::cluster(ts::machines::p100_nodes(1, 1)), g.view(), {}},
+    CHECK(search::layers_side_by_side({g.view(), ts::cluster(ts::machines::p100_nodes(1, 1)), {}},
                                       search::single_device(g.view()))
               .empty());
 }

@@ -15,7 +15,7 @@ namespace ts = tessera;
 namespace search = tessera::search;
 
 bool alike(const ts::cluster& on, const ts::graph_view& g, const ts::strategy& a, const ts::strategy& b) {
-    const std::vector<int> order = search::same_places(on, g, a, b);
+    const std::vector<int> order = search::same_places(g, on, a, b);
     CHECK(search::is_symmetry(on, order));
     return !search::difference(g, a, search::in_old_numbers(b, g, order)).any();
 }
@@ -81,5 +81,5 @@ TEST_CASE("a layer on one node's devices or on one of each is no matter of numbe
         return ts::simulation::simulate(g.view(), ts::lower(g.view(), s.view(), 32), on).makespan;
     };
     CHECK(step(inside) < step(across)); // and it does matter
-    CHECK(search::same_places(on, g.view(), inside, inside)[5] == 5);
+    CHECK(search::same_places(g.view(), on, inside, inside)[5] == 5);
 }

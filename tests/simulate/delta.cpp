@@ -64,7 +64,7 @@ void check_against_full(const ts::graph& network, const ts::cluster& on, int pro
     s.statistics = statistics;
     ts::lower_options o;
     o.update = update;
-    sim::delta_simulation delta(on, g, s, {}, o);
+    sim::delta_simulation delta(g, on, s, {}, o);
     CHECK(delta.is_incremental() == (update.clip_norm <= 0));
     std::vector<sim::task_span> expected;
     REQUIRE(delta.makespan() == full(g, s, on, expected, o));
@@ -248,7 +248,7 @@ TEST_CASE(
             behind += t.device == 1 && t.what == ts::pass::backward_input ? takes : 0;
         }
     }
-    sim::delta_simulation delta(on, g, s);
+    sim::delta_simulation delta(g, on, s);
     const ts::change first = ts::place_on(0, s.ops[0], {1});
     REQUIRE(delta.propose({first}) == delta.makespan());
     CHECK(delta.visited() > 0);
@@ -264,7 +264,7 @@ TEST_CASE("delta: with clipping, and in micro-batches, every change is simulated
     check_against_full(g, on, 60, 7, ts::optimizer(ts::adam{}, 1.0F));
     ts::strategy s = ts::search::data_parallel(g.view(), 4);
     s.micro_batches = 2;
-    const sim::delta_simulation staged(on, g.view(), s);
+    const sim::delta_simulation staged(g.view(), on, s);
     CHECK_FALSE(staged.is_incremental());
     std::vector<sim::task_span> expected;
     CHECK(staged.makespan() == full(g.view(), s, on, expected, {}));

@@ -4,7 +4,7 @@
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
-#include "tessera/search/experts.hpp"
+#include "tessera/search/hand_designed.hpp"
 #include "tests/support/networks.hpp"
 #include "tests/support/random_strategy.hpp"
 
@@ -56,7 +56,7 @@ TEST_CASE("folding: the folded simulation is the unfolded one, on random strateg
             for (int k = 0; k < 2; ++k) {
                 compare(g.view(), test_support::random_strategy(g.view(), on.devices(), ++seed, seen), on, host);
             }
-            for (const ts::search::named_strategy& s : ts::search::experts(g.view(), on)) {
+            for (const ts::search::named_strategy& s : ts::search::hand_designed(g.view(), on)) {
                 compare(g.view(), s.value, on, host);
             }
         }

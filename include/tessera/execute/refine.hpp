@@ -141,7 +141,7 @@ public:
             o.lowering.update = update_;
             o.times = measured.times();
             o.proposals.memory_limit = false; // what does not fit is refused when it enters
-            search::mcmc_chain chain(host, g_, starts[nearest(starts)].value, o);
+            search::mcmc_chain chain(g_, host, starts[nearest(starts)].value, o);
             chain.run(how.proposals);
             const auto& found = chain.improvements();
             for (std::size_t i = found.size(), k = 0; i-- > 1 && k < static_cast<std::size_t>(how.searched); ++k) {

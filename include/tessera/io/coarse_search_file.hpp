@@ -2,10 +2,10 @@
 // A search from coarse to fine as a file: the searches that it consists of, one after the other, each as io/search_file.hpp has it.
 #pragma once
 
-#include "tessera/execute/coarse_search.hpp"
 #include "tessera/io/search_file.hpp"
+#include "tessera/search/coarse_search.hpp"
 
-#include <memory>
+#include <fstream>
 #include <vector>
 
 namespace tessera::io {
@@ -42,26 +42,31 @@ inline std::string text_of_searches(const std::vector<std::string>& all) {
 
 /// Keeps the searches of search::coarse_search in a file, which is replaced as a whole after every round; where it exists, they go on from what is
 /// there. Throws tessera::error for a file that cannot be read or is damaged, and later for one of another network, machine, seed or options.
-inline search::search_journal journal_in(const std::string& path) {
-    const auto kept = std::make_shared<std::vector<std::string>>();
-    if (std::ifstream(path).good()) {
-        *kept = detail::searches_in(read_file(path));
+class file_journal : public search::search_journal {
+public:
+    explicit file_journal(std::string path) : path_(std::move(path)) {
+        if (std::ifstream(path_).good()) {
+            kept_ = detail::searches_in(read_file(path_));
+        }
     }
-    search::search_journal journal;
-    journal.load = [kept](std::size_t number, const cluster& on, const graph_view& g,
-                          const search::mcmc_options& o) -> std::optional<search::search_state> {
-        if (number >= kept->size()) {
+
+    std::optional<search::search_state> load(std::size_t number, const graph_view& g, const cluster& on,
+                                             const search::mcmc_options& o) override {
+        if (number >= kept_.size()) {
             return std::nullopt;
         }
-        return search_from_text((*kept)[number], g, on, o);
-    };
-    journal.save = [kept, path](std::size_t number, const search::search_state& state, const cluster& on,
-                                const graph_view& g, const search::mcmc_options& o) {
-        kept->resize(number + 1);
-        (*kept)[number] = to_text(state, g, on, o);
-        write_file_atomically(path, detail::text_of_searches(*kept));
-    };
-    return journal;
-}
+        return search_from_text(kept_[number], g, on, o);
+    }
+    void save(std::size_t number, const search::search_state& state, const graph_view& g, const cluster& on,
+              const search::mcmc_options& o) override {
+        kept_.resize(number + 1);
+        kept_[number] = to_text(state, g, on, o);
+        write_file_atomically(path_, detail::text_of_searches(kept_));
+    }
+
+private:
+    std::string path_;
+    std::vector<std::string> kept_;
+};
 
 } // namespace tessera::io

@@ -3,10 +3,10 @@
 // reads it goes on exactly where it stopped.
 #pragma once
 
-#include "tessera/execute/parallel_search.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/progress.hpp"
 #include "tessera/io/search_numbers.hpp"
+#include "tessera/search/parallel_search.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -139,13 +139,13 @@ inline search::search_state read_search(const std::string& path, const graph_vie
 
 /// Runs a search to its end with a progress bar on the terminal (silent elsewhere). A path, if given, keeps the state after every round, and a
 /// search of the same subject goes on from what is there.
-inline search::mcmc_result run_search(const cluster& on, const graph_view& g,
+inline search::mcmc_result run_search(const graph_view& g, const cluster& on,
                                       const std::vector<search::named_strategy>& starts,
                                       const search::parallel_search_options& o, const std::string& path = {},
                                       const progress_options& progress = {.unit = "proposals"}) {
     const bool resumes = !path.empty() && std::ifstream(path).good();
-    search::parallel_search s = resumes ? search::parallel_search(on, g, read_search(path, g, on, o.chain), o)
-                                        : search::parallel_search(on, g, starts, o);
+    search::parallel_search s = resumes ? search::parallel_search(g, on, read_search(path, g, on, o.chain), o)
+                                        : search::parallel_search(g, on, starts, o);
     progress_bar bar("search", o.chain.budget * static_cast<std::int64_t>(s.state().chains.size()), progress);
     const auto report = [&](const search::search_progress& now) {
         const std::string best = now.best_cost == INT64_MAX

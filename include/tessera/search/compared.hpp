@@ -43,7 +43,7 @@ struct compared_search {
 /// Simulates what a search found, data parallelism (on unequal devices also in proportion to their rates; of several
 /// nodes also on one), model parallelism, one weird
 /// trick and one device, and chooses. Throws tessera::error where what was found breaks a rule.
-inline compared_search compare_with_baselines(const cluster& on, const graph_view& g, const std::string& name,
+inline compared_search compare_with_baselines(const graph_view& g, const cluster& on, const std::string& name,
                                               const strategy& found, const compare_options& o = {}) {
     require(g, found.view(), on.devices());
     compared_search r;
@@ -56,7 +56,7 @@ inline compared_search compare_with_baselines(const cluster& on, const graph_vie
         compared_strategy x{called, s, {}};
         try {
             require(g, s.view(), on.devices());
-            x.step = simulate_finished(on, g, s, o.times, o.lowering);
+            x.step = simulate_finished(g, on, s, o.times, o.lowering);
         } catch (const error& e) {
             x.refused = e.what();
         }

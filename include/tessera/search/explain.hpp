@@ -45,7 +45,7 @@ namespace detail {
 /// plan count, by lowering everything again.
 class step_pricer {
 public:
-    step_pricer(const cluster& on, const graph_view& g, const strategy& s, const explain_options& o)
+    step_pricer(const graph_view& g, const cluster& on, const strategy& s, const explain_options& o)
         : on_(on), g_(g), s_(s), options_(o) {
         bool plain =
             !waits_count(on) && s.micro_batches == 1 && s.schedule.stages == 0 && o.lowering.update.clip_norm == 0;
@@ -53,7 +53,7 @@ public:
             plain = plain && c.stage == 0 && !c.recompute;
         }
         if (plain) {
-            delta_.emplace_back(on, g, s, o.times, o.lowering);
+            delta_.emplace_back(g, on, s, o.times, o.lowering);
         }
     }
     index_t now() const { return delta_.empty() ? price(s_) : delta_.front().makespan(); }
@@ -71,7 +71,7 @@ public:
 
 private:
     index_t price(const strategy& s) const {
-        return simulate_finished(on_, g_, s, options_.times, options_.lowering).makespan;
+        return simulate_finished(g_, on_, s, options_.times, options_.lowering).makespan;
     }
 
     const cluster& on_;
@@ -139,7 +139,7 @@ inline void add_model_costs(const graph_view& g, const strategy& s, int op, cons
 /// Why operator `op` is configured as it is. Alternatives are the configurations offered, placed on the first devices (of its stage, where there
 /// are stages), and on those that the operator has now where it has as many shards. Throws tessera::error for an operator that does not exist and
 /// for a strategy that breaks the rules.
-inline explanation explain(const cluster& on, const graph_view& g, const strategy& s, int op,
+inline explanation explain(const graph_view& g, const cluster& on, const strategy& s, int op,
                            const explain_options& options = {}) {
     if (op < 0 || op >= g.op_count) {
         throw error("tessera: there is no operator " + std::to_string(op) + " to explain; the network has " +
@@ -192,7 +192,7 @@ inline explanation explain(const cluster& on, const graph_view& g, const strateg
         }
     }
     const machine uniform = uniform_machine(on, g.ops[op].attributes.math);
-    detail::step_pricer price(on, g, s, options);
+    detail::step_pricer price(g, on, s, options);
     e.step = price.now();
     for (alternative& a : e.alternatives) {
         a.step = a.chosen ? e.step : price.with(op, a);

@@ -19,7 +19,7 @@ struct finished_step {
 };
 
 /// Lowers, places and simulates a strategy that keeps the rules. Throws what lower() and simulate() throw.
-inline finished_step simulate_finished(const cluster& on, const graph_view& g, const strategy& s,
+inline finished_step simulate_finished(const graph_view& g, const cluster& on, const strategy& s,
                                        const simulation::task_times& times = {}, const lower_options& lowering = {}) {
     plan p = lower(g, s.view(), on.devices(), lowering);
     number_tasks(p);
@@ -35,7 +35,7 @@ inline finished_step simulate_finished(const cluster& on, const graph_view& g, c
 }
 
 /// True if the plan of a strategy, with all that is gathered and on its way, fits in the devices' memory.
-inline bool fits(const cluster& on, const graph_view& g, const strategy& s, const lower_options& o = {}) {
+inline bool fits(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {}) {
     plan p = lower(g, s.view(), on.devices(), o);
     plan_memory(p);
     for (int d = 0; d < on.devices(); ++d) {

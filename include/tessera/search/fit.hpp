@@ -39,11 +39,11 @@ namespace detail {
 
 class fit_search {
 public:
-    fit_search(const graph_view& g, const cluster& on, index_t memory, const fit_options& o)
-        : g_(g), on_(on), o_(o), estimate_(on, g, o) {
+    fit_search(const graph_view& g, const cluster& on, const fit_options& o)
+        : g_(g), on_(on), o_(o), estimate_(g, on, o) {
         for (int d = 0; d < on.devices(); ++d) {
             const index_t own = on.class_of(d).memory_bytes;
-            limits_.push_back(memory > 0 && (own == 0 || memory < own) ? memory : own);
+            limits_.push_back(o.memory > 0 && (own == 0 || o.memory < own) ? o.memory : own);
             least_limit_ = limits_.back() > 0 && (least_limit_ == 0 || limits_.back() < least_limit_) ? limits_.back()
                                                                                                       : least_limit_;
             waits_ = waits_ || on.class_of(d).copies_in_turn;
@@ -271,12 +271,12 @@ private:
 
 } // namespace detail
 
-/// The fastest strategy that fits in `memory` bytes on each device (0: in what the machine's devices have), of those that fit_options names; never
+/// The fastest strategy that fits in the devices' memory, of those that fit_options names; never
 /// worse than data parallelism, than the other splits over all devices, or than one device, where these fit. All choices are estimated; the
 /// best by the estimate are planned and simulated, and then their neighbours: step times and peaks in the result are those of simulate() and
 /// plan_memory(), and a result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for
 /// a network without operators, options that leave nothing to choose from, and policies without a name or a function.
-inline fit_result fit(const graph_view& g, const cluster& on, index_t memory = 0, const fit_options& o = {}) {
+inline fit_result fit(const graph_view& g, const cluster& on, const fit_options& o = {}) {
     if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1 ||
         o.period < 1) {
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
@@ -288,7 +288,7 @@ inline fit_result fit(const graph_view& g, const cluster& on, index_t memory = 0
                         (p.make == nullptr ? "no" : "a") + " function; give a name and a function");
         }
     }
-    return detail::fit_search(g, on, memory, o).run();
+    return detail::fit_search(g, on, o).run();
 }
 
 } // namespace tessera::search

@@ -40,6 +40,7 @@ struct fit_choice {
 };
 
 struct fit_options {
+    index_t memory = 0;     ///< bytes that each device may need; 0: as the machine says, which is the most in any case
     lower_options lowering; ///< the optimizer, above all
     cost::roofline_efficiency reached;
     const cost::profile* measured = nullptr;                   ///< asked first for the times of tasks in simulations

@@ -15,8 +15,8 @@ struct fit_guess {
 
 class fit_estimator {
 public:
-    fit_estimator(const cluster& on, const graph_view& g, const fit_options& o)
-        : on_(on), g_(g), o_(o), times_(on, g, o.reached), speed_(speed_of(on, o.reached)) {}
+    fit_estimator(const graph_view& g, const cluster& on, const fit_options& o)
+        : on_(on), g_(g), o_(o), times_(g, on, o.reached), speed_(speed_of(on, o.reached)) {}
 
     const schedule::worker_speed& speed() const { return speed_; }
 

@@ -19,7 +19,7 @@ struct operator_estimate {
 
 class fit_times {
 public:
-    fit_times(const cluster& on, const graph_view& g, const cost::roofline_efficiency& reached)
+    fit_times(const graph_view& g, const cluster& on, const cost::roofline_efficiency& reached)
         : on_(on), g_(g), reached_(reached), kept_(at(g.tensor_count), 0) {
         std::vector<char> seen(at(g.parameter_count), 0);
         for (int op = 0; op < g.op_count; ++op) {

@@ -5,7 +5,7 @@
 
 #include "tessera/net/repeats.hpp"
 #include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/search/experts.hpp"
+#include "tessera/search/hand_designed.hpp"
 
 namespace tessera::search {
 

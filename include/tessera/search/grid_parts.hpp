@@ -13,7 +13,7 @@ public:
     static constexpr int blocks_needed = 4;
 
     /// The cluster and the network must outlive the estimator. Throws tessera::error for a network without enough repeated blocks.
-    grid_parts(const cluster& on, const graph_view& g, const simulation::task_times& times = {},
+    grid_parts(const graph_view& g, const cluster& on, const simulation::task_times& times = {},
                const lower_options& o = {})
         : on_(on), g_(g), times_(times), options_(o), repeats_(find_repeats(g)) {
         if (repeats_.count < blocks_needed) {

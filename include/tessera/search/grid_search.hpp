@@ -86,8 +86,8 @@ inline machine places_of(const cluster& on, int places, precision math = precisi
 /// blocks, and where nothing fits.
 class grid_searcher {
 public:
-    grid_searcher(const cluster& on, const graph_view& g, const grid_options& o = {})
-        : on_(on), g_(g), options_(o), estimate_(on, g, o.times, o.lowering) {
+    grid_searcher(const graph_view& g, const cluster& on, const grid_options& o = {})
+        : on_(on), g_(g), options_(o), estimate_(g, on, o.times, o.lowering) {
         int node = 0;
         while (node < on.devices() && on.node_of(node) == on.node_of(0)) {
             ++node;
@@ -214,8 +214,8 @@ private:
     int largest_ = 1;
 };
 
-inline grid_result search_grid(const cluster& on, const graph_view& g, const grid_options& o = {}) {
-    return grid_searcher(on, g, o).run();
+inline grid_result search_grid(const graph_view& g, const cluster& on, const grid_options& o = {}) {
+    return grid_searcher(g, on, o).run();
 }
 
 } // namespace tessera::search

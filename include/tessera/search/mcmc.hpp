@@ -3,8 +3,8 @@
 // placements of single operators, each proposal priced by delta simulation.
 #pragma once
 
-#include "tessera/search/experts.hpp"
 #include "tessera/search/finished_step.hpp"
+#include "tessera/search/hand_designed.hpp"
 #include "tessera/search/memory_estimate.hpp"
 #include "tessera/search/plain_changes.hpp"
 #include "tessera/simulate/delta.hpp"
@@ -106,16 +106,16 @@ public:
     static constexpr std::size_t most_improvements = 8;
 
     /// Starts from a strategy that keeps the rules. The cluster must outlive the chain. Throws what mcmc_options::check() throws.
-    mcmc_chain(const cluster& on, const graph_view& g, const strategy& start, const mcmc_options& o)
-        : mcmc_chain(on, g, first_state(start, o), o) {
+    mcmc_chain(const graph_view& g, const cluster& on, const strategy& start, const mcmc_options& o)
+        : mcmc_chain(g, on, first_state(start, o), o) {
         if (excess_ == 0) {
             state_.improvements.push_back({current_cost(), start});
         }
     }
     /// Goes on from where another chain was, with the same options.
-    mcmc_chain(const cluster& on, const graph_view& g, const mcmc_state& from, const mcmc_options& o)
-        : options_(o), simulated_(on, g, from.current, o.times, o.lowering), propose_(on, g, o.proposals),
-          memory_(on, g, from.current, o.lowering.update.state_count()), state_(from), pick_{from.random} {
+    mcmc_chain(const graph_view& g, const cluster& on, const mcmc_state& from, const mcmc_options& o)
+        : options_(o), simulated_(g, on, from.current, o.times, o.lowering), propose_(g, on, o.proposals),
+          memory_(g, on, from.current, o.lowering.update.state_count()), state_(from), pick_{from.random} {
         o.check();
         excess_ = o.proposals.memory_limit ? memory_.excess() : 0;
     }
@@ -285,7 +285,7 @@ struct named_chain {
 
 /// The best of several chains that fits in the devices' memory, simulated once more as a finished plan, whose figure is the cost. Where devices copy in turn
 /// the waits of finished plans cost time that chains do not see, so that all that was best at some time is simulated so. Throws tessera::error if nothing fits.
-inline mcmc_result best_of(const cluster& on, const graph_view& g, const std::vector<named_chain>& chains,
+inline mcmc_result best_of(const graph_view& g, const cluster& on, const std::vector<named_chain>& chains,
                            const mcmc_options& options) {
     mcmc_result result;
     const bool all = waits_count(on);
@@ -298,7 +298,7 @@ inline mcmc_result best_of(const cluster& on, const graph_view& g, const std::ve
             if (!all && candidate.cost >= least) {
                 break; // those before it cost more
             }
-            const finished_step step = simulate_finished(on, g, candidate.value, options.times, options.lowering);
+            const finished_step step = simulate_finished(g, on, candidate.value, options.times, options.lowering);
             const index_t cost = options.cost(step.makespan, step.moved_bytes);
             if (!(step.fits || !options.proposals.memory_limit)) {
                 continue;
@@ -325,18 +325,18 @@ inline mcmc_result best_of(const cluster& on, const graph_view& g, const std::ve
 
 /// Runs a chain from every start, one after the other, and returns the best of all; never worse than a start that fits in memory. On several
 /// cores, with progress and to be resumed: parallel_search. Throws tessera::error if nothing fits.
-inline mcmc_result mcmc(const cluster& on, const graph_view& g, const std::vector<named_strategy>& starts,
+inline mcmc_result mcmc(const graph_view& g, const cluster& on, const std::vector<named_strategy>& starts,
                         const mcmc_options& options = {}) {
     std::vector<named_chain> chains;
     for (const named_strategy& s : starts) {
         mcmc_options mine = options;
         mine.seed = seed_of(options.seed, chains.size());
-        mcmc_chain chain(on, g, s.value, mine);
+        mcmc_chain chain(g, on, s.value, mine);
         chains.push_back({s.name, chain.current_cost(), {}});
         chain.run(options.budget);
         chains.back().state = chain.state();
     }
-    return best_of(on, g, chains, options);
+    return best_of(g, on, chains, options);
 }
 
 } // namespace tessera::search

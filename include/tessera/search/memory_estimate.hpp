@@ -11,7 +11,7 @@ namespace tessera::search {
 class memory_estimate {
 public:
     /// `states`: numbers that the optimizer keeps for each parameter.
-    memory_estimate(const cluster& on, const graph_view& g, const strategy& s, int states)
+    memory_estimate(const graph_view& g, const cluster& on, const strategy& s, int states)
         : g_(g), states_(states), bytes_(static_cast<std::size_t>(on.devices()), 0) {
         for (int d = 0; d < on.devices(); ++d) {
             limits_.push_back(on.class_of(d).memory_bytes);

@@ -7,8 +7,8 @@
 #include "tessera/search/baselines.hpp"
 #include "tessera/search/configurations.hpp"
 #include "tessera/search/eliminate.hpp"
+#include "tessera/search/grouped_problem.hpp"
 #include "tessera/search/groups.hpp"
-#include "tessera/search/tied_problem.hpp"
 #include "tessera/search/variable_elimination.hpp"
 
 namespace tessera::search {
@@ -18,18 +18,18 @@ struct optcnn_options {
     elimination_options elimination;
     /// Eliminations may leave nodes of so many choices in all, and need so many relaxations; beyond that variable elimination takes over.
     std::int64_t most_left = 10'000'000;
-    variable_elimination_options exact{20'000'000, 2'000'000'000}; ///< beyond which operators of a kind are tied
+    variable_elimination_options exact{20'000'000, 2'000'000'000}; ///< beyond which operators of a kind are grouped
 };
 
 /// How a strategy was found.
 enum class optcnn_method : std::uint8_t {
     eliminations,         ///< OptCNN's, and the enumeration of what they leave
     variable_elimination, ///< exactly as well
-    tied, ///< one choice for all operators of a kind, then changes of one operator at a time: a local optimum
+    grouped, ///< one choice for all operators of a kind, then changes of one operator at a time: a local optimum
 };
 
 constexpr const char* to_text(optcnn_method m) {
-    constexpr const char* names[] = {"eliminations", "variable elimination", "operators of a kind tied"};
+    constexpr const char* names[] = {"eliminations", "variable elimination", "operators of a kind grouped"};
     return names[static_cast<int>(m)];
 }
 
@@ -216,7 +216,7 @@ struct optcnn_result {
     elimination_statistics statistics; ///< of OptCNN's eliminations; where others took over, as they would have been
     optcnn_method by = optcnn_method::eliminations;
     int width =
-        0; ///< of variable elimination; of the tied problem where operators were tied; not counted for OptCNN's eliminations
+        0; ///< of variable elimination; of the problem of groups where operators were grouped; not counted for OptCNN's eliminations
     bool exact = true; ///< the cheapest of all
 };
 
@@ -224,7 +224,7 @@ namespace detail {
 
 /// Groups of operators that choose alike: of one kind, with the same configurations.
 template <class Problem>
-std::vector<int> tied_groups(const graph_view& g, const Problem& problem, std::vector<int>& first) {
+std::vector<int> alike_groups(const graph_view& g, const Problem& problem, std::vector<int>& first) {
     const operator_groups groups = group_operators(g);
     std::vector<int> group_of;
     for (int op = 0; op < g.op_count; ++op) {
@@ -243,13 +243,13 @@ std::vector<int> tied_groups(const graph_view& g, const Problem& problem, std::v
     return group_of;
 }
 
-/// The best local optimum from what the tied problem says, if that can be solved, and from every baseline.
+/// The best local optimum from what the problem of groups says, if that can be solved, and from every baseline.
 template <class Problem>
-solution solve_tied(const graph_view& g, const Problem& problem, int devices, const optcnn_options& options,
-                    int& width) {
+solution solve_grouped(const graph_view& g, const Problem& problem, int devices, const optcnn_options& options,
+                       int& width) {
     std::vector<int> first;
-    const std::vector<int> group_of = tied_groups(g, problem, first);
-    const additive_problem small = tied(problem.costs, group_of, static_cast<int>(first.size()));
+    const std::vector<int> group_of = alike_groups(g, problem, first);
+    const additive_problem small = grouped(problem.costs, group_of, static_cast<int>(first.size()));
     const variable_elimination_solution together = eliminate_variables(small, options.exact);
     width = together.order.width;
     std::vector<std::vector<choice_t>> starts;
@@ -285,7 +285,7 @@ solution solve_tied(const graph_view& g, const Problem& problem, int devices, co
 } // namespace detail
 
 /// The cheapest strategy of a problem of a network on so many devices: by OptCNN's eliminations where they leave little, else at once by variable elimination,
-/// else with operators of a kind tied. Never costs more than data parallel, model parallel, one weird trick or one device.
+/// else with operators of a kind grouped. Never costs more than data parallel, model parallel, one weird trick or one device.
 template <class Problem>
 optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devices,
                            const optcnn_options& options = {}) {
@@ -311,8 +311,8 @@ optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devi
         choice = static_cast<std::vector<choice_t>&&>(found.choice);
     }
     if (choice.empty()) {
-        solution found = detail::solve_tied(g, problem, devices, options, r.width);
-        r.by = optcnn_method::tied;
+        solution found = detail::solve_grouped(g, problem, devices, options, r.width);
+        r.by = optcnn_method::grouped;
         r.exact = false;
         r.cost = found.cost;
         choice = static_cast<std::vector<choice_t>&&>(found.choice);

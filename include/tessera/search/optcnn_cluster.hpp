@@ -303,7 +303,7 @@ optcnn_on_cluster optcnn_search(const graph_view& g, const cluster& on, const op
     const Problem problem = make_optcnn_problem<Problem>(g, on, options.offered);
     optcnn_result found = solve_optcnn(g, problem, on.devices(), options);
     optcnn_on_cluster r;
-    static_cast<compared_search&>(r) = compare_with_baselines(on, g, "OptCNN", found.best, comparison);
+    static_cast<compared_search&>(r) = compare_with_baselines(g, on, "OptCNN", found.best, comparison);
     r.model = static_cast<optcnn_result&&>(found);
     return r;
 }

@@ -6,7 +6,7 @@
 #include "tessera/layout/change.hpp"
 #include "tessera/machine/cluster.hpp"
 #include "tessera/net/with_batch.hpp"
-#include "tessera/search/experts.hpp"
+#include "tessera/search/hand_designed.hpp"
 
 namespace tessera::search {
 

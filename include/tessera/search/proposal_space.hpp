@@ -21,7 +21,7 @@ struct placed_choice {
 /// What may be proposed for a network on a machine. The network must outlive it.
 class proposal_space {
 public:
-    proposal_space(const cluster& on, const graph_view& g, const proposal_options& o)
+    proposal_space(const graph_view& g, const cluster& on, const proposal_options& o)
         : devices_(o.devices > 0 ? o.devices : on.devices()), g_(g), options_(o), groups_(group_operators(g)),
           users_(at(g.op_count)), is_free_(at(g.op_count), 0) {
         if (!o.pinned.empty() && static_cast<int>(o.pinned.size()) != g.op_count) {

@@ -9,8 +9,8 @@ namespace tessera::search {
 /// Makes random proposals that keep the rules.
 class proposer : public proposal_space {
 public:
-    proposer(const cluster& on, const graph_view& g, const proposal_options& o)
-        : proposal_space(on, g, o), several_(groups_.kinds.size() < at(g.op_count)) {}
+    proposer(const graph_view& g, const cluster& on, const proposal_options& o)
+        : proposal_space(g, on, o), several_(groups_.kinds.size() < at(g.op_count)) {}
 
     /// An eighth of the proposals changes a whole block, an eighth puts several blocks side by side, twice as many each in networks that have operators of one kind (unrolled
     /// ones); a quarter takes over what a neighbour has; the rest changes one operator or, mostly, all of a kind. Where devices are unequal,

@@ -56,7 +56,7 @@ inline std::vector<int> matched(const std::vector<std::vector<index_t>>& votes) 
 
 /// For every device of `b` the number under which most of its shards lie where `a` has them, if the machine looks the same when its devices are called so; else, and
 /// where a schedule names devices by their numbers, every device's own number. Operators that are split alike have a vote for each shard.
-inline std::vector<int> same_places(const cluster& on, const graph_view& g, const strategy& a, const strategy& b) {
+inline std::vector<int> same_places(const graph_view& g, const cluster& on, const strategy& a, const strategy& b) {
     const auto n = static_cast<std::size_t>(on.devices());
     std::vector<int> own(n);
     for (std::size_t d = 0; d < n; ++d) {

@@ -2,7 +2,7 @@
 // Layers side by side on parts of a machine: starts that a search does not come upon by small steps.
 #pragma once
 
-#include "tessera/search/experts.hpp"
+#include "tessera/search/hand_designed.hpp"
 #include "tessera/search/proposal_space.hpp"
 
 namespace tessera::search {

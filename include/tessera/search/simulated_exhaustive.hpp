@@ -20,9 +20,9 @@ namespace detail {
 
 class block_enumeration {
 public:
-    block_enumeration(const cluster& on, const graph_view& g, const strategy& start, const proposal_options& o)
-        : simulated_(on, g, start) {
-        const proposer propose(on, g, o);
+    block_enumeration(const graph_view& g, const cluster& on, const strategy& start, const proposal_options& o)
+        : simulated_(g, on, start) {
+        const proposer propose(g, on, o);
         for (std::size_t b = 0; b < propose.groups().blocks.size(); ++b) {
             choices_.push_back(propose.choices_of_block(b));
             result.space *= static_cast<double>(choices_.back().size());
@@ -58,11 +58,11 @@ private:
 
 /// Tries every combination of the blocks' choices (see proposer::choices_of_block); all but the last block's are simulated to their end, these only
 /// until they are known to be worse than the best.
-inline simulated_optimum simulate_all(const cluster& on, const graph_view& g, const strategy& start,
+inline simulated_optimum simulate_all(const graph_view& g, const cluster& on, const strategy& start,
                                       const proposal_options& o = {}) {
-    detail::block_enumeration e(on, g, start, o);
+    detail::block_enumeration e(g, on, start, o);
     e.run();
-    e.result.finished = e.result.cost < INT64_MAX ? simulate_finished(on, g, e.result.best).makespan : 0;
+    e.result.finished = e.result.cost < INT64_MAX ? simulate_finished(g, on, e.result.best).makespan : 0;
     return e.result;
 }
 

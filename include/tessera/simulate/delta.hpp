@@ -14,7 +14,7 @@ namespace tessera::simulation {
 class delta_simulation {
 public:
     /// The cluster must outlive the object. The strategy must keep the rules. Throws tessera::error for more devices than the cluster has.
-    delta_simulation(const cluster& on, const graph_view& g, const strategy& s, const task_times& times = {},
+    delta_simulation(const graph_view& g, const cluster& on, const strategy& s, const task_times& times = {},
                      const lower_options& o = {})
         : on_(on), g_(g), times_(times), options_(o) {
         if (operator_lowering::covers(o) && operator_lowering::covers(s)) {

@@ -11,8 +11,8 @@ namespace tessera::search {
 /// A problem whose nodes are groups of another's nodes, which choose alike. The nodes of a group must have equally many configurations. `less`, if given:
 /// what each configuration of each group costs less than the sum over its nodes.
 template <class Problem>
-additive_problem tied(const Problem& problem, const std::vector<int>& group_of, int groups,
-                      const std::vector<std::vector<cost_t>>& less = {}) {
+additive_problem grouped(const Problem& problem, const std::vector<int>& group_of, int groups,
+                         const std::vector<std::vector<cost_t>>& less = {}) {
     std::vector<std::vector<cost_t>> unary(detail::at(groups));
     struct joined {
         int from = 0;

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCMC from several starts on several cores. What is found depends on the options alone, not on the number of threads, and a search that
-// was interrupted goes on from its state.
+// MCMC from several starts on the threads that are handed in. What is found depends on the options alone, not on the number of threads, and a
+// search that was interrupted goes on from its state.
 #pragma once
 
+#include "tessera/base/clock.hpp"
+#include "tessera/base/function_ref.hpp"
 #include "tessera/search/mcmc.hpp"
+#include "tessera/search/thread_pool.hpp"
 
 #include <atomic>
-#include <chrono>
-#include <exception>
-#include <functional>
-#include <iterator>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 namespace tessera::search {
 
 struct parallel_search_options {
-    mcmc_options chain; ///< budget, work and patience hold for each chain
-    int threads = 0;    ///< 0: one for each core
-    int rounds = 4;     ///< after each round the chains are compared
+    mcmc_options chain;  ///< budget, work and patience hold for each chain
+    thread_pool threads; ///< that chains run on
+    int rounds = 4;      ///< after each round the chains are compared
     double far_behind =
         0.02; ///< a chain whose best is so much worse than the best of all goes on from that one after a round
     double seconds = 0;    ///< no round begins after so many; 0: no limit (with one, what is found depends on the time)
@@ -43,6 +40,9 @@ struct search_progress {
     index_t best_cost = INT64_MAX; ///< see mcmc_options::cost
 };
 
+/// Called from time to time, by one thread at a time; empty: nobody wants to know.
+using search_report = function_ref<void(const search_progress&)>;
+
 /// A search under way as a value, see io/search_file.hpp.
 struct search_state {
     std::vector<named_chain> chains;
@@ -54,9 +54,9 @@ class parallel_search {
 public:
     /// Data parallelism is added to the starts if none is called so. The cluster and the network must outlive the object. Throws what starts that
     /// break the rules throw.
-    parallel_search(const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
+    parallel_search(const graph_view& g, const cluster& on, std::vector<named_strategy> starts,
                     const parallel_search_options& o)
-        : on_(on), g_(g), options_(o), begin_(clock::now()) {
+        : on_(on), g_(g), options_(o), begin_(seconds_now()) {
         o.chain.check();
         bool has_data_parallel = false;
         for (const named_strategy& s : starts) {
@@ -65,7 +65,7 @@ public:
         if (!has_data_parallel) {
             starts.insert(starts.begin(), {"data parallel", data_parallel(g, used(o))});
         }
-        const proposer propose(on, g, o.chain.proposals);
+        const proposer propose(g, on, o.chain.proposals);
         for (int i = 0; i < o.random_starts; ++i) {
             random_numbers pick{op::mix(o.chain.seed + 77 * static_cast<std::uint64_t>(i + 1))};
             starts.push_back({"random " + std::to_string(i + 1), propose.random_start(starts[0].value, pick)});
@@ -80,8 +80,8 @@ public:
         }
     }
     /// Goes on with a search; options, network and machine must be the same. Throws tessera::error for a state of another network.
-    parallel_search(const cluster& on, const graph_view& g, search_state from, const parallel_search_options& o)
-        : on_(on), g_(g), options_(o), state_(std::move(from)), begin_(clock::now()) {
+    parallel_search(const graph_view& g, const cluster& on, search_state from, const parallel_search_options& o)
+        : on_(on), g_(g), options_(o), state_(std::move(from)), begin_(seconds_now()) {
         o.chain.check();
         for (const named_chain& c : state_.chains) {
             require(g, c.state.current.view(), on.devices());
@@ -101,14 +101,14 @@ public:
 
     /// Every chain makes its share of proposals, or what is left of it after an interruption; before the first the starts are compared if they are to be. `report`, if
     /// given, is called from time to time, by one thread at a time.
-    void run_round(const std::function<void(const search_progress&)>& report = {}) {
+    void run_round(search_report report = {}) {
         if (state_.round == 0 && options_.drop_slow_starts && !began()) {
             compare_starts(report);
         }
         const std::int64_t share = (options_.chain.budget - 1) / options_.rounds + 1;
-        std::mutex reporting;
+        mutex reporting;
         left_ = false;
-        on_all_cores([&](std::size_t i) { advance(i, share, report, reporting); });
+        options_.threads.run(state_.chains.size(), [&](std::size_t i) { advance(i, share, report, reporting); });
         if (left_) {
             return;
         }
@@ -123,8 +123,7 @@ public:
         }
     }
     /// Runs to the end, or until somebody interrupts; `after_round` may save the state.
-    mcmc_result run(const std::function<void(const search_progress&)>& report = {},
-                    const std::function<void(const search_state&)>& after_round = {}) {
+    mcmc_result run(search_report report = {}, function_ref<void(const search_state&)> after_round = {}) {
         while (!finished() && !interrupted()) {
             run_round(report);
             if (after_round) {
@@ -134,45 +133,13 @@ public:
         return result();
     }
     /// The best so far; never slower than data parallelism, if that fits in memory and the pins allow it. Throws tessera::error if nothing fits.
-    mcmc_result result() const { return best_of(on_, g_, state_.chains, options_.chain); }
+    mcmc_result result() const { return best_of(g_, on_, state_.chains, options_.chain); }
 
 private:
-    using clock = std::chrono::steady_clock;
-    double elapsed() const { return std::chrono::duration<double>(clock::now() - begin_).count(); }
+    double elapsed() const { return seconds_now() - begin_; }
 
     int used(const parallel_search_options& o) const {
         return o.chain.proposals.devices > 0 ? o.chain.proposals.devices : on_.devices();
-    }
-
-    /// Calls an action with the number of every chain; rethrows what one of them throws.
-    template <class Action>
-    void on_all_cores(const Action& action) {
-        std::atomic<std::size_t> next{0};
-        std::exception_ptr failed;
-        std::mutex failing;
-        const auto work = [&] {
-            for (std::size_t i = next++; i < state_.chains.size(); i = next++) {
-                try {
-                    action(i);
-                } catch (...) {
-                    const std::lock_guard lock(failing);
-                    failed = std::current_exception();
-                }
-            }
-        };
-        const unsigned cores = std::thread::hardware_concurrency();
-        const std::size_t wanted = options_.threads > 0 ? static_cast<std::size_t>(options_.threads) : cores;
-        std::vector<std::thread> others;
-        for (std::size_t t = 1; t < wanted && t < state_.chains.size(); ++t) {
-            others.emplace_back(work);
-        }
-        work();
-        for (std::thread& t : others) {
-            t.join();
-        }
-        if (failed) {
-            std::rethrow_exception(failed);
-        }
     }
 
     /// The first round was begun before, and left.
@@ -193,19 +160,19 @@ private:
     }
 
     /// Sorts the chains by what their starts cost, those of a cost that was there before last, and gives those that are far behind the best one's.
-    void compare_starts(const std::function<void(const search_progress&)>& report) {
+    void compare_starts(search_report report) {
         const mcmc_options& o = options_.chain;
-        std::mutex reporting;
-        on_all_cores([&](std::size_t i) {
+        mutex reporting;
+        options_.threads.run(state_.chains.size(), [&](std::size_t i) {
             named_chain& c = state_.chains[i];
             const plan p = lower(g_, c.state.current.view(), on_.devices(), o.lowering);
             c.start_cost = o.cost(simulation::simulate(g_, p, on_, o.times).makespan, p.moved_bytes);
-            const memory_estimate needs(on_, g_, c.state.current, o.lowering.update.state_count());
+            const memory_estimate needs(g_, on_, c.state.current, o.lowering.update.state_count());
             if (!o.proposals.memory_limit || needs.excess() == 0) {
                 c.state.improvements.push_back({c.start_cost, c.state.current});
             }
             if (report) { // a sign of life
-                const std::lock_guard lock(reporting);
+                const locked lock(reporting);
                 best_ = std::min(best_, c.state.best_cost());
                 report({made_, expected(), best_});
             }
@@ -228,7 +195,9 @@ private:
             (known ? again : distinct).push_back(std::move(c));
         }
         state_.chains = std::move(distinct);
-        state_.chains.insert(state_.chains.end(), std::move_iterator(again.begin()), std::move_iterator(again.end()));
+        for (named_chain& c : again) {
+            state_.chains.push_back(std::move(c));
+        }
         rejoin(options_.slow_start);
     }
 
@@ -241,8 +210,7 @@ private:
         }
     }
 
-    void advance(std::size_t number, std::int64_t share, const std::function<void(const search_progress&)>& report,
-                 std::mutex& reporting) {
+    void advance(std::size_t number, std::int64_t share, search_report report, mutex& reporting) {
         named_chain& mine = state_.chains[number];
         const bool first = mine.start_cost == 0;
         if (!takes_part(number) || (!first && mine.state.stopped(options_.chain))) {
@@ -254,7 +222,7 @@ private:
         }
         mcmc_options o = options_.chain;
         o.seed = seed_of(options_.chain.seed, number);
-        mcmc_chain chain = first ? mcmc_chain(on_, g_, mine.state.current, o) : mcmc_chain(on_, g_, mine.state, o);
+        mcmc_chain chain = first ? mcmc_chain(g_, on_, mine.state.current, o) : mcmc_chain(g_, on_, mine.state, o);
         if (first) {
             mine.start_cost = chain.current_cost();
         }
@@ -271,7 +239,7 @@ private:
             const std::int64_t worked = chain.work();
             chain.run(std::min(slice, last - before), work - worked);
             if (report) {
-                const std::lock_guard lock(reporting);
+                const locked lock(reporting);
                 made_ += chain.made() - before;
                 work_ += chain.work() - worked;
                 best_ = std::min(best_, chain.best_cost());
@@ -327,7 +295,7 @@ private:
     graph_view g_;
     parallel_search_options options_;
     search_state state_;
-    clock::time_point begin_;
+    double begin_;
     std::int64_t made_ = 0;
     std::int64_t work_ = 0;
     index_t best_ = INT64_MAX;

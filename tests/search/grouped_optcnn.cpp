@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/search/tied.hpp"
+#include "tessera/search/grouped_optcnn.hpp"
 
 #include "examples/networks.hpp"
 #include "examples/zoo/recurrent.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("groups: steps of an unrolled layer are of one kind, a cell is one blo
     CHECK(alone.kinds.size() == chain.ops.size());
 }
 
-TEST_CASE("tied problems: the cheapest choice is the cheapest of all that choose alike within groups") {
+TEST_CASE("grouped problems: the cheapest choice is the cheapest of all that choose alike within groups") {
     int tried = 0;
     for (unsigned seed = 0; seed < 200; ++seed) {
         const search::additive_problem p = tests::random_problem(seed, 50);
@@ -73,7 +73,7 @@ TEST_CASE("tied problems: the cheapest choice is the cheapest of all that choose
             }
             group_of.push_back(group);
         }
-        const search::additive_problem small = search::tied(p, group_of, groups);
+        const search::additive_problem small = search::grouped(p, group_of, groups);
         REQUIRE(small.nodes() == groups);
         const auto found = search::eliminate_variables(small);
         std::vector<search::choice_t> choice(static_cast<std::size_t>(groups), 0);
@@ -102,14 +102,14 @@ TEST_CASE("tied problems: the cheapest choice is the cheapest of all that choose
     CHECK(tried > 100);
 }
 
-TEST_CASE("tied OptCNN: a chain's equals OptCNN's; an unrolled network's steps have one configuration") {
+TEST_CASE("grouped OptCNN: a chain's equals OptCNN's; an unrolled network's steps have one configuration") {
     const ts::machine on = ts::machines::p100_cluster(4);
     const ts::graph chain = ts::describe<networks::lenet5>(64);
-    const auto single = search::tied_optcnn(chain.view(), on);
+    const auto single = search::grouped_optcnn(chain.view(), on);
     CHECK(single.exact);
     CHECK(ts::cost::total_cost(chain.view(), single.best, on) == search::optcnn_search(chain.view(), on).cost);
     const ts::graph g = ts::describe<small_rnn>(8);
-    const auto found = search::tied_optcnn(g.view(), on);
+    const auto found = search::grouped_optcnn(g.view(), on);
     CHECK(found.exact);
     const search::operator_groups groups = search::group_operators(g.view());
     for (const std::vector<int>& kind : groups.kinds) {
@@ -118,7 +118,7 @@ TEST_CASE("tied OptCNN: a chain's equals OptCNN's; an unrolled network's steps h
         }
     }
     CHECK(found.cost <= ts::cost::total_cost(g.view(), search::data_parallel(g.view(), 4), on));
-    const auto wide = search::tied_optcnn(g.view(), on, {}, 10); // beyond the limit: a local optimum
+    const auto wide = search::grouped_optcnn(g.view(), on, {}, 10); // beyond the limit: a local optimum
     CHECK_FALSE(wide.exact);
     CHECK(wide.cost >= found.cost);
 }

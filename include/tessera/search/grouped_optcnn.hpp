@@ -7,22 +7,22 @@
 
 namespace tessera::search {
 
-struct tied_result {
+struct grouped_result {
     strategy best;
     cost_t cost = 0;         ///< ns per step in the model
     bool exact = false;      ///< by variable elimination; otherwise a local optimum
-    elimination_width width; ///< of the problem with ties
+    elimination_width width; ///< of the problem of groups
     int groups = 0;
 };
 
 /// The cheapest strategy of OptCNN's model with one choice for all operators of a kind. The additive model charges a shared parameter to each of its users;
 /// here it is synchronized once for each kind. Throws tessera::error for a machine without devices.
-inline tied_result tied_optcnn(const graph_view& g, const machine& on, const optcnn_options& options = {},
-                               std::int64_t relaxations = 1'000'000'000) {
+inline grouped_result grouped_optcnn(const graph_view& g, const machine& on, const optcnn_options& options = {},
+                                     std::int64_t relaxations = 1'000'000'000) {
     const optcnn_problem problem = make_optcnn_problem(g, on, options.offered);
-    tied_result result;
+    grouped_result result;
     std::vector<int> first; // operator of each group; kinds whose operators differ in what they offer are parted
-    const std::vector<int> group_of = detail::tied_groups(g, problem, first);
+    const std::vector<int> group_of = detail::alike_groups(g, problem, first);
     result.groups = static_cast<int>(first.size());
     std::vector<std::vector<cost_t>> less;
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -35,7 +35,7 @@ inline tied_result tied_optcnn(const graph_view& g, const machine& on, const opt
             }
         }
     }
-    const additive_problem small = tied(problem.costs, group_of, result.groups, less);
+    const additive_problem small = grouped(problem.costs, group_of, result.groups, less);
     variable_elimination_options limits;
     limits.budget = relaxations;
     limits.largest_table = relaxations / 10;

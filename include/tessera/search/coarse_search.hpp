@@ -2,10 +2,10 @@
 // Search from coarse to fine: first what one node would do if all nodes did the same, then several nodes, then the whole machine.
 #pragma once
 
-#include "tessera/execute/parallel_search.hpp"
+#include "tessera/search/grouped_optcnn.hpp"
+#include "tessera/search/parallel_search.hpp"
 #include "tessera/search/parts.hpp"
 #include "tessera/search/side_by_side.hpp"
-#include "tessera/search/tied.hpp"
 
 #include <optional>
 
@@ -20,25 +20,30 @@ struct coarse_search_options {
     int chains = 2; ///< on a part
 };
 
-/// Keeps the searches that a coarse search consists of, so that an interrupted one goes on: the same, number by number, in the same order.
+/// Keeps the searches that a coarse search consists of, so that an interrupted one goes on: the same, number by number, in the same order. This one
+/// keeps nothing.
 struct search_journal {
+    search_journal() = default;
+    search_journal(const search_journal&) = delete;
+    search_journal& operator=(const search_journal&) = delete;
+    virtual ~search_journal() = default;
+
     /// The state in which the search of this number was left; nullopt where it has not begun.
-    std::function<std::optional<search_state>(std::size_t number, const cluster&, const graph_view&,
-                                              const mcmc_options&)>
-        load;
+    virtual std::optional<search_state> load(std::size_t, const graph_view&, const cluster&, const mcmc_options&) {
+        return std::nullopt;
+    }
     /// Called when a search begins, after every round, and when it is interrupted.
-    std::function<void(std::size_t number, const search_state&, const cluster&, const graph_view&, const mcmc_options&)>
-        save;
+    virtual void save(std::size_t, const search_state&, const graph_view&, const cluster&, const mcmc_options&) {}
 
     /// Begins search `number` or goes on with it, to its end or until it is interrupted.
-    template <class Report>
-    search_state run(std::size_t number, const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
-                     const parallel_search_options& o, const Report& report, std::optional<mcmc_result>* result) const {
-        std::optional<search_state> before = load ? load(number, on, g, o.chain) : std::nullopt;
+    search_state run(std::size_t number, const graph_view& g, const cluster& on, std::vector<named_strategy> starts,
+                     const parallel_search_options& o, search_report report,
+                     std::optional<mcmc_result>* result = nullptr) {
+        std::optional<search_state> before = load(number, g, on, o.chain);
         const bool is_new = !before;
         parallel_search search =
-            before ? parallel_search(on, g, std::move(*before), o) : parallel_search(on, g, std::move(starts), o);
-        const auto keep = [&] { save ? save(number, search.state(), on, g, o.chain) : void(); };
+            before ? parallel_search(g, on, std::move(*before), o) : parallel_search(g, on, std::move(starts), o);
+        const auto keep = [&] { save(number, search.state(), g, on, o.chain); };
         is_new ? keep() : void(); // what follows a search that is done stays
         while (!search.finished() && !search.interrupted()) {
             search.run_round(report);
@@ -51,18 +56,29 @@ struct search_journal {
     }
 };
 
+namespace detail {
+
+/// Reports a search that follows others, which made so many proposals.
+struct progress_after {
+    std::int64_t made;
+    search_report report;
+    void operator()(const search_progress& p) const { report({made + p.made, made + p.budget, p.best_cost}); }
+};
+
+} // namespace detail
+
 /// Searches parts of a machine one after the other. A part's strategy is priced with gradients that are summed over all parts (task_times::parts), so that a proposal
 /// costs what it would on a machine of the part's size.
 class part_search {
 public:
-    using reporter = std::function<void(const search_progress&)>;
-
-    part_search(const cluster& on, const graph_view& g, const coarse_search_options& o,
-                const search_journal& journal = {})
-        : on_(on), g_(g), options_(o), journal_(journal), per_node_(devices_of_node(on)) {}
+    /// The journal must outlive the object; null: none is kept.
+    part_search(const graph_view& g, const cluster& on, const coarse_search_options& o,
+                search_journal* journal = nullptr)
+        : on_(on), g_(g), options_(o), journal_(journal != nullptr ? *journal : none_), per_node_(devices_of_node(on)) {
+    }
 
     /// The best that is found for every part, repeated over the whole machine; of the last part also what its other chains found, with the devices renumbered.
-    std::vector<named_strategy> run(const reporter& report) {
+    std::vector<named_strategy> run(search_report report) {
         const std::vector<int> parts = parts_to_search(on_, g_.tensors[0].extents[0]);
         std::vector<named_strategy> found;
         for (const int devices : parts) {
@@ -72,7 +88,7 @@ public:
             }
             const graph small = part_of_network(devices);
             if (devices == per_node_) {
-                best_ = search(on_, small.view(), devices, first_starts(on_, small.view(), devices), report);
+                best_ = search(small.view(), on_, devices, first_starts(small.view(), on_, devices), report);
                 add(devices, found);
                 across(report, found);
             } else {
@@ -89,8 +105,8 @@ public:
                     across_.clear();
                     add_turned(starts, small.view(), devices);
                 }
-                add_side_by_side(starts, on_, small.view(), devices);
-                best_ = search(on_, small.view(), devices, starts, report);
+                add_side_by_side(starts, small.view(), on_, devices);
+                best_ = search(small.view(), on_, devices, starts, report);
                 add(devices, found);
             }
             before_ = best_.empty() ? before_ : devices;
@@ -99,7 +115,7 @@ public:
             add_turned(found, g_, on_.devices());
             add_others_turned(found);
         } else if (parts.empty()) {
-            add_side_by_side(found, on_, g_, on_.devices());
+            add_side_by_side(found, g_, on_, on_.devices());
         }
         return found;
     }
@@ -110,13 +126,6 @@ public:
     std::size_t searches() const { return searches_; }
     /// The last one stopped before its end, or more were to come.
     bool interrupted() const { return interrupted_; }
-
-    /// Reports a search that follows others, which made so many proposals.
-    static reporter after(std::int64_t made, const reporter& report) {
-        return report ? [made,
-                         &report](const search_progress& p) { report({made + p.made, made + p.budget, p.best_cost}); }
-                      : reporter{};
-    }
 
 private:
     graph part_of_network(int devices) const {
@@ -151,7 +160,7 @@ private:
     }
 
     /// One device of each of four nodes: whether layers should lie on different nodes.
-    void across(const reporter& report, std::vector<named_strategy>& found) {
+    void across(search_report report, std::vector<named_strategy>& found) {
         constexpr int nodes = 4;
         if (on_.devices() % (nodes * per_node_) != 0) {
             return;
@@ -162,7 +171,7 @@ private:
             return;
         }
         const graph small = part_of_network(nodes);
-        across_ = search(across_them, small.view(), nodes, first_starts(across_them, small.view(), nodes), report);
+        across_ = search(small.view(), across_them, nodes, first_starts(small.view(), across_them, nodes), report);
         if (!across_.empty()) {
             const strategy whole = repeated(across_[0], g_, nodes, on_.devices() / nodes);
             found.push_back({"found across 4 nodes", in_old_numbers(whole, g_, order)});
@@ -170,33 +179,33 @@ private:
     }
 
     /// Layers side by side, where operators may be placed apart.
-    void add_side_by_side(std::vector<named_strategy>& starts, const cluster& on, const graph_view& part,
+    void add_side_by_side(std::vector<named_strategy>& starts, const graph_view& part, const cluster& on,
                           int devices) const {
         proposal_options o = options_.search.chain.proposals;
         o.devices = devices;
         o.pinned.clear();
         if (o.operator_placement && o.groups) {
-            for (named_strategy& s : layers_side_by_side({on, part, o}, data_parallel(part, devices))) {
+            for (named_strategy& s : layers_side_by_side({part, on, o}, data_parallel(part, devices))) {
                 starts.push_back(std::move(s));
             }
         }
     }
-    std::vector<named_strategy> first_starts(const cluster& on, const graph_view& part, int devices) const {
+    std::vector<named_strategy> first_starts(const graph_view& part, const cluster& on, int devices) const {
         std::vector<named_strategy> starts{{"data parallel", data_parallel(part, devices)},
                                            {"channels", mesh(part, 1, devices)}};
         if (options_.search.chain.proposals.operator_placement) {
             starts.push_back({"operators placed", operator_placement(part, 1, devices)});
         }
-        add_side_by_side(starts, on, part, devices);
+        add_side_by_side(starts, part, on, devices);
         optcnn_options o;
         o.offered = options_.search.chain.proposals.offered;
         starts.push_back(
-            {"OptCNN", tied_optcnn(part, uniform_machine(on, part.ops[0].attributes.math, devices), o).best});
+            {"OptCNN", grouped_optcnn(part, uniform_machine(on, part.ops[0].attributes.math, devices), o).best});
         return starts;
     }
     /// The best for a part, then what other chains found of other cost; none if nothing fits in memory.
-    std::vector<strategy> search(const cluster& on, const graph_view& part, int devices,
-                                 const std::vector<named_strategy>& starts, const reporter& report) {
+    std::vector<strategy> search(const graph_view& part, const cluster& on, int devices,
+                                 const std::vector<named_strategy>& starts, search_report report) {
         parallel_search_options o = options_.search;
         o.chain.proposals.devices = devices;
         o.chain.proposals.pinned.clear();
@@ -211,7 +220,9 @@ private:
         o.random_starts = 0;
         o.drop_slow_starts = true;
         o.most_chains = options_.chains;
-        const search_state state = journal_.run(searches_++, on, part, starts, o, after(made_, report), nullptr);
+        const detail::progress_after after{made_, report};
+        const search_state state =
+            journal_.run(searches_++, part, on, starts, o, report ? search_report(after) : report);
         interrupted_ = interrupted_ || !state.finished;
         const std::vector<named_chain>& chains = state.chains;
         std::vector<std::pair<index_t, std::size_t>> by_cost;
@@ -236,7 +247,8 @@ private:
     const cluster& on_;
     graph_view g_;
     coarse_search_options options_;
-    search_journal journal_;
+    search_journal none_;
+    search_journal& journal_;
     int per_node_;
     std::int64_t made_ = 0;
     std::size_t searches_ = 0;
@@ -249,26 +261,27 @@ private:
 /// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
 /// not on threads. Pins play no role here; the search of the whole machine puts them in. For a machine without such parts no more than layers side by side. `report` as
 /// parallel_search's, with the proposals for all parts together.
-inline std::vector<named_strategy> search_parts(const cluster& on, const graph_view& g,
-                                                const coarse_search_options& options,
-                                                const part_search::reporter& report = {}) {
-    return part_search(on, g, options).run(report);
+inline std::vector<named_strategy> search_parts(const graph_view& g, const cluster& on,
+                                                const coarse_search_options& options, search_report report = {}) {
+    return part_search(g, on, options).run(report);
 }
 
 /// search_parts(), then a parallel_search of the whole machine from the starts that are given and from what that found. `report` as parallel_search's, with the
 /// proposals of all together. Interrupted (parallel_search_options::interrupted), it returns the best of what it has, starts included; with a journal the same call goes
 /// on later and finds what it would have found. Throws what parallel_search throws.
-inline mcmc_result coarse_search(const cluster& on, const graph_view& g, std::vector<named_strategy> starts,
-                                 const coarse_search_options& options, const part_search::reporter& report = {},
-                                 const search_journal& journal = {}) {
-    part_search parts(on, g, options, journal);
+inline mcmc_result coarse_search(const graph_view& g, const cluster& on, std::vector<named_strategy> starts,
+                                 const coarse_search_options& options, search_report report = {},
+                                 search_journal* journal = nullptr) {
+    part_search parts(g, on, options, journal);
     for (named_strategy& s : parts.run(report)) {
         starts.push_back(std::move(s));
     }
-    // What was found on parts so far is priced on the whole, but that is not where the search goes on.
-    const search_journal keep = parts.interrupted() ? search_journal{} : journal;
+    search_journal
+        none; // what was found on parts so far is priced on the whole, but that is not where the search goes on
+    search_journal& keep = parts.interrupted() || journal == nullptr ? none : *journal;
+    const detail::progress_after after{parts.made(), report};
     std::optional<mcmc_result> found;
-    keep.run(parts.searches(), on, g, std::move(starts), options.search, part_search::after(parts.made(), report),
+    keep.run(parts.searches(), g, on, std::move(starts), options.search, report ? search_report(after) : report,
              &found);
     return std::move(*found);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/search/experts.hpp"
+#include "tessera/search/hand_designed.hpp"
 
 #include "examples/networks.hpp"
 #include "support/networks.hpp"
@@ -16,14 +16,14 @@ namespace search = tessera::search;
 
 } // namespace
 
-TEST_CASE("experts: legal for every network, machine and batch") {
+TEST_CASE("hand-designed strategies: legal for every network, machine and batch") {
     for (const auto& machine : {ts::machines::p100_nodes(4), ts::machines::k80_nodes(2), ts::machines::heterogeneous(),
                                 ts::machines::this_host(3)}) {
         const ts::cluster on(machine);
         for (const int batch : {1, 3, 32}) {
             for (const ts::graph& g : {ts::describe<networks::lenet5>(batch), ts::describe<networks::mlp>(batch),
                                        ts::describe<networks::alexnet>(batch)}) {
-                for (const auto& s : search::experts(g.view(), on)) {
+                for (const auto& s : search::hand_designed(g.view(), on)) {
                     CAPTURE(s.name);
                     CHECK_NOTHROW(ts::require(g.view(), s.value.view(), on.devices()));
                 }
@@ -31,7 +31,7 @@ TEST_CASE("experts: legal for every network, machine and batch") {
         }
     }
     const ts::graph g = ts::describe<networks::lenet5>(32);
-    CHECK(search::experts(g.view(), ts::cluster(ts::machines::p100_nodes(4)))[0].name == "data parallel");
+    CHECK(search::hand_designed(g.view(), ts::cluster(ts::machines::p100_nodes(4)))[0].name == "data parallel");
 }
 
 TEST_CASE(
@@ -64,7 +64,8 @@ TEST_CASE(
     CHECK(split > 20);
 }
 
-TEST_CASE("experts: Megatron's pair of linear layers moves one partial sum forward and one gradient backward") {
+TEST_CASE("hand-designed strategies: Megatron's pair of linear layers moves one partial sum forward and one gradient "
+          "backward") {
     const ts::graph g = ts::describe<networks::mlp>(8); // 784-4096-4096-10
     const ts::strategy s = search::megatron(g.view(), 1, 4);
     CHECK(s.ops[0].degree[1] == 4); // by outputs
@@ -81,7 +82,7 @@ TEST_CASE("experts: Megatron's pair of linear layers moves one partial sum forwa
     }
 }
 
-TEST_CASE("experts: operators placed one after the other share the arithmetic") {
+TEST_CASE("hand-designed strategies: operators placed one after the other share the arithmetic") {
     const ts::graph g = ts::describe<networks::vgg16>(16);
     const ts::strategy s = search::operator_placement(g.view(), 2, 4);
     std::int64_t share[4]{};
@@ -104,7 +105,7 @@ TEST_CASE("experts: operators placed one after the other share the arithmetic") 
     }
 }
 
-TEST_CASE("experts: what a parameter with many users ties together lies in one place") {
+TEST_CASE("hand-designed strategies: what a parameter with many users ties together lies in one place") {
     const ts::graph network = ts::describe<test_networks::recurrent::network>(8);
     const ts::graph_view g = network.view();
     int tied = 0;
@@ -126,11 +127,11 @@ TEST_CASE("experts: what a parameter with many users ties together lies in one p
     CHECK(tied > 0);
 }
 
-TEST_CASE("experts: nodes are as large as the machine says") {
+TEST_CASE("hand-designed strategies: nodes are as large as the machine says") {
     const ts::graph network = ts::describe<networks::mlp>(32);
     const ts::graph_view g = network.view();
     const auto found = [&](const ts::device_graph& machine, const std::string& name) {
-        for (const auto& s : search::experts(g, ts::cluster(machine))) {
+        for (const auto& s : search::hand_designed(g, ts::cluster(machine))) {
             if (s.name == name) {
                 return s.value;
             }
@@ -160,15 +161,15 @@ TEST_CASE("a finished step fits where every device has room to the byte, and its
         return ts::cluster(m);
     };
     const ts::strategy s = search::data_parallel(g, 2);
-    const search::finished_step free = search::simulate_finished(machine(0, 0), g, s);
+    const search::finished_step free = search::simulate_finished(g, machine(0, 0), s);
     REQUIRE(free.peak_bytes.size() == 2);
     CHECK(free.fits);
     for (const ts::index_t less : {0, 1}) {
         for (const int tight : {0, 1}) {
             const ts::index_t most = free.peak_bytes[static_cast<std::size_t>(tight)] - less;
             const ts::cluster on = tight == 0 ? machine(most, 0) : machine(0, most);
-            CHECK(search::simulate_finished(on, g, s).fits == (less == 0));
-            CHECK(search::fits(on, g, s) == (less == 0));
+            CHECK(search::simulate_finished(g, on, s).fits == (less == 0));
+            CHECK(search::fits(g, on, s) == (less == 0));
         }
     }
     CHECK(!search::waits_count(machine(0, 0)));
@@ -176,7 +177,8 @@ TEST_CASE("a finished step fits where every device has room to the byte, and its
     CHECK(search::waits_count(ts::cluster(ts::machines::this_host(1))));
 }
 
-TEST_CASE("experts: a central copy stores everything on one device, and its step moves what the closed form says") {
+TEST_CASE("hand-designed strategies: a central copy stores everything on one device, and its step moves what the "
+          "closed form says") {
     constexpr ts::index_t batch = 16;
     const ts::graph g = ts::describe<networks::mlp>(batch); // 784-4096-4096-10
     for (const int devices : {1, 2, 4, 8}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies that experts use, built for a cluster: a start for searches, and what they are compared with.
+// Strategies designed by hand, built for a cluster: starts for searches, and what searches are compared with.
 #pragma once
 
 #include "tessera/machine/cluster.hpp"
@@ -144,7 +144,7 @@ inline strategy operator_placement(const graph_view& g, int replicas, int parts)
 }
 
 /// The strategies of experts for a cluster of equal nodes, data parallelism first; all can be starts of a search (central_copy() cannot).
-inline std::vector<named_strategy> experts(const graph_view& g, const cluster& on) {
+inline std::vector<named_strategy> hand_designed(const graph_view& g, const cluster& on) {
     const int devices = on.devices();
     int per_node = 0;
     for (int d = 0; d < devices; ++d) {
