@@ -131,6 +131,22 @@ TEST_CASE("delta: bit-identical to full, a network with joins, views, statistics
     check_against_full(larger, ts::cluster(ts::machines::p100_nodes(2)), 100, 12); // statistics summed in slices
 }
 
+TEST_CASE(
+    "delta: bit-identical to full where links are the bottleneck: what was on them before a change is forgotten") {
+    ts::device_graph machine;
+    machine.add_class({"d", {100000, 100000, 100000}, 10000, 0, 100, false});
+    for (int d = 0; d < 4; ++d) {
+        machine.add_device(0, std::to_string(d));
+        for (int other = 0; other < d; ++other) {
+            machine.add_link(other, d, 1, 10);
+        }
+    }
+    const ts::cluster on(machine);
+    check_against_full(ts::describe<two_inputs>(8), on, 150, 21);
+    check_against_full(ts::describe<networks::mlp>(16), on, 100, 22);
+    check_against_full(ts::describe<networks::lenet5>(16), on, 100, 23);
+}
+
 TEST_CASE("delta: bit-identical to full, LeNet-5 and an MLP") {
     check_against_full(ts::describe<networks::lenet5>(16), ts::cluster(ts::machines::k80_nodes(2)), 150, 5);
     check_against_full(ts::describe<networks::mlp>(16), ts::cluster(ts::machines::p100_nodes(1)), 150, 6);

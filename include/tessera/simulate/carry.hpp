@@ -86,7 +86,7 @@ public:
                 const index_t local = t.kind == task_kind::copy ? copy_messages(tiles, t) : remote_tiles(tiles, t);
                 const bool starts = t.kind != task_kind::copy && times_.measured == nullptr;
                 wires_.finish(t.device, local, c.what, runs_beside(tiles, t), starts ? starting_time(t) : 0);
-                if (t.kind == task_kind::update && times_.parts > 1) {
+                if (t.kind == task_kind::update) {
                     add_mirrored(tiles, t, c.what);
                 }
             }
@@ -180,16 +180,14 @@ private:
     /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
     void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
         wires_.begin();
-        for_each_sender(tiles, t, times_.parts, [&](const tile& x, const task& one) {
-            for (int k = 1; k < times_.parts; ++k) {
-                wires_.send(x.device, t.device + k * wires_.in_part(),
-                            tile_bytes(tiles[at(one.writes[0])], t) / times_.parts);
-            }
-        });
-        for (int w : t.writes) {
-            const tile& x = tiles[at(w)];
-            for (int k = 1; k < times_.parts; ++k) {
-                wires_.send(t.device + k * wires_.in_part(), x.device, tile_bytes(x, t) / times_.parts);
+        for (int k = 1; k < times_.parts; ++k) {
+            const int there = t.device + k * wires_.in_part();
+            for_each_sender(tiles, t, times_.parts, [&](const tile& x, const task& one) {
+                wires_.send(x.device, there, tile_bytes(tiles[at(one.writes[0])], t) / times_.parts);
+            });
+            for (int w : t.writes) {
+                const tile& x = tiles[at(w)];
+                wires_.send(there, x.device, tile_bytes(x, t) / times_.parts);
             }
         }
         wires_.finish_meanwhile(a);

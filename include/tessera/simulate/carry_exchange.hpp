@@ -61,16 +61,9 @@ inline void carrier::add_group(const std::vector<tile>& tiles, const std::vector
         updates.push_back(static_cast<int>(all.size()));
         all.push_back(static_cast<carried&&>(c));
     }
-    if (writers.size() > 1 || times_.parts > 1) {
-        all.emplace_back();
-        all.back().what = collectives_.half(writers, bytes);
-        all.back().members = writers;
-    } else { // several copies on one device
-        carried local;
-        local.what.lanes.push_back({wires_.engine_of(writers[0]), memory_time(writers[0], bytes) + 1});
-        local.what.duration = memory_time(writers[0], bytes) + 1;
-        all.push_back(static_cast<carried&&>(local));
-    }
+    all.emplace_back(); // of copies on several devices: one device has one copy of a region at most
+    all.back().what = collectives_.half(writers, bytes);
+    all.back().members = writers;
     all.back().overwrites = leader.writes;
     all.back().beside = updates;
     all.back().task = first;

@@ -71,6 +71,18 @@ public:
         return static_cast<std::size_t>(place - sequence_.begin());
     }
 
+    /// Calls `f` with all that an activity comes after: what it waits for, and the one before it on its device.
+    template <class Function>
+    void for_each_before(int slot, Function&& f) const {
+        const activity& x = items_[at(slot)];
+        for (int before : x.after) {
+            f(before);
+        }
+        if (x.device >= 0 && chains.previous(slot) >= 0) {
+            f(chains.previous(slot));
+        }
+    }
+
     /// Works the schedule out anew from a time before which nothing differs. `altered` are new activities and those that wait for others than before; `all`
     /// lists every activity, and `alive` says how many there are. Returns the makespan; INT64_MAX as soon as it is certain to be more than
     /// `most`: then accept() must not follow. Throws tessera::error if activities wait for each other.
@@ -227,20 +239,13 @@ private:
         epoch_[at(a)] = run_;
         int waits = 0;
         index_t ready = 0;
-        const auto look = [&](int before) {
+        for_each_before(a, [&](int before) {
             if (is_kept(before)) {
                 ready = std::max(ready, now_[at(before)].end);
             } else {
                 ++waits;
             }
-        };
-        for (int before : items_[at(a)].after) {
-            look(before);
-        }
-        const int previous = items_[at(a)].device >= 0 ? chains.previous(a) : -1;
-        if (previous >= 0) {
-            look(previous);
-        }
+        });
         pending_[at(a)] = waits;
         trial_[at(a)].ready = ready;
     }

@@ -213,15 +213,9 @@ protected:
                 first = std::min(first, schedule_.time_of(a).ready);
             }
             index_t ready = 0;
-            const auto look = [&](int before) {
+            schedule_.for_each_before(a, [&](int before) {
                 ready = state_[at(before)] != same ? INT64_MAX : std::max(ready, schedule_.time_of(before).end);
-            };
-            for (int before : schedule_.item(a).after) {
-                look(before);
-            }
-            if (schedule_.item(a).device >= 0 && schedule_.chains.previous(a) >= 0) {
-                look(schedule_.chains.previous(a));
-            }
+            });
             first = std::min(first, ready);
         }
         return first;
