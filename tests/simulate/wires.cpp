@@ -56,8 +56,10 @@ TEST_CASE("copies within one part of a machine keep a lane that other parts shar
     for (const int parts : {2, 3}) {
         const ts::cluster on = with_trunk(parts);
         const ts::graph small = ts::with_batch(network.view(), samples / parts);
+        ts::lower_options o;
+        o.kind = ts::run_kind::evaluation;
         const auto plan_of = [&](const ts::graph_view& g, int of) {
-            return ts::lower(g, mixed(g, of).view(), on.devices(), {.kind = ts::run_kind::evaluation});
+            return ts::lower(g, mixed(g, of).view(), on.devices(), o);
         };
         const ts::plan all = plan_of(network.view(), parts);
         const ts::plan one = plan_of(small.view(), 1);
