@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of the guides docs/prediction.md and docs/gpus.md, word for word, with what they print.
+#include <tessera/tessera.hpp>
+
+#include <tessera/backend/cuda/bind.hpp>
+#include <tessera/backend/cuda/print.hpp>
+#include <tessera/machine/presets.hpp>
+#include <tessera/plan/finish.hpp>
+#include <tessera/plan/lower.hpp>
+#include <tessera/simulate/simulate.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace ts = tessera;
+
+namespace {
+
+struct fc1 : ts::linear<64> {};
+struct fc2 : ts::linear<10> {};
+struct network : ts::sequential<ts::features<256>, fc1, ts::relu, fc2, ts::cross_entropy> {};
+
+} // namespace
+
+TEST_CASE("a plan is simulated on a machine that nobody here has") {
+    // clang-format off
+    const ts::graph g = ts::describe<network>(128);
+    const ts::strategy s = ts::search::data_parallel(g.view(), 4);
+    const ts::cluster node(ts::machines::p100_nodes(1));
+
+    ts::plan p = ts::lower(g.view(), s.view(), node.devices());
+    ts::finish(g.view(), p);
+    const ts::simulation::timeline when = ts::simulation::simulate(g.view(), p, node);
+    std::printf("%.1f us a step, device 0 computes %.1f us\n",
+                static_cast<double>(when.makespan) * 1e-3, static_cast<double>(when.device_busy[0]) * 1e-3);
+    // clang-format on
+    char printed[100];
+    std::snprintf(printed, sizeof printed, "%.1f us a step, device 0 computes %.1f us",
+                  static_cast<double>(when.makespan) * 1e-3, static_cast<double>(when.device_busy[0]) * 1e-3);
+    CHECK(std::string(printed) == "59.7 us a step, device 0 computes 45.7 us");
+}
+
+TEST_CASE("a list of calls is made and printed without a GPU") {
+    const ts::graph g = ts::describe<network>(128);
+    const ts::strategy s = ts::search::data_parallel(g.view(), 2);
+    // clang-format off
+    const ts::cuda::list_options options{{0, 1}, ts::sgd{}, true}; // a GPU for each device, the optimizer, fuse
+    ts::cuda::algorithm_table algorithms;
+    ts::plan p = ts::lower(g.view(), s.view(), 2);
+    ts::cuda::bind(p, g.view(), options, algorithms);
+    ts::finish(g.view(), p);
+    const ts::cuda::call_list list = ts::cuda::make_call_list(p, g.view(), options, algorithms);
+    std::printf("%s", ts::cuda::to_text(list, p, g.view()).c_str());
+    // clang-format on
+    const std::string text = ts::cuda::to_text(list, p, g.view());
+    for (const char* line : {
+             // clang-format off
+R"(
+1 task 1 compute fc1 forward | device 0 gpu 0 | cublasLtMatmul 64x64x256 TN bias relu workspace 33554432 <0:p0+65536 <0:a33554432+65536 >0:a33619968+16384 <0:p65536+256 >0:a0+33554432
+)",
+R"(
+26 task 20 update fc2 update | exchange gpu 0 | ncclReduceScatter 320 f32 >0:a33701888+2560 | group 1 communicator 0 rank 0 | after 22 | event
+)",
+R"(
+46 task 29 update fc1 update | exchange gpu 0 | ncclAllGather 8192 f32 >0:p0+65536 | group 6 communicator 0 rank 0 | after 44
+)"
+             // clang-format on
+         }) {
+        CHECK_MESSAGE(text.find(line) != std::string::npos, line);
+    }
+}
