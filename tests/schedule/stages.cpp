@@ -160,19 +160,19 @@ TEST_CASE("stages that cannot be are refused") {
     const auto message = [](const std::vector<index_t>& times, int stages) {
         return test_support::message_of([&] { (void)ts::schedule::balance_stages(times, stages); });
     };
-    CHECK(message({1, 2}, 3) == "tessera: 2 operators make no 3 stages; every stage needs one");
-    CHECK(message({1, 2}, 0) == "tessera: 2 operators make no 0 stages; every stage needs one");
+    using test_support::text_of_rule;
+    using ts::rule;
+    CHECK(message({1, 2}, 3) == text_of_rule(rule::more_stages_than_operators, 3, 2));
+    CHECK(message({1, 2}, 0) == text_of_rule(rule::pipeline_is_empty, 0, 1));
     const auto room = [](int in_flight, int devices, int parts) {
-        const auto n = [](int i) { return std::to_string(i); };
-        const std::string said = "tessera: a stage on " + n(devices) + " devices with its parameters in " + n(parts) +
-                                 " parts and " + n(in_flight) +
-                                 " micro-batches in flight; give at least 1 device and "
-                                 "1 part, and no negative number";
         return test_support::message_of([&] {
-                   (void)ts::schedule::balance_stages({{1, 1, 1}}, {{0, in_flight, devices, parts}});
-               }) == said;
+            (void)ts::schedule::balance_stages({{1, 1, 1}}, {{0, in_flight, devices, parts}});
+        });
     };
-    CHECK((room(1, 0, 1) && room(1, 1, 0) && room(-1, 1, 1) && !room(0, 1, 1)));   // each bad number by itself
+    CHECK(room(1, 0, 1) == text_of_rule(rule::stage_without_devices, 0, 1)); // each bad number by itself
+    CHECK(room(1, 1, -1) == text_of_rule(rule::stage_without_devices, -1, 1));
+    CHECK(room(-1, 1, 1) == text_of_rule(rule::load_is_negative, -1, 0));
+    CHECK(room(0, 1, 1) == "accepted");
     CHECK(ts::schedule::balance_stages({{1, 1, 1}}, {{1, 0, 1, 1}}).slowest == 1); // nothing of a micro-batch is kept
-    CHECK(message({1, -2}, 1) == "tessera: operator 1 takes -2 and 0 + 0 bytes; times and bytes are at least 0");
+    CHECK(message({1, -2}, 1) == text_of_rule(rule::load_is_negative, -2, 0, "operator 1, "));
 }

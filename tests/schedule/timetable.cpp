@@ -265,52 +265,69 @@ TEST_CASE("what is no schedule is refused with the step and the reason") {
     const auto message = [](const ts::pipeline_schedule& s) {
         return test_support::message_of([&] { (void)schedule::timetable_of(s); });
     };
-    const std::string begin = "tessera: a schedule of 2 stages and 2 micro-batches is refused: ";
+    using test_support::text_of_rule;
+    using ts::rule;
     ts::pipeline_schedule s = schedule::gpipe(2, 2);
     CHECK(message(s) == "accepted");
     std::swap(s.workers[1][0], s.workers[1][2]);
-    CHECK(message(s) == begin + "a deadlock: it waits for itself through others "
-                                "[backward of stage 0, micro-batch 1]");
+    CHECK(message(s) == text_of_rule(rule::schedule_waits_for_itself, 6, 0, "backward of stage 0, micro-batch 1, "));
     s = schedule::gpipe(2, 2);
     s.workers[0].push_back({0, 1, step_kind::forward});
-    CHECK(message(s) == begin + "it comes twice [forward of stage 0, micro-batch 1]");
+    CHECK(message(s) == text_of_rule(rule::step_comes_twice, 2, 1, "forward of stage 0, micro-batch 1, "));
     s = schedule::gpipe(2, 2);
     s.workers[0].erase(s.workers[0].begin());
-    CHECK(message(s) == begin + "it is missing [forward of stage 0, micro-batch 0]");
+    CHECK(message(s) == text_of_rule(rule::step_is_missing, 0, 1, "forward of stage 0, micro-batch 0, "));
     s = schedule::gpipe(2, 2);
     s.workers[1].pop_back();
-    CHECK(message(s) == begin + "it must come once, whole or as input and weight [backward of stage 1, micro-batch 0]");
+    CHECK(message(s) == text_of_rule(rule::backward_not_once, 0, 1, "backward of stage 1, micro-batch 0, "));
     s = schedule::zero_bubble_h1(2, 2);
     s.workers[1].pop_back();
-    CHECK(message(s) == begin + "it must come once, whole or as input and weight [backward of stage 1, micro-batch 1]");
+    CHECK(message(s) == text_of_rule(rule::backward_not_once, 0, 1, "backward of stage 1, micro-batch 1, "));
+    s.workers[1].push_back({1, 1, step_kind::backward});
+    CHECK(message(s) == text_of_rule(rule::backward_not_once, 2, 1, "backward of stage 1, micro-batch 1, "));
+    s.workers[1].push_back({1, 1, step_kind::backward_weight});
+    CHECK(message(s) == text_of_rule(rule::backward_not_once, 2, 1, "backward of stage 1, micro-batch 1, "));
     s = schedule::gpipe(2, 2);
     s.workers[1].push_back(s.workers[0].back());
     s.workers[0].pop_back();
-    CHECK(message(s) == begin + "another worker has the micro-batch's results of this stage "
-                                "[backward of stage 0, micro-batch 0]");
+    CHECK(message(s) == text_of_rule(rule::step_on_other_worker, 1, 0, "backward of stage 0, micro-batch 0, "));
+    s = schedule::gpipe(2, 2);
+    s.workers[0][0].stage = -1;
+    CHECK(message(s) == text_of_rule(rule::step_outside_schedule, -1, 2, "forward, micro-batch 0, "));
     s = schedule::gpipe(2, 2);
     s.workers[0][0].micro_batch = 2;
-    CHECK(message(s) == begin + "there is no such stage or micro-batch [forward of stage 0, micro-batch 2]");
-    CHECK(
-        test_support::message_of([&] { (void)schedule::workers_of_stages(s); }) ==
-        "tessera: a schedule of 2 stages and 2 micro-batches has a step of stage 0, micro-batch 2; both count from 0");
+    const std::string outside = text_of_rule(rule::step_outside_schedule, 2, 2, "forward of stage 0, micro-batch 2, ");
+    CHECK(message(s) == outside);
+    CHECK(test_support::message_of([&] { (void)schedule::workers_of_stages(s); }) == outside);
     s.stages = -1;
-    CHECK(message(s) == "tessera: no timetable of -1 stages and 2 micro-batches with times for 1 and followers of 0 "
-                        "stages; give times for one or all of them, and for each those that follow it");
-    CHECK_THROWS_AS((void)schedule::timetable_of(schedule::gpipe(2, 2), {}, schedule::chain_of_stages(2)), ts::error);
+    CHECK(message(s) == text_of_rule(rule::pipeline_is_empty, -1, 1));
+    s = schedule::gpipe(2, 2);
+    s.mirrored = {1};
+    CHECK(message(s) == text_of_rule(rule::marks_for_other_micro_batches, 1, 2));
+    s = schedule::gpipe(2, 2);
+    s.keeps.push_back(0);
+    CHECK(message(s) == text_of_rule(rule::marks_for_other_micro_batches, 3, 2));
+    const auto timed = [](const std::vector<schedule::step_times>& times,
+                          const std::vector<std::vector<int>>& follows) {
+        return test_support::message_of([&] { (void)schedule::timetable_of(schedule::gpipe(2, 2), times, follows); });
+    };
+    CHECK(timed({}, schedule::chain_of_stages(2)) == text_of_rule(rule::times_for_other_stages, 0, 2));
+    CHECK(timed({{}}, schedule::chain_of_stages(3)) == text_of_rule(rule::followers_of_other_stages, 3, 2));
+    CHECK(timed({{}}, {{1}, {2}}) == text_of_rule(rule::followers_of_other_stages, 2, 2));
     CHECK(test_support::message_of([] {
               (void)schedule::chimera(2, 2, {1, -2});
-          }) == "tessera: a step backward takes -2; times are at least 0");
+          }) == text_of_rule(rule::time_is_negative, -2, 0, "backward, "));
     CHECK(test_support::message_of([] {
               (void)schedule::timetable_of(schedule::gpipe(2, 2), {1, 2, 1, 1, -1});
-          }) == "tessera: a step recompute takes -1; times are at least 0");
+          }) == text_of_rule(rule::time_is_negative, -1, 0, "recompute, "));
     CHECK(test_support::message_of([] { (void)schedule::interleaved(4, 2, 6); }) ==
-          "tessera: an interleaved pipeline of 4 workers cannot take 6 micro-batches; their number must divide by the "
-          "workers");
+          text_of_rule(rule::interleaved_in_groups, 6, 4));
     CHECK(test_support::message_of([] { (void)schedule::chimera(3, 4); }) ==
-          "tessera: Chimera needs an even number of stages and of micro-batches, not 3 and 4");
-    CHECK(test_support::message_of([] { (void)schedule::gems(2, 0); }) ==
-          "tessera: GEMS of 0 mini-batches of 1 parts; each must be at least 1");
-    CHECK(test_support::message_of([] { (void)schedule::gpipe(2, 0); }) ==
-          "tessera: a pipeline of 2 workers, 2 stages and 0 micro-batches; each must be at least 1");
+          text_of_rule(rule::chimera_in_pairs, 3, 2));
+    CHECK(test_support::message_of([] { (void)schedule::chimera(4, 3); }) ==
+          text_of_rule(rule::chimera_in_pairs, 3, 2));
+    CHECK(test_support::message_of([] { (void)schedule::gems(2, 0); }) == text_of_rule(rule::pipeline_is_empty, 0, 1));
+    CHECK(test_support::message_of([] { (void)schedule::gems(2, 1, -1); }) ==
+          text_of_rule(rule::pipeline_is_empty, -1, 1));
+    CHECK(test_support::message_of([] { (void)schedule::gpipe(2, 0); }) == text_of_rule(rule::pipeline_is_empty, 0, 1));
 }

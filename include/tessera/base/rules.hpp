@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/box.hpp"
+#include "tessera/base/step_kind.hpp"
 
 namespace tessera {
 
@@ -87,7 +88,52 @@ inline constexpr bool never = false;
     rule(slices_without_messages, "parameters that are stored in slices (shards_parameters) are summed and updated by messages, and there are none; make some, for example with schedule::zero()") \
     rule(slices_not_sliced, "parameters that are stored in slices (shards_parameters) are updated slice by slice: their messages go exchange::sliced (0), not all_reduce (1), ring (2) or by a server (3)") \
     rule(slices_in_slices, "parameters that are stored in slices (shards_parameters) are divided by their members: their messages hold whole gradients, 1 slice of each") \
-    rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them")
+    rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them") \
+    rule(period_on_one_device, "with parameters on one device (parameters_on) a plan covers 1 step; store them where shards need them, or take one step at a time") \
+    rule(stage_is_negative, "stages count from 0") \
+    rule(stage_reads_later_stage, "an operator cannot read what a later stage makes; give it that stage or a later one") \
+    rule(more_stages_than_operators, "there are more stages than operators; every stage needs one") \
+    rule(stage_without_operators, "a stage has no operator; number the stages without gaps") \
+    rule(stages_out_of_order, "stages begin at layers in the order of the network, each at a later one than the stage before") \
+    rule(stages_for_other_operators, "there must be one stage for every operator") \
+    rule(stage_outside_schedule, "an operator is in a stage that the schedule does not have") \
+    rule(stage_without_devices, "every worker of a pipeline, or its stage, needs at least 1 device, and its parameters lie in at least 1 part") \
+    rule(devices_for_other_workers, "how many devices, or which splits, must be given for every worker, or stage, of the pipeline") \
+    rule(load_is_negative, "times, bytes and micro-batches in flight are at least 0") \
+    rule(pipeline_is_empty, "a pipeline needs at least 1 worker, 1 stage and 1 micro-batch") \
+    rule(schedule_has_other_stages, "the strategy must have as many stages as the schedule that it follows") \
+    rule(step_outside_schedule, "a step is of a stage or micro-batch that the schedule does not have; both count from 0") \
+    rule(step_comes_twice, "a step comes twice in the schedule") \
+    rule(step_on_other_worker, "all steps of a micro-batch in a stage must be on one worker, which has its results") \
+    rule(step_is_missing, "a step is missing in the schedule; every micro-batch goes forward through every stage once") \
+    rule(backward_not_once, "every micro-batch goes backward through every stage once: whole, or as the gradients of inputs and those of weights") \
+    rule(schedule_waits_for_itself, "the schedule has a deadlock: a step waits for itself through others") \
+    rule(marks_for_other_micro_batches, "a schedule must say of every micro-batch, or of none, whether it is mirrored and whether it keeps its results") \
+    rule(time_is_negative, "a step takes a time of at least 0") \
+    rule(times_for_other_stages, "the times of steps must be given for every stage, or once for all") \
+    rule(followers_of_other_stages, "a timetable needs for every stage the stages that read its results") \
+    rule(interleaved_in_groups, "interleaved 1F1B takes micro-batches in groups of as many as there are workers; their number must divide by the workers") \
+    rule(chimera_in_pairs, "Chimera needs an even number of stages and of micro-batches") \
+    rule(gems_in_parts, "GEMS cuts micro-batches into mini-batches of equally many parts; their number must divide by the parts") \
+    rule(joint_statistics_one_by_one, "without a schedule micro-batches go backward one after the other, but statistics over the mini-batch need all of them forward first; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
+    rule(joint_statistics_mirrored, "the schedule has a mirrored replica, whose statistics are its own, so that there are none over the mini-batch; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
+    rule(joint_statistics_split_backward, "the schedule splits backward, which statistics over the mini-batch do not allow; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
+    rule(joint_statistics_too_late, "the schedule does not finish all micro-batches forward first, as statistics over the mini-batch need; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
+    rule(joint_statistics_out_of_order, "the schedule does not take one stage after the other backward, as statistics over the mini-batch need; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
+    rule(no_servers, "parameters need at least 1 server") \
+    rule(slice_is_empty, "a slice of a gradient has at least 1 element") \
+    rule(no_workers, "gradients are those of at least 1 worker") \
+    rule(worker_does_not_compute, "a worker computes more than 0 FLOP/ns") \
+    rule(zero_has_three_stages, "ZeRO has the stages 1, 2 and 3") \
+    rule(message_of_no_gradient, "a message holds the gradient of a parameter that the network does not have or does not train; make messages of its own gradients") \
+    rule(slice_outside_gradient, "the slices of a gradient count from 0 to one less than their number") \
+    rule(slices_are_missing, "a gradient is cut into more slices than messages hold; messages must hold each slice of every gradient once") \
+    rule(slices_differ, "messages cut a gradient into different numbers of slices; messages must hold each slice of every gradient once") \
+    rule(slice_sent_twice, "messages hold a slice of a gradient twice; each slice goes once") \
+    rule(gradient_not_sent, "no message has all of a gradient; messages must hold each slice of every gradient once") \
+    rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and know only the norm of its own gradients; use an optimizer without, or sum gradients") \
+    rule(strategy_says_twice, "the strategy says this twice; say it once") \
+    rule(strategy_cannot_say, "a strategy does not take this; it takes on<>, others<>, stages<>, micro_batches<>, pipeline<>, synchronize<>, ...")
 // clang-format on
 
 enum class rule : std::uint8_t {
@@ -118,6 +164,10 @@ struct problem {
     int dimension = -1; ///< the loop_name, or -1
     index_t found = 0;
     index_t needed = 0;
+    int parameter = -1; ///< of the network, where one of the operator's is meant
+    int step = -1;      ///< the step_kind of a schedule's step, or -1 ...
+    int stage = -1;     ///< ... and its stage
+    int micro_batch = -1;
 
     constexpr explicit operator bool() const { return broken != rule::none; }
 };
@@ -129,6 +179,8 @@ template <index_t Number>
 struct found;
 template <index_t Number>
 struct needed;
+template <step_kind What, index_t Stage, index_t MicroBatch>
+struct at_step;
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define TESSERA_WORDS_IN_TYPES // g++ names the type first and prints the words of a static_assert last

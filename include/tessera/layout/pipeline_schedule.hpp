@@ -2,26 +2,13 @@
 // The order in which a pipeline does its work, as a value. The policies in schedule/ make such values; lowering follows them.
 #pragma once
 
+#include "tessera/base/step_kind.hpp"
 #include "tessera/layout/described.hpp"
 
 #include <cstdint>
 #include <vector>
 
 namespace tessera {
-
-/// What is done with one micro-batch in one stage.
-enum class step_kind : std::uint8_t {
-    forward,
-    recompute, ///< forward once more, of the operators that say so; without it the first step backward begins with it
-    backward,  ///< gradients of inputs and parameters
-    backward_input,  ///< gradients of inputs ...
-    backward_weight, ///< ... and those of parameters, when the inputs' are done
-};
-
-constexpr const char* to_text(step_kind k) {
-    constexpr const char* names[] = {"forward", "recompute", "backward", "backward-input", "backward-weight"};
-    return names[static_cast<int>(k)];
-}
 
 struct step {
     int stage = 0;
@@ -46,10 +33,10 @@ struct pipeline_schedule {
     std::vector<char> mirrored; ///< of every micro-batch; empty: none is
     std::vector<char> keeps;    ///< micro-batches whose results are kept although operators recompute; empty: none
 
-    bool is_mirrored(int micro_batch) const {
+    constexpr bool is_mirrored(int micro_batch) const {
         return !mirrored.empty() && mirrored[static_cast<std::size_t>(micro_batch)] != 0;
     }
-    bool keeps_results(int micro_batch) const {
+    constexpr bool keeps_results(int micro_batch) const {
         return !keeps.empty() && keeps[static_cast<std::size_t>(micro_batch)] != 0;
     }
     friend bool operator==(const pipeline_schedule& a, const pipeline_schedule& b) { return same_fields(a, b); }

@@ -2,52 +2,15 @@
 // A strategy as a value, and the rules that it has to keep.
 #pragma once
 
-#include "tessera/layout/configuration.hpp"
-#include "tessera/layout/pipeline_schedule.hpp"
-#include "tessera/layout/synchronization.hpp"
+#include "tessera/layout/stage_rules.hpp"
+#include "tessera/layout/strategy_view.hpp"
+#include "tessera/layout/synchronization_rules.hpp"
 #include "tessera/net/describe.hpp"
 #include "tessera/net/paths.hpp"
 
 #include <vector>
 
 namespace tessera {
-
-/// Over which samples batch normalization takes its statistics where a batch is cut into micro-batches or split over devices. Running statistics
-/// follow once for every step: the whole mini-batch's (GPipe's rule: Huang et al., arXiv 1811.06965, section 3.2), or the first replica's.
-enum class statistics_over : std::uint8_t {
-    micro_batch, ///< one device that runs the same micro-batches is the comparison
-    /// All micro-batches meet in every batch norm, forward and backward, and the numbers are those of one device without micro-batches. A stage
-    /// with a batch norm takes one operator after the other, each for all micro-batches, so that the next stage waits for all of them. Only
-    /// for schedules whose workers finish everything forward before they go backward (GPipe); others are refused.
-    mini_batch,
-    /// Every shard of samples of a batch norm by itself (of each micro-batch), as under Horovod, PyTorch's DDP and HyPar-Flow: the shards exchange
-    /// nothing, and one device that takes their samples one after the other is the comparison. Running statistics are kept where the shard of the
-    /// first samples lies, and follow its statistics alone (DDP broadcasts the buffers of rank 0, with Horovod rank 0 saves its own).
-    replica,
-};
-
-template <>
-inline constexpr int value_count<statistics_over> = 3;
-
-constexpr const char* to_text(statistics_over s) {
-    constexpr const char* names[] = {"micro_batch", "mini_batch", "replica"};
-    return names[static_cast<int>(s)];
-}
-
-/// A strategy whose numbers somebody else owns: one configuration for every operator.
-struct strategy_view {
-    const configuration* ops = nullptr;
-    int count = 0;
-    const index_t* pool = nullptr; ///< cut points and device lists
-    index_t pool_size = 0;
-    int micro_batches = 1;
-    const pipeline_schedule* schedule = nullptr; ///< null: micro-batches one after the other through all stages
-    statistics_over statistics = statistics_over::micro_batch;
-    int parameters_on = -1;
-    bool overlap = false;
-    const synchronization* sync = nullptr; ///< null: every gradient by itself, sliced, as soon as it is ready
-    int period = 1;
-};
 
 /// A configuration, a stage and a recompute choice for every operator, and what holds for all of them.
 struct strategy {
@@ -131,10 +94,6 @@ struct strategy {
 
 namespace detail {
 
-constexpr problem broken(rule what, int op, int dimension, index_t found_number, index_t needed_number) {
-    return {what, op, dimension, found_number, needed_number};
-}
-
 constexpr problem check_loop(const configuration& c, const strategy_view& s, const description& d, int op, int l) {
     const int name = l < d.loops.size() ? static_cast<int>(d.loops[l].name) : -1;
     const index_t extent = l < d.loops.size() ? d.loops[l].extent : 1;
@@ -207,6 +166,9 @@ constexpr int parts_of_tensor(const graph_view& g, const strategy_view& s, int t
     return parts_of_nest(s.ops[producer], d, d.nests.size() - 1);
 }
 
+/// Steps that one plan may cover.
+inline constexpr int most_steps = 1024;
+
 /// The first number that counts more than there can be. What it counts is made one by one.
 constexpr problem check_counts(const graph_view& g, const strategy_view& s) {
     for (int t = 0; t < g.tensor_count; ++t) {
@@ -223,7 +185,6 @@ constexpr problem check_counts(const graph_view& g, const strategy_view& s) {
     if (s.micro_batches < 1 || s.micro_batches > samples) {
         return broken(rule::micro_batches_out_of_range, -1, -1, s.micro_batches, samples);
     }
-    constexpr int most_steps = 1024;
     if (s.period < 1 || s.period > most_steps) {
         return broken(rule::period_out_of_range, -1, -1, s.period, most_steps);
     }
@@ -240,61 +201,6 @@ constexpr problem check_task_count(const strategy_view& s) {
     const index_t times = index_t{s.micro_batches} * s.period;
     if (tasks > most_tasks / times) {
         return broken(rule::plan_is_too_large, -1, -1, tasks * times, most_tasks);
-    }
-    return {};
-}
-
-/// The first rule that the modes of a strategy's synchronization break together, with a layer whose parameter it cannot treat so.
-constexpr problem check_synchronization(const graph_view& g, const strategy_view& s) {
-    if (s.sync == nullptr) {
-        return {};
-    }
-    const synchronization& sync = *s.sync;
-    const auto user = [&](int parameter) {
-        for (int op = 0; op < g.op_count; ++op) {
-            for (const int p : g.ops[op].parameters) {
-                if (p == parameter) {
-                    return op;
-                }
-            }
-        }
-        return -1;
-    };
-    int first = -1; // that is trained
-    for (int p = g.parameter_count - 1; p >= 0; --p) {
-        first = g.parameters[p].trained ? p : first;
-    }
-    if (sync.average_every < 0) {
-        return broken(rule::averages_never, user(first), -1, sync.average_every, 1);
-    }
-    if (sync.average_every > 0) {
-        if (!sync.messages.empty() || sync.shards_parameters || s.parameters_on >= 0) {
-            return broken(rule::averages_of_sums, user(first), -1, sync.average_every, 0);
-        }
-        if (s.period % sync.average_every != 0) {
-            return broken(rule::averages_past_the_period, user(first), -1, s.period, sync.average_every);
-        }
-    }
-    if (sync.shards_parameters && s.parameters_on >= 0) {
-        return broken(rule::slices_on_one_device, user(first), -1, s.parameters_on, -1);
-    }
-    if (sync.messages.empty() && first >= 0) {
-        if (sync.shards_parameters) {
-            return broken(rule::slices_without_messages, user(first), -1, 0, 1);
-        }
-        if (sync.sum_at != sync_time::ready || sync.update_at != sync_time::ready) {
-            return broken(rule::times_without_messages, user(first), -1, 0, 1);
-        }
-    }
-    for (const message& m : sync.messages) {
-        for (const gradient_slice& x : m.pieces) {
-            if (sync.shards_parameters && m.how != exchange::sliced) {
-                return broken(rule::slices_not_sliced, user(x.parameter), -1, static_cast<index_t>(m.how), 0);
-            }
-            if (sync.shards_parameters && x.slices != 1) {
-                return broken(rule::slices_in_slices, user(x.parameter), -1, x.slices, 1);
-            }
-        }
     }
     return {};
 }
@@ -348,8 +254,9 @@ constexpr problem check_configuration(const graph_view& g, const strategy_view& 
 }
 
 /// The first rule that a strategy breaks for a network on a machine of `devices` devices, whatever the size of its plan: for searches that never
-/// lower it whole.
-constexpr problem check_layout(const graph_view& g, const strategy_view& s, int devices) {
+/// lower it whole. What the schedule and the synchronization amount to is given: a strategy that is a type makes them when it runs.
+constexpr problem check_layout(const graph_view& g, const strategy_view& s, int devices, const schedule_facts& schedule,
+                               const sync_modes& sync) {
     if (devices < 1) {
         return detail::broken(rule::machine_has_no_devices, -1, -1, devices, 1);
     }
@@ -362,32 +269,50 @@ constexpr problem check_layout(const graph_view& g, const strategy_view& s, int 
     if (const problem p = detail::check_counts(g, s)) {
         return p;
     }
-    if (const problem p = detail::check_synchronization(g, s)) {
+    if (const problem p = check_synchronization(g, s, sync)) {
         return p;
     }
-    if (s.schedule != nullptr && s.schedule->micro_batches != s.micro_batches) {
-        return detail::broken(rule::schedule_has_other_micro_batches, -1, -1, s.micro_batches,
-                              s.schedule->micro_batches);
+    if (schedule.stages > 0 && schedule.micro_batches != s.micro_batches) {
+        return detail::broken(rule::schedule_has_other_micro_batches, -1, -1, s.micro_batches, schedule.micro_batches);
     }
     for (int op = 0; op < g.op_count; ++op) {
         if (const problem p = check_configuration(g, s, op, devices)) {
             return p;
         }
     }
-    return {};
-}
-
-/// The first rule that a strategy breaks for a network on a machine of `devices` devices, that of the number of the plan's tasks among them.
-constexpr problem check_strategy(const graph_view& g, const strategy_view& s, int devices) {
-    const problem p = check_layout(g, s, devices);
-    return p ? p : detail::check_task_count(s);
-}
-
-/// Throws tessera::error with the words of the rule that a strategy breaks.
-inline void require(const graph_view& g, const strategy_view& s, int devices) {
-    if (const problem p = check_strategy(g, s, devices)) {
-        throw error(to_text(p, p.op >= 0 ? path_of(g, p.op) : std::string()));
+    if (const problem p = check_stages(g, s, schedule)) {
+        return p;
     }
+    return check_training(g, s, schedule);
+}
+
+constexpr problem check_layout(const graph_view& g, const strategy_view& s, int devices) {
+    return check_layout(g, s, devices, facts_of(s), modes_of(s));
+}
+
+/// The first rule that a strategy breaks for a network on a machine of `devices` devices, those of its schedule's steps and of the number of the
+/// plan's tasks among them.
+constexpr problem check_strategy(const graph_view& g, const strategy_view& s, int devices) {
+    if (const problem p = check_layout(g, s, devices)) {
+        return p;
+    }
+    if (const problem p = s.schedule != nullptr ? check_schedule(g, s, *s.schedule) : problem{}) {
+        return p;
+    }
+    return detail::check_task_count(s);
+}
+
+/// Throws tessera::error with the words of a rule that a strategy for the network breaks, if it breaks one.
+inline void require(const graph_view& g, const problem& p) {
+    if (p) {
+        throw error(to_text(p, p.parameter >= 0 ? parameter_path_of(g, p.parameter)
+                               : p.op >= 0      ? path_of(g, p.op)
+                                                : std::string()));
+    }
+}
+
+inline void require(const graph_view& g, const strategy_view& s, int devices) {
+    require(g, check_strategy(g, s, devices));
 }
 
 } // namespace tessera

@@ -2,7 +2,7 @@
 // From a network type to its value, in a constant expression (describe<Net, Batch>) or at run time (describe<Net>(batch)).
 #pragma once
 
-#include "tessera/base/error.hpp"
+#include "tessera/base/problem_text.hpp"
 #include "tessera/net/network.hpp"
 
 #include <string>
@@ -91,11 +91,8 @@ inline std::string to_text(const problem& p, std::string_view layer_name) {
         text += ", along ";
         text += to_text(static_cast<loop_name>(p.dimension));
     }
-    text += ", found ";
-    text += std::to_string(p.found);
-    text += ", needed ";
-    text += std::to_string(p.needed);
-    text += "]";
+    text += ", ";
+    detail::append_numbers(text, p);
     return text;
 }
 

@@ -6,20 +6,6 @@
 
 namespace tessera::detail {
 
-/// Refuses averages that would not be what they are called. That the modes of the strategy go together is a rule.
-template <class Options>
-void lowering<Options>::check_averages() const {
-    const int every = s_.sync != nullptr ? s_.sync->average_every : 0;
-    if (every == 0 || o_.kind != run_kind::training) {
-        return;
-    }
-    if (o_.update.state_count() > 0 || o_.update.clip_norm > 0) {
-        throw error(
-            "tessera: averages of parameters go with plain SGD: each copy would keep momentum or moments of its "
-            "own, and know only the norm of its own gradients; use an optimizer without, or sum gradients");
-    }
-}
-
 /// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or shards overlap, all sum.
 template <class Options>
 void lowering<Options>::update_copies(int parameter, const std::vector<piece>& copies) {

@@ -8,8 +8,9 @@ namespace tessera::detail {
 
 template <class Options>
 void lowering<Options>::prepare() {
-    check_messages();
-    check_averages();
+    const bool trains = o_.kind == run_kind::training;
+    require(g_, trains ? check_synchronization(g_, s_) : check_modes(g_, s_, modes_of(s_)));
+    require(g_, trains ? check_averages(g_, s_, o_.update) : problem{});
     for (int t = 0; t < g_.tensor_count; ++t) {
         const tensor_node& n = g_.tensors[t];
         if (n.producer < 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages and the order of their steps: a schedule's, or micro-batches one after the other; what does not fit is refused.
+// Stages and the order of their steps: a schedule's, or micro-batches one after the other.
 #pragma once
 
 #include "tessera/plan/lowering.hpp"
@@ -11,8 +11,9 @@ namespace tessera::detail {
 template <class Options>
 void lowering<Options>::arrange() {
     const int count = s_.micro_batches;
-    if (count < 1) {
-        throw error("tessera: a batch cannot be cut into " + std::to_string(count) + " micro-batches; say at least 1");
+    const index_t batch = g_.tensors[0].extents[0];
+    if (count < 1) { // and not more than samples only where the batch is whole
+        require(g_, broken(rule::micro_batches_out_of_range, -1, -1, count, batch));
     }
     if (o_.output_gradient >= 0 &&
         (o_.output_gradient >= g_.tensor_count || g_.tensors[o_.output_gradient].producer >= 0)) {
@@ -34,12 +35,18 @@ void lowering<Options>::arrange() {
     }
     p_.replica_statistics = s_.statistics == statistics_over::replica && o_.kind == run_kind::training;
     p_.period = o_.kind == run_kind::training ? s_.period : 1;
-    if (p_.period < 1 || (p_.period > 1 && (s_.parameters_on >= 0 || o_.output_gradient >= 0))) {
-        throw error("tessera: a plan of " + std::to_string(p_.period) +
-                    " steps; there must be at least one, and with parameters on one device alone, or a gradient handed "
-                    "in from outside, not more");
+    if (p_.period > 1 && o_.output_gradient >= 0) {
+        throw error("tessera: a gradient handed in from outside goes with a plan of one step, not of " +
+                    std::to_string(p_.period));
     }
-    check_stages();
+    if (p_.period < 1) {
+        require(g_, broken(rule::period_out_of_range, -1, -1, p_.period, most_steps));
+    }
+    const schedule_facts facts = facts_of(s_);
+    require(g_, check_stages(g_, s_, facts));
+    if (o_.kind == run_kind::training) {
+        require(g_, check_training(g_, s_, facts));
+    }
     for (int op = 0; op < g_.op_count; ++op) {
         const auto stage = static_cast<std::size_t>(config(op).stage);
         stages_.resize(stages_.size() > stage ? stages_.size() : stage + 1);
@@ -48,11 +55,6 @@ void lowering<Options>::arrange() {
     const int stages = static_cast<int>(stages_.size());
     std::vector<step> all;
     if (s_.schedule != nullptr) {
-        if (s_.schedule->stages != stages || s_.schedule->micro_batches != count) {
-            throw error("tessera: the schedule is for " + std::to_string(s_.schedule->stages) + " stages and " +
-                        std::to_string(s_.schedule->micro_batches) + " micro-batches, the strategy has " +
-                        std::to_string(stages) + " and " + std::to_string(count));
-        }
         for (const schedule::timetable::entry& e :
              schedule::timetable_of(*s_.schedule, {schedule::step_times{}}, stages_after()).steps) {
             all.push_back(e.what);
@@ -70,7 +72,6 @@ void lowering<Options>::arrange() {
     if (p_.joint_statistics) {
         arrange_jointly(all);
     }
-    const index_t batch = g_.tensors[0].extents[0];
     sweeps_ = 0;
     for (int m = 0; m < count; ++m) {
         sweeps_ += even_part(batch, count, m).empty() ? 0 : 1;
@@ -84,31 +85,9 @@ void lowering<Options>::arrange() {
 }
 
 /// Where batch norms take their statistics over all micro-batches: every stage forward for all of them, stage by stage, then every stage backward.
-/// Refused where a worker would do it otherwise.
+/// The schedule lets them, which is a rule.
 template <class Options>
 void lowering<Options>::arrange_jointly(std::vector<step>& all) {
-    if (s_.schedule == nullptr) {
-        refuse_joint_statistics("micro-batches go backward one after the other");
-    }
-    for (const std::vector<step>& list : s_.schedule->workers) {
-        const step* last = nullptr;
-        for (const step& x : list) {
-            if (s_.schedule->is_mirrored(x.micro_batch)) {
-                refuse_joint_statistics("the schedule has a mirrored replica, whose statistics are its own");
-            }
-            if (x.what == step_kind::backward_input || x.what == step_kind::backward_weight) {
-                refuse_joint_statistics("the schedule splits backward");
-            }
-            const bool forward = x.what == step_kind::forward;
-            if (last != nullptr && forward && (last->what != step_kind::forward || last->stage > x.stage)) {
-                refuse_joint_statistics("the schedule does not finish all micro-batches forward first");
-            }
-            if (last != nullptr && !forward && last->what != step_kind::forward && last->stage < x.stage) {
-                refuse_joint_statistics("the schedule does not take one stage after the other backward");
-            }
-            last = &x;
-        }
-    }
     std::vector<step> joint;
     const int stages = static_cast<int>(stages_.size());
     for (int k = 0; k < 2 * stages; ++k) {
@@ -120,54 +99,6 @@ void lowering<Options>::arrange_jointly(std::vector<step>& all) {
         }
     }
     all.swap(joint);
-}
-
-template <class Options>
-void lowering<Options>::refuse_joint_statistics(const char* why) const {
-    int op = 0;
-    while (!g_.describe(op).has_running_state()) {
-        ++op;
-    }
-    throw error("tessera: " + path_of(g_, op) +
-                " takes its statistics over the mini-batch, so that no micro-batch may leave it before all are there, "
-                "and " +
-                why + "; use GPipe's schedule, take statistics over the micro-batch, or use one micro-batch");
-}
-
-/// Stages are numbered from 0 without gaps, and none reads what a later one makes.
-template <class Options>
-void lowering<Options>::check_stages() const {
-    int last = 0;
-    for (int op = 0; op < g_.op_count; ++op) {
-        const int own = config(op).stage;
-        if (own < 0) {
-            throw error("tessera: " + path_of(g_, op) + " is in stage " + std::to_string(own) +
-                        "; stages count from 0");
-        }
-        last = own > last ? own : last;
-        for (int t : g_.ops[op].inputs) {
-            const int producer = g_.tensors[t].producer;
-            if (producer >= 0 && config(producer).stage > own) {
-                throw error("tessera: " + path_of(g_, op) + " in stage " + std::to_string(own) + " reads what " +
-                            path_of(g_, producer) + " makes in the later stage " +
-                            std::to_string(config(producer).stage));
-            }
-        }
-    }
-    if (last >= g_.op_count) {
-        throw error("tessera: there are " + std::to_string(last + 1) + " stages and " + std::to_string(g_.op_count) +
-                    " operators; every stage needs one");
-    }
-    std::vector<char> filled(at(last + 1), 0);
-    for (int op = 0; op < g_.op_count; ++op) {
-        filled[at(config(op).stage)] = 1;
-    }
-    for (int i = 0; i <= last; ++i) {
-        if (filled[at(i)] == 0) {
-            throw error("tessera: stage " + std::to_string(i) + " of " + std::to_string(last + 1) +
-                        " has no operator; number the stages without gaps");
-        }
-    }
 }
 
 /// For every stage those that read what it makes.

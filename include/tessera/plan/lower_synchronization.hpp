@@ -6,59 +6,6 @@
 
 namespace tessera::detail {
 
-/// Refuses modes that do not go together, and messages that do not hold each slice of every gradient once.
-template <class Options>
-void lowering<Options>::check_messages() const {
-    if (const problem p = check_synchronization(g_, s_)) {
-        throw error(to_text(p, p.op >= 0 ? path_of(g_, p.op) : std::string()));
-    }
-    if (!has_messages()) {
-        return;
-    }
-    std::vector<std::vector<char>> seen(count(g_.parameter_count));
-    std::vector<index_t> pieces(count(g_.parameter_count), 0); // there cannot be more slices than that
-    for (const message& m : s_.sync->messages) {
-        for (const gradient_slice& x : m.pieces) {
-            if (x.parameter >= 0 && x.parameter < g_.parameter_count) {
-                ++pieces[at(x.parameter)];
-            }
-        }
-    }
-    for (const message& m : s_.sync->messages) {
-        for (const gradient_slice& x : m.pieces) {
-            if (x.parameter < 0 || x.parameter >= g_.parameter_count || !g_.parameters[x.parameter].trained ||
-                x.slices < 1 || x.slice < 0 || x.slice >= x.slices) {
-                throw error("tessera: a message has slice " + std::to_string(x.slice) + " of " +
-                            std::to_string(x.slices) + " of parameter " + std::to_string(x.parameter) +
-                            ", which the network does not have or does not train; make messages of its own gradients");
-            }
-            if (x.slices > pieces[at(x.parameter)]) {
-                throw error("tessera: the gradient of " + parameter_path_of(g_, x.parameter) + " is cut into " +
-                            std::to_string(x.slices) + " slices, but messages have only " +
-                            std::to_string(pieces[at(x.parameter)]) +
-                            " of them; messages must hold each slice of every gradient once");
-            }
-            std::vector<char>& mine = seen[at(x.parameter)];
-            mine.resize(mine.empty() ? at(x.slices) : mine.size(), 0);
-            if (mine.size() != at(x.slices) || mine[at(x.slice)]++ != 0) {
-                throw error("tessera: messages have slice " + std::to_string(x.slice) + " of the gradient of " +
-                            parameter_path_of(g_, x.parameter) +
-                            " twice, or cut it into different numbers of slices; each slice goes once");
-            }
-        }
-    }
-    for (int p = 0; p < g_.parameter_count; ++p) {
-        bool all = !seen[at(p)].empty() || !g_.parameters[p].trained;
-        for (const char c : seen[at(p)]) {
-            all = all && c != 0;
-        }
-        if (!all) {
-            throw error("tessera: no message has all of the gradient of " + parameter_path_of(g_, p) +
-                        "; messages must hold each slice of every gradient once");
-        }
-    }
-}
-
 /// Sends the messages that are due: each when all its gradients are ready and those before it have been sent.
 template <class Options>
 void lowering<Options>::send_messages() {

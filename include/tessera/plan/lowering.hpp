@@ -190,8 +190,6 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     void arrange();
     void arrange_jointly(std::vector<step>& all);
-    [[noreturn]] void refuse_joint_statistics(const char* why) const;
-    void check_stages() const;
     std::vector<std::vector<int>> stages_after() const;
 
     // ---- steps and micro-batches: lower_steps.hpp -------------------------------------------------------------------
@@ -257,7 +255,6 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     // ---- messages: lower_synchronization.hpp ------------------------------------------------------------------------
 
-    void check_messages() const;
     void send_messages();
     void finish_messages();
     bool is_sliceable(int parameter) const;
@@ -276,7 +273,6 @@ protected: // simulation::operator_lowering lowers one operator anew
 
     // ---- averages of parameters: lower_average.hpp ------------------------------------------------------------------
 
-    void check_averages() const;
     void update_copies(int parameter, const std::vector<piece>& copies);
     void average_copies();
 

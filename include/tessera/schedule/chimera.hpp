@@ -138,6 +138,16 @@ inline constexpr index_t chimera_work = 2'000'000;
 
 } // namespace detail
 
+constexpr problem check_chimera(int stages, int micro_batches, const step_times& times = {}) {
+    if (const problem p = check_pipeline(stages, stages, micro_batches)) {
+        return p;
+    }
+    if (stages % 2 != 0 || micro_batches % 2 != 0) {
+        return {rule::chimera_in_pairs, -1, -1, stages % 2 != 0 ? stages : micro_batches, 2};
+    }
+    return check_times(times);
+}
+
 /// Half of the micro-batches run down the workers and half, on mirrored replicas, up them; D stages and N micro-batches, both even. Steps are
 /// placed by a list scheduler for the times given: of its orders (how many micro-batches may have begun, whether forward waits for backward, and, for
 /// more than D micro-batches, up to 200 drawn ones, fewer for large pipelines) the one that ends first. The same call makes the same schedule.
@@ -152,15 +162,11 @@ inline constexpr index_t chimera_work = 2'000'000;
 /// Parameters lie on two devices each. A timetable ends with the last step backward; a plan then sums the two replicas' gradients of every
 /// stage, which takes what an exchange between its two devices takes, the last one after the last step (tests/simulate/latency.cpp).
 inline pipeline_schedule chimera(int stages, int micro_batches, const step_times& times = {}) {
+    require(check_chimera(stages, micro_batches, times));
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
-    if (stages % 2 != 0 || micro_batches % 2 != 0) {
-        throw error("tessera: Chimera needs an even number of stages and of micro-batches, not " +
-                    std::to_string(stages) + " and " + std::to_string(micro_batches));
-    }
     for (int m = 0; m < micro_batches; ++m) {
         s.mirrored.push_back(static_cast<char>(m % 2));
     }
-    detail::check_times(times);
     // No worker does without its own work, nor begins before a micro-batch can have come to it, nor ends before its last can have left.
     const index_t least = (micro_batches + std::min(stages, micro_batches) / 2 - 1) * (times.forward + times.backward);
     index_t makespan = -1;

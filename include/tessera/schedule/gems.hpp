@@ -6,6 +6,14 @@
 
 namespace tessera::schedule {
 
+/// Mini-batches of so many parts out of so many micro-batches.
+constexpr problem check_gems(int stages, int micro_batches, int parts) {
+    if (const problem p = check_pipeline(stages, parts, micro_batches)) {
+        return p;
+    }
+    return micro_batches % parts == 0 ? problem{} : problem{rule::gems_in_parts, -1, -1, micro_batches, parts};
+}
+
 /// R mini-batches take turns between the replica whose stage i lies on worker i and the mirrored one: the second goes forward down the workers
 /// that the first frees while it goes backward. Each may itself be a pipeline of `parts` micro-batches in GPipe's order. One mini-batch's
 /// activations at a time, parameters twice. Takes K Tf + R K Tb + (R-1) Tf for one part; for P parts and Tb >= Tf, both of one part,
@@ -14,10 +22,7 @@ namespace tessera::schedule {
 /// These times end with the last step backward. A plan then sums the two replicas' gradients of every stage: what an exchange between its two
 /// devices takes, of which the last stage's to go backward is not hidden.
 inline pipeline_schedule gems(int stages, int mini_batches, int parts = 1) {
-    if (mini_batches < 1 || parts < 1) {
-        throw error("tessera: GEMS of " + std::to_string(mini_batches) + " mini-batches of " + std::to_string(parts) +
-                    " parts; each must be at least 1");
-    }
+    require(check_pipeline(stages, mini_batches, parts));
     pipeline_schedule s = empty_schedule(stages, stages, mini_batches * parts);
     for (int m = 0; m < s.micro_batches; ++m) {
         s.mirrored.push_back(static_cast<char>(m / parts % 2));

@@ -2,13 +2,12 @@
 // What a synchronization policy is given: a network's gradients in the order in which they become ready, with predicted times.
 #pragma once
 
-#include "tessera/base/error.hpp"
+#include "tessera/base/problem_text.hpp"
 #include "tessera/layout/synchronization.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/op/analysis.hpp"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 namespace tessera::schedule {
@@ -33,21 +32,25 @@ namespace detail {
 
 inline message message_of(exchange how, const ready_gradient& x) { return {how, 0, {{x.parameter, 0, 1}}}; }
 
-inline void require_servers(int servers) {
-    if (servers < 1) {
-        throw error("tessera: " + std::to_string(servers) + " parameter servers; there must be at least one");
-    }
-}
-
 } // namespace detail
+
+constexpr problem check_workers(const worker_speed& speed, int workers) {
+    if (workers < 1) {
+        return {rule::no_workers, -1, -1, workers, 1};
+    }
+    return speed.flops_per_ns > 0 ? problem{} : problem{rule::worker_does_not_compute, -1, -1, 0, 1};
+}
+constexpr problem check_servers(int servers) {
+    return servers < 1 ? problem{rule::no_servers, -1, -1, servers, 1} : problem{};
+}
+constexpr problem check_slice(index_t elements) {
+    return elements < 1 ? problem{rule::slice_is_empty, -1, -1, elements, 1} : problem{};
+}
 
 /// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers` share the batch.
 /// Throws tessera::error where there is no worker or it does not compute.
 inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worker_speed& speed = {}, int workers = 1) {
-    if (workers < 1 || !(speed.flops_per_ns > 0)) {
-        throw error("tessera: gradients of " + std::to_string(workers) + " workers that compute at " +
-                    std::to_string(speed.flops_per_ns) + " FLOP/ns; give at least one worker and a rate above 0");
-    }
+    require(check_workers(speed, workers));
     std::vector<ready_gradient> all;
     std::vector<int> first_user(static_cast<std::size_t>(g.parameter_count), -1);
     for (int op = g.op_count; op-- > 0;) {
@@ -131,11 +134,8 @@ struct slicing {
 
 /// Slices in the order of priority_order(). Throws tessera::error for slices of less than one element and for fewer than one server.
 inline synchronization prioritized_slices(const std::vector<ready_gradient>& gradients, const slicing& how) {
-    detail::require_servers(how.servers);
-    if (how.slice < 1) {
-        throw error("tessera: gradients in slices of " + std::to_string(how.slice) +
-                    " elements; a slice must have at least one");
-    }
+    require(check_servers(how.servers));
+    require(check_slice(how.slice));
     std::vector<ready_gradient> items;
     std::vector<message> messages;
     int next = 0;

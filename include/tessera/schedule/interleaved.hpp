@@ -9,17 +9,22 @@
 
 namespace tessera::schedule {
 
+constexpr problem check_interleaved(int workers, int chunks, int micro_batches) {
+    if (const problem p = check_pipeline(workers, chunks, micro_batches)) {
+        return p;
+    }
+    return micro_batches % workers == 0 ? problem{}
+                                        : problem{rule::interleaved_in_groups, -1, -1, micro_batches, workers};
+}
+
 /// Stage c * workers + w is chunk c of worker w; micro-batches pass through the chunks in groups of as many as there are workers, so that
 /// their number must divide by it. Idle over busy time (K-1)/(V M) for V chunks.
 ///
 /// With M = K Megatron-LM's schedules.py of the paper's time takes everything forward before anything backward. Here the general rule holds
 /// there too: the same time where stages take equally long, less where they do not (up to 12 % where they differ by half), and fewer chunks in flight.
 inline pipeline_schedule interleaved(int workers, int chunks, int micro_batches) {
+    require(check_interleaved(workers, chunks, micro_batches));
     pipeline_schedule s = empty_schedule(workers, workers * chunks, micro_batches);
-    if (micro_batches % workers != 0) {
-        throw error("tessera: an interleaved pipeline of " + std::to_string(workers) + " workers cannot take " +
-                    std::to_string(micro_batches) + " micro-batches; their number must divide by the workers");
-    }
     const int total = micro_batches * chunks;
     const auto make = [&](int worker, int k, bool backward) {
         const int group = workers * chunks;

@@ -54,22 +54,27 @@ struct settings {
     friend constexpr bool operator==(const settings&, const settings&) = default;
 };
 
-/// True where a kind takes so many workers and micro-batches.
-constexpr bool is_possible(const settings& x) {
-    if (x.workers < 1 || x.micro_batches < 1 || x.chunks < 1 || x.parts < 1) {
-        return false;
+/// The rule that so many workers, micro-batches, chunks or parts break with a kind.
+constexpr problem check(const settings& x) {
+    for (const int n : {x.workers, x.micro_batches, x.chunks, x.parts}) {
+        if (n < 1) {
+            return {rule::pipeline_is_empty, -1, -1, n, 1};
+        }
     }
     switch (x.which) {
     case kind::interleaved:
-        return x.micro_batches % x.workers == 0;
+        return check_interleaved(x.workers, x.chunks, x.micro_batches);
     case kind::chimera:
-        return x.workers % 2 == 0 && x.micro_batches % 2 == 0;
+        return check_chimera(x.workers, x.micro_batches);
     case kind::gems:
-        return x.micro_batches % x.parts == 0;
+        return check_gems(x.workers, x.micro_batches, x.parts);
     default:
-        return true;
+        return {};
     }
 }
+
+/// True where a kind takes so many workers and micro-batches.
+constexpr bool is_possible(const settings& x) { return !check(x); }
 
 /// The schedule. Throws tessera::error for sizes that its kind does not take.
 inline pipeline_schedule make(const settings& x, const step_times& times = {}) {
@@ -97,10 +102,7 @@ inline pipeline_schedule make(const settings& x, const step_times& times = {}) {
         s = chimera(x.workers, x.micro_batches, times);
         break;
     case kind::gems:
-        if (x.parts < 1 || x.micro_batches % x.parts != 0) {
-            throw error("tessera: GEMS cannot cut mini-batches of " + std::to_string(x.parts) + " parts out of " +
-                        std::to_string(x.micro_batches) + " micro-batches; their number must divide by the parts");
-        }
+        require(check_gems(x.workers, x.micro_batches, x.parts));
         s = gems(x.workers, x.micro_batches / x.parts, x.parts);
         break;
     }

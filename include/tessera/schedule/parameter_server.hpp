@@ -15,7 +15,7 @@ struct server_rule {
 /// Every gradient goes to its server as soon as it is ready; the server sums, updates, and sends the parameters back. A worker that is one of n
 /// servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one server.
 inline synchronization parameter_server(const std::vector<ready_gradient>& gradients, const server_rule& rule) {
-    detail::require_servers(rule.servers);
+    require(check_servers(rule.servers));
     synchronization s;
     for (const ready_gradient& x : gradients) {
         const bool cut = x.elements >= rule.big;

@@ -2,19 +2,24 @@
 // What the schedules' files share: an empty schedule of a checked size, taking turns, re-materialization, and which worker has which stage.
 #pragma once
 
-#include "tessera/base/error.hpp"
-#include "tessera/layout/pipeline_schedule.hpp"
-
-#include <string>
+#include "tessera/base/problem_text.hpp"
+#include "tessera/layout/schedule_rules.hpp"
 
 namespace tessera::schedule {
 
+/// The rule that a pipeline without workers, stages or micro-batches breaks.
+constexpr problem check_pipeline(int workers, int stages, int micro_batches) {
+    for (const int n : {workers, stages, micro_batches}) {
+        if (n < 1) {
+            return {rule::pipeline_is_empty, -1, -1, n, 1};
+        }
+    }
+    return {};
+}
+
 /// A schedule without steps. Throws tessera::error where there is no worker, stage or micro-batch.
 inline pipeline_schedule empty_schedule(int workers, int stages, int micro_batches) {
-    if (workers < 1 || stages < 1 || micro_batches < 1) {
-        throw error("tessera: a pipeline of " + std::to_string(workers) + " workers, " + std::to_string(stages) +
-                    " stages and " + std::to_string(micro_batches) + " micro-batches; each must be at least 1");
-    }
+    require(check_pipeline(workers, stages, micro_batches));
     pipeline_schedule s;
     s.stages = stages;
     s.micro_batches = micro_batches;
@@ -64,10 +69,11 @@ inline std::vector<int> workers_of_stages(const pipeline_schedule& s) {
     for (int w = 0; w < workers; ++w) {
         for (const step& x : s.workers[static_cast<std::size_t>(w)]) {
             const int marked = s.mirrored.empty() ? s.micro_batches : static_cast<int>(s.mirrored.size());
-            if (x.stage < 0 || x.stage >= s.stages || x.micro_batch < 0 || x.micro_batch >= marked) {
-                throw error("tessera: a schedule of " + std::to_string(s.stages) + " stages and " +
-                            std::to_string(marked) + " micro-batches has a step of stage " + std::to_string(x.stage) +
-                            ", micro-batch " + std::to_string(x.micro_batch) + "; both count from 0");
+            if (x.stage < 0 || x.stage >= s.stages) {
+                require(tessera::detail::broken_step(rule::step_outside_schedule, x, x.stage, s.stages));
+            }
+            if (x.micro_batch < 0 || x.micro_batch >= marked) {
+                require(tessera::detail::broken_step(rule::step_outside_schedule, x, x.micro_batch, marked));
             }
             result[static_cast<std::size_t>(x.stage)] = s.is_mirrored(x.micro_batch) ? workers - 1 - w : w;
         }

@@ -3,10 +3,9 @@
 #pragma once
 
 #include "tessera/base/box.hpp"
-#include "tessera/base/error.hpp"
+#include "tessera/base/problem_text.hpp"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 namespace tessera::schedule {
@@ -83,17 +82,17 @@ std::vector<int> best_cut(std::size_t n, std::size_t stages, const Cost& cost) {
 
 /// Sums of the loads before every operator, checked.
 inline std::vector<operator_load> sums_of(const std::vector<operator_load>& loads, std::size_t stages) {
-    if (stages < 1 || stages > loads.size()) {
-        throw error("tessera: " + std::to_string(loads.size()) + " operators make no " +
-                    std::to_string(static_cast<int>(stages)) + " stages; every stage needs one");
+    const auto operators = static_cast<index_t>(loads.size());
+    const auto wanted = static_cast<index_t>(stages);
+    if (wanted < 1 || wanted > operators) {
+        const rule broken = wanted < 1 ? rule::pipeline_is_empty : rule::more_stages_than_operators;
+        require(problem{broken, -1, -1, wanted, wanted < 1 ? 1 : operators});
     }
     std::vector<operator_load> until(loads.size() + 1);
     for (std::size_t i = 0; i < loads.size(); ++i) {
         const operator_load& x = loads[i];
-        if (x.time < 0 || x.held_bytes < 0 || x.kept_bytes < 0) {
-            throw error("tessera: operator " + std::to_string(i) + " takes " + std::to_string(x.time) + " and " +
-                        std::to_string(x.held_bytes) + " + " + std::to_string(x.kept_bytes) +
-                        " bytes; times and bytes are at least 0");
+        for (const index_t n : {x.time, x.held_bytes, x.kept_bytes}) {
+            require(n < 0 ? problem{rule::load_is_negative, static_cast<int>(i), -1, n, 0} : problem{});
         }
         until[i + 1] = {until[i].time + x.time, until[i].held_bytes + x.held_bytes, until[i].kept_bytes + x.kept_bytes};
     }
@@ -110,11 +109,10 @@ inline std::vector<operator_load> sums_of(const std::vector<operator_load>& load
 inline balanced_stages balance_stages(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms) {
     const std::vector<operator_load> until = detail::sums_of(loads, rooms.size());
     for (const stage_room& r : rooms) {
-        if (r.devices < 1 || r.held_parts < 1 || r.in_flight < 0) {
-            throw error("tessera: a stage on " + std::to_string(r.devices) + " devices with its parameters in " +
-                        std::to_string(r.held_parts) + " parts and " + std::to_string(r.in_flight) +
-                        " micro-batches in flight; give at least 1 device and 1 part, and no negative number");
+        for (const int n : {r.devices, r.held_parts}) {
+            require(n < 1 ? problem{rule::stage_without_devices, -1, -1, n, 1} : problem{});
         }
+        require(r.in_flight < 0 ? problem{rule::load_is_negative, -1, -1, r.in_flight, 0} : problem{});
     }
     const auto time = [&](std::size_t s, std::size_t begin, std::size_t end) {
         return (until[end].time - until[begin].time) / rooms[s].devices;

@@ -2,21 +2,20 @@
 // Data parallelism without redundant memory: Rajbhandari et al., "ZeRO" (SC 2020), section 5.
 #pragma once
 
-#include "tessera/base/error.hpp"
 #include "tessera/schedule/gradients.hpp"
 
-#include <string>
-
 namespace tessera::schedule {
+
+constexpr problem check_zero(int stage) {
+    return stage < 1 || stage > 3 ? problem{rule::zero_has_three_stages, -1, -1, stage, stage < 1 ? 1 : 3} : problem{};
+}
 
 /// What the n workers keep only a slice of: stage 1 the optimizer's state, 2 also the summed gradients, 3 also the parameters. Gradients in buckets of
 /// `bucket` elements are reduce-scattered, each worker updates its slices when the backward pass is over, and (1, 2) the parameters are all-gathered.
 /// Of Psi parameters each worker sends 2(n-1)/n Psi in stages 1 and 2, in stage 3, which gathers parameters forward and backward, 3(n-1)/n Psi.
 /// Throws tessera::error for another stage.
 inline synchronization zero(const std::vector<ready_gradient>& gradients, int stage, index_t bucket = 500'000'000) {
-    if (stage < 1 || stage > 3) {
-        throw error("tessera: ZeRO has the stages 1, 2 and 3, not " + std::to_string(stage));
-    }
+    require(check_zero(stage));
     synchronization s;
     s.sum_at = stage == 1 ? sync_time::after_backward : sync_time::ready;
     s.update_at = stage == 1 ? sync_time::ready : sync_time::after_backward;

@@ -112,10 +112,10 @@ inline pipeline_schedule with_weights_in_waits(pipeline_schedule s, const step_t
 /// waits. Of the two orders the one is made that ends first where steps take the times given, the fixed one where they tie: walked one by one
 /// by themselves, the fixed one is up to 7 % slower and up to 5 % faster for stages that take equally long (tests/schedule/walks.cpp).
 inline pipeline_schedule zero_bubble_h1(int stages, int micro_batches, const step_times& times = {}) {
+    require(check_times(times));
     const pipeline_schedule order = detail::without_weights(stages, micro_batches);
     pipeline_schedule s = detail::with_late_weights(order);
     if (micro_batches < stages) {
-        detail::check_times(times);
         pipeline_schedule filled = detail::with_weights_in_waits(order, times);
         if (timetable_of(filled, times).makespan < timetable_of(s, times).makespan) {
             return filled;

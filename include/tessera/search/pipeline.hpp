@@ -45,24 +45,22 @@ struct pipeline_options {
 inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, const pipeline_schedule& order,
                          const pipeline_options& how) {
     if (static_cast<int>(stage.size()) != g.op_count) {
-        throw error("tessera: there are stages for " + std::to_string(stage.size()) +
-                    " operators and the network has " + std::to_string(g.op_count));
+        require(
+            problem{rule::stages_for_other_operators, -1, -1, static_cast<index_t>(stage.size()), index_t{g.op_count}});
     }
     const std::vector<int> home = schedule::workers_of_stages(order);
     const std::size_t workers = order.workers.size();
-    if ((!how.widths.empty() && how.widths.size() != workers) ||
-        (!how.inside.empty() && how.inside.size() != home.size())) {
-        throw error("tessera: the pipeline has " + std::to_string(workers) + " workers and " +
-                    std::to_string(home.size()) + " stages, and there are widths for " +
-                    std::to_string(how.widths.size()) + " and splits for " + std::to_string(how.inside.size()));
-    }
+    const auto fits = [](std::size_t given, std::size_t wanted) {
+        require(given != 0 && given != wanted ? problem{rule::devices_for_other_workers, -1, -1,
+                                                        static_cast<index_t>(given), static_cast<index_t>(wanted)}
+                                              : problem{});
+    };
+    fits(how.widths.size(), workers);
+    fits(how.inside.size(), home.size());
     std::vector<int> first(1, 0);
     for (std::size_t w = 0; w < workers; ++w) {
         const int width = how.widths.empty() ? how.width : how.widths[w];
-        if (width < 1) {
-            throw error("tessera: worker " + std::to_string(w) + " of the pipeline has " + std::to_string(width) +
-                        " devices; give each at least one");
-        }
+        require(width < 1 ? problem{rule::stage_without_devices, -1, -1, width, 1} : problem{});
         first.push_back(first.back() + width);
     }
     strategy s(g);
@@ -70,9 +68,8 @@ inline strategy pipeline(const graph_view& g, const std::vector<int>& stage, con
         configuration& c = s.ops[static_cast<std::size_t>(op)];
         const auto own = static_cast<std::size_t>(stage[static_cast<std::size_t>(op)]);
         if (own >= home.size() || home[own] < 0) {
-            throw error("tessera: operator " + std::to_string(op) + " is in stage " +
-                        std::to_string(stage[static_cast<std::size_t>(op)]) + ", which the schedule of " +
-                        std::to_string(home.size()) + " stages has not");
+            require(g, problem{rule::stage_outside_schedule, op, -1, stage[static_cast<std::size_t>(op)],
+                               static_cast<index_t>(home.size())});
         }
         const auto worker = static_cast<std::size_t>(home[own]);
         c = baseline_configuration(g, op, first[worker + 1] - first[worker],
