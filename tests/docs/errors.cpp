@@ -59,6 +59,13 @@ const std::vector<section>& sections() {
          "What splits and placements ask of a network and a machine."},
         {"schedule_has_other_micro_batches", "Strategies: batches, steps, parameters and sizes",
          "What holds for all operators of a strategy together, and how large anything may be."},
+        {"stage_is_negative", "Strategies: stages and schedules",
+         "What a pipeline asks of the stages of its operators and of the order of its steps. `ts::error` names the "
+         "step where "
+         "one is wrong: `[backward of stage 1, micro-batch 0, found 2, needed 1]`."},
+        {"no_servers", "Strategies: synchronization",
+         "What policies ask of their settings, and messages of the gradients that they hold. `ts::error` names the "
+         "parameter."},
     };
     return all;
 }

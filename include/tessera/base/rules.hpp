@@ -80,6 +80,7 @@ inline constexpr bool never = false;
     rule(extent_too_large, "an extent must be less than 2^31, a tensor have at most 2^48 elements, and an operator at most 2^58 multiply-adds; use a smaller batch, or smaller layers") \
     rule(micro_batches_out_of_range, "a batch is cut into 1 micro-batch to as many as it has samples") \
     rule(period_out_of_range, "a plan covers 1 to 1024 steps; take more of them in several runs") \
+    rule(period_on_one_device, "with parameters on one device (parameters_on) a plan covers 1 step; store them where shards need them, or take one step at a time") \
     rule(averages_of_sums, "a strategy that averages parameters updates whole copies by themselves: it has no messages of gradients, no parameters in slices or on one device") \
     rule(averages_never, "parameters are averaged every so many steps, at least 1; 0 is for strategies without averages") \
     rule(averages_past_the_period, "parameters are averaged every so many steps, but the plan ends between two averages; set the strategy's period to a multiple, and take as many steps at a time") \
@@ -89,12 +90,10 @@ inline constexpr bool never = false;
     rule(slices_not_sliced, "parameters that are stored in slices (shards_parameters) are updated slice by slice: their messages go exchange::sliced (0), not all_reduce (1), ring (2) or by a server (3)") \
     rule(slices_in_slices, "parameters that are stored in slices (shards_parameters) are divided by their members: their messages hold whole gradients, 1 slice of each") \
     rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them") \
-    rule(period_on_one_device, "with parameters on one device (parameters_on) a plan covers 1 step; store them where shards need them, or take one step at a time") \
     rule(stage_is_negative, "stages count from 0") \
     rule(stage_reads_later_stage, "an operator cannot read what a later stage makes; give it that stage or a later one") \
     rule(more_stages_than_operators, "there are more stages than operators; every stage needs one") \
     rule(stage_without_operators, "a stage has no operator; number the stages without gaps") \
-    rule(stages_out_of_order, "stages begin at layers in the order of the network, each at a later one than the stage before") \
     rule(stages_for_other_operators, "there must be one stage for every operator") \
     rule(stage_outside_schedule, "an operator is in a stage that the schedule does not have") \
     rule(stage_without_devices, "every worker of a pipeline, or its stage, needs at least 1 device, and its parameters lie in at least 1 part") \
@@ -131,9 +130,7 @@ inline constexpr bool never = false;
     rule(slices_differ, "messages cut a gradient into different numbers of slices; messages must hold each slice of every gradient once") \
     rule(slice_sent_twice, "messages hold a slice of a gradient twice; each slice goes once") \
     rule(gradient_not_sent, "no message has all of a gradient; messages must hold each slice of every gradient once") \
-    rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and know only the norm of its own gradients; use an optimizer without, or sum gradients") \
-    rule(strategy_says_twice, "the strategy says this twice; say it once") \
-    rule(strategy_cannot_say, "a strategy does not take this; it takes on<>, others<>, stages<>, micro_batches<>, pipeline<>, synchronize<>, ...")
+    rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and know only the norm of its own gradients; use an optimizer without, or sum gradients")
 // clang-format on
 
 enum class rule : std::uint8_t {
