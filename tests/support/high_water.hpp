@@ -46,6 +46,48 @@ std::vector<ts::index_t> touched_bytes(const Session& s, Step&& step, ts::index_
     return top;
 }
 
+/// Where a device's arena ends by its plan's tiles.
+struct arena_end {
+    ts::index_t written = 0; ///< the end of the last tile that a task writes to its end
+    ts::index_t asked =
+        0; ///< the end of the last scratch memory that a library has asked for and need not write to its end ...
+    ts::index_t begin = 0; ///< ... and where that begins
+
+    ts::index_t last() const { return written > asked ? written : asked; }
+    /// True if a step that writes the arena up to `touched` writes what it should: to the end, or into what a library has asked for and no further.
+    bool agrees(ts::index_t touched) const {
+        return asked > written ? touched >= written && touched > begin && touched <= asked : touched == written;
+    }
+};
+
+/// `is_asked_for(task)` says whether a task's scratch memory is one that a library has asked for.
+template <class Asked>
+arena_end end_of_arena(const ts::plan& p, int device, Asked&& is_asked_for) {
+    arena_end end;
+    const auto see = [&](int tile, bool asked) {
+        const ts::tile& x = p.tiles[static_cast<std::size_t>(p.root(tile))];
+        const ts::index_t its = x.offset + x.bytes;
+        if (x.device != device || ts::is_persistent(x.kind)) {
+            return;
+        }
+        if (!asked) {
+            end.written = its > end.written ? its : end.written;
+        } else if (its >= end.asked) {
+            end.begin = its == end.asked && end.begin < x.offset ? end.begin : x.offset;
+            end.asked = its;
+        }
+    };
+    for (const ts::task& t : p.tasks) {
+        for (const int w : t.writes) {
+            see(w, false);
+        }
+        if (t.scratch >= 0) {
+            see(t.scratch, is_asked_for(t));
+        }
+    }
+    return end;
+}
+
 /// A schedule by its name; `recompute`: every operator whose results the schedule does not keep computes them once more.
 struct scheduled {
     std::string name;
