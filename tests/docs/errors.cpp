@@ -61,8 +61,7 @@ const std::vector<section>& sections() {
          "What holds for all operators of a strategy together, and how large anything may be."},
         {"stage_is_negative", "Strategies: stages and schedules",
          "What a pipeline asks of the stages of its operators and of the order of its steps. `ts::error` names the "
-         "step where "
-         "one is wrong: `[backward of stage 1, micro-batch 0, found 2, needed 1]`."},
+         "step where one is wrong: `[backward of stage 1, micro-batch 0, found 2, needed 1]`."},
         {"no_servers", "Strategies: synchronization",
          "What policies ask of their settings, and messages of the gradients that they hold. `ts::error` names the "
          "parameter."},
@@ -122,6 +121,22 @@ std::string cell(const row& r) {
     return text;
 }
 
+/// In lines of at most 120.
+std::string wrapped(const std::string& text) {
+    std::string lines;
+    std::size_t begin = 0; // of the line
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        if (!lines.empty()) {
+            const bool full = lines.size() - begin + 1 + word.size() > 120;
+            lines += full ? '\n' : ' ';
+            begin = full ? lines.size() : begin;
+        }
+        lines += word;
+    }
+    return lines;
+}
+
 constexpr const char* head = R"(# Errors
 
 This page is made by [tests/docs/errors.cpp](../tests/docs/errors.cpp) from the list of rules in
@@ -153,7 +168,7 @@ std::string page() {
     std::size_t next = 0;
     for (const row& r : rules) {
         if (next < sections().size() && sections()[next].first == r.name) {
-            text += "\n## " + sections()[next].title + "\n\n" + sections()[next].words +
+            text += "\n## " + sections()[next].title + "\n\n" + wrapped(sections()[next].words) +
                     "\n\n| rule | broken by | message | compile error |\n|---|---|---|---|\n";
             ++next;
         }
