@@ -66,7 +66,6 @@ void measure(index_t batch) {
     o.lanes = false; // no cores are left for them
     all.push_back(found(g, on, 0, o));
     ts::plan plain = ts::lower(g, all[1].how.view(), devices, {.update = searched_for.update()});
-    ts::number_tasks(plain);
     ts::plan_memory(plain);
     all.push_back(found(g, on, peak_of(plain) * 3 / 4, o)); // in less than data parallelism needs
     for (const method& x : all) {
@@ -87,7 +86,6 @@ double simulated(const ts::graph_view& g, const ts::strategy& s, const ts::clust
     ts::lower_options o;
     o.update = ts::sgd{.momentum = 0.9F};
     p = ts::lower(g, s.view(), on.devices(), o);
-    ts::number_tasks(p);
     ts::plan_memory(p);
     return static_cast<double>(simulation::simulate(g, p, on).makespan) * 1e-6;
 }

@@ -56,7 +56,6 @@ outcome outcome_of(const ts::graph_view& g, const ts::cluster& on, const ts::str
                    const ts::lower_options& how = {}) {
     ts::require(g, s.view(), on.devices());
     ts::plan p = ts::lower(g, s.view(), on.devices(), how);
-    ts::number_tasks(p);
     ts::plan_memory(p);
     const ts::simulation::timeline t = ts::simulation::simulate(g, p, on);
     return {t.makespan, *std::max_element(t.peak_bytes.begin(), t.peak_bytes.end())};

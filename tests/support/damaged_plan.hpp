@@ -68,8 +68,7 @@ private:
         if (what.empty() || pick_(2) == 0) {
             return what;
         }
-        ts::plan_memory(p_);
-        ts::set_waits(p_);
+        ts::complete(p_);
         return what + ", with memory and waits that fit";
     }
 

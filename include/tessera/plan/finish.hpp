@@ -97,13 +97,18 @@ std::uint64_t hash_of(const Plan& p) {
     return h;
 }
 
+/// What every plan needs when its tasks stand: its tiles' places, its lists and its waits. It does not verify.
+template <class Plan>
+void complete(Plan& p) {
+    plan_memory(p);
+    set_waits(p);
+}
+
 /// Finishes a bound plan: places its tiles, sets its waits, verifies it (throws tessera::error if it is not sound or does not fit in
 /// `device_memory` bytes; 0: no limit; or is not for the optimizer that it is `made_for`, where that is known) and hashes it.
 template <class Plan>
 void finish(const graph_view& g, Plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
-    number_tasks(p);
-    plan_memory(p);
-    set_waits(p);
+    complete(p);
     require_sound(g, p, device_memory, made_for);
     p.hash = hash_of(p);
 }

@@ -4,9 +4,8 @@
 #pragma once
 
 #include "tessera/machine/cluster.hpp"
-#include "tessera/plan/depend.hpp"
+#include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
-#include "tessera/plan/memory.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 namespace tessera::search {
@@ -22,9 +21,7 @@ struct finished_step {
 inline finished_step simulate_finished(const graph_view& g, const cluster& on, const strategy& s,
                                        const simulation::task_times& times = {}, const lower_options& lowering = {}) {
     plan p = lower(g, s.view(), on.devices(), lowering);
-    number_tasks(p);
-    plan_memory(p);
-    set_waits(p);
+    complete(p);
     simulation::timeline t = simulation::simulate(g, p, on, times);
     finished_step r{t.makespan, p.moved_bytes, static_cast<std::vector<index_t>&&>(t.peak_bytes)};
     for (int d = 0; d < on.devices(); ++d) {

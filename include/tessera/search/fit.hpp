@@ -94,15 +94,15 @@ private:
         rows_.push_back(static_cast<fit_row&&>(row));
     }
 
-    plan planned(const fit_choice& x) {
+    plan lowered(const fit_choice& x) {
         const strategy s = made(x);
         require(g_, s.view(), on_.devices());
-        plan p = lower(g_, s.view(), on_.devices(), o_.lowering);
-        number_tasks(p);
-        plan_memory(p);
-        if (waits_) { // simulated only where devices copy in turn
-            set_waits(p);
-        }
+        return lower(g_, s.view(), on_.devices(), o_.lowering);
+    }
+    /// With what its simulation needs: waits are simulated only where devices copy in turn.
+    plan planned(const fit_choice& x) {
+        plan p = lowered(x);
+        waits_ ? complete(p) : plan_memory(p);
         return p;
     }
 
@@ -226,9 +226,8 @@ private:
         r.fits = r.row.fits;
         r.best = made(r.row.how);
         if (r.fits) { // what is handed out is verified as a whole
-            plan p = planned(r.row.how);
-            set_waits(p);
-            require_sound(g_, p);
+            plan p = lowered(r.row.how);
+            finish(g_, p);
         }
         const fit_row* leanest = nullptr;
         for (const fit_row& row : rows_) {
