@@ -2,52 +2,55 @@
 // Lowering of updates by each copy's own gradients, and of the averages of copies that follow every few steps.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lower_update.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
 
 /// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or shards overlap, all sum.
 template <class Options>
-void lowering<Options>::update_copies(int parameter, const std::vector<piece>& copies) {
-    const std::vector<int> sources = equal_parts(parameter_gradients_[at(parameter)], copies[0].region);
+void update_copies(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                   plan_writer& out, int parameter, const std::vector<piece>& copies) {
+    const std::vector<int> sources = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
     std::vector<std::vector<int>> own(copies.size());
     std::size_t used = 0;
     for (std::size_t i = 0; i < copies.size(); ++i) {
         for (const int t : sources) {
-            if (tile_at(t).device == copies[i].device) {
+            if (out[t].device == copies[i].device) {
                 own[i].push_back(t);
             }
         }
         used += own[i].size();
     }
-    bool each = copies.size() > 1 && used == sources.size() && is_sliceable(parameter);
+    bool each = copies.size() > 1 && used == sources.size() && is_sliceable(net, parameter);
     for (const std::vector<int>& mine : own) {
         each = each && !mine.empty();
     }
     if (!each) {
-        update_group(parameter, copies);
+        update_group(in, net, sync, out, parameter, copies);
         return;
     }
     for (std::size_t i = 0; i < copies.size(); ++i) {
-        task& t = add_task(task_kind::update, user_of(parameter), pass::update, static_cast<int>(i), copies[i].device);
+        task& t = add_task(out, task_kind::update, in.first_user[at(parameter)], pass::update, static_cast<int>(i),
+                           copies[i].device);
         t.parameter = parameter;
         t.scale = static_cast<double>(copies.size());
         t.reads = own[i];
         t.writes = {copies[i].tile};
     }
-    averaged_.emplace_back(parameter, copies);
+    sync.averaged.emplace_back(parameter, copies);
 }
 
-/// Each member averages a slice and hands it to all.
+/// At the end of a step: each member averages a slice and hands it to all.
 template <class Options>
-void lowering<Options>::average_copies() {
-    const bool due = averages() && (step_ + 1) % s_.sync->average_every == 0;
-    for (std::size_t k = 0; due && k < averaged_.size(); ++k) {
-        const auto& [parameter, copies] = averaged_[k];
+void average_copies(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out) {
+    const bool due = in.averages() && (out.step + 1) % in.s.sync->average_every == 0;
+    for (std::size_t k = 0; due && k < sync.averaged.size(); ++k) {
+        const auto& [parameter, copies] = sync.averaged[k];
         const int members = static_cast<int>(copies.size());
-        const int message = exchanges_++;
+        const int message = out.message_count++;
         for (int i = 0; i < members; ++i) {
-            task& t = add_task(task_kind::average, user_of(parameter), pass::update, i, copies[at(i)].device);
+            const int device = copies[at(i)].device;
+            task& t = add_task(out, task_kind::average, in.first_user[at(parameter)], pass::update, i, device);
             t.parameter = parameter;
             t.slice = i;
             t.slices = members;
@@ -57,11 +60,11 @@ void lowering<Options>::average_copies() {
             }
             t.writes = t.reads;
             const index_t size = even_part(copies[0].region.volume(), members, i).size();
-            count_moved(t.reads, copies[at(i)].device, size);
-            count_moved(t.writes, copies[at(i)].device, size);
+            count_moved(out, t.reads, device, size);
+            count_moved(out, t.writes, device, size);
         }
     }
-    averaged_.clear();
+    sync.averaged.clear();
 }
 
-} // namespace tessera::detail
+} // namespace tessera::lowering

@@ -2,137 +2,171 @@
 // Lowering of one message among its members: sliced, by all-reduce, round a ring, or by a server.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lower_update.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
+
+/// A piece of a message for the copies of one region.
+struct sent_piece {
+    gradient_slice what;
+    std::vector<piece> copies;
+    std::vector<int> sources; ///< contributions, those of one device added up
+};
+
+/// What one task sums of a piece, and the tiles that it writes the sum to.
+struct message_sum {
+    const sent_piece* of = nullptr;
+    std::vector<int> from;
+    std::vector<int> to;
+};
+
+/// A message's pieces for one set of members.
+struct sent_message {
+    exchange how = exchange::sliced;
+    int message = -1; ///< see task
+    int server = 0;
+    std::vector<sent_piece> pieces{};
+
+    int members() const { return static_cast<int>(pieces[0].copies.size()); }
+};
+
+/// What a reduction of a message sums, and whether it sums squares too.
+struct message_reduction {
+    int shard_number = 0;
+    int device = 0;
+    int slice = 0;
+    int slices = 1;
+    bool squares = true;
+};
 
 /// A task that sums a slice of contributions to each of some pieces into tiles, with their squares where they are wanted.
 template <class Options>
-void lowering<Options>::add_reduce(const std::vector<message_sum>& all, int number, int device, int slice, int slices,
-                                   bool squares) {
+void add_reduce(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                const sent_message& sent, const std::vector<message_sum>& all, const message_reduction& x) {
+    const int parameter = all[0].of->what.parameter;
     std::vector<int> norms;
-    for (std::size_t i = 0; i < all.size() && squares && clips(); ++i) {
-        norms.push_back(add_tile(tile_kind::scalar, all[i].of->what.parameter, box{}, device, element::f64));
+    for (std::size_t i = 0; i < all.size() && x.squares && in.clips(); ++i) {
+        norms.push_back(add_tile(out, tile_kind::scalar, all[i].of->what.parameter, box{}, x.device, element::f64));
     }
-    task& t = add_task(task_kind::reduce, user_of(all[0].of->what.parameter), pass::update, number, device);
-    t.parameter = all[0].of->what.parameter;
-    t.slice = slice;
-    t.slices = slices;
-    t.how = sending_.how;
-    t.message = sending_.message;
-    t.late = sums_late();
+    task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, x.shard_number, x.device);
+    t.parameter = parameter;
+    t.slice = x.slice;
+    t.slices = x.slices;
+    t.how = sent.how;
+    t.message = sent.message;
+    t.late = in.sums_late();
     t.norms = norms;
-    norms_.insert(norms_.end(), norms.begin(), norms.end());
+    sync.norms.insert(sync.norms.end(), norms.begin(), norms.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const message_sum& x = all[i];
-        t.reads.insert(t.reads.end(), x.from.begin(), x.from.end());
-        t.writes.insert(t.writes.end(), x.to.begin(), x.to.end());
+        const message_sum& sum = all[i];
+        t.reads.insert(t.reads.end(), sum.from.begin(), sum.from.end());
+        t.writes.insert(t.writes.end(), sum.to.begin(), sum.to.end());
         if (!norms.empty()) {
             t.writes.push_back(norms[i]);
         }
         if (all.size() > 1) {
             t.parts.push_back(
-                {x.of->what.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size())});
+                {sum.of->what.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size())});
         }
-        const index_t size = even_part(x.of->copies[0].region.volume(), slices, slice).size();
-        count_moved(x.from, device, size);
-        count_moved(x.to, device, size);
+        const index_t size = even_part(sum.of->copies[0].region.volume(), x.slices, x.slice).size();
+        count_moved(out, sum.from, x.device, size);
+        count_moved(out, sum.to, x.device, size);
     }
-}
-
-/// A tile for a slice of a parameter's summed gradient.
-template <class Options>
-int lowering<Options>::add_slice_tile(int parameter, const box& region, int device, int slice, int slices) {
-    const int t = add_tile(tile_kind::parameter_gradient, parameter, region, device, element::f32);
-    tile_at(t).slice = slice;
-    tile_at(t).slices = slices;
-    tile_at(t).elements = even_part(region.volume(), slices, slice).size();
-    return t;
 }
 
 /// Every member sums and updates a slice; the sum is kept only where its update waits.
 template <class Options>
-void lowering<Options>::send_sliced(const std::vector<sent_piece>& all) {
-    const int members = static_cast<int>(all[0].copies.size());
-    const bool in_slices = tile_at(all[0].copies[0].tile).slices > 1;
-    const bool keeps = updates_wait() && (members > 1 || clips());
+void send_sliced(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                 const sent_message& sent) {
+    const int members = sent.members();
+    const bool in_slices = out[sent.pieces[0].copies[0].tile].slices > 1;
+    const bool keeps = in.updates_wait() && (members > 1 || in.clips());
     for (int i = 0; i < members; ++i) {
-        std::vector<reduced_slice> mine;
+        reduced_slices mine;
         std::vector<message_sum> sums;
-        for (const sent_piece& x : all) {
+        for (const sent_piece& x : sent.pieces) {
             const int device = x.copies[at(i)].device;
             mine.push_back({x.what.parameter, x.what.slice * members + i, x.what.slices * members, x.copies, device,
-                            sending_.message, sending_.how, x.sources});
+                            sent.message, sent.how, x.sources});
             reduced_slice& r = mine.back();
             if (in_slices) {
                 r.copies = {x.copies[at(i)]};
             }
             if (keeps) {
-                r.from = {add_slice_tile(r.parameter, x.copies[0].region, device, r.slice, r.slices)};
+                r.from = {add_slice_tile(out, r.parameter, x.copies[0].region, device, r.slice, r.slices)};
                 sums.push_back({&x, x.sources, r.from});
             }
         }
         if (keeps) {
-            add_reduce(sums, i, mine[0].device, mine[0].slice, mine[0].slices, true);
+            add_reduce(in, sync, out, sent, sums, {i, mine[0].device, mine[0].slice, mine[0].slices, true});
         }
-        updates_wait() ? reduced_.push_back(mine) : update_from(mine, i);
-    }
-}
-
-/// Every member sums a slice and hands it to all; each updates its copy.
-template <class Options>
-void lowering<Options>::send_all_reduce(const std::vector<sent_piece>& all) {
-    const int members = static_cast<int>(all[0].copies.size());
-    const gradient_slice& what = all[0].what;
-    std::vector<message_sum> sums;
-    for (const sent_piece& x : all) {
-        sums.push_back({&x, x.sources, {}});
-        for (const piece& c : x.copies) {
-            sums.back().to.push_back(sum_tile(x.what.parameter, c));
-        }
-    }
-    for (int i = 0; i < members; ++i) {
-        add_reduce(sums, i, all[0].copies[at(i)].device, what.slice * members + i, what.slices * members, true);
-    }
-    for (std::size_t i = 0; i < all[0].copies.size(); ++i) {
-        arrived_.emplace_back();
-        for (const message_sum& x : sums) {
-            const piece& c = x.of->copies[i];
-            arrived_.back().push_back(
-                {x.of->what.parameter, what.slice, what.slices, {c}, c.device, -1, exchange::sliced, {x.to[i]}});
-        }
+        in.updates_wait() ? sync.reduced.push_back(mine) : update_from(in, sync, out, mine, i);
     }
 }
 
 /// The tile in which the summed gradient of a copy's region arrives; slices of one parameter share it.
-template <class Options>
-int lowering<Options>::sum_tile(int parameter, const piece& copy) {
-    for (const auto& [of, sum] : sum_tiles_) {
+inline int sum_tile(synchronization_places& sync, plan_writer& out, int parameter, const piece& copy) {
+    for (const auto& [of, sum] : sync.sum_tiles) {
         if (of == copy.tile) {
             return sum;
         }
     }
-    sum_tiles_.emplace_back(copy.tile,
-                            add_tile(tile_kind::parameter_gradient, parameter, copy.region, copy.device, element::f32));
-    return sum_tiles_.back().second;
+    const int made = add_tile(out, tile_kind::parameter_gradient, parameter, copy.region, copy.device, element::f32);
+    sync.sum_tiles.emplace_back(copy.tile, made);
+    return made;
 }
 
-/// Chunk c starts behind member c and goes round, each adding its own, until member c has all of it; then once more round.
+/// Every member sums a slice and hands it to all; each updates its copy. Returns what arrives, whose updates come after all sums.
 template <class Options>
-void lowering<Options>::send_ring(const std::vector<sent_piece>& all) {
-    const int members = static_cast<int>(all[0].copies.size());
+std::vector<reduced_slices> send_all_reduce(const lowering_input<Options>& in, synchronization_places& sync,
+                                            plan_writer& out, const sent_message& sent) {
+    const int members = sent.members();
+    const gradient_slice& what = sent.pieces[0].what;
+    std::vector<message_sum> sums;
+    for (const sent_piece& x : sent.pieces) {
+        sums.push_back({&x, x.sources, {}});
+        for (const piece& c : x.copies) {
+            sums.back().to.push_back(sum_tile(sync, out, x.what.parameter, c));
+        }
+    }
+    std::vector<reduced_slices> arrived;
+    for (int i = 0; i < members; ++i) {
+        const int device = sent.pieces[0].copies[at(i)].device;
+        add_reduce(in, sync, out, sent, sums, {i, device, what.slice * members + i, what.slices * members, true});
+        arrived.emplace_back();
+        for (const message_sum& x : sums) {
+            const piece& c = x.of->copies[at(i)];
+            arrived.back().push_back(
+                {x.of->what.parameter, what.slice, what.slices, {c}, c.device, -1, exchange::sliced, {x.to[at(i)]}});
+        }
+    }
+    return arrived;
+}
+
+/// Contributions to a piece by the member that they are summed by: that of their device, or the first.
+inline std::vector<std::vector<int>> sources_by_member(const plan_writer& out, const sent_piece& x, int members) {
+    std::vector<std::vector<int>> all(at(members));
+    std::vector<int> others; // on devices without a copy
+    for (const int source : x.sources) {
+        int place = 0;
+        while (place < members && x.copies[at(place)].device != out[source].device) {
+            ++place;
+        }
+        (place < members ? all[at(place)] : others).push_back(source);
+    }
+    all[0].insert(all[0].end(), others.begin(), others.end());
+    return all;
+}
+
+/// Chunk c starts behind member c and goes round, each adding its own, until member c has all of it; then once more round. Returns what arrives.
+template <class Options>
+std::vector<reduced_slices> send_ring(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                                      const sent_message& sent) {
+    const std::vector<sent_piece>& all = sent.pieces;
+    const int members = sent.members();
     std::vector<std::vector<std::vector<int>>> by_member; // of every piece: contributions
     for (const sent_piece& x : all) {
-        by_member.emplace_back(at(members));
-        std::vector<int> others; // on devices without a copy
-        for (const int source : x.sources) {
-            int place = 0;
-            while (place < members && x.copies[at(place)].device != tile_at(source).device) {
-                ++place;
-            }
-            (place < members ? by_member.back()[at(place)] : others).push_back(source);
-        }
-        by_member.back()[0].insert(by_member.back()[0].end(), others.begin(), others.end());
+        by_member.push_back(sources_by_member(out, x, members));
     }
     const auto chunk_of = [&](int c) { return all[0].what.slice * members + c; };
     const int slices = all[0].what.slices * members;
@@ -150,114 +184,104 @@ void lowering<Options>::send_ring(const std::vector<sent_piece>& all) {
                 if (round >= 0) {
                     from.insert(from.begin(), round);
                 }
-                const bool only_one = from.size() == 1 && !(last && (clips() || tile_at(from[0]).device != device));
+                const bool only_one = from.size() == 1 && !(last && (in.clips() || out[from[0]].device != device));
                 if (from.empty() || only_one) { // the first one's own contribution goes as it is
                     round = from.empty() ? round : from[0];
                     continue;
                 }
-                round = add_slice_tile(all[i].what.parameter, all[i].copies[0].region, device, chunk_of(c), slices);
+                round =
+                    add_slice_tile(out, all[i].what.parameter, all[i].copies[0].region, device, chunk_of(c), slices);
                 sums.push_back({&all[i], from, {round}});
             }
             if (!sums.empty()) {
-                add_reduce(sums, place, device, chunk_of(c), slices, last);
+                add_reduce(in, sync, out, sent, sums, {place, device, chunk_of(c), slices, last});
             }
         }
     }
+    std::vector<reduced_slices> arrived;
     for (int s = 0; s < members; ++s) {
         for (int c = 0; c < members; ++c) {
             const int place = (c + s) % members;
             const int device = all[0].copies[at(place)].device;
             std::vector<message_sum> sums;
-            std::vector<reduced_slice> mine;
+            arrived.emplace_back();
             for (std::size_t i = 0; i < all.size(); ++i) {
                 const sent_piece& x = all[i];
                 int& round = carried[i][at(c)];
                 if (s > 0) {
-                    const int next = add_slice_tile(x.what.parameter, x.copies[0].region, device, chunk_of(c), slices);
+                    const int next =
+                        add_slice_tile(out, x.what.parameter, x.copies[0].region, device, chunk_of(c), slices);
                     sums.push_back({&x, {round}, {next}});
                     round = next;
                 }
-                mine.push_back({x.what.parameter,
-                                chunk_of(c),
-                                slices,
-                                {x.copies[at(place)]},
-                                device,
-                                -1,
-                                exchange::sliced,
-                                {round}});
+                arrived.back().push_back({x.what.parameter,
+                                          chunk_of(c),
+                                          slices,
+                                          {x.copies[at(place)]},
+                                          device,
+                                          -1,
+                                          exchange::sliced,
+                                          {round}});
             }
             if (s > 0) {
-                add_reduce(sums, place, device, chunk_of(c), slices, false);
+                add_reduce(in, sync, out, sent, sums, {place, device, chunk_of(c), slices, false});
             }
-            arrived_.push_back(mine);
         }
     }
+    return arrived;
 }
 
 template <class Options>
-void lowering<Options>::send_to_server(const std::vector<sent_piece>& all) {
-    const std::size_t members = all[0].copies.size();
-    const std::size_t server = at(sending_.server) % members;
-    const int device = all[0].copies[server].device;
-    std::vector<reduced_slice> mine;
+void send_to_server(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                    const sent_message& sent) {
+    const std::size_t members = sent.pieces[0].copies.size();
+    const std::size_t server = at(sent.server) % members;
+    const int device = sent.pieces[0].copies[server].device;
+    reduced_slices mine;
     std::vector<message_sum> sums;
-    for (const sent_piece& x : all) {
+    for (const sent_piece& x : sent.pieces) {
         std::vector<piece> copies{x.copies[server]};
         for (std::size_t i = 1; i < members; ++i) {
             copies.push_back(x.copies[(server + i) % members]);
         }
         mine.push_back(
             {x.what.parameter, x.what.slice, x.what.slices, copies, device, -1, exchange::server, x.sources});
-        if (updates_wait()) {
+        if (in.updates_wait()) {
             reduced_slice& r = mine.back();
-            r.from = {add_slice_tile(r.parameter, copies[0].region, device, r.slice, r.slices)};
+            r.from = {add_slice_tile(out, r.parameter, copies[0].region, device, r.slice, r.slices)};
             sums.push_back({&x, x.sources, r.from});
         }
     }
-    if (updates_wait()) {
-        add_reduce(sums, 0, device, mine[0].slice, mine[0].slices, true);
-        reduced_.push_back(mine);
+    if (in.updates_wait()) {
+        add_reduce(in, sync, out, sent, sums, {0, device, mine[0].slice, mine[0].slices, true});
+        sync.reduced.push_back(mine);
     } else {
-        update_from(mine, 0);
+        update_from(in, sync, out, mine, 0);
     }
 }
 
-/// Updates a slice of some parameters, each in some copies.
+/// The tasks of a message among its members.
 template <class Options>
-void lowering<Options>::update_from(const std::vector<reduced_slice>& all, int number) {
-    std::vector<int> states;
-    for (const reduced_slice& r : all) {
-        states.push_back(state_tile(r.parameter, r.copies[0].region, r.device, r.slice, r.slices));
+void send_among(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                const sent_message& sent) {
+    std::vector<reduced_slices> arrived;
+    switch (sent.how) {
+    case exchange::sliced:
+        send_sliced(in, sync, out, sent);
+        break;
+    case exchange::all_reduce:
+        arrived = send_all_reduce(in, sync, out, sent);
+        break;
+    case exchange::ring:
+        arrived = send_ring(in, sync, out, sent);
+        break;
+    case exchange::server:
+        send_to_server(in, sync, out, sent);
+        break;
     }
-    const reduced_slice& first = all[0];
-    task& t = add_task(task_kind::update, user_of(first.parameter), pass::update, number, first.device);
-    t.parameter = first.parameter;
-    t.slice = first.slice;
-    t.slices = first.slices;
-    t.state = all.size() == 1 ? states[0] : -1;
-    t.how = first.how;
-    t.message = first.message;
-    t.late = sums_late();
-    const bool queued = has_messages() && s_.sync->urgent_first && first.how == exchange::server && !updates_wait();
-    t.priority = queued ? step_ * g_.op_count + user_of(first.parameter) : -1; // an earlier step needs it earlier
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const reduced_slice& r = all[i];
-        t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
-        std::vector<int> copies;
-        for (const piece& c : r.copies) {
-            copies.push_back(c.tile);
-        }
-        t.writes.insert(t.writes.end(), copies.begin(), copies.end());
-        const index_t size = even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
-        count_moved(r.from, r.device, size);
-        count_moved(copies, r.device, size);
-        if (all.size() > 1) {
-            t.parts.push_back(
-                {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size()), states[i]});
-        }
+    for (const reduced_slices& r : arrived) { // after all sums, which make one collective
+        in.updates_wait() ? sync.reduced.push_back(r) : update_from(in, sync, out, r, 0);
     }
-    t.norms = norms_;
-    t.reads.insert(t.reads.end(), norms_.begin(), norms_.end());
 }
 
-} // namespace tessera::detail
+} // namespace tessera::lowering

@@ -2,62 +2,83 @@
 // Lowering of the forward pass: the tasks of every operator, what they read and what they make.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lower_placement.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
 
 /// True where no intermediate has to be reduced between shards, so that all nests make one task.
 template <class Options>
-bool lowering<Options>::fuses(int op) const {
-    for (int k = 0; k + 1 < desc(op).nests.size(); ++k) {
-        if (added_parts(op, k) > 1) {
+bool fuses(const lowering_input<Options>& in, int op) {
+    for (int k = 0; k + 1 < in.desc(op).nests.size(); ++k) {
+        if (in.added_parts(op, k) > 1) {
             return false;
         }
     }
     return true;
 }
 
-/// `again`: to have the results once more for backward.
+/// The tile that a shard reads an operand from; of its own output: where it has made it, or -1.
 template <class Options>
-void lowering<Options>::forward(int op, bool again) {
-    const bool evaluation = o_.kind == run_kind::evaluation;
-    const pass what = evaluation ? pass::evaluate : again ? pass::recompute : pass::forward;
-    const bool normalizes = desc(op).has_running_state();
-    if (g_.facts(op).view) {
-        take_view(op);
-        return;
+int read_tile(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+              int which, const shard& s, pass what) {
+    const operand& x = in.desc(op).operands[which];
+    switch (x.kind) {
+    case operand_kind::input:
+        return need_value(in, m, out, in.g.ops[op].inputs[x.slot], in.region_of(op, which, s), s, op, what);
+    case operand_kind::parameter:
+    case operand_kind::state:
+        return parameter_value(in, net, m, out, op, which, s, what);
+    case operand_kind::intermediate:
+        return need_intermediate(in, out, intermediate_of(in, net, m, op, which, s).values, tile_kind::intermediate, op,
+                                 which, s, what);
+    case operand_kind::output:
+        break;
     }
-    const int nests = desc(op).nests.size();
-    if (normalizes && (evaluation || is_joint(op))) { // with statistics that are there
-        forward_nests(op, nests - 1, nests - 1, what);
-    } else if (fuses(op)) {
-        forward_nests(op, 0, nests - 1, what);
-    } else {
-        for (int k = 0; k < nests; ++k) {
-            forward_nests(op, k, k, what);
+    for (const piece& p : m.values[at(in.g.ops[op].output)].pieces) {
+        if (p.device == s.device && p.region == in.region_of(op, which, s)) {
+            return p.tile;
         }
     }
-    const bool counts = normalizes && !evaluation && !again && !is_joint(op);
-    if (counts && (p_.micro_batches == 1 || --forwards_left_[at(op)] == 0)) {
-        update_running(op);
+    return -1;
+}
+
+/// A tile for what a shard makes: its output, or an intermediate.
+template <class Options>
+int output_tile(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+                int which, const shard& s) {
+    const description& d = in.desc(op);
+    const operand& x = d.operands[which];
+    const box region = in.region_of(op, which, s);
+    int k = 0; // the last nest that writes it
+    for (int i = 0; i < d.nests.size(); ++i) {
+        k = d.nests[i].write == which ? i : k;
     }
+    const bool is_output = x.kind == operand_kind::output;
+    const int parts = in.added_parts(op, k);
+    const bool joint = in.is_joint(op) && !is_output;
+    // Of one replica's statistics it is counted without the samples, which are the loop that varies slowest.
+    const int part = part_of_nest(s, in.config(op), d, k) % parts + (joint ? m.number * parts : 0);
+    const int tensor = in.g.ops[op].output;
+    located& where = is_output ? m.values[at(tensor)] : intermediate_of(in, net, m, op, which, s).values.made;
+    where.parts = joint ? parts * in.s.micro_batches : parts;
+    where.reduce = d.nests[k].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
+    const int t = is_output ? add_tile(out, tile_kind::activation, tensor, region, s.device, x.type)
+                            : add_intermediate(in, out, tile_kind::intermediate, op, which, region, s.device, x.type);
+    out[t].part = part;
+    out[t].replica = is_output ? 0 : in.replica_of(op, s);
+    where.pieces.push_back({region, s.device, part, t});
+    return t;
 }
 
-/// All micro-batches leave their part of the statistics before the first one is normalized.
+/// One task for nests `first` to `last` of every shard.
 template <class Options>
-void lowering<Options>::forward_jointly(int op) {
-    for_each_together([&] { forward_nests(op, 0, desc(op).nests.size() - 2, pass::forward); });
-    for_each_together([&] { forward(op); });
-    update_running(op);
-}
-
-template <class Options>
-void lowering<Options>::forward_nests(int op, int first, int last, pass what) {
-    const description& d = desc(op);
-    const auto& all = shards_[at(op)];
+void forward_nests(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
+                   int op, int first, int last, pass what) {
+    const description& d = in.desc(op);
+    const std::vector<shard>& all = m.shards[at(op)];
     for (std::size_t i = 0; i < all.size(); ++i) {
         const shard& s = all[i];
-        if (is_empty(s, op)) {
+        if (in.is_empty(s, op)) {
             continue;
         }
         int value[max_operands];
@@ -72,9 +93,11 @@ void lowering<Options>::forward_nests(int op, int first, int last, pass what) {
             read &= ~bit(d.find_operand(operand_kind::intermediate, 0));
         }
         for (int o = 0; o < d.operands.size(); ++o) {
-            value[o] = has(written, o) ? output_tile(op, o, s) : has(read, o) ? read_tile(op, o, s, what) : -1;
+            value[o] = has(written, o) ? output_tile(in, net, m, out, op, o, s)
+                       : has(read, o)  ? read_tile(in, net, m, out, op, o, s, what)
+                                       : -1;
         }
-        task& t = add_compute(op, what, static_cast<int>(i), s, first, last);
+        task& t = add_compute(in, out, op, what, static_cast<int>(i), s, first, last);
         for (int o = 0; o < d.operands.size(); ++o) {
             t.value[o] = value[o];
             if (has(written, o)) {
@@ -86,179 +109,45 @@ void lowering<Options>::forward_nests(int op, int first, int last, pass what) {
     }
 }
 
-template <class Options>
-int lowering<Options>::read_tile(int op, int o, const shard& s, pass what) {
-    const operand& x = desc(op).operands[o];
-    switch (x.kind) {
-    case operand_kind::input:
-        return need_value(g_.ops[op].inputs[x.slot], region_of(op, o, s), s, op, what);
-    case operand_kind::parameter:
-    case operand_kind::state:
-        return parameter_value(op, o, s, what);
-    case operand_kind::intermediate:
-        return need_intermediate(intermediate(op, o, s).values, tile_kind::intermediate, op, o, s, what);
-    case operand_kind::output:
-        break;
-    }
-    const int tensor = g_.ops[op].output;
-    for (const piece& p : values_[at(tensor)].pieces) {
-        if (p.device == s.device && p.region == region_of(op, o, s)) {
-            return p.tile;
-        }
-    }
-    return -1;
-}
-
-template <class Options>
-int lowering<Options>::output_tile(int op, int o, const shard& s) {
-    const operand& x = desc(op).operands[o];
-    const box region = region_of(op, o, s);
-    int nest_number = 0;
-    for (int k = 0; k < desc(op).nests.size(); ++k) {
-        nest_number = desc(op).nests[k].write == o ? k : nest_number;
-    }
-    const bool is_output = x.kind == operand_kind::output;
-    const int parts = added_parts(op, nest_number);
-    const bool joint = is_joint(op) && !is_output;
-    // Of one replica's statistics it is counted without the samples, which are the loop that varies slowest.
-    const int part = part_of_nest(s, config(op), desc(op), nest_number) % parts + (joint ? micro_batch_ * parts : 0);
-    located& where = is_output ? values_[at(g_.ops[op].output)] : intermediate(op, o, s).values.made;
-    where.parts = joint ? parts * p_.micro_batches : parts;
-    where.reduce = desc(op).nests[nest_number].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
-    const int t = is_output ? add_tile(tile_kind::activation, g_.ops[op].output, region, s.device, x.type)
-                            : add_tile(tile_kind::intermediate, op * max_operands + o, region, s.device, x.type);
-    tile_at(t).part = part;
-    tile_at(t).replica = is_output ? 0 : replica_of(op, s);
-    where.pieces.push_back({region, s.device, part, t});
-    return t;
-}
-
 /// A view renames indices: its output is its input's memory.
 template <class Options>
-void lowering<Options>::take_view(int op) {
-    const description& d = desc(op);
-    const int in = g_.ops[op].inputs[0];
-    const int out = g_.ops[op].output;
-    values_[at(out)].parts = parts_of_nest(config(op), d, 0);
-    for (const shard& s : shards_[at(op)]) {
-        if (is_empty(s, op)) {
+void take_view(const lowering_input<Options>& in, micro_batch_places& m, plan_writer& out, int op) {
+    const description& d = in.desc(op);
+    const int from = in.g.ops[op].inputs[0];
+    const int to = in.g.ops[op].output;
+    m.values[at(to)].parts = parts_of_nest(in.config(op), d, 0);
+    for (const shard& s : m.shards[at(op)]) {
+        if (in.is_empty(s, op)) {
             continue;
         }
-        const int source = need_value(in, region_of(op, 0, s), s, op, pass::forward);
-        const box region = region_of(op, d.output(), s);
-        const int t = add_tile(tile_kind::activation, out, region, s.device, g_.tensors[out].type);
-        tile_at(t).alias = source;
-        tile_at(t).part = part_of_nest(s, config(op), d, 0);
-        values_[at(out)].pieces.push_back({region, s.device, tile_at(t).part, t});
+        const int source = need_value(in, m, out, from, in.region_of(op, 0, s), s, op, pass::forward);
+        const box region = in.region_of(op, d.output(), s);
+        const int t = add_tile(out, tile_kind::activation, to, region, s.device, in.g.tensors[to].type);
+        out[t].alias = source;
+        out[t].part = part_of_nest(s, in.config(op), d, 0);
+        m.values[at(to)].pieces.push_back({region, s.device, out[t].part, t});
     }
 }
 
-/// Running statistics follow the statistics of the whole batch, once for every copy of them, when its last micro-batch has gone forward.
+/// An operator's tasks forward. `again`: to have the results once more for backward.
 template <class Options>
-void lowering<Options>::update_running(int op) {
-    if (takes_own_statistics(op)) {
-        update_from_first(op);
+void forward(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+             bool again = false) {
+    if (in.g.facts(op).view) {
+        take_view(in, m, out, op);
         return;
     }
-    const description& d = desc(op);
-    const int running = d.find_operand(operand_kind::state, 2);
-    const int statistics = d.find_operand(operand_kind::intermediate, 0);
-    std::vector<int> done;
-    for (int m = 0; m < p_.micro_batches; ++m) { // mirrored ones have copies of their own
-        const std::vector<shard> all = shards_of(op, m);
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            const int target = parameter_tile(op, running, all[i]);
-            bool again = false; // also for a shard without samples: its copy must stay equal to the others
-            for (int t : done) {
-                again = again || t == target;
-            }
-            if (again) {
-                continue;
-            }
-            done.push_back(target);
-            const int source = whole_statistics(op, statistics, static_cast<int>(i), all[i]);
-            add_running(op, static_cast<int>(i), all[i], source, target, 0);
+    const pass what = !in.trains() ? pass::evaluate : again ? pass::recompute : pass::forward;
+    const int nests = in.desc(op).nests.size();
+    if (in.desc(op).has_running_state() && (!in.trains() || in.is_joint(op))) { // with statistics that are there
+        forward_nests(in, net, m, out, op, nests - 1, nests - 1, what);
+    } else if (fuses(in, op)) {
+        forward_nests(in, net, m, out, op, 0, nests - 1, what);
+    } else {
+        for (int k = 0; k < nests; ++k) {
+            forward_nests(in, net, m, out, op, k, k, what);
         }
     }
 }
 
-template <class Options>
-void lowering<Options>::add_running(int op, int number, const shard& s, int source, int target, index_t samples) {
-    task& t = add_compute(op, pass::update, number, s, 0, 0);
-    t.value[desc(op).find_operand(operand_kind::intermediate, 0)] = source;
-    t.value[desc(op).find_operand(operand_kind::state, 2)] = target;
-    t.samples = samples;
-    t.running = target;
-    t.reads = {source, target};
-    t.writes = {target};
-}
-
-/// Where every shard of samples takes its own statistics, the running ones follow those of the first that has samples.
-template <class Options>
-void lowering<Options>::update_from_first(int op) {
-    const int running = desc(op).find_operand(operand_kind::state, 2);
-    const int statistics = desc(op).find_operand(operand_kind::intermediate, 0);
-    const int l = statistics_loop(desc(op));
-    const int last = micro_batch_;
-    std::vector<int> done;
-    const std::vector<shard> all = shards_of(op, 0);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const int target = parameter_tile(op, running, all[i]);
-        bool again = false;
-        for (int t : done) {
-            again = again || t == target;
-        }
-        if (again) {
-            continue;
-        }
-        shard home = all[i];
-        home.device = tile_at(target).device;
-        std::vector<int> from;
-        index_t samples = 0;
-        for (int m = 0; m < p_.micro_batches; ++m) {
-            select(m);
-            const interval own = shards_[at(op)][i].ranges[l];
-            if (!own.empty()) {
-                from.push_back(read_tile(op, statistics, home, pass::update));
-                samples += own.size();
-            }
-        }
-        select(last);
-        if (from.empty()) {
-            continue;
-        }
-        done.push_back(target);
-        int sum = from[0];
-        if (p_.micro_batches > 1) {
-            sum = add_tile(tile_kind::intermediate, op * max_operands + statistics, region_of(op, statistics, home),
-                           home.device, desc(op).operands[statistics].type);
-            tile_at(sum).micro_batch = -1;
-            tile_at(sum).replica = replica_of(op, home);
-            add_sum(op, pass::update, static_cast<int>(i), home.device, from, sum);
-        }
-        add_running(op, static_cast<int>(i), home, sum, target, samples);
-    }
-}
-
-/// The tile with a shard's statistics over all micro-batches.
-template <class Options>
-int lowering<Options>::whole_statistics(int op, int o, int number, const shard& s) {
-    if (p_.micro_batches == 1 || is_joint(op)) {
-        return read_tile(op, o, s, pass::update);
-    }
-    std::vector<int> from;
-    const int last = micro_batch_;
-    for (int m = 0; m < p_.micro_batches; ++m) {
-        select(m);
-        if (!samples_.empty()) {
-            from.push_back(read_tile(op, o, s, pass::update));
-        }
-    }
-    select(last);
-    const int sum = add_tile(tile_kind::intermediate, op * max_operands + o, region_of(op, o, s), s.device,
-                             desc(op).operands[o].type);
-    tile_at(sum).micro_batch = -1;
-    return add_sum(op, pass::update, number, s.device, from, sum);
-}
-
-} // namespace tessera::detail
+} // namespace tessera::lowering

@@ -2,53 +2,50 @@
 // Lowering of redistribution: the copies that bring pieces of a tensor to where they are needed.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lowering_places.hpp"
+#include "tessera/plan/plan_writer.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
 
-/// Copies a whole tile to another.
-template <class Options>
-void lowering<Options>::add_copy(int op, pass what, int from, int to) {
-    const bool moves = tile_at(from).device >= 0 && tile_at(from).device != tile_at(to).device;
-    p_.moved_bytes += moves ? tile_at(to).elements * bytes_of(tile_at(to).type) : 0;
-    task& copy = add_task(task_kind::copy, op, what, 0, tile_at(to).device);
-    copy.writes = {to};
-    copy.reads = {from};
-    copy.segments.push_back({from, tile_at(to).region, true});
-}
+/// A region that is needed on a device. `part` asks for one part of a partial tensor instead of the sum.
+struct needed_tile {
+    tile_kind kind = tile_kind::activation;
+    int tensor = -1;
+    element type = element::f32;
+    box region;
+    int device = 0;
+    int part = -1;
+};
 
-/// The tile that holds `region` of a tensor on a device: a piece that is there already, one gathered before, or a new one that a
-/// copy task fills. `part` asks for one part of a partial tensor instead of the sum.
-template <class Options>
-int lowering<Options>::need(located& from, std::vector<gathered_tile>& cache, const box& region, int device, int part,
-                            tile_kind kind, int tensor, element type, int op, pass what) {
-    if (from.parts == 1 || part >= 0) {
+/// The tile that holds what is needed: a piece that is there already, one gathered before, or a new one that a copy task fills.
+inline int need(plan_writer& out, const located& from, gathered_list& cache, const needed_tile& x, int op, pass what) {
+    if (from.parts == 1 || x.part >= 0) {
         for (const piece& p : from.pieces) {
-            if (p.device == device && p.region == region && (part < 0 || p.part == part)) {
+            if (p.device == x.device && p.region == x.region && (x.part < 0 || p.part == x.part)) {
                 return p.tile;
             }
         }
     }
     for (const gathered_tile& c : cache) {
-        if (c.device == device && c.region == region && c.part == part) {
+        if (c.device == x.device && c.region == x.region && c.part == x.part) {
             return c.tile;
         }
     }
     const std::vector<piece>& sources = from.pieces;
-    const gather plan_of = gather_into(sources, region, device, device, part);
+    const gather plan_of = gather_into(sources, x.region, x.device, x.device, x.part);
     if (plan_of.segments.size() == 1) { // all there is of it is here already: a gradient of this device's samples
         const piece& only = sources[at(plan_of.segments[0].source)];
-        if (only.device == device && only.region == region) {
+        if (only.device == x.device && only.region == x.region) {
             return only.tile;
         }
     }
-    const int t = add_tile(kind, tensor, region, device, type);
-    if (region.empty()) { // an input of a concatenation of which a shard needs nothing
-        cache.push_back({region, device, part, t});
+    const int t = add_tile(out, x.kind, x.tensor, x.region, x.device, x.type);
+    cache.push_back({x.region, x.device, x.part, t});
+    if (x.region.empty()) { // an input of a concatenation of which a shard needs nothing
         return t;
     }
-    tile_at(t).part = part;
-    task& copy = add_task(task_kind::copy, op, what, 0, device);
+    out[t].part = x.part;
+    task& copy = add_task(out, task_kind::copy, op, what, 0, x.device);
     copy.clear = plan_of.clear;
     copy.reduce = from.reduce;
     copy.writes.push_back(t);
@@ -56,23 +53,15 @@ int lowering<Options>::need(located& from, std::vector<gathered_tile>& cache, co
         const piece& source = sources[at(seg.source)];
         copy.segments.push_back({source.tile, seg.region, seg.first});
         copy.reads.push_back(source.tile);
-        if (source.device != device && source.device >= 0) {
-            p_.moved_bytes += seg.region.volume() * bytes_of(type);
+        if (source.device != x.device && source.device >= 0) {
+            out.p.moved_bytes += seg.region.volume() * bytes_of(x.type);
         }
     }
-    cache.push_back({region, device, part, t});
     return t;
 }
 
-template <class Options>
-int lowering<Options>::need_value(int tensor, const box& region, const shard& s, int op, pass what) {
-    return need(values_[at(tensor)], gathered_values_[at(tensor)], region, s.device,
-                config(op).partial > 1 ? s.part : -1, tile_kind::activation, tensor, g_.tensors[tensor].type, op, what);
-}
-
 /// One tile for every part that overlaps the region, if all of them have exactly the region; empty otherwise.
-template <class Options>
-std::vector<int> lowering<Options>::equal_parts(const located& from, const box& region) const {
+inline std::vector<int> equal_parts(const located& from, const box& region) {
     std::vector<int> result;
     std::vector<char> seen(at(from.parts), 0);
     for (const piece& p : from.pieces) {
@@ -88,47 +77,59 @@ std::vector<int> lowering<Options>::equal_parts(const located& from, const box& 
     return result;
 }
 
-/// The tile with a shard's intermediate or its gradient, summed over all parts.
 template <class Options>
-int lowering<Options>::need_intermediate(intermediate_pieces& from, tile_kind kind, int op, int o, const shard& s,
-                                         pass what) {
-    const box region = region_of(op, o, s);
-    const std::size_t before = p_.tiles.size();
-    located slices = sum_in_slices(from, kind, op, o, region, what);
-    const int t = need(slices.parts > 0 ? slices : from.made, from.gathered, region, s.device, -1, kind,
-                       op * max_operands + o, desc(op).operands[o].type, op, what);
-    for (std::size_t i = before; i < p_.tiles.size(); ++i) {
-        p_.tiles[i].replica = replica_of(op, s);
+int need_value(const lowering_input<Options>& in, micro_batch_places& m, plan_writer& out, int tensor,
+               const box& region, const shard& s, int op, pass what) {
+    const int part = in.config(op).partial > 1 ? s.part : -1;
+    return need(out, m.values[at(tensor)], m.gathered_values[at(tensor)],
+                {tile_kind::activation, tensor, in.g.tensors[tensor].type, region, s.device, part}, op, what);
+}
+
+/// The state of an intermediate that a shard takes part in.
+template <class Options>
+intermediate_state& intermediate_of(const lowering_input<Options>& in, network_places& net, micro_batch_places& m,
+                                    int op, int which, const shard& s) {
+    intermediate_list& all = in.is_joint(op) ? net.joint_intermediates : m.intermediates;
+    std::size_t i = 0;
+    while (i < all.size() && all[i].first != op * max_operands + which) {
+        ++i;
     }
-    return t;
+    if (i == all.size()) {
+        all.push_back({op * max_operands + which, {}});
+    }
+    std::vector<intermediate_state>& states = all[i].second;
+    if (states.empty()) {
+        const bool apart = in.takes_own_statistics(op);
+        states.resize(apart ? at(in.config(op).degree[statistics_loop(in.desc(op))]) : 1);
+    }
+    return states[at(in.replica_of(op, s))];
 }
 
 /// All shards that made a part of a region need the sum. Where they lie on many devices each device sums a slice for all (reduce-scatter, then all-gather): 2 (n - 1) times
 /// the region's bytes move, not n (n - 1). Nothing if each sums for itself: few devices, for which a second message costs more than it saves.
-template <class Options>
-located lowering<Options>::sum_in_slices(intermediate_pieces& from, tile_kind kind, int op, int o, const box& region,
-                                         pass what) {
+inline located sum_in_slices(plan_writer& out, intermediate_pieces& from, needed_tile x, int op, pass what) {
     constexpr int few = 4;
     if (from.made.parts <= few) {
         return {};
     }
+    const box whole = x.region;
     located slices;
     slices.parts = 1;
     index_t known = 0;
-    for (const gathered_tile& x : from.slices) {
-        if (region.contains(x.region)) {
-            slices.pieces.push_back({x.region, x.device, 0, x.tile});
-            known += x.region.volume();
+    for (const gathered_tile& s : from.slices) {
+        if (whole.contains(s.region)) {
+            slices.pieces.push_back({s.region, s.device, 0, s.tile});
+            known += s.region.volume();
         }
     }
-    if (known == region.volume()) {
+    if (known == whole.volume()) {
         return slices;
     }
     slices.pieces.clear();
     std::vector<int> devices;
-    std::vector<char> has_device(at(p_.devices), 0);
-    for (const int t : equal_parts(from.made, region)) {
-        const int device = tile_at(t).device;
+    std::vector<char> has_device(at(out.p.devices), 0);
+    for (const int t : equal_parts(from.made, whole)) {
+        const int device = out[t].device;
         if (has_device[at(device)] == 0) {
             has_device[at(device)] = 1;
             devices.push_back(device);
@@ -139,39 +140,35 @@ located lowering<Options>::sum_in_slices(intermediate_pieces& from, tile_kind ki
         return {};
     }
     int longest = 0;
-    for (int d = 1; d < region.rank; ++d) {
-        longest = region.dim[d].size() > region.dim[longest].size() ? d : longest;
+    for (int d = 1; d < whole.rank; ++d) {
+        longest = whole.dim[d].size() > whole.dim[longest].size() ? d : longest;
     }
     for (int i = 0; i < n; ++i) {
-        const interval own = even_part(region.dim[longest].size(), n, i);
-        box slice = region;
-        slice.dim[longest] = {region.dim[longest].begin + own.begin, region.dim[longest].begin + own.end};
-        if (!own.empty()) {
-            const int device = devices[at(i)];
-            const int t = need(from.made, from.slices, slice, device, -1, kind, op * max_operands + o,
-                               desc(op).operands[o].type, op, what);
-            slices.pieces.push_back({slice, device, 0, t});
+        const interval own = even_part(whole.dim[longest].size(), n, i);
+        if (own.empty()) {
+            continue;
         }
+        x.region.dim[longest] = {whole.dim[longest].begin + own.begin, whole.dim[longest].begin + own.end};
+        x.device = devices[at(i)];
+        slices.pieces.push_back({x.region, x.device, 0, need(out, from.made, from.slices, x, op, what)});
     }
     return slices;
 }
 
-/// The state of an intermediate that a shard takes part in.
+/// The tile with a shard's intermediate or its gradient, summed over all parts.
 template <class Options>
-intermediate_state& lowering<Options>::intermediate(int op, int which, const shard& s) {
-    intermediate_list& all = is_joint(op) ? joint_intermediates_ : intermediates_;
-    std::size_t i = 0;
-    while (i < all.size() && all[i].first != op * max_operands + which) {
-        ++i;
+int need_intermediate(const lowering_input<Options>& in, plan_writer& out, intermediate_pieces& from, tile_kind kind,
+                      int op, int which, const shard& s, pass what) {
+    const needed_tile x{kind, op * max_operands + which, in.desc(op).operands[which].type, in.region_of(op, which, s),
+                        s.device};
+    const int before = out.tile_count();
+    const located slices = sum_in_slices(out, from, x, op, what);
+    const int t = need(out, slices.parts > 0 ? slices : from.made, from.gathered, x, op, what);
+    for (int i = before; i < out.tile_count(); ++i) {
+        out[i].replica = in.replica_of(op, s);
+        out[i].micro_batch = in.is_joint(op) ? -1 : out[i].micro_batch;
     }
-    if (i == all.size()) {
-        all.push_back({op * max_operands + which, {}});
-    }
-    std::vector<intermediate_state>& states = all[i].second;
-    if (states.empty()) {
-        states.resize(takes_own_statistics(op) ? at(config(op).degree[statistics_loop(desc(op))]) : 1);
-    }
-    return states[at(replica_of(op, s))];
+    return t;
 }
 
-} // namespace tessera::detail
+} // namespace tessera::lowering

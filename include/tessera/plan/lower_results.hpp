@@ -1,64 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan leaves to be read after its run, and the order of its tasks.
+// What a plan leaves to be read after its run.
 #pragma once
 
-#include "tessera/plan/lanes.hpp"
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lowering_places.hpp"
+#include "tessera/plan/plan_writer.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
 
-template <class Options>
-void lowering<Options>::keep(int tensor, const located& where) {
-    for (const piece& p : where.pieces) {
-        if (p.device >= 0) {
-            p_.results.push_back({tensor, p.part, p.tile, step_});
-            p_.tiles[at(p_.root(p.tile))].keep = true;
-            p_.tiles[at(p.tile)].keep = true;
+/// Makes the pieces of a tensor results.
+inline void keep(plan_writer& out, int tensor, const located& where) {
+    for (const piece& x : where.pieces) {
+        if (x.device >= 0) {
+            out.p.results.push_back({tensor, x.part, x.tile, out.step});
+            out[out.p.root(x.tile)].keep = true;
+            out[x.tile].keep = true;
         }
     }
 }
 
+/// Losses; in evaluation what goes into them; gradients, where they are asked for.
 template <class Options>
-void lowering<Options>::collect_results() {
-    for (int op = 0; op < g_.op_count; ++op) {
-        for (int m = 0; m < p_.micro_batches && g_.is_loss(op); ++m) {
-            select(m);
-            keep(g_.ops[op].output, values_[at(g_.ops[op].output)]);
-            if (o_.kind == run_kind::evaluation) {
-                keep(g_.ops[op].inputs[0], values_[at(g_.ops[op].inputs[0])]);
+void collect_results(const lowering_input<Options>& in, const network_places& net,
+                     const std::vector<micro_batch_places>& micro_batches, plan_writer& out) {
+    for (int op = 0; op < in.g.op_count; ++op) {
+        for (std::size_t m = 0; m < micro_batches.size() && in.g.is_loss(op); ++m) {
+            const auto keep_tensor = [&](int t) { keep(out, t, micro_batches[m].values[at(t)]); };
+            keep_tensor(in.g.ops[op].output);
+            in.trains() ? void() : keep_tensor(in.g.ops[op].inputs[0]);
+        }
+    }
+    if (in.o.output_gradient >= 0) {
+        const int result = in.g.ops[in.g.op_count - 1].output;
+        keep(out, result, micro_batches[0].values[at(result)]);
+        for (int t : in.g.ops[0].inputs) {
+            keep(out, t, micro_batches[0].gradients[at(t)]);
+        }
+    }
+    if (in.o.keep_gradients && out.step + 1 == in.period()) {
+        for (int p = 0; p < in.g.parameter_count; ++p) {
+            for (const piece& c : net.parameter_gradients[at(p)].pieces) {
+                out.p.gradients.push_back({p, c.part, c.tile, out.step});
             }
         }
     }
-    if (o_.output_gradient >= 0) {
-        const int out = g_.ops[g_.op_count - 1].output;
-        keep(out, values_[at(out)]);
-        for (int t : g_.ops[0].inputs) {
-            keep(t, gradients_[at(t)]);
-        }
-    }
-    if (keeps_gradients()) {
-        for (int p = 0; p < g_.parameter_count; ++p) {
-            for (const piece& c : parameter_gradients_[at(p)].pieces) {
-                p_.gradients.push_back({p, c.part, c.tile, step_});
-            }
-        }
-    }
 }
 
-/// Puts every task into its list.
-template <class Options>
-void lowering<Options>::number() {
-    if (s_.overlap) {
-        use_communication_lanes(p_);
-    }
-    use_queues(p_);
-    p_.order.resize(at(p_.lists()));
-    for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        task& t = p_.tasks[at(i)];
-        std::vector<int>& list = p_.order[at(p_.list_of(t))];
-        t.position = static_cast<int>(list.size());
-        list.push_back(i);
-    }
-}
-
-} // namespace tessera::detail
+} // namespace tessera::lowering

@@ -2,94 +2,68 @@
 // Stages and the order of their steps: a schedule's, or micro-batches one after the other.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lowering_input.hpp"
 #include "tessera/schedule/timetable.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
 
-/// Decides on the steps and their order: a schedule's, or micro-batches one after the other through all stages.
+/// What is done, and by which operators.
+struct step_order {
+    std::vector<std::vector<int>> stages; ///< operators of each
+    std::vector<step> steps;
+    int sweeps = 1; ///< micro-batches with samples
+};
+
+/// For every stage those that read what it makes.
 template <class Options>
-void lowering<Options>::arrange() {
-    const int count = s_.micro_batches;
-    const index_t batch = g_.tensors[0].extents[0];
-    if (count < 1) { // and not more than samples only where the batch is whole
-        require(g_, broken(rule::micro_batches_out_of_range, -1, -1, count, batch));
+std::vector<std::vector<int>> stages_after(const lowering_input<Options>& in, std::size_t stages) {
+    std::vector<std::vector<int>> after(stages);
+    for (int op = 0; op < in.g.op_count; ++op) {
+        for (int t : in.g.ops[op].inputs) {
+            const int producer = in.g.tensors[t].producer;
+            if (producer < 0 || in.config(producer).stage == in.config(op).stage) {
+                continue;
+            }
+            std::vector<int>& list = after[at(in.config(producer).stage)];
+            bool known = false;
+            for (int i : list) {
+                known = known || i == in.config(op).stage;
+            }
+            if (!known) {
+                list.push_back(in.config(op).stage);
+            }
+        }
     }
-    if (o_.output_gradient >= 0 &&
-        (o_.output_gradient >= g_.tensor_count || g_.tensors[o_.output_gradient].producer >= 0)) {
-        throw error("tessera: tensor " + std::to_string(o_.output_gradient) +
-                    " is to hold a gradient handed in from outside, but it is no input of the network");
-    }
-    if (!(o_.update.loss_scale > 0)) {
-        throw error("tessera: a loss scale of " + std::to_string(o_.update.loss_scale) +
-                    ", by which gradients are divided; give one above 0");
-    }
-    if (count > 1 && o_.output_gradient >= 0) {
-        throw error("tessera: a gradient handed in from outside goes with one micro-batch, not with " +
-                    std::to_string(count));
-    }
-    p_.micro_batches = count;
-    for (int op = 0; op < g_.op_count && count > 1 && s_.statistics == statistics_over::mini_batch; ++op) {
-        const bool normalizes = g_.describe(op).has_running_state();
-        p_.joint_statistics = p_.joint_statistics || (normalizes && o_.kind == run_kind::training);
-    }
-    p_.replica_statistics = s_.statistics == statistics_over::replica && o_.kind == run_kind::training;
-    p_.period = o_.kind == run_kind::training ? s_.period : 1;
-    if (p_.period > 1 && o_.output_gradient >= 0) {
-        throw error("tessera: a gradient handed in from outside goes with a plan of one step, not of " +
-                    std::to_string(p_.period));
-    }
-    if (p_.period < 1) {
-        require(g_, broken(rule::period_out_of_range, -1, -1, p_.period, most_steps));
-    }
-    const schedule_facts facts = facts_of(s_);
-    require(g_, check_stages(g_, s_, facts));
-    if (o_.kind == run_kind::training) {
-        require(g_, check_training(g_, s_, facts));
-    }
-    for (int op = 0; op < g_.op_count; ++op) {
-        const auto stage = static_cast<std::size_t>(config(op).stage);
-        stages_.resize(stages_.size() > stage ? stages_.size() : stage + 1);
-        stages_[stage].push_back(op);
-    }
-    const int stages = static_cast<int>(stages_.size());
+    return after;
+}
+
+/// The steps of all stages and micro-batches: a schedule's, or micro-batches one after the other through all stages.
+template <class Options>
+std::vector<step> all_steps(const lowering_input<Options>& in, int stages) {
     std::vector<step> all;
-    if (s_.schedule != nullptr) {
+    if (in.s.schedule != nullptr) {
+        const std::vector<std::vector<int>> after = stages_after(in, at(stages));
         for (const schedule::timetable::entry& e :
-             schedule::timetable_of(*s_.schedule, {schedule::step_times{}}, stages_after()).steps) {
+             schedule::timetable_of(*in.s.schedule, {schedule::step_times{}}, after).steps) {
             all.push_back(e.what);
         }
-    } else {
-        for (int m = 0; m < count; ++m) {
-            for (int i = 0; i < stages; ++i) {
-                all.push_back({i, m, step_kind::forward});
-            }
-            for (int i = stages - 1; i >= 0; --i) {
-                all.push_back({i, m, step_kind::backward});
-            }
+        return all;
+    }
+    for (int m = 0; m < in.s.micro_batches; ++m) {
+        for (int i = 0; i < stages; ++i) {
+            all.push_back({i, m, step_kind::forward});
+        }
+        for (int i = stages - 1; i >= 0; --i) {
+            all.push_back({i, m, step_kind::backward});
         }
     }
-    if (p_.joint_statistics) {
-        arrange_jointly(all);
-    }
-    sweeps_ = 0;
-    for (int m = 0; m < count; ++m) {
-        sweeps_ += even_part(batch, count, m).empty() ? 0 : 1;
-    }
-    for (const step& x : all) { // a short batch may leave micro-batches without samples
-        const bool wanted = o_.kind == run_kind::training || x.what == step_kind::forward;
-        if (wanted && !even_part(batch, count, x.micro_batch).empty()) {
-            steps_.push_back(x);
-        }
-    }
+    return all;
 }
 
 /// Where batch norms take their statistics over all micro-batches: every stage forward for all of them, stage by stage, then every stage backward.
 /// The schedule lets them, which is a rule.
-template <class Options>
-void lowering<Options>::arrange_jointly(std::vector<step>& all) {
+inline std::vector<step> joint_steps(const std::vector<step>& all, int stages) {
     std::vector<step> joint;
-    const int stages = static_cast<int>(stages_.size());
     for (int k = 0; k < 2 * stages; ++k) {
         const int stage = k < stages ? k : 2 * stages - 1 - k;
         for (const step& x : all) {
@@ -98,30 +72,46 @@ void lowering<Options>::arrange_jointly(std::vector<step>& all) {
             }
         }
     }
-    all.swap(joint);
+    return joint;
 }
 
-/// For every stage those that read what it makes.
+/// Decides on the steps and their order.
 template <class Options>
-std::vector<std::vector<int>> lowering<Options>::stages_after() const {
-    std::vector<std::vector<int>> after(stages_.size());
-    for (int op = 0; op < g_.op_count; ++op) {
-        for (int t : g_.ops[op].inputs) {
-            const int producer = g_.tensors[t].producer;
-            if (producer < 0 || config(producer).stage == config(op).stage) {
-                continue;
-            }
-            std::vector<int>& list = after[at(config(producer).stage)];
-            bool known = false;
-            for (int i : list) {
-                known = known || i == config(op).stage;
-            }
-            if (!known) {
-                list.push_back(config(op).stage);
-            }
+step_order arrange(const lowering_input<Options>& in) {
+    step_order order;
+    for (int op = 0; op < in.g.op_count; ++op) {
+        const std::size_t stage = at(in.config(op).stage);
+        order.stages.resize(order.stages.size() > stage ? order.stages.size() : stage + 1);
+        order.stages[stage].push_back(op);
+    }
+    const int stages = static_cast<int>(order.stages.size());
+    std::vector<step> all = all_steps(in, stages);
+    if (in.joint_statistics) {
+        all = joint_steps(all, stages);
+    }
+    order.sweeps = 0;
+    for (int m = 0; m < in.s.micro_batches; ++m) {
+        order.sweeps += in.samples_of(m).empty() ? 0 : 1;
+    }
+    for (const step& x : all) { // a short batch may leave micro-batches without samples
+        const bool wanted = in.trains() || x.what == step_kind::forward;
+        if (wanted && !in.samples_of(x.micro_batch).empty()) {
+            order.steps.push_back(x);
         }
     }
-    return after;
+    return order;
 }
 
-} // namespace tessera::detail
+/// How many steps of the stages there are until all losses are known. No parameter changes before: a step whose loss is not finite changes nothing.
+template <class Options>
+std::size_t steps_until_losses(const lowering_input<Options>& in, const step_order& order) {
+    std::size_t until = 0;
+    for (std::size_t i = 0; i < order.steps.size(); ++i) {
+        for (const int op : order.stages[at(order.steps[i].stage)]) {
+            until = order.steps[i].what == step_kind::forward && in.g.is_loss(op) ? i + 1 : until;
+        }
+    }
+    return until;
+}
+
+} // namespace tessera::lowering

@@ -1,216 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lowering does in a step of a stage, what it keeps for each micro-batch, and what it computes again.
+// What lowering does in a step of a stage: its operators forward or backward, and what it computes again.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lower_backward.hpp"
+#include "tessera/plan/lower_stages.hpp"
+#include "tessera/plan/lower_statistics.hpp"
+#include "tessera/plan/lower_synchronization.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
 
-/// Forgets what the step before this one has left in the state of lowering; parameters, and the optimizer's state, go on.
+/// An operator's tasks backward for the micro-batch at hand, and what follows for its parameters.
 template <class Options>
-void lowering<Options>::begin_step() {
-    if (step_ == 0) {
-        return;
-    }
-    select(0);
-    const auto forget_all = [this](auto& values, auto& gathered_values, auto& gradients, auto& gathered_gradients) {
-        values = inputs_;
-        gathered_values.assign(count(g_.tensor_count), {});
-        gradients.assign(count(g_.tensor_count), {});
-        gathered_gradients.assign(count(g_.tensor_count), {});
-    };
-    forget_all(values_, gathered_values_, gradients_, gathered_gradients_);
-    intermediates_.clear();
-    joint_intermediates_.clear();
-    recomputed_.assign(stages_.size(), 0);
-    for (int m = 1; m < p_.micro_batches; ++m) {
-        micro_batch_state& x = micro_batches_[at(m)];
-        forget_all(x.values, x.gathered_values, x.gradients, x.gathered_gradients);
-        x.intermediates.clear();
-        x.recomputed = recomputed_;
-    }
-    parameter_gradients_.assign(count(g_.parameter_count), {});
-    accumulators_.assign(count(g_.op_count), {});
-    forwards_left_.assign(count(g_.op_count), sweeps_);
-    uses_left_ = uses_;
-    parameter_copies_.clear();
-    whole_copies_.clear();
-    norms_.clear();
-    reduced_.clear();
-    sum_tiles_.clear();
-    local_sums_.clear();
-    next_message_ = 0;
-}
-
-template <class Options>
-std::vector<shard> lowering<Options>::shards_of(int op, int micro_batch) const {
-    std::vector<shard> all;
-    const configuration& c = config(op);
-    const bool mirrored = s_.schedule != nullptr && s_.schedule->is_mirrored(micro_batch);
-    for (int i = 0; i < c.shards(); ++i) {
-        all.push_back(shard_at(c, s_.pool, desc(op), i));
-        if (p_.micro_batches > 1) {
-            confine(all.back(), c, s_.pool, desc(op),
-                    even_part(g_.tensors[0].extents[0], p_.micro_batches, micro_batch));
-        }
-        all.back().device = mirrored ? p_.devices - 1 - all.back().device : all.back().device;
-    }
-    return all;
-}
-
-template <class Options>
-void lowering<Options>::prepare_micro_batches() {
-    accumulators_.resize(count(g_.op_count));
-    forwards_left_.assign(count(g_.op_count), sweeps_);
-    recomputed_.assign(stages_.size(), 0);
-    const index_t batch = g_.tensors[0].extents[0];
-    samples_ = even_part(batch, p_.micro_batches, 0);
-    micro_batches_.resize(count(p_.micro_batches));
-    for (int m = 1; m < p_.micro_batches; ++m) {
-        micro_batch_state& x = micro_batches_[at(m)];
-        x.values = values_; // so far the inputs
-        x.gathered_values.resize(count(g_.tensor_count));
-        x.gradients.resize(count(g_.tensor_count));
-        x.gathered_gradients.resize(count(g_.tensor_count));
-        x.recomputed = recomputed_;
-        x.samples = even_part(batch, p_.micro_batches, m);
-        for (int op = 0; op < g_.op_count; ++op) {
-            x.shards.push_back(shards_of(op, m));
-            place_parameters(op, x.shards.back()); // a mirrored one has parameters of its own
-        }
-    }
-}
-
-/// Takes another micro-batch to hand.
-template <class Options>
-void lowering<Options>::select(int micro_batch) {
-    if (micro_batch != micro_batch_) {
-        exchange(micro_batches_[at(micro_batch_)]);
-        micro_batch_ = micro_batch;
-        exchange(micro_batches_[at(micro_batch_)]);
-    }
-}
-
-template <class Options>
-void lowering<Options>::exchange(micro_batch_state& with) {
-    values_.swap(with.values);
-    gathered_values_.swap(with.gathered_values);
-    gradients_.swap(with.gradients);
-    gathered_gradients_.swap(with.gathered_gradients);
-    intermediates_.swap(with.intermediates);
-    shards_.swap(with.shards);
-    recomputed_.swap(with.recomputed);
-    const interval own = samples_;
-    samples_ = with.samples;
-    with.samples = own;
-}
-
-/// Does some work for every micro-batch that has come to its stage.
-template <class Options>
-template <class Work>
-void lowering<Options>::for_each_together(const Work& work) {
-    for (const int m : together_) {
-        select(m);
-        work();
-    }
-}
-
-/// A step of a stage that has a batch norm over all micro-batches waits for theirs; then one operator after the other takes them all.
-template <class Options>
-void lowering<Options>::perform_jointly(const step& x) {
-    together_.push_back(x.micro_batch);
-    if (static_cast<int>(together_.size()) < sweeps_) {
-        return;
-    }
-    const std::vector<int>& ops = stages_[at(x.stage)];
-    for (std::size_t i = 0; i < ops.size() && x.what == step_kind::forward; ++i) {
-        is_joint(ops[i]) ? forward_jointly(ops[i]) : for_each_together([&] { forward(ops[i]); });
-    }
-    if (x.what == step_kind::backward) {
-        for_each_together([&] { recompute(x.stage); });
-    }
-    for (std::size_t i = ops.size(); i-- > 0 && x.what == step_kind::backward;) {
-        is_joint(ops[i]) ? backward_jointly(ops[i]) : for_each_together([&] { backward(ops[i]); });
-    }
-    together_.clear();
-}
-
-template <class Options>
-void lowering<Options>::perform(const step& x) {
-    select(x.micro_batch);
-    const std::vector<int>& ops = stages_[at(x.stage)];
-    bool joint = false;
-    for (int op : ops) {
-        joint = joint || is_joint(op);
-    }
-    if (joint && x.what != step_kind::recompute) {
-        perform_jointly(x);
-        return;
-    }
-    if (x.what == step_kind::forward) {
-        for (int op : ops) {
-            forward(op);
-        }
-        return;
-    }
-    recompute(x.stage);
-    const backward_part part = x.what == step_kind::backward_input    ? backward_part::input
-                               : x.what == step_kind::backward_weight ? backward_part::weight
-                                                                      : backward_part::all;
-    for (std::size_t i = ops.size(); i-- > 0 && x.what != step_kind::recompute;) {
-        backward(ops[i], part);
-    }
-}
-
-/// Makes the results of a stage's operators that recompute once more, if backward reads them; what backward then reads is the second time's, so
-/// that the memory of the first is free after forward.
-template <class Options>
-void lowering<Options>::recompute(int stage) {
-    if (recomputed_[at(stage)] != 0) {
-        return;
-    }
-    recomputed_[at(stage)] = 1;
-    if (s_.schedule != nullptr && s_.schedule->keeps_results(micro_batch_)) {
-        return;
-    }
-    const std::vector<int>& ops = stages_[at(stage)];
-    std::vector<char> again(count(g_.op_count), 0);
-    for (std::size_t i = ops.size(); i-- > 0;) {
-        const int op = ops[i];
-        const int producer = g_.tensors[g_.ops[op].inputs[0]].producer;
-        const bool renames = g_.facts(op).view && producer >= 0;
-        const bool says = config(op).recompute || (renames && config(producer).recompute);
-        again[at(op)] = says && !g_.is_loss(op) && is_read_backward(op, again) ? 1 : 0;
-    }
-    for (int op : ops) {
-        if (again[at(op)] != 0) { // statistics over all micro-batches stay
-            forget(op);
-            forward(op, true);
-        }
+void backward_and_finish(const lowering_input<Options>& in, network_places& net, micro_batch_places& m,
+                         synchronization_places& sync, plan_writer& out, int op,
+                         backward_part part = backward_part::all) {
+    backward(in, net, m, out, op, part);
+    if (part != backward_part::input) {
+        finish_parameters(in, net, sync, out, op);
     }
 }
 
 /// True where the operator itself or another of its stage reads its results backward, or forward again.
 template <class Options>
-bool lowering<Options>::is_read_backward(int op, const std::vector<char>& again) const {
+bool is_read_backward(const lowering_input<Options>& in, const std::vector<int>& stage, int op,
+                      const std::vector<char>& again) {
     const auto reads = [&](int by, int operand) {
-        for (int o = 0; o < desc(by).operands.size() && needs_gradient_[at(g_.ops[by].output)] != 0; ++o) {
-            if (is_wanted(by, o) && has(desc(by).operands[o].gradient_reads, operand)) {
+        const bool needed = in.needs_gradient[at(in.g.ops[by].output)] != 0;
+        for (int o = 0; o < in.desc(by).operands.size() && needed; ++o) {
+            if (in.is_wanted(by, o) && has(in.desc(by).operands[o].gradient_reads, operand)) {
                 return true;
             }
         }
         return false;
     };
-    for (int o = 0; o < desc(op).operands.size(); ++o) {
-        const operand_kind k = desc(op).operands[o].kind;
+    for (int o = 0; o < in.desc(op).operands.size(); ++o) {
+        const operand_kind k = in.desc(op).operands[o].kind;
         if ((k == operand_kind::output || k == operand_kind::intermediate) && reads(op, o)) {
             return true;
         }
     }
-    for (int c : stages_[at(config(op).stage)]) {
-        for (int o = 0; o < desc(c).operands.size(); ++o) {
-            const operand& x = desc(c).operands[o];
-            if (x.kind == operand_kind::input && g_.ops[c].inputs[x.slot] == g_.ops[op].output &&
+    for (int c : stage) {
+        for (int o = 0; o < in.desc(c).operands.size(); ++o) {
+            const operand& x = in.desc(c).operands[o];
+            if (x.kind == operand_kind::input && in.g.ops[c].inputs[x.slot] == in.g.ops[op].output &&
                 (again[at(c)] != 0 || reads(c, o))) {
                 return true;
             }
@@ -219,24 +51,121 @@ bool lowering<Options>::is_read_backward(int op, const std::vector<char>& again)
     return false;
 }
 
+/// Forgets what an operator has made of a micro-batch.
 template <class Options>
-void lowering<Options>::forget(int op) {
-    values_[at(g_.ops[op].output)] = {};
-    gathered_values_[at(g_.ops[op].output)].clear();
-    for (auto& [key, states] : intermediates_) {
+void forget_results(const lowering_input<Options>& in, micro_batch_places& m, int op) {
+    m.values[at(in.g.ops[op].output)] = {};
+    m.gathered_values[at(in.g.ops[op].output)].clear();
+    for (auto& [key, states] : m.intermediates) {
         for (std::size_t i = 0; i < states.size() && key / max_operands == op; ++i) {
             states[i].values = {};
         }
     }
 }
 
-/// A task that writes the sum of some tiles of its device to another.
+/// Makes the results of a stage's operators that recompute once more, if backward reads them; what backward then reads is the second time's, so
+/// that the memory of the first is free after forward.
 template <class Options>
-int lowering<Options>::add_sum(int op, pass what, int shard_number, int device, const std::vector<int>& from, int to) {
-    task& t = add_task(task_kind::sum, op, what, shard_number, device);
-    t.reads = from;
-    t.writes = {to};
-    return to;
+void recompute(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
+               const step_order& order, int stage) {
+    if (m.recomputed[at(stage)] != 0) {
+        return;
+    }
+    m.recomputed[at(stage)] = 1;
+    if (in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number)) {
+        return;
+    }
+    const std::vector<int>& ops = order.stages[at(stage)];
+    std::vector<char> again(at(in.g.op_count), 0);
+    for (std::size_t i = ops.size(); i-- > 0;) {
+        const int op = ops[i];
+        const int producer = in.g.tensors[in.g.ops[op].inputs[0]].producer;
+        const bool renames = in.g.facts(op).view && producer >= 0;
+        const bool says = in.config(op).recompute || (renames && in.config(producer).recompute);
+        again[at(op)] = says && !in.g.is_loss(op) && is_read_backward(in, ops, op, again) ? 1 : 0;
+    }
+    for (int op : ops) {
+        if (again[at(op)] != 0) { // statistics over all micro-batches stay
+            forget_results(in, m, op);
+            forward(in, net, m, out, op, true);
+        }
+    }
 }
 
-} // namespace tessera::detail
+/// All micro-batches of `together` one operator after the other: of a joint one all leave their part of the statistics before the first one is
+/// normalized, and of the statistics' gradient before the first one's input has its own.
+template <class Options>
+void perform_jointly(const lowering_input<Options>& in, network_places& net, micro_batch_list& all,
+                     synchronization_places& sync, plan_writer& out, const step_order& order, const step& x,
+                     const std::vector<int>& together) {
+    const auto each = [&](const auto& work) {
+        for (const int m : together) {
+            work(select(all, out, m));
+        }
+    };
+    const std::vector<int>& ops = order.stages[at(x.stage)];
+    for (std::size_t i = 0; i < ops.size() && x.what == step_kind::forward; ++i) {
+        const int op = ops[i];
+        if (in.is_joint(op)) {
+            const int last = in.desc(op).nests.size() - 2;
+            each([&](micro_batch_places& m) { forward_nests(in, net, m, out, op, 0, last, pass::forward); });
+            each([&](micro_batch_places& m) { forward(in, net, m, out, op); });
+            update_running(in, net, all, out, op);
+        } else {
+            each([&](micro_batch_places&) { forward_and_follow(in, net, all, out, op); });
+        }
+    }
+    if (x.what != step_kind::backward) {
+        return;
+    }
+    each([&](micro_batch_places& m) { recompute(in, net, m, out, order, x.stage); });
+    for (std::size_t i = ops.size(); i-- > 0;) {
+        const int op = ops[i];
+        if (!in.is_joint(op)) {
+            each([&](micro_batch_places& m) { backward_and_finish(in, net, m, sync, out, op); });
+            continue;
+        }
+        for (int k = in.desc(op).nests.size() - 1; k >= 0; --k) {
+            each([&](micro_batch_places& m) {
+                has_gradient(in, m, op) ? backward_nests(in, net, m, out, op, k, backward_part::all) : void();
+            });
+        }
+        each([&](micro_batch_places&) { finish_parameters(in, net, sync, out, op); });
+    }
+}
+
+/// One step of a stage. One that has a batch norm over all micro-batches waits for theirs, which it adds to `together`.
+template <class Options>
+void perform(const lowering_input<Options>& in, network_places& net, micro_batch_list& all,
+             synchronization_places& sync, plan_writer& out, const step_order& order, const step& x,
+             std::vector<int>& together) {
+    micro_batch_places& m = select(all, out, x.micro_batch);
+    const std::vector<int>& ops = order.stages[at(x.stage)];
+    bool joint = false;
+    for (int op : ops) {
+        joint = joint || in.is_joint(op);
+    }
+    if (joint && x.what != step_kind::recompute) {
+        together.push_back(x.micro_batch);
+        if (static_cast<int>(together.size()) == order.sweeps) {
+            perform_jointly(in, net, all, sync, out, order, x, together);
+            together.clear();
+        }
+        return;
+    }
+    if (x.what == step_kind::forward) {
+        for (int op : ops) {
+            forward_and_follow(in, net, all, out, op);
+        }
+        return;
+    }
+    recompute(in, net, m, out, order, x.stage);
+    const backward_part part = x.what == step_kind::backward_input    ? backward_part::input
+                               : x.what == step_kind::backward_weight ? backward_part::weight
+                                                                      : backward_part::all;
+    for (std::size_t i = ops.size(); i-- > 0 && x.what != step_kind::recompute;) {
+        backward_and_finish(in, net, m, sync, out, ops[i], part);
+    }
+}
+
+} // namespace tessera::lowering

@@ -1,94 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering of a strategy's synchronization: the tasks that carry its messages.
+// Lowering of what follows when a parameter's gradient is ready: updates, or the messages of a strategy's synchronization.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lower_average.hpp"
+#include "tessera/plan/lower_exchange.hpp"
 
-namespace tessera::detail {
+namespace tessera::lowering {
 
-/// Sends the messages that are due: each when all its gradients are ready and those before it have been sent.
-template <class Options>
-void lowering<Options>::send_messages() {
-    const std::vector<message>& all = s_.sync->messages;
-    for (; next_message_ < all.size(); ++next_message_) {
-        for (const gradient_slice& x : all[next_message_].pieces) {
-            if (uses_left_[at(x.parameter)] > 0) {
-                return;
-            }
-        }
-        send(all[next_message_]);
+/// True for pieces that the same devices hold copies of, cut alike.
+inline bool travel_together(const plan_writer& out, const sent_piece& a, const sent_piece& b) {
+    bool same = a.copies.size() == b.copies.size() && a.what.slice == b.what.slice && a.what.slices == b.what.slices &&
+                out[a.copies[0].tile].slices == out[b.copies[0].tile].slices;
+    for (std::size_t i = 0; same && i < a.copies.size(); ++i) {
+        same = a.copies[i].device == b.copies[i].device;
     }
+    return same;
 }
 
-/// What is left when all has gone backward: messages, the sums of what cannot be sliced, and updates.
+/// Its pieces by members: what travels together makes one collective, of one task on each of them.
 template <class Options>
-void lowering<Options>::finish_messages() {
-    send_messages();
-    for (int p = 0; p < g_.parameter_count && clips(); ++p) {
-        is_sliceable(p) ? void() : reduce_parameter(p);
-    }
-    for (std::size_t i = 0; i < reduced_.size(); ++i) {
-        update_from(reduced_[i], static_cast<int>(i));
-    }
-}
-
-/// True where the parameter's shards do not overlap, so that each contribution to it has exactly the region of one of them.
-template <class Options>
-bool lowering<Options>::is_sliceable(int parameter) const {
-    const std::vector<std::vector<piece>> all = groups(parameter);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        for (std::size_t k = 0; k < i; ++k) {
-            if (!intersect(all[i][0].region, all[k][0].region).empty()) {
-                return false;
-            }
-        }
-    }
-    for (const std::vector<piece>& copies : all) {
-        for (const piece& p : parameter_gradients_[at(parameter)].pieces) {
-            const box& region = copies[0].region;
-            if (!(p.region == region) && !intersect(p.region, region).empty()) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/// Its pieces by members: what the same devices hold copies of, cut alike, makes one collective, of one task on each of them.
-template <class Options>
-void lowering<Options>::send(const message& m) {
+void send(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync, plan_writer& out,
+          const message& m) {
     std::vector<std::vector<sent_piece>> by_members;
-    const auto travels_with = [&](const sent_piece& a, const sent_piece& b) {
-        bool same = a.copies.size() == b.copies.size() && a.what.slice == b.what.slice &&
-                    a.what.slices == b.what.slices &&
-                    tile_at(a.copies[0].tile).slices == tile_at(b.copies[0].tile).slices;
-        for (std::size_t i = 0; same && i < a.copies.size(); ++i) {
-            same = a.copies[i].device == b.copies[i].device;
-        }
-        return same;
-    };
     for (const gradient_slice& x : m.pieces) {
-        if (parameter_gradients_[at(x.parameter)].pieces.empty()) {
+        if (net.parameter_gradients[at(x.parameter)].pieces.empty()) {
             continue;
         }
-        if (!is_sliceable(x.parameter)) { // every copy sums all of it, once
-            for (const std::vector<piece>& copies :
-                 x.slice == 0 && !clips() ? groups(x.parameter) : std::vector<std::vector<piece>>{}) {
-                update_group(x.parameter, copies);
+        std::vector<std::vector<piece>> groups = groups_of(net.parameters[at(x.parameter)]);
+        if (!is_sliceable(net, x.parameter)) { // every copy sums all of it, once
+            for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.clips(); ++i) {
+                update_group(in, net, sync, out, x.parameter, groups[i]);
             }
             continue;
         }
-        for (std::vector<piece>& copies : groups(x.parameter)) {
+        for (std::vector<piece>& copies : groups) {
             if (even_part(copies[0].region.volume(), x.slices, x.slice).empty()) {
                 continue; // of a shard with fewer elements than slices
             }
-            sent_piece one{x, {}, summed_by_device(x.parameter, copies)};
+            sent_piece one{x, {}, summed_by_device(in, net, sync, out, x.parameter, copies)};
             if (one.sources.empty()) {
                 continue; // a short batch leaves nothing to a shard
             }
             one.copies = static_cast<std::vector<piece>&&>(copies);
             std::size_t set = 0;
-            while (set < by_members.size() && !travels_with(by_members[set][0], one)) {
+            while (set < by_members.size() && !travel_together(out, by_members[set][0], one)) {
                 ++set;
             }
             if (set == by_members.size()) {
@@ -97,30 +52,90 @@ void lowering<Options>::send(const message& m) {
             by_members[set].push_back(static_cast<sent_piece&&>(one));
         }
     }
-    for (const std::vector<sent_piece>& set : by_members) {
+    for (std::vector<sent_piece>& set : by_members) {
         const bool alone = set[0].copies.size() == 1; // nothing to exchange but with devices without a copy
         const tessera::exchange how = alone ? exchange::sliced : m.how;
         const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
-        sending_ = {how, together ? exchanges_++ : -1, m.server};
-        switch (how) {
-        case exchange::sliced:
-            send_sliced(set);
-            break;
-        case exchange::all_reduce:
-            send_all_reduce(set);
-            break;
-        case exchange::ring:
-            send_ring(set);
-            break;
-        case exchange::server:
-            send_to_server(set);
-            break;
-        }
-        for (const std::vector<reduced_slice>& r : arrived_) { // after all sums, which make one collective
-            updates_wait() ? reduced_.push_back(r) : update_from(r, 0);
-        }
-        arrived_.clear();
+        const int message = together ? out.message_count++ : -1;
+        send_among(in, sync, out, {how, message, m.server, static_cast<std::vector<sent_piece>&&>(set)});
     }
 }
 
-} // namespace tessera::detail
+/// Sends the messages that are due: each when all its gradients are ready and those before it have been sent.
+template <class Options>
+void send_messages(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                   plan_writer& out) {
+    const std::vector<message>& all = in.s.sync->messages;
+    for (; sync.next_message < all.size(); ++sync.next_message) {
+        for (const gradient_slice& x : all[sync.next_message].pieces) {
+            if (net.uses_left[at(x.parameter)] > 0) {
+                return;
+            }
+        }
+        send(in, net, sync, out, all[sync.next_message]);
+    }
+}
+
+/// After an operator has gone backward: those of its parameters that no other one still adds to are updated, or sent. Before all losses are known
+/// it waits.
+template <class Options>
+void finish_parameters(const lowering_input<Options>& in, network_places& net, synchronization_places& sync,
+                       plan_writer& out, int op) {
+    if (sync.holds) {
+        sync.held.emplace_back(op, out.micro_batch);
+        return;
+    }
+    for (int p : in.g.ops[op].parameters) {
+        const bool ready = --net.uses_left[at(p)] == 0 && in.g.parameters[p].trained;
+        if (ready && in.has_messages()) {
+            in.sums_late() ? void() : send_messages(in, net, sync, out);
+        } else if (ready && in.o.update.clip_norm <= 0) {
+            for (const std::vector<piece>& copies : groups_of(net.parameters[at(p)])) {
+                in.averages() ? update_copies(in, net, sync, out, p, copies)
+                              : update_group(in, net, sync, out, p, copies);
+            }
+        }
+    }
+}
+
+/// What has gone backward before the last loss was known, in that order.
+template <class Options>
+void finish_held(const lowering_input<Options>& in, network_places& net, synchronization_places& sync,
+                 plan_writer& out) {
+    sync.holds = false;
+    for (const auto& [op, micro_batch] : sync.held) {
+        out.micro_batch = micro_batch;
+        finish_parameters(in, net, sync, out, op);
+    }
+    sync.held.clear();
+}
+
+/// What is left when all has gone backward: messages, the sums of what cannot be sliced, updates that wait for all sums, averages.
+template <class Options>
+void finish_updates(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                    plan_writer& out) {
+    if (in.has_messages()) {
+        send_messages(in, net, sync, out);
+    }
+    for (int p = 0; p < in.g.parameter_count && in.clips(); ++p) {
+        in.has_messages() && is_sliceable(net, p) ? void() : reduce_parameter(in, net, sync, out, p);
+    }
+    for (std::size_t i = 0; i < sync.reduced.size() && in.has_messages(); ++i) {
+        update_from(in, sync, out, sync.reduced[i], static_cast<int>(i));
+    }
+    for (int p = 0; p < in.g.parameter_count && in.clips() && !in.has_messages(); ++p) {
+        update_clipped(in, sync, out, p);
+    }
+    average_copies(in, sync, out);
+}
+
+/// Forgets what the step before has left; the optimizer's state goes on.
+inline void forget_step(synchronization_places& sync) {
+    sync.norms.clear();
+    sync.reduced.clear();
+    sync.sum_tiles.clear();
+    sync.local_sums.clear();
+    sync.next_message = 0;
+}
+
+} // namespace tessera::lowering

@@ -2,61 +2,22 @@
 // Lowering of parameter updates: who sums which gradients, and who updates which copies; with clipping, after the norm is known.
 #pragma once
 
-#include "tessera/plan/lowering.hpp"
+#include "tessera/plan/lower_redistribution.hpp"
+#include "tessera/plan/lower_sharded.hpp"
 
-namespace tessera::detail {
-
-/// How many steps of the stages there are until all losses are known. No parameter changes before: a step whose loss is not finite changes nothing.
-template <class Options>
-std::size_t lowering<Options>::steps_until_losses() const {
-    std::size_t until = 0;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-        for (const int op : stages_[at(steps_[i].stage)]) {
-            until = steps_[i].what == step_kind::forward && g_.is_loss(op) ? i + 1 : until;
-        }
-    }
-    return until;
-}
-
-/// What has gone backward before the last loss was known, in that order.
-template <class Options>
-void lowering<Options>::finish_held() {
-    holds_ = false;
-    for (const auto& [op, micro_batch] : held_) {
-        select(micro_batch);
-        finish_parameters(op);
-    }
-    held_.clear();
-}
-
-/// After the last operator that uses a parameter has gone backward, the parameter is updated.
-template <class Options>
-void lowering<Options>::finish_parameters(int op) {
-    if (holds_) {
-        held_.emplace_back(op, micro_batch_);
-        return;
-    }
-    for (int p : g_.ops[op].parameters) {
-        const bool ready = --uses_left_[at(p)] == 0 && g_.parameters[p].trained;
-        if (ready && has_messages()) {
-            sums_late() ? void() : send_messages();
-        } else if (ready && o_.update.clip_norm <= 0) {
-            for (const std::vector<piece>& copies : groups(p)) {
-                averages() ? update_copies(p, copies) : update_group(p, copies);
-            }
-        }
-    }
-}
+namespace tessera::lowering {
 
 /// The contributions to a region of a parameter, those of one device added up there first if the sum crosses devices; empty where contributions
 /// have other regions.
 template <class Options>
-std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::vector<piece>& copies) {
-    std::vector<int> all = equal_parts(parameter_gradients_[at(parameter)], copies[0].region);
+std::vector<int> summed_by_device(const lowering_input<Options>& in, const network_places& net,
+                                  synchronization_places& sync, plan_writer& out, int parameter,
+                                  const std::vector<piece>& copies) {
+    std::vector<int> all = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
     std::vector<std::vector<int>> by_device;
-    std::vector<int> place(at(p_.devices), -1); // of a device's list
+    std::vector<int> place(at(out.p.devices), -1); // of a device's list
     for (const int t : all) {
-        int& own = place[at(tile_at(t).device)];
+        int& own = place[at(out[t].device)];
         if (own < 0) {
             own = static_cast<int>(by_device.size());
             by_device.emplace_back();
@@ -73,15 +34,15 @@ std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::v
     std::vector<int> result;
     for (const std::vector<int>& list : by_device) {
         int sum = list.size() > 1 ? -1 : list[0];
-        for (const auto& [of, known] : local_sums_) {
+        for (const auto& [of, known] : sync.local_sums) {
             sum = of == list ? known : sum;
         }
         if (sum < 0) {
-            const int device = tile_at(list[0]).device;
-            sum = add_tile(tile_kind::parameter_gradient, parameter, copies[0].region, device, element::f32);
-            add_sum(user_of(parameter), pass::update, 0, device, list, sum);
-            if (has_messages()) { // other slices of it follow
-                local_sums_.emplace_back(list, sum);
+            const int device = out[list[0]].device;
+            sum = add_tile(out, tile_kind::parameter_gradient, parameter, copies[0].region, device, element::f32);
+            add_sum(out, in.first_user[at(parameter)], pass::update, 0, device, list, sum);
+            if (in.has_messages()) { // other slices of it follow
+                sync.local_sums.emplace_back(list, sum);
             }
         }
         result.push_back(sum);
@@ -89,98 +50,116 @@ std::vector<int> lowering<Options>::summed_by_device(int parameter, const std::v
     return result;
 }
 
-/// Copies of equal regions of a parameter, group by group.
+/// The tile of the optimizer's state for a slice, or -1; the same in every step of a plan.
 template <class Options>
-std::vector<std::vector<piece>> lowering<Options>::groups(int parameter) const {
-    std::vector<std::vector<piece>> result;
-    for (const piece& p : parameters_[at(parameter)].pieces) {
-        bool placed = false;
-        for (std::vector<piece>& group : result) {
-            if (group[0].region == p.region) {
-                group.push_back(p);
-                placed = true;
-                break;
-            }
-        }
-        if (!placed) {
-            result.push_back({p});
-        }
-    }
-    return result;
-}
-
-template <class Options>
-void lowering<Options>::count_moved(const std::vector<int>& tiles, int device, index_t elements) {
-    for (int t : tiles) {
-        if (p_.tiles[at(t)].device != device) {
-            p_.moved_bytes += elements * 4;
-        }
-    }
-}
-
-template <class Options>
-int lowering<Options>::state_tile(int parameter, const box& region, int device, int slice, int slices) {
-    if (o_.update.state_count() == 0) {
+int state_tile(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+               const reduced_slice& r) {
+    if (in.o.update.state_count() == 0) {
         return -1;
     }
-    for (std::size_t i = 0; i < states_.size() && step_ > 0; ++i) {
-        const tile& x = tile_at(states_[i]);
-        if (x.tensor == parameter && x.device == device && x.slice == slice && x.slices == slices &&
+    const box& region = r.copies[0].region;
+    for (std::size_t i = 0; i < sync.states.size() && out.step > 0; ++i) {
+        const tile& x = out[sync.states[i]];
+        if (x.tensor == r.parameter && x.device == r.device && x.slice == r.slice && x.slices == r.slices &&
             x.region == region) {
-            return states_[i];
+            return sync.states[i];
         }
     }
-    const int t = add_tile(tile_kind::optimizer_state, parameter, region, device, element::f32);
-    tile_at(t).elements = even_part(region.volume(), slices, slice).size();
-    tile_at(t).bytes = tile_at(t).elements * bytes_of(element::f32) * o_.update.state_count();
-    tile_at(t).slice = slice; // several of them may lie on one device
-    tile_at(t).slices = slices;
-    p_.period > 1 ? states_.push_back(t) : void();
+    const int t = add_tile(out, tile_kind::optimizer_state, r.parameter, region, r.device, element::f32);
+    out[t].elements = even_part(region.volume(), r.slices, r.slice).size();
+    out[t].bytes = out[t].elements * bytes_of(element::f32) * in.o.update.state_count();
+    out[t].slice = r.slice; // several of them may lie on one device
+    out[t].slices = r.slices;
+    out.p.period > 1 ? sync.states.push_back(t) : void();
     return t;
+}
+
+/// Updates a slice of some parameters, each in some copies.
+template <class Options>
+void update_from(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                 const reduced_slices& all, int number) {
+    std::vector<int> states;
+    for (const reduced_slice& r : all) {
+        states.push_back(state_tile(in, sync, out, r));
+    }
+    const reduced_slice& first = all[0];
+    const int user = in.first_user[at(first.parameter)];
+    task& t = add_task(out, task_kind::update, user, pass::update, number, first.device);
+    t.parameter = first.parameter;
+    t.slice = first.slice;
+    t.slices = first.slices;
+    t.state = all.size() == 1 ? states[0] : -1;
+    t.how = first.how;
+    t.message = first.message;
+    t.late = in.sums_late();
+    const bool urgent = in.has_messages() && in.s.sync->urgent_first && !in.updates_wait();
+    const bool queued = urgent && first.how == exchange::server;
+    t.priority = queued ? out.step * in.g.op_count + user : -1; // an earlier step needs it earlier
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const reduced_slice& r = all[i];
+        t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
+        std::vector<int> copies;
+        for (const piece& c : r.copies) {
+            copies.push_back(c.tile);
+        }
+        t.writes.insert(t.writes.end(), copies.begin(), copies.end());
+        const index_t size = even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
+        count_moved(out, r.from, r.device, size);
+        count_moved(out, copies, r.device, size);
+        if (all.size() > 1) {
+            t.parts.push_back(
+                {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size()), states[i]});
+        }
+    }
+    t.norms = sync.norms;
+    t.reads.insert(t.reads.end(), sync.norms.begin(), sync.norms.end());
+}
+
+/// A copy of a region of a parameter's summed gradient on a device.
+template <class Options>
+int gathered_gradient(const lowering_input<Options>& in, const network_places& net, plan_writer& out, int parameter,
+                      const box& region, int device) {
+    gathered_list none;
+    return need(out, net.parameter_gradients[at(parameter)], none,
+                {tile_kind::parameter_gradient, parameter, element::f32, region, device}, in.first_user[at(parameter)],
+                pass::update);
 }
 
 /// One update for every copy of a region. Where all contributions have the region itself, every copy sums and updates a slice and
 /// writes it to all copies: reduce-scatter, update and all-gather in one. Otherwise every copy gathers the whole sum.
 template <class Options>
-void lowering<Options>::update_group(int parameter, const std::vector<piece>& copies) {
-    const box& region = copies[0].region;
-    const std::vector<int> sources = summed_by_device(parameter, copies);
-    if (parameter_gradients_[at(parameter)].pieces.empty()) {
+void update_group(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                  plan_writer& out, int parameter, const std::vector<piece>& copies) {
+    const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
+    if (net.parameter_gradients[at(parameter)].pieces.empty()) {
         return;
     }
     const int members = static_cast<int>(copies.size());
-    reduced_slice r{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources};
+    reduced_slices r{{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources}};
     for (int i = 0; i < members; ++i) {
-        r.device = copies[at(i)].device;
+        r[0].device = copies[at(i)].device;
         if (sources.empty()) {
-            r.copies = {copies[at(i)]};
-            r.from = {gathered_parameter_gradient(parameter, region, r.device, user_of(parameter))};
+            r[0].copies = {copies[at(i)]};
+            r[0].from = {gathered_gradient(in, net, out, parameter, copies[0].region, r[0].device)};
         } else {
-            r.slice = i;
+            r[0].slice = i;
         }
-        update_from({r}, i);
+        update_from(in, sync, out, r, i);
     }
-}
-
-template <class Options>
-int lowering<Options>::gathered_parameter_gradient(int parameter, const box& region, int device, int op) {
-    std::vector<gathered_tile> none;
-    return need(parameter_gradients_[at(parameter)], none, region, device, -1, tile_kind::parameter_gradient, parameter,
-                element::f32, op, pass::update);
 }
 
 // With clipping, every gradient is summed first, then the norm over all of them is known, then all parameters are updated.
 
 template <class Options>
-void lowering<Options>::reduce_parameter(int parameter) {
-    if (!g_.parameters[parameter].trained || parameter_gradients_[at(parameter)].pieces.empty()) {
+void reduce_parameter(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                      plan_writer& out, int parameter) {
+    if (!in.g.parameters[parameter].trained || net.parameter_gradients[at(parameter)].pieces.empty()) {
         return;
     }
-    const int op = user_of(parameter);
     std::vector<box> counted;
-    for (const std::vector<piece>& copies : groups(parameter)) {
+    for (const std::vector<piece>& copies : groups_of(net.parameters[at(parameter)])) {
         const box region = copies[0].region;
-        const std::vector<int> sources = summed_by_device(parameter, copies);
+        const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
         std::vector<box> overlapping; // squares that another group counts; then every copy sums the whole region
         for (const box& b : counted) {
             if (!intersect(b, region).empty()) {
@@ -192,12 +171,12 @@ void lowering<Options>::reduce_parameter(int parameter) {
             const int device = copies[at(i)].device;
             std::vector<int> from = sources;
             if (sources.empty()) {
-                from = {gathered_parameter_gradient(parameter, region, device, op)};
+                from = {gathered_gradient(in, net, out, parameter, region, device)};
             }
             const int slice = slices > 1 ? i : 0;
-            const int sum = add_tile(tile_kind::parameter_gradient, parameter, region, device, element::f32);
-            const int norm = add_tile(tile_kind::scalar, parameter, box{}, device, element::f64);
-            task& t = add_task(task_kind::reduce, op, pass::update, i, device);
+            const int sum = add_tile(out, tile_kind::parameter_gradient, parameter, region, device, element::f32);
+            const int norm = add_tile(out, tile_kind::scalar, parameter, box{}, device, element::f64);
+            task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, i, device);
             t.parameter = parameter;
             t.slice = slice;
             t.slices = slices;
@@ -208,11 +187,11 @@ void lowering<Options>::reduce_parameter(int parameter) {
             if (slices == 1 && i > 0) {
                 t.counted_elsewhere.push_back(region);
             }
-            count_moved(from, device, even_part(region.volume(), slices, slice).size());
-            norms_.push_back(norm);
-            reduced_.push_back({{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}});
+            count_moved(out, from, device, even_part(region.volume(), slices, slice).size());
+            sync.norms.push_back(norm);
+            sync.reduced.push_back({{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}});
             if (slices == 1) {
-                reduced_.back()[0].copies = {copies[at(i)]};
+                sync.reduced.back()[0].copies = {copies[at(i)]};
             }
         }
         counted.push_back(region);
@@ -220,11 +199,11 @@ void lowering<Options>::reduce_parameter(int parameter) {
 }
 
 template <class Options>
-void lowering<Options>::update_clipped(int parameter) {
+void update_clipped(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out, int parameter) {
     int number = 0;
-    for (const std::vector<reduced_slice>& r : reduced_) {
-        r[0].parameter == parameter ? update_from(r, number++) : void();
+    for (const reduced_slices& r : sync.reduced) {
+        r[0].parameter == parameter ? update_from(in, sync, out, r, number++) : void();
     }
 }
 
-} // namespace tessera::detail
+} // namespace tessera::lowering

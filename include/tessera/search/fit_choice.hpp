@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tessera/cost/profile.hpp"
-#include "tessera/plan/lowering_state.hpp"
+#include "tessera/plan/lowering_input.hpp"
 #include "tessera/plan/print.hpp"
 #include "tessera/schedule/kinds.hpp"
 #include "tessera/search/fit_policies.hpp"

@@ -17,7 +17,7 @@ public:
     delta_simulation(const graph_view& g, const cluster& on, const strategy& s, const task_times& times = {},
                      const lower_options& o = {})
         : on_(on), g_(g), times_(times), options_(o) {
-        if (operator_lowering::covers(o) && operator_lowering::covers(s)) {
+        if (lowers_in_fragments(o) && lowers_in_fragments(s)) {
             delta_ = owned<incremental_simulation>(new incremental_simulation(on, g, s, times, o));
         } else {
             now_ = whole(s);
