@@ -43,7 +43,7 @@ ts::strategy fitted(const problem& p, const request& r) {
                         ts::search::to_text(p.network, row.how).c_str());
         }
     }
-    const std::string& policy = found.row.how.policy;
+    const std::string policy(found.row.how.policy == nullptr ? "" : found.row.how.policy->title);
     std::printf("gradients: %s%s\n", policy.empty() ? "each by itself, as soon as it is ready" : policy.c_str(),
                 found.row.how.overlap ? ", beside computation" : "");
     if (!found.fits) {

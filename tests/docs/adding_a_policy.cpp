@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/adding_a_policy.md, word for word: the policy, what it makes of a network, and training under it.
 // clang-format off
-#include <tessera/schedule/gradients.hpp>
+#include <tessera/schedule/policy_record.hpp>
 
 namespace ts = tessera;
 
@@ -18,11 +18,20 @@ inline ts::synchronization layer_by_layer(const std::vector<ts::schedule::ready_
     }
     return s;
 }
+
+/// Its row: names, a line for lists, and the function.
+inline constexpr ts::schedule::policy_record layer_by_layer_record{
+    .name = "layer-by-layer",
+    .title = "layer by layer",
+    .about = "the gradients of each layer together",
+    .make = [](const ts::schedule::policy_setting& x) { return layer_by_layer(x.gradients); },
+};
 // clang-format on
 
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/trainer.hpp>
-#include <tessera/search/baselines.hpp>
+#include <tessera/machine/presets.hpp>
+#include <tessera/search/fit.hpp>
 
 #include <doctest/doctest.h>
 
@@ -66,6 +75,31 @@ TEST_CASE("training under the policy of the page") {
         CHECK(together.step(batch) == doctest::Approx(alone.step(batch)).epsilon(1e-5));
     }
     // clang-format on
+}
+
+TEST_CASE("the policy of the page is chosen by its name, and fit() tries it") {
+    const ts::graph g = ts::describe<network>(16);
+    // clang-format off
+    ts::search::fit_options how;
+    how.policies.push_back(&layer_by_layer_record);
+    const auto& row = ts::find_record(ts::record_list(how.policies), "layer-by-layer", "policy");
+    const ts::synchronization by_name = ts::schedule::make(row, {ts::schedule::gradients_of(g.view())});
+    // clang-format on
+    CHECK(by_name == layer_by_layer(ts::schedule::gradients_of(g.view())));
+    const ts::cluster two(ts::machines::p100_nodes(1, 2));
+    how.schedules.clear();
+    how.micro_batches = {1};
+    how.simulations = 1000;
+    const auto of_the_page = [](const ts::search::fit_result& r) {
+        std::size_t n = 0;
+        for (const ts::search::fit_row& x : r.rows) {
+            n += x.refused.empty() && x.how.policy == &layer_by_layer_record ? 1 : 0;
+        }
+        return n;
+    };
+    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) > 0);
+    how.policies.pop_back();
+    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) == 0);
 }
 
 TEST_CASE("a policy that forgets a gradient is refused") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/adding_a_schedule.md, word for word: the schedule, its timetable, a wrong one, and training under it.
 // clang-format off
-#include <tessera/schedule/pipeline.hpp>
+#include <tessera/schedule/record.hpp>
 
 namespace ts = tessera;
 
@@ -19,14 +19,24 @@ inline ts::pipeline_schedule first_in_first_out(int stages, int micro_batches) {
     }
     return s;
 }
+
+/// Its row: names, a line for lists, and the function.
+inline constexpr ts::schedule::schedule_record first_in_first_out_record{
+    .name = "first-in-first-out",
+    .title = "first in, first out",
+    .about = "all forward, then all backward, the first one first",
+    .make = [](const ts::schedule::settings& x, const ts::schedule::step_times&) {
+        return first_in_first_out(x.workers, x.micro_batches);
+    },
+};
 // clang-format on
 
 #include "support/refusal.hpp"
 
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/trainer.hpp>
-#include <tessera/schedule/timetable.hpp>
-#include <tessera/search/pipeline.hpp>
+#include <tessera/machine/presets.hpp>
+#include <tessera/search/fit.hpp>
 
 #include <doctest/doctest.h>
 
@@ -64,6 +74,33 @@ TEST_CASE("the timetable of the schedule of the page") {
     std::swap(s.workers[0][0], s.workers[0][2]); // backward before forward
     CHECK_THROWS_AS(ts::schedule::timetable_of(s), ts::error);
     // clang-format on
+}
+
+TEST_CASE("the schedule of the page is chosen by its name, and fit() tries it") {
+    // clang-format off
+    ts::search::fit_options how;
+    how.schedules.push_back(&first_in_first_out_record);
+    const auto& row = ts::find_record(ts::record_list(how.schedules), "first-in-first-out", "schedule");
+    const ts::pipeline_schedule by_name = ts::schedule::make({&row, 2, 4}); // two workers, four micro-batches
+    // clang-format on
+    CHECK(by_name.workers == first_in_first_out(2, 4).workers);
+    CHECK_THROWS_WITH_AS(ts::find_record(ts::record_list(how.schedules), "first-in", "schedule"),
+                         doctest::Contains("there is no schedule 'first-in'; did you mean first-in-first-out?"),
+                         ts::error);
+    const ts::graph g = ts::describe<network>(16);
+    const ts::cluster two(ts::machines::p100_nodes(1, 2));
+    how.micro_batches = {4};
+    how.simulations = 1000;
+    const auto of_the_page = [](const ts::search::fit_result& r) {
+        std::size_t n = 0;
+        for (const ts::search::fit_row& x : r.rows) {
+            n += x.refused.empty() && x.how.order.which == &first_in_first_out_record ? 1 : 0;
+        }
+        return n;
+    };
+    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) > 0);
+    how.schedules.pop_back();
+    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) == 0);
 }
 
 TEST_CASE("training under the schedule of the page") {

@@ -204,9 +204,9 @@ TEST_CASE("micro-batches, stages and schedules that do not fit are refused with 
     b.statistics = ts::statistics_over::mini_batch;
     const auto refusal = [](rule broken) { return text_of_rule(broken, "norm0", "", 2, 1); };
     CHECK(lowered(normalized.view(), b) == refusal(rule::joint_statistics_one_by_one));
-    const auto with = [&](schedule::kind which) {
+    const auto with = [&](const schedule::schedule_record& which) {
         schedule::settings x;
-        x.which = which;
+        x.which = &which;
         x.workers = 2;
         x.micro_batches = 2;
         std::vector<int> stage;
@@ -217,11 +217,11 @@ TEST_CASE("micro-batches, stages and schedules that do not fit are refused with 
         s2.statistics = ts::statistics_over::mini_batch;
         return lowered(normalized.view(), s2);
     };
-    CHECK(with(schedule::kind::gpipe) == "accepted");
-    CHECK(with(schedule::kind::fill_drain) == refusal(rule::joint_statistics_too_late));
-    CHECK(with(schedule::kind::one_forward_one_backward) == refusal(rule::joint_statistics_too_late));
-    CHECK(with(schedule::kind::zero_bubble_v) == refusal(rule::joint_statistics_split_backward));
-    CHECK(with(schedule::kind::chimera) == refusal(rule::joint_statistics_mirrored));
+    CHECK(with(schedule::gpipe_record) == "accepted");
+    CHECK(with(schedule::fill_drain_record) == refusal(rule::joint_statistics_too_late));
+    CHECK(with(schedule::one_forward_one_backward_record) == refusal(rule::joint_statistics_too_late));
+    CHECK(with(schedule::zero_bubble_v_record) == refusal(rule::joint_statistics_split_backward));
+    CHECK(with(schedule::chimera_record) == refusal(rule::joint_statistics_mirrored));
     b.micro_batches = 1;
     CHECK(lowered(normalized.view(), b) == "accepted");
 }

@@ -2,7 +2,7 @@
 // The schedules' closed forms, exactly: idle time, time and micro-batches in flight for a grid of stages and micro-batches.
 #include "tessera/schedule/timetable.hpp"
 
-#include "tessera/schedule/kinds.hpp"
+#include "tessera/schedule/schedules.hpp"
 
 #include "support/refusal.hpp"
 
@@ -211,14 +211,16 @@ TEST_CASE("GEMS: K Tf + R K Tb + (R-1) Tf, one mini-batch in flight; with P part
 TEST_CASE("every kind by its name is a schedule of its stages, or is refused where it says so") {
     int made = 0;
     int refused = 0;
-    for (int kind = 0; kind < schedule::kinds; ++kind) {
+    for (const schedule::schedule_record* which : schedule::library_schedules) {
         for (int k = 1; k <= 5; ++k) {
             for (int m = 1; m <= 8; ++m) {
                 schedule::settings x;
-                x.which = static_cast<schedule::kind>(kind);
+                x.which = which;
                 x.workers = k;
                 x.micro_batches = m;
-                x.parts = 1 + m / 2 % 2;
+                if (which == &schedule::gems_record) {
+                    x.options.set("parts", 1 + m / 2 % 2);
+                }
                 CAPTURE(schedule::to_text(x));
                 if (!schedule::is_possible(x)) {
                     CHECK_THROWS_AS((void)schedule::make(x), ts::error);
@@ -245,17 +247,22 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
             }
         }
     }
-    for (const auto& [workers, micro_batches, chunks, parts] : std::vector<std::array<int, 4>>{
-             {0, 4, 1, 1}, {2, 0, 1, 1}, {2, 4, 0, 1}, {2, 4, 1, 0}, {1, 1, 1, 1}}) { // each bad number by itself
-        for (int kind = 0; kind < schedule::kinds; ++kind) {
-            schedule::settings x{static_cast<schedule::kind>(kind), workers, micro_batches, chunks, parts};
-            const bool even = x.which != schedule::kind::chimera;
-            CHECK(schedule::is_possible(x) == (workers == 1 && even));
+    for (const auto& [workers, micro_batches, value] :
+         std::vector<std::array<int, 3>>{{0, 4, 1}, {2, 0, 1}, {2, 4, 0}, {1, 1, 1}}) { // each bad number by itself
+        for (const schedule::schedule_record* which : schedule::library_schedules) {
+            schedule::settings x{which, workers, micro_batches};
+            for (const ts::option_row& o : which->options) {
+                o.name.empty() ? void() : x.options.set(o.name, value);
+            }
+            const bool even = which != &schedule::chimera_record;
+            const bool plain = which->options[0].name.empty();
+            CHECK(schedule::is_possible(x) == (value == 0 ? plain : workers == 1 && micro_batches == 1 && even));
         }
     }
     CHECK(made == 255);
     CHECK(refused == 65);
-    schedule::settings gems{schedule::kind::gems, 4, 8, 2, 2, schedule::rematerialize::except_last};
+    schedule::settings gems{&schedule::gems_record, 4, 8, {}, schedule::rematerialize::except_last};
+    gems.options.set("parts", 2);
     CHECK(schedule::to_text(gems) ==
           "GEMS, 4 workers, 8 micro-batches in mini-batches of 2, all but the last recomputed");
     CHECK((!schedule::make(gems).keeps_results(6) && schedule::make(gems).keeps_results(7)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedules against walks of their own: list schedulers written from the papers' rules, which share no code with the library. TESSERA_STRATEGIES=10000
 // draws as many orders of two opposite pipelines.
-#include "tessera/schedule/kinds.hpp"
+#include "tessera/schedule/schedules.hpp"
 
 #include <doctest/doctest.h>
 

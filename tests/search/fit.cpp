@@ -88,7 +88,7 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
         all.push_back(outcome_of(g, on, s, o.lowering));
         const schedule::worker_speed speed{0.6, 0.1}; // machine_of()'s
         for (std::size_t k = 0; k < o.policies.size() && members > 1; ++k) {
-            s.sync = o.policies[k].make({schedule::gradients_of(g, speed, members), members, speed});
+            s.sync = o.policies[k]->make({schedule::gradients_of(g, speed, members), members, speed});
             all.push_back(outcome_of(g, on, s, o.lowering));
         }
     };
@@ -110,21 +110,22 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
                 }
             }
             for (int workers = 2; workers <= used; ++workers) {
-                for (int kind = 0; kind < schedule::kinds && used % workers == 0; ++kind) {
+                for (const schedule::schedule_record* which : schedule::library_schedules) {
                     for (const int parts : {1, 2}) {
-                        schedule::settings x{static_cast<schedule::kind>(kind), workers, m, 2, parts, {}};
-                        const bool gems = x.which == schedule::kind::gems;
-                        const bool two = gems || x.which == schedule::kind::chimera;
+                        schedule::settings x{which, workers, m};
+                        const bool gems = x.which == &schedule::gems_record;
+                        const bool two = gems || x.which == &schedule::chimera_record;
+                        gems ? x.options.set("parts", parts) : void();
                         const bool wanted =
                             std::find(o.schedules.begin(), o.schedules.end(), x.which) != o.schedules.end();
-                        if (!wanted || (parts > 1 && !gems) || (two && used < devices) || m > 8 * workers ||
-                            !schedule::is_possible(x) || x.stages() > g.op_count) {
+                        if (used % workers != 0 || !wanted || (parts > 1 && !gems) || (two && used < devices) ||
+                            m > 8 * workers || !schedule::is_possible(x) || x.stages() > g.op_count) {
                             continue;
                         }
                         std::vector<int> none;
                         all_stages(g.op_count, x.stages(), none, [&](const std::vector<int>& stage) {
                             for (const baseline inside : o.inside) {
-                                for (int again = 0; again < (x.which == schedule::kind::gpipe ? 3 : 2); ++again) {
+                                for (int again = 0; again < (x.which == &schedule::gpipe_record ? 3 : 2); ++again) {
                                     const int width = used / workers;
                                     if (m * (inside == baseline::data_parallel ? width : 1) > batch ||
                                         (width == 1 && inside != o.inside[0])) {
@@ -150,7 +151,7 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
 search::fit_options small_space() {
     search::fit_options o;
     o.micro_batches = {1, 2, 4};
-    o.parts = {1, 2};
+    o.tried = {{"parts", {1, 2}}};
     o.inside = {baseline::data_parallel, baseline::model_parallel};
     o.every_cut = 1000;
     o.policies.clear();
@@ -218,43 +219,48 @@ TEST_CASE("what fit() returns is the fastest that fits of all strategies of a sm
 
 TEST_CASE("policies are a choice of fit(): the fastest of a small space with all of them, the only ones that fit, also "
           "overlapped") {
-    using in = const search::policy_setting&;
+    using in = const schedule::policy_setting&;
     const ts::graph network = ts::describe<small>(16);
     const ts::graph_view g = network.view();
     search::fit_options whole = small_space();
     whole.lowering.update = ts::adam{};
-    whole.schedules = {schedule::kind::gpipe, schedule::kind::gems};
+    whole.schedules = {&schedule::gpipe_record, &schedule::gems_record};
     whole.micro_batches = {1, 2};
-    whole.policies = {
-        {"blocking", [](in x) { return schedule::blocking_all_reduce(x.gradients); }},
-        {"ring", [](in x) { return schedule::ring_all_reduce(x.gradients); }},
-        {"fused",
+    static constexpr schedule::policy_record small_policies[] = {
+        {"blocking", "blocking", "for a small network",
+         [](in x) { return schedule::blocking_all_reduce(x.gradients); }},
+        {"ring", "ring", "for a small network", [](in x) { return schedule::ring_all_reduce(x.gradients); }},
+        {"fused", "fused", "for a small network",
          [](in x) {
              return schedule::tensor_fusion(x.gradients, {2000, 2000});
          }},
-        {"buckets",
+        {"buckets", "buckets", "for a small network",
          [](in x) {
              return schedule::buckets(x.gradients, {2400, 500});
          }},
-        {"servers",
+        {"servers", "servers", "for a small network",
          [](in x) {
              return schedule::parameter_server(x.gradients, {x.members, 300});
          }},
-        {"P3",
+        {"P3", "P3", "for a small network",
          [](in x) {
              return schedule::p3(x.gradients, {x.members, 200, x.speed});
          }},
-        {"partitions",
+        {"partitions", "partitions", "for a small network",
          [](in x) {
              return schedule::byte_scheduler(x.gradients, {ts::exchange::all_reduce, 1, 400, 800, x.speed});
          }},
-        {"slices",
+        {"slices", "slices", "for a small network",
          [](in x) {
              return schedule::byte_scheduler(x.gradients, {ts::exchange::sliced, 1, 400, 800, x.speed});
          }},
-        {"ZeRO 1", [](in x) { return schedule::zero(x.gradients, 1, 400); }},
-        {"ZeRO 3", [](in x) { return schedule::zero(x.gradients, 3); }},
+        {"ZeRO 1", "ZeRO 1", "for a small network", [](in x) { return schedule::zero(x.gradients, 1, 400); }},
+        {"ZeRO 3", "ZeRO 3", "for a small network", [](in x) { return schedule::zero(x.gradients, 3); }},
     };
+    whole.policies.clear();
+    for (const schedule::policy_record& r : small_policies) {
+        whole.policies.push_back(&r);
+    }
     whole.simulations = 1 << 20;
     whole.refinements = 0;
     search::fit_options usual = whole;
@@ -309,17 +315,16 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     o.refinements = 0;
     CHECK(o.policies.size() == 12);
     std::vector<std::pair<index_t, std::string>> needs;
-    for (const search::fit_policy& p : o.policies) {
+    for (const schedule::policy_record* p : o.policies) {
         ts::strategy s = search::data_parallel(heavy.view(), 4);
-        const search::policy_setting setting{schedule::gradients_of(heavy.view()), 4, {}};
-        s.sync = p.make(setting);
-        needs.emplace_back(outcome_of(heavy.view(), four, s, o.lowering).most, p.name);
+        s.sync = schedule::make(*p, {schedule::gradients_of(heavy.view()), 4});
+        needs.emplace_back(outcome_of(heavy.view(), four, s, o.lowering).most, p->title);
     }
     std::sort(needs.begin(), needs.end());
     CHECK(needs[0].second == "ZeRO 3");
     const search::fit_result lean = search::fit(heavy.view(), four, within(needs[0].first, o));
     CHECK(lean.fits);
-    CHECK(lean.row.how.policy == "ZeRO 3");
+    CHECK(lean.row.how.policy == &schedule::zero_3_record);
     CHECK(lean.best.sync.shards_parameters);
     CHECK(test_support::contains(search::to_text(heavy.view(), lean.row.how), "ZeRO 3"));
     CHECK(!search::fit(heavy.view(), four, within(needs[0].first - 1, o)).fits);
@@ -388,7 +393,7 @@ TEST_CASE("fit() honours the limit as plan_memory() predicts, and is never worse
 TEST_CASE("fit: a choice's text names one width for all stages, or each") {
     const ts::graph g = ts::describe<small>(8);
     search::fit_choice x;
-    x.order = {schedule::kind::one_forward_one_backward, 2, 4};
+    x.order = {&schedule::one_forward_one_backward_record, 2, 4};
     x.inside = {baseline::data_parallel, baseline::data_parallel};
     x.stage = {0, 0, 0, 1, 1, 1};
     x.widths = {2, 2};
@@ -475,7 +480,8 @@ TEST_CASE("where nothing fits the result says what is lacking, and with what it 
                                                    std::to_string(static_cast<int>(most) == tight ? 600 : 5000)));
     }
     search::fit_options empty;
-    empty.policies.push_back({"mine", nullptr});
+    static constexpr schedule::policy_record mine{.name = "mine"};
+    empty.policies.push_back(&mine);
     CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g, machine_of(2), empty); }),
                                  "is called 'mine' and has no function"));
     o.micro_batches.clear();

@@ -7,7 +7,7 @@
 
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
-#include "tessera/schedule/kinds.hpp"
+#include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 
 #include <doctest/doctest.h>
@@ -114,11 +114,11 @@ index_t walked(const ts::pipeline_schedule& s, index_t latency) {
 TEST_CASE("plans over links with latency take what a walk of their lists takes; replicas add their exchange of "
           "gradients and no more") {
     int held = 0;
-    for (int kind = 0; kind < schedule::kinds; ++kind) {
+    for (const schedule::schedule_record* which : schedule::library_schedules) {
         for (const int k : {2, 4}) {
             for (const int m : {2, 4, 8}) {
                 schedule::settings x;
-                x.which = static_cast<schedule::kind>(kind);
+                x.which = which;
                 x.workers = k;
                 x.micro_batches = m;
                 if (!schedule::is_possible(x)) {

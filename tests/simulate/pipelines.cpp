@@ -6,7 +6,7 @@
 
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
-#include "tessera/schedule/kinds.hpp"
+#include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 
 #include <doctest/doctest.h>

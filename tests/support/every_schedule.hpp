@@ -5,7 +5,7 @@
 
 #include "sweep.hpp"
 
-#include "tessera/schedule/kinds.hpp"
+#include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 
 #include <string>
@@ -21,28 +21,31 @@ struct named_schedule {
 };
 
 inline std::vector<named_schedule> every_schedule() {
-    using ts::schedule::kind;
+    namespace schedule = ts::schedule;
     using ts::schedule::rematerialize;
-    const auto of = [](kind k, int micro_batches, rematerialize again = rematerialize::none, int parts = 1) {
-        return ts::schedule::settings{k, 1, micro_batches, 2, parts, again};
+    const auto of = [](const schedule::schedule_record& r, int micro_batches,
+                       rematerialize again = rematerialize::none) {
+        return schedule::settings{&r, 1, micro_batches, {}, again};
     };
+    schedule::settings two_parts = of(schedule::gems_record, 4);
+    two_parts.options.set(schedule::parts_option.name, 2);
     return {
-        {"model parallel", of(kind::fill_drain, 1)},
-        {"fill-drain", of(kind::fill_drain, 4)},
-        {"GPipe", of(kind::gpipe, 4)},
-        {"GPipe, all recomputed", of(kind::gpipe, 4, rematerialize::all)},
-        {"GPipe, except last", of(kind::gpipe, 4, rematerialize::except_last)},
-        {"GPipe, mini-batch norms", of(kind::gpipe, 4), true},
-        {"GPipe, the same, again", of(kind::gpipe, 3, rematerialize::all), true},
-        {"1F1B", of(kind::one_forward_one_backward, 4)},
-        {"1F1B, all recomputed", of(kind::one_forward_one_backward, 3, rematerialize::all)},
-        {"interleaved 1F1B", of(kind::interleaved, 0)},
-        {"ZB-H1", of(kind::zero_bubble_h1, 4)},
-        {"ZB-V", of(kind::zero_bubble_v, 3)},
-        {"Chimera", of(kind::chimera, 4)},
-        {"GEMS MAST", of(kind::gems, 2)},
-        {"GEMS MASTER", of(kind::gems, 4)},
-        {"GEMS MASTER, 2 parts", of(kind::gems, 4, rematerialize::none, 2)},
+        {"model parallel", of(schedule::fill_drain_record, 1)},
+        {"fill-drain", of(schedule::fill_drain_record, 4)},
+        {"GPipe", of(schedule::gpipe_record, 4)},
+        {"GPipe, all recomputed", of(schedule::gpipe_record, 4, rematerialize::all)},
+        {"GPipe, except last", of(schedule::gpipe_record, 4, rematerialize::except_last)},
+        {"GPipe, mini-batch norms", of(schedule::gpipe_record, 4), true},
+        {"GPipe, the same, again", of(schedule::gpipe_record, 3, rematerialize::all), true},
+        {"1F1B", of(schedule::one_forward_one_backward_record, 4)},
+        {"1F1B, all recomputed", of(schedule::one_forward_one_backward_record, 3, rematerialize::all)},
+        {"interleaved 1F1B", of(schedule::interleaved_record, 0)},
+        {"ZB-H1", of(schedule::zero_bubble_h1_record, 4)},
+        {"ZB-V", of(schedule::zero_bubble_v_record, 3)},
+        {"Chimera", of(schedule::chimera_record, 4)},
+        {"GEMS MAST", of(schedule::gems_record, 2)},
+        {"GEMS MASTER", of(schedule::gems_record, 4)},
+        {"GEMS MASTER, 2 parts", two_parts},
     };
 }
 
@@ -51,8 +54,8 @@ inline std::vector<named_schedule> every_schedule() {
 inline ts::strategy on_devices(const ts::graph_view& g, const named_schedule& s, int devices, int number) {
     ts::schedule::settings x = s.how;
     const bool pairs = devices == 4 && number % 3 != 0;
-    x.workers = devices == 1 || pairs || (devices == 3 && x.which == ts::schedule::kind::chimera) ? 2 : devices;
-    x.micro_batches = x.which == ts::schedule::kind::interleaved ? x.workers : x.micro_batches;
+    x.workers = devices == 1 || pairs || (devices == 3 && x.which == &ts::schedule::chimera_record) ? 2 : devices;
+    x.micro_batches = x.which == &ts::schedule::interleaved_record ? x.workers : x.micro_batches;
     std::vector<int> stage;
     for (int op = 0; op < g.op_count; ++op) {
         stage.push_back(op * x.stages() / g.op_count);

@@ -4,7 +4,7 @@
 
 #include "random_strategy.hpp"
 
-#include "tessera/schedule/kinds.hpp"
+#include "tessera/schedule/schedules.hpp"
 
 #include <string>
 #include <vector>
@@ -55,18 +55,22 @@ inline int random_stages(const ts::graph_view& g, ts::strategy& s, int most, ran
 inline ts::pipeline_schedule random_schedule(int stages, int micro_batches, random& pick, std::string& name) {
     namespace schedule = ts::schedule;
     schedule::settings x;
-    x.which = static_cast<schedule::kind>(pick(schedule::kinds));
-    const bool two_each = x.which == schedule::kind::interleaved || x.which == schedule::kind::zero_bubble_v;
+    x.which = schedule::library_schedules[pick(static_cast<int>(std::size(schedule::library_schedules)))];
+    const bool two_each = x.which == &schedule::interleaved_record || x.which == &schedule::zero_bubble_v_record;
     x.workers = two_each ? stages / 2 : stages;
     x.micro_batches = micro_batches;
-    x.parts = 1 + pick(2);
+    const int parts = 1 + pick(2);
+    if (x.which == &schedule::gems_record) {
+        x.options.set(schedule::parts_option.name, parts);
+    }
     x.again = static_cast<schedule::rematerialize>(pick(3));
     if (!schedule::is_possible(x) || x.stages() != stages) {
-        x.which = schedule::kind::one_forward_one_backward;
+        x.which = &schedule::one_forward_one_backward_record;
+        x.options = {};
         x.workers = stages;
     }
-    name = schedule::to_text(x.which);
-    if (x.which == schedule::kind::gems && x.parts > 1) {
+    name = x.which->title;
+    if (x.which == &schedule::gems_record && parts > 1) {
         name += " with parts";
     }
     return schedule::make(x);
@@ -89,7 +93,7 @@ inline pipeline_case random_pipeline(const ts::graph_view& g, int devices, std::
         c.schedule = "one after the other";
     } else {
         c.how.follow(random_schedule(c.stages, c.how.micro_batches, pick, c.schedule));
-        if (c.schedule == ts::schedule::to_text(ts::schedule::kind::gpipe) && pick(2) == 0) {
+        if (c.schedule == ts::schedule::gpipe_record.title && pick(2) == 0) {
             c.how.statistics = ts::statistics_over::mini_batch;
         }
     }

@@ -2,7 +2,7 @@
 // Blocking synchronization after the backward pass: Vishnu, Siegel and Daily, "Distributed TensorFlow with MPI" (arXiv 1603.02339).
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -16,5 +16,12 @@ inline synchronization blocking_all_reduce(const std::vector<ready_gradient>& gr
     }
     return s;
 }
+
+inline constexpr policy_record blocking_all_reduce_record{
+    .name = "blocking-all-reduce",
+    .title = "blocking all-reduce",
+    .about = "one all-reduce for each gradient when all has gone backward",
+    .make = [](const policy_setting& x) { return blocking_all_reduce(x.gradients); },
+};
 
 } // namespace tessera::schedule

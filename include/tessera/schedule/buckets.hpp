@@ -2,7 +2,7 @@
 // Bucketed overlap, as PyTorch's DistributedDataParallel: Li et al., "PyTorch Distributed" (VLDB 2020), section 3.2.
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -31,5 +31,21 @@ inline synchronization buckets(const std::vector<ready_gradient>& gradients, con
     }
     return s;
 }
+
+inline constexpr option_row bucket_option{"bucket-bytes", "of each bucket of gradients", index_t{25} << 20, 1, 1e15};
+inline constexpr option_row first_bucket_option{"first-bucket-bytes", "of the first bucket of gradients",
+                                                index_t{1} << 20, 1, 1e15};
+
+inline constexpr policy_record buckets_record{
+    .name = "buckets",
+    .title = "buckets",
+    .about = "PyTorch DDP's all-reduces of full buckets, as soon as each is full",
+    .make =
+        [](const policy_setting& x) {
+            return buckets(x.gradients,
+                           {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)});
+        },
+    .options = {bucket_option, first_bucket_option},
+};
 
 } // namespace tessera::schedule

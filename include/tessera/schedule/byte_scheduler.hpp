@@ -3,7 +3,7 @@
 // (ByteScheduler, SOSP 2019).
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -22,5 +22,49 @@ inline synchronization byte_scheduler(const std::vector<ready_gradient>& gradien
     return prioritized_slices(gradients, {rule.how, rule.servers, rule.partition, rule.speed.bytes_per_ns,
                                           rule.credit * bytes_of(element::f32)});
 }
+
+inline constexpr option_row partition_option{"partition", "elements of a partition of ByteScheduler, at most",
+                                             1'000'000, 1, 1e15};
+inline constexpr option_row credit_option{"credit", "elements that ByteScheduler has on their way at a time", 4'000'000,
+                                          1, 1e15};
+inline constexpr option_row large_partition_option{partition_option.name, partition_option.about, 8'000'000, 1, 1e15};
+inline constexpr option_row large_credit_option{credit_option.name, credit_option.about, 16'000'000, 1, 1e15};
+
+inline constexpr policy_record byte_scheduler_record{
+    .name = "byte-scheduler",
+    .title = "ByteScheduler",
+    .about = "partitions to parameter servers and back by priority, with credit",
+    .make =
+        [](const policy_setting& x) {
+            return byte_scheduler(x.gradients,
+                                  {exchange::server, servers_of(x), x.options.as<index_t>(partition_option),
+                                   x.options.as<index_t>(credit_option), x.speed});
+        },
+    .options = {servers_option, partition_option, credit_option},
+};
+
+inline constexpr policy_record byte_scheduler_all_reduce_record{
+    .name = "byte-scheduler-all-reduce",
+    .title = "ByteScheduler on all-reduces",
+    .about = "the same by all-reduces",
+    .make =
+        [](const policy_setting& x) {
+            return byte_scheduler(x.gradients, {exchange::all_reduce, 1, x.options.as<index_t>(large_partition_option),
+                                                x.options.as<index_t>(large_credit_option), x.speed});
+        },
+    .options = {large_partition_option, large_credit_option},
+};
+
+inline constexpr policy_record byte_scheduler_slices_record{
+    .name = "byte-scheduler-slices",
+    .title = "ByteScheduler on slices",
+    .about = "the same by reduce-scatter, update and all-gather",
+    .make =
+        [](const policy_setting& x) {
+            return byte_scheduler(x.gradients, {exchange::sliced, 1, x.options.as<index_t>(partition_option),
+                                                x.options.as<index_t>(credit_option), x.speed});
+        },
+    .options = {partition_option, credit_option},
+};
 
 } // namespace tessera::schedule

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "tessera/op/mask.hpp"
-#include "tessera/schedule/pipeline.hpp"
-#include "tessera/schedule/timetable.hpp"
+#include "tessera/schedule/record.hpp"
 
 #include <array>
 
@@ -196,5 +195,14 @@ inline pipeline_schedule chimera(int stages, int micro_batches, const step_times
     }
     return s;
 }
+
+inline constexpr schedule_record chimera_record{
+    .name = "chimera",
+    .title = "Chimera",
+    .about = "two pipelines in opposite directions over the same workers",
+    .make = [](const settings& x, const step_times& times) { return chimera(x.workers, x.micro_batches, times); },
+    .check = [](const settings& x) { return check_chimera(x.workers, x.micro_batches); },
+    .mirrors = true,
+};
 
 } // namespace tessera::schedule

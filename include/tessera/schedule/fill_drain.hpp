@@ -2,7 +2,7 @@
 // Plain model parallelism: the pipeline is filled by one micro-batch and drained before the next one enters.
 #pragma once
 
-#include "tessera/schedule/pipeline.hpp"
+#include "tessera/schedule/record.hpp"
 
 namespace tessera::schedule {
 
@@ -18,5 +18,12 @@ inline pipeline_schedule fill_drain(int stages, int micro_batches = 1) {
     }
     return s;
 }
+
+inline constexpr schedule_record fill_drain_record{
+    .name = "fill-drain",
+    .title = "fill-drain",
+    .about = "one micro-batch at a time through all stages: plain model parallelism",
+    .make = [](const settings& x, const step_times&) { return fill_drain(x.workers, x.micro_batches); },
+};
 
 } // namespace tessera::schedule

@@ -2,7 +2,7 @@
 // Two replicas in opposite directions, one mini-batch at a time: Jain et al., "GEMS" (SC 2020), MAST for two mini-batches, MASTER for more.
 #pragma once
 
-#include "tessera/schedule/pipeline.hpp"
+#include "tessera/schedule/record.hpp"
 
 namespace tessera::schedule {
 
@@ -41,5 +41,28 @@ inline pipeline_schedule gems(int stages, int mini_batches, int parts = 1) {
     }
     return s;
 }
+
+/// Micro-batches of a mini-batch.
+inline constexpr option_row parts_option{"parts", "micro-batches of each mini-batch of GEMS", 1, 1, 65536};
+
+inline constexpr schedule_record gems_record{
+    .name = "gems",
+    .title = "GEMS",
+    .about = "two replicas in opposite directions, one mini-batch at a time: MAST, with parts MASTER",
+    .make =
+        [](const settings& x, const step_times&) {
+            const int parts = x.options.as<int>(parts_option);
+            require(check_gems(x.workers, x.micro_batches, parts));
+            return gems(x.workers, x.micro_batches / parts, parts);
+        },
+    .options = {parts_option},
+    .check = [](const settings& x) { return check_gems(x.workers, x.micro_batches, x.options.as<int>(parts_option)); },
+    .details =
+        [](const settings& x) {
+            const int parts = x.options.as<int>(parts_option);
+            return parts > 1 ? " in mini-batches of " + std::to_string(parts) : std::string();
+        },
+    .mirrors = true,
+};
 
 } // namespace tessera::schedule

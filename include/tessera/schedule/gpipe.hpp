@@ -2,7 +2,7 @@
 // All forward, then all backward: Huang et al., "GPipe" (arXiv 1811.06965), section 2.
 #pragma once
 
-#include "tessera/schedule/pipeline.hpp"
+#include "tessera/schedule/record.hpp"
 
 namespace tessera::schedule {
 
@@ -21,5 +21,14 @@ inline pipeline_schedule gpipe(int stages, int micro_batches, rematerialize whic
     keep_results(s, which);
     return s;
 }
+
+inline constexpr schedule_record gpipe_record{
+    .name = "gpipe",
+    .title = "GPipe",
+    .about = "all forward, then all backward",
+    .make = [](const settings& x, const step_times&) { return gpipe(x.workers, x.micro_batches); },
+    .plain_for_one = true,
+    .last_returns_first = true,
+};
 
 } // namespace tessera::schedule

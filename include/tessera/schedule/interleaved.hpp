@@ -3,7 +3,7 @@
 // using Megatron-LM" (SC 2021), section 2.2.
 #pragma once
 
-#include "tessera/schedule/pipeline.hpp"
+#include "tessera/schedule/record.hpp"
 
 #include <algorithm>
 
@@ -44,5 +44,24 @@ inline pipeline_schedule interleaved(int workers, int chunks, int micro_batches)
     }
     return s;
 }
+
+/// Stages of every worker.
+inline constexpr option_row chunks_option{"chunks", "stages of every worker of an interleaved pipeline", 2, 1, 1024};
+
+inline constexpr schedule_record interleaved_record{
+    .name = "interleaved",
+    .title = "interleaved 1F1B",
+    .about = "1F1B with several stages on every worker: Megatron-LM",
+    .make = [](const settings& x,
+               const step_times&) { return interleaved(x.workers, x.options.as<int>(chunks_option), x.micro_batches); },
+    .options = {chunks_option},
+    .check =
+        [](const settings& x) {
+            return check_interleaved(x.workers, x.options.as<int>(chunks_option), x.micro_batches);
+        },
+    .stages = [](const settings& x) { return x.workers * x.options.as<int>(chunks_option); },
+    .details =
+        [](const settings& x) { return ", " + std::to_string(x.options.as<int>(chunks_option)) + " chunks each"; },
+};
 
 } // namespace tessera::schedule

@@ -2,7 +2,7 @@
 // One forward, one backward with a flush after every step: PipeDream-Flush (Narayanan et al., arXiv 2006.09503) and DAPPLE.
 #pragma once
 
-#include "tessera/schedule/pipeline.hpp"
+#include "tessera/schedule/record.hpp"
 
 #include <algorithm>
 
@@ -25,5 +25,13 @@ inline pipeline_schedule one_forward_one_backward(int stages, int micro_batches)
     }
     return s;
 }
+
+inline constexpr schedule_record one_forward_one_backward_record{
+    .name = "1f1b",
+    .title = "1F1B",
+    .about = "one forward, one backward in turn: PipeDream-Flush, DAPPLE",
+    .make = [](const settings& x, const step_times&) { return one_forward_one_backward(x.workers, x.micro_batches); },
+    .plain_for_one = true,
+};
 
 } // namespace tessera::schedule

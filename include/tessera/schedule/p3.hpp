@@ -2,7 +2,7 @@
 // Priority-based parameter propagation: Jayarajan et al., "P3" (arXiv 1905.03960, MLSys 2019).
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -23,5 +23,18 @@ inline synchronization p3(const std::vector<ready_gradient>& gradients, const p3
     s.urgent_first = true;
     return s;
 }
+
+inline constexpr option_row slice_option{"slice", "elements of a slice of P3, at most", 50'000, 1, 1e15};
+
+inline constexpr policy_record p3_record{
+    .name = "p3",
+    .title = "P3",
+    .about = "slices to parameter servers and back, the first layers' first",
+    .make =
+        [](const policy_setting& x) {
+            return p3(x.gradients, {servers_of(x), x.options.as<index_t>(slice_option), x.speed});
+        },
+    .options = {servers_option, slice_option},
+};
 
 } // namespace tessera::schedule

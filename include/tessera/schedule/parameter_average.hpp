@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/base/problem_text.hpp"
-#include "tessera/layout/synchronization.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -20,5 +20,16 @@ inline synchronization parameter_average(int every) {
     s.average_every = every;
     return s;
 }
+
+inline constexpr option_row every_option{"every", "steps after which copies of parameters are averaged", 1, 1, 1024};
+
+inline constexpr policy_record parameter_average_record{
+    .name = "parameter-average",
+    .title = "parameter average",
+    .about = "every device updates its own copy; the average every so many steps; plain SGD alone",
+    .make = [](const policy_setting& x) { return parameter_average(x.options.as<int>(every_option)); },
+    .options = {every_option},
+    .same_numbers = false,
+};
 
 } // namespace tessera::schedule

@@ -2,7 +2,7 @@
 // A parameter server on every worker, as MXNet's distributed key-value store: the baseline of Jayarajan et al., "P3" (arXiv 1905.03960).
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -26,5 +26,19 @@ inline synchronization parameter_server(const std::vector<ready_gradient>& gradi
     }
     return s;
 }
+
+inline constexpr option_row big_option{"big", "elements from which a gradient is cut into a slice for every server",
+                                       1'000'000, 1, 1e15};
+
+inline constexpr policy_record parameter_server_record{
+    .name = "parameter-server",
+    .title = "parameter server",
+    .about = "MXNet's servers on the workers, which sum, update and send back",
+    .make =
+        [](const policy_setting& x) {
+            return parameter_server(x.gradients, {servers_of(x), x.options.as<index_t>(big_option)});
+        },
+    .options = {servers_option, big_option},
+};
 
 } // namespace tessera::schedule

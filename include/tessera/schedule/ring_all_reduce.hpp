@@ -2,7 +2,7 @@
 // Ring all-reduce step by step: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms" (JPDC 69(2), 2009).
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -15,5 +15,12 @@ inline synchronization ring_all_reduce(const std::vector<ready_gradient>& gradie
     }
     return s;
 }
+
+inline constexpr policy_record ring_all_reduce_record{
+    .name = "ring-all-reduce",
+    .title = "ring all-reduce",
+    .about = "each gradient step by step around a ring as soon as it is ready",
+    .make = [](const policy_setting& x) { return ring_all_reduce(x.gradients); },
+};
 
 } // namespace tessera::schedule

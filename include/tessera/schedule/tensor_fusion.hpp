@@ -2,7 +2,7 @@
 // Horovod's tensor fusion: Sergeev and Del Balso (arXiv 1802.05799); the rule is that of horovod/common/controller.cc, FuseResponses.
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -58,5 +58,22 @@ inline synchronization tensor_fusion(const std::vector<ready_gradient>& gradient
     }
     return s;
 }
+
+inline constexpr option_row fusion_threshold_option{"fusion-bytes", "that tensor fusion puts together, at most",
+                                                    index_t{128} << 20, 1, 1e15};
+inline constexpr option_row fusion_cycle_option{
+    "fusion-cycle", "ns between two looks at what is ready for tensor fusion", 1'000'000, 1, 1e15};
+
+inline constexpr policy_record tensor_fusion_record{
+    .name = "tensor-fusion",
+    .title = "tensor fusion",
+    .about = "Horovod's all-reduces of what becomes ready in one cycle",
+    .make =
+        [](const policy_setting& x) {
+            return tensor_fusion(x.gradients, {x.options.as<index_t>(fusion_threshold_option),
+                                               x.options.as<index_t>(fusion_cycle_option)});
+        },
+    .options = {fusion_threshold_option, fusion_cycle_option},
+};
 
 } // namespace tessera::schedule

@@ -2,7 +2,7 @@
 // Data parallelism without redundant memory: Rajbhandari et al., "ZeRO" (SC 2020), section 5.
 #pragma once
 
-#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::schedule {
 
@@ -31,5 +31,30 @@ inline synchronization zero(const std::vector<ready_gradient>& gradients, int st
     }
     return s;
 }
+
+inline constexpr option_row bucket_elements_option{"bucket-elements", "that ZeRO 1 reduce-scatters together, at least",
+                                                   500'000'000, 1, 1e15};
+
+inline constexpr policy_record zero_1_record{
+    .name = "zero-1",
+    .title = "ZeRO 1",
+    .about = "data parallelism with a slice of the optimizer's state on each device",
+    .make = [](const policy_setting& x) { return zero(x.gradients, 1, x.options.as<index_t>(bucket_elements_option)); },
+    .options = {bucket_elements_option},
+};
+
+inline constexpr policy_record zero_2_record{
+    .name = "zero-2",
+    .title = "ZeRO 2",
+    .about = "with a slice of the summed gradients too",
+    .make = [](const policy_setting& x) { return zero(x.gradients, 2); },
+};
+
+inline constexpr policy_record zero_3_record{
+    .name = "zero-3",
+    .title = "ZeRO 3",
+    .about = "with a slice of the parameters too",
+    .make = [](const policy_setting& x) { return zero(x.gradients, 3); },
+};
 
 } // namespace tessera::schedule

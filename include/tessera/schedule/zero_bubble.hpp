@@ -3,8 +3,7 @@
 // parallelism" (arXiv 2401.10241): ZB-H1.
 #pragma once
 
-#include "tessera/schedule/pipeline.hpp"
-#include "tessera/schedule/timetable.hpp"
+#include "tessera/schedule/record.hpp"
 
 #include <algorithm>
 
@@ -123,5 +122,13 @@ inline pipeline_schedule zero_bubble_h1(int stages, int micro_batches, const ste
     }
     return s;
 }
+
+inline constexpr schedule_record zero_bubble_h1_record{
+    .name = "zero-bubble",
+    .title = "ZB-H1",
+    .about = "1F1B with gradients of weights where workers would wait: ZB-H1",
+    .make = [](const settings& x,
+               const step_times& times) { return zero_bubble_h1(x.workers, x.micro_batches, times); },
+};
 
 } // namespace tessera::schedule

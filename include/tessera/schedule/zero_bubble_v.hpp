@@ -3,7 +3,7 @@
 // (arXiv 2405.15362): ZB-V.
 #pragma once
 
-#include "tessera/schedule/pipeline.hpp"
+#include "tessera/schedule/record.hpp"
 
 namespace tessera::schedule {
 
@@ -88,5 +88,14 @@ inline pipeline_schedule zero_bubble_v(int workers, int micro_batches) {
     }
     return s;
 }
+
+inline constexpr schedule_record zero_bubble_v_record{
+    .name = "zero-bubble-v",
+    .title = "ZB-V",
+    .about = "zero bubble with two stages on each worker, down the workers and up again",
+    .make = [](const settings& x, const step_times&) { return zero_bubble_v(x.workers, x.micro_batches); },
+    .stages = [](const settings& x) { return x.workers * 2; },
+    .worker_of = [](const settings& x, int stage) { return stage < x.workers ? stage : 2 * x.workers - 1 - stage; },
+};
 
 } // namespace tessera::schedule

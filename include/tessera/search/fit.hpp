@@ -120,7 +120,7 @@ private:
     }
     void simulate_plain(int width, baseline inside) {
         fit_choice x;
-        x.order.which = schedule::kind::fill_drain;
+        x.order.which = &schedule::fill_drain_record;
         x.widths = {width};
         x.inside = {inside};
         x.stage.assign(at(g_.op_count), 0);
@@ -147,7 +147,7 @@ private:
                 simulate_choice(from.choice(i), from.all[i].guess);
             }
         };
-        std::vector<std::pair<schedule::kind, schedule::rematerialize>> kinds;
+        std::vector<std::pair<const schedule::schedule_record*, schedule::rematerialize>> kinds;
         for (const std::size_t i : from.by_time) {
             const schedule::settings& order = from.bases[from.all[i].base].order;
             const std::pair kind{order.which, order.again};
@@ -281,10 +281,16 @@ inline fit_result fit(const graph_view& g, const cluster& on, const fit_options&
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
                     "re-materialization, step and simulation");
     }
-    for (const fit_policy& p : o.policies) {
-        if (p.name.empty() || p.make == nullptr) {
-            throw error("tessera: a synchronization policy of fit() is called '" + p.name + "' and has " +
-                        (p.make == nullptr ? "no" : "a") + " function; give a name and a function");
+    for (const schedule::schedule_record* r : o.schedules) {
+        if (r == nullptr || r->make == nullptr) {
+            throw error("tessera: a schedule of fit() has no function; give records that have one");
+        }
+    }
+    for (const schedule::policy_record* p : o.policies) {
+        if (p == nullptr || p->name.empty() || p->make == nullptr) {
+            throw error("tessera: a synchronization policy of fit() is called '" +
+                        std::string(p == nullptr ? "" : p->name) + "' and has " +
+                        (p == nullptr || p->make == nullptr ? "no" : "a") + " function; give a name and a function");
         }
     }
     return detail::fit_search(g, on, o).run();

@@ -17,7 +17,7 @@ public:
     /// A choice without its way to exchange, and that way.
     struct candidate {
         std::size_t base = 0;
-        std::string policy;
+        const schedule::policy_record* policy = nullptr;
         bool overlap = false;
         fit_guess guess;
     };

@@ -6,7 +6,8 @@
 #include "tessera/cost/profile.hpp"
 #include "tessera/plan/lowering_input.hpp"
 #include "tessera/plan/print.hpp"
-#include "tessera/schedule/kinds.hpp"
+#include "tessera/schedule/policies.hpp"
+#include "tessera/schedule/schedules.hpp"
 #include "tessera/search/fit_policies.hpp"
 #include "tessera/search/pipeline.hpp"
 
@@ -14,12 +15,12 @@ namespace tessera::search {
 
 /// One strategy of the space.
 struct fit_choice {
-    schedule::settings order;     ///< one worker: no pipeline, micro-batches one after the other
-    std::vector<int> widths;      ///< devices of every worker
-    std::vector<baseline> inside; ///< how each stage is split over them
-    std::vector<int> stage;       ///< of every operator
-    std::string policy = {};      ///< the name of one of the options' policies; none: every gradient by itself
-    bool overlap = false;         ///< communication in a list of its own, beside computation
+    schedule::settings order;                        ///< one worker: no pipeline, micro-batches one after the other
+    std::vector<int> widths;                         ///< devices of every worker
+    std::vector<baseline> inside;                    ///< how each stage is split over them
+    std::vector<int> stage;                          ///< of every operator
+    const schedule::policy_record* policy = nullptr; ///< null: every gradient by itself
+    bool overlap = false;                            ///< communication in a list of its own, beside computation
 
     /// Devices that may have copies of the same parameters, at most.
     int members() const {
@@ -39,27 +40,27 @@ struct fit_choice {
     friend bool operator==(const fit_choice&, const fit_choice&) = default;
 };
 
+struct tried_option {
+    std::string_view name;
+    std::vector<int> values;
+};
+
 struct fit_options {
     index_t memory = 0;     ///< bytes that each device may need; 0: as the machine says, which is the most in any case
     lower_options lowering; ///< the optimizer, above all
     cost::roofline_efficiency reached;
     const cost::profile* measured = nullptr;                   ///< asked first for the times of tasks in simulations
     statistics_over statistics = statistics_over::micro_batch; ///< of batch norms
-    std::vector<schedule::kind> schedules = {schedule::kind::fill_drain,
-                                             schedule::kind::gpipe,
-                                             schedule::kind::one_forward_one_backward,
-                                             schedule::kind::interleaved,
-                                             schedule::kind::zero_bubble_h1,
-                                             schedule::kind::zero_bubble_v,
-                                             schedule::kind::chimera,
-                                             schedule::kind::gems};
+    std::vector<const schedule::schedule_record*> schedules = schedule::every_schedule();
     std::vector<int> micro_batches = {1, 2, 4, 8, 16, 32, 64};
-    std::vector<int> chunks = {2};      ///< interleaved: stages of a worker
-    std::vector<int> parts = {1, 2, 4}; ///< GEMS: micro-batches of a mini-batch
+    /// Values that are tried of schedules' options; of those that are not named here, the usual one.
+    std::vector<tried_option> tried = {{schedule::parts_option.name, {1, 2, 4}}};
+    option_values options{}; ///< of policies, where they have them
     std::vector<baseline> inside = {baseline::data_parallel, baseline::model_parallel, baseline::one_weird_trick};
     std::vector<schedule::rematerialize> again = {schedule::rematerialize::none, schedule::rematerialize::all,
                                                   schedule::rematerialize::except_last};
-    std::vector<fit_policy> policies = every_policy(); ///< besides every gradient by itself
+    /// Besides every gradient by itself.
+    std::vector<const schedule::policy_record*> policies = schedule::policies_of_same_numbers();
     int period = 1;            ///< steps of a plan, without a barrier between them: what priorities are for
     bool lanes = true;         ///< where devices copy in turn, communication also in lists of its own
     bool fewer_devices = true; ///< also strategies that leave half of the devices, or more, idle
@@ -111,20 +112,20 @@ inline std::string to_text(const graph_view& g, const fit_choice& x) {
             }
         }
     }
-    s += x.policy.empty() ? "" : ", " + x.policy;
+    s += x.policy == nullptr ? "" : ", " + std::string(x.policy->title);
     return x.overlap ? s + ", overlapped" : s;
 }
 
-/// A policy of the options by its name, made for a number of devices that may share parameters. Throws tessera::error for other names.
-inline synchronization policy_of(const graph_view& g, const std::string& name, int members, const fit_options& o,
-                                 const schedule::worker_speed& speed) {
-    for (const fit_policy& p : o.policies) {
-        if (p.name == name) {
-            return p.make({schedule::gradients_of(g, speed, members), members, speed});
+/// What a policy makes for a number of devices that may share parameters.
+inline synchronization synchronization_of(const graph_view& g, const schedule::policy_record& policy, int members,
+                                          const schedule::worker_speed& speed, const option_values& options = {}) {
+    schedule::policy_setting on{schedule::gradients_of(g, speed, members), members, speed};
+    for (const option_row& o : policy.options) {
+        if (!o.name.empty() && options.has(o.name)) {
+            on.options.set(o.name, options[o]);
         }
     }
-    throw error("tessera: there is no synchronization policy '" + name + "' among the " +
-                std::to_string(o.policies.size()) + " of the options");
+    return schedule::make(policy, on);
 }
 
 /// The choice as a strategy; `times` are those of a list-scheduled schedule, `speed` that of the devices.
@@ -147,8 +148,8 @@ inline strategy strategy_of(const graph_view& g, const fit_choice& x, const fit_
     s.statistics = o.statistics;
     s.overlap = x.overlap;
     s.period = o.period;
-    if (!x.policy.empty()) {
-        s.sync = policy_of(g, x.policy, x.members(), o, speed);
+    if (x.policy != nullptr) {
+        s.sync = synchronization_of(g, *x.policy, x.members(), speed, o.options);
     }
     return s;
 }

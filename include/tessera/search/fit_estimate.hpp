@@ -173,14 +173,15 @@ private:
         return tables;
     }
 
-    const detail::policy_traits& traits(const std::string& policy, int members) {
+    const detail::policy_traits& traits(const schedule::policy_record* policy, int members) {
         for (const known_policy& k : policies_) {
-            if (k.members == members && k.name == policy) {
+            if (k.members == members && k.policy == policy) {
                 return k.traits;
             }
         }
         const std::vector<schedule::ready_gradient> gradients = schedule::gradients_of(g_, speed_, members);
-        const auto sync = policy.empty() ? tessera::synchronization{} : policy_of(g_, policy, members, o_, speed_);
+        const auto sync = policy == nullptr ? tessera::synchronization{}
+                                            : synchronization_of(g_, *policy, members, speed_, o_.options);
         policies_.push_back({policy, members, detail::traits_of(g_, gradients, sync)});
         return policies_.back().traits;
     }
@@ -233,7 +234,7 @@ private:
     }
 
     struct known_policy {
-        std::string name;
+        const schedule::policy_record* policy = nullptr;
         int members = 0;
         detail::policy_traits traits;
     };

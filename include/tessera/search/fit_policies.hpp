@@ -1,60 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The synchronization policies among which fit() chooses, by name.
+// What synchronization policies go by on a machine, and what fit() has to know of what they make.
 #pragma once
 
 #include "tessera/cost/roofline.hpp"
 #include "tessera/layout/strategy.hpp"
 #include "tessera/machine/cluster.hpp"
-#include "tessera/schedule/blocking_all_reduce.hpp"
-#include "tessera/schedule/buckets.hpp"
-#include "tessera/schedule/byte_scheduler.hpp"
-#include "tessera/schedule/p3.hpp"
-#include "tessera/schedule/parameter_server.hpp"
-#include "tessera/schedule/ring_all_reduce.hpp"
-#include "tessera/schedule/tensor_fusion.hpp"
-#include "tessera/schedule/zero.hpp"
+#include "tessera/schedule/policy_record.hpp"
 
 namespace tessera::search {
-
-/// What a policy has to go by.
-struct policy_setting {
-    std::vector<schedule::ready_gradient> gradients; ///< of the network
-    int members = 1;              ///< devices that may have copies of the same parameters, at most: so many servers
-    schedule::worker_speed speed; ///< of a device, and of the way to the last one
-};
-
-/// A way to synchronize gradients, by its name.
-struct fit_policy {
-    std::string name;
-    synchronization (*make)(const policy_setting& on) = nullptr;
-};
-
-/// Every policy in schedule/ that gives the numbers of one device, with the settings of its paper or program. (Averages of parameters every k > 1
-/// steps do not; fit() tries every gradient by itself, which is no policy, in any case.)
-inline std::vector<fit_policy> every_policy() {
-    using in = const policy_setting&;
-    return {
-        {"blocking all-reduce", [](in x) { return schedule::blocking_all_reduce(x.gradients); }},
-        {"ring all-reduce", [](in x) { return schedule::ring_all_reduce(x.gradients); }},
-        {"tensor fusion", [](in x) { return schedule::tensor_fusion(x.gradients); }},
-        {"buckets", [](in x) { return schedule::buckets(x.gradients); }},
-        {"parameter server", [](in x) { return schedule::parameter_server(x.gradients, {x.members}); }},
-        {"P3", [](in x) { return schedule::p3(x.gradients, {.servers = x.members, .speed = x.speed}); }},
-        {"ByteScheduler",
-         [](in x) { return schedule::byte_scheduler(x.gradients, {.servers = x.members, .speed = x.speed}); }},
-        {"ByteScheduler on all-reduces",
-         [](in x) {
-             return schedule::byte_scheduler(x.gradients, {exchange::all_reduce, 1, 8'000'000, 16'000'000, x.speed});
-         }},
-        {"ByteScheduler on slices",
-         [](in x) {
-             return schedule::byte_scheduler(x.gradients, {exchange::sliced, 1, 1'000'000, 4'000'000, x.speed});
-         }},
-        {"ZeRO 1", [](in x) { return schedule::zero(x.gradients, 1); }},
-        {"ZeRO 2", [](in x) { return schedule::zero(x.gradients, 2); }},
-        {"ZeRO 3", [](in x) { return schedule::zero(x.gradients, 3); }},
-    };
-}
 
 /// The speeds that policies order messages by: convolutions' on the first device, and those of the way from it to the last.
 inline schedule::worker_speed speed_of(const cluster& on, const cost::roofline_efficiency& reached = {}) {

@@ -33,15 +33,37 @@ inline bool is_said_already(const graph_view& g, int width, baseline inside, con
 
 /// The ways to exchange what the devices of a choice share: policies where several may have the same parameters, lists of communication where
 /// there are several and they copy in turn.
-inline std::vector<std::pair<std::string, bool>> exchanges_of(const fit_choice& x, const fit_options& o, bool in_turn) {
-    std::vector<std::pair<std::string, bool>> ways;
+inline std::vector<std::pair<const schedule::policy_record*, bool>> exchanges_of(const fit_choice& x,
+                                                                                 const fit_options& o, bool in_turn) {
+    std::vector<std::pair<const schedule::policy_record*, bool>> ways;
     for (std::size_t k = 0; k <= (x.members() > 1 ? o.policies.size() : 0); ++k) {
-        ways.emplace_back(k == 0 ? std::string() : o.policies[k - 1].name, false);
+        ways.emplace_back(k == 0 ? nullptr : o.policies[k - 1], false);
         if (in_turn && o.lanes && x.devices() > 1) {
             ways.emplace_back(ways.back().first, true);
         }
     }
     return ways;
+}
+
+/// The combinations of a schedule's options that are tried.
+inline std::vector<option_values> tried_values(const schedule::schedule_record& which, const fit_options& o) {
+    std::vector<option_values> all{{}};
+    for (const option_row& row : which.options) {
+        for (const tried_option& tried : o.tried) {
+            if (row.name.empty() || tried.name != row.name) {
+                continue;
+            }
+            std::vector<option_values> more;
+            for (const option_values& before : all) {
+                for (const int value : tried.values) {
+                    more.push_back(before);
+                    more.back().set(row.name, value);
+                }
+            }
+            all.swap(more);
+        }
+    }
+    return all;
 }
 
 /// Schedules, widths and splits, without stages: those that make() takes and that leave no device without samples.
@@ -74,7 +96,7 @@ inline std::vector<fit_choice> fit_space(const graph_view& g, int devices, const
         for (const schedule::rematerialize again : o.again) {
             // Elsewhere what goes forward last does not go backward first.
             if (again != schedule::rematerialize::except_last ||
-                (order.which == schedule::kind::gpipe && order.workers > 1)) {
+                (order.which->last_returns_first && order.workers > 1)) {
                 order.again = again;
                 each_inside(order, width);
             }
@@ -83,28 +105,24 @@ inline std::vector<fit_choice> fit_space(const graph_view& g, int devices, const
     for (int used = devices; used >= 1; used = o.fewer_devices ? used / 2 : 0) {
         for (const int m : o.micro_batches) {
             schedule::settings order;
-            order.which = schedule::kind::fill_drain;
+            order.which = &schedule::fill_drain_record;
             order.micro_batches = m;
             each_again(order, used);
-            for (const schedule::kind which : o.schedules) {
+            for (const schedule::schedule_record* which : o.schedules) {
                 order.which = which;
-                if (m == 1 && (which == schedule::kind::gpipe || which == schedule::kind::gems ||
-                               which == schedule::kind::one_forward_one_backward)) {
-                    continue; // one micro-batch goes through as in fill_drain
+                if (m == 1 && which->plain_for_one) {
+                    continue;
                 }
                 for (order.workers = 2; order.workers <= used; ++order.workers) {
                     const bool mirrors = order.mirrors() && used < devices; // the mirror is the whole machine's
                     if (used % order.workers != 0 || mirrors || m > 8 * order.workers) {
                         continue;
                     }
-                    for (const int n : which == schedule::kind::interleaved ? o.chunks
-                                       : which == schedule::kind::gems      ? o.parts
-                                                                            : std::vector<int>{1}) {
-                        (which == schedule::kind::gems ? order.parts : order.chunks) = n;
+                    for (const option_values& options : tried_values(*which, o)) {
+                        order.options = options;
                         each_again(order, used / order.workers);
                     }
-                    order.parts = 1;
-                    order.chunks = 2;
+                    order.options = {};
                 }
                 order.workers = 1;
             }

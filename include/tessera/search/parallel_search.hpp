@@ -177,17 +177,21 @@ private:
                 report({made_, expected(), best_});
             }
         });
-        std::stable_sort(state_.chains.begin(), state_.chains.end(), [](const named_chain& a, const named_chain& b) {
-            return a.state.best_cost() < b.state.best_cost();
-        });
+        std::vector<std::pair<index_t, std::size_t>>
+            by_cost; // (std::stable_sort has deprecated parts in some libraries)
+        for (std::size_t i = 0; i < state_.chains.size(); ++i) {
+            by_cost.emplace_back(state_.chains[i].state.best_cost(), i);
+        }
+        std::sort(by_cost.begin(), by_cost.end());
         // What costs the same to the nanosecond is the same or its mirror image, and need not be searched from twice.
         std::vector<named_chain> distinct;
         std::vector<named_chain> again;
-        for (named_chain& c : state_.chains) {
+        for (const auto& [cost, number] : by_cost) {
+            named_chain& c = state_.chains[number];
             bool known = false;
             for (std::size_t i = distinct.size(); i-- > 0 && !known;) {
                 const mcmc_state& other = distinct[i].state;
-                if (c.state.best_cost() == INT64_MAX || c.state.best_cost() != other.best_cost()) {
+                if (cost == INT64_MAX || cost != other.best_cost()) {
                     break; // they are sorted
                 }
                 known = is_same_but_for_shards(c.state.current, other.current);
