@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <set>
+#include <string>
 
 namespace host_operators {
 
@@ -58,6 +61,8 @@ struct tester {
     host::unique_stream stream = host::make_stream();
     int candidates = 0;
     closeness close;
+    /// What computes an operator's passes, forward and backward: the words of the jobs that were made of the ways that are offered.
+    std::map<const ts::op_record*, std::set<std::string>> computed[2];
 
     void reorder(int from_format, int to_format, const ts::shape& s, void* from, void* to) const {
         const auto a = host::detail::desc_as(table, from_format, to_format, s);
@@ -199,8 +204,11 @@ struct tester {
 
     void run(prepared& p) const {
         const ts::owned<host::job> j = host::detail::make_job(p.b, table, stream.get());
+        run(p, *j);
+    }
+    static void run(prepared& p, host::job& j) {
         for (int again = 0; again < 2; ++again) {
-            j->run(*p.b.call.run);
+            j.run(*p.b.call.run);
         }
         for (int o = 0; o < ts::max_operands; ++o) {
             CHECK((p.value[o].size() == 0 || p.value[o].is_intact()));
@@ -233,6 +241,7 @@ struct tester {
         std::vector<tile> gradients;
         expect(whole, c, values, gradients);
         std::vector<host::candidate> all = host::detail::candidates_of(c, table);
+        const std::size_t offered = all.size();
         host::add_plain_candidates(c, all); // what binding falls back to
         for (const host::candidate& k : all) {
             CAPTURE(std::string(ts::to_text(c.what)));
@@ -250,7 +259,11 @@ struct tester {
             }
             prepared p;
             prepare(p, whole, c, k, written, workspace.data());
-            run(p);
+            const ts::owned<host::job> j = host::detail::make_job(p.b, table, stream.get());
+            if (&k < all.data() + offered) {
+                computed[host::is_forward(c.what) ? 0 : 1][&ts::record_of(c.attributes)].insert(j->computed_by());
+            }
+            run(p, *j);
             CHECK(workspace.is_intact());
             for (int o = 0; o < c.d->operands.size(); ++o) {
                 CAPTURE(o);

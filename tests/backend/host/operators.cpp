@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way in which the host computes a pass of an operator, whole and in shards, against the reference loops in double precision.
 #include "support/host_operators.hpp"
-#include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
 
@@ -172,17 +171,4 @@ TEST_CASE("convolutions of one channel stay in the scratch memory that their pla
         t.close = {.relative = 2e-4, .absolute = 1e-8}; // sums of some hundred numbers that nearly cancel
         t.check_row(row, seed, 2);
     }
-}
-
-TEST_CASE("an operator for which the host has no kernel is refused by name, not computed as another") {
-    const ts::shape x = ts::make_shape(2, 3, 4, 4);
-    ts::op_attributes a;
-    a.kind = ts::op_kind::flatten; // a view: nothing is ever computed
-    const ts::description d = ts::describe(a, &x, 1);
-    ts::compute_call c;
-    c.attributes = a;
-    c.d = &d;
-    const ts::host::bound_call b{c, {}};
-    CHECK(test_support::message_of([&] { (void)ts::host::make_vector_job(b, ts::host::format_table{}); }) ==
-          "tessera: the host backend has no kernel for the operator flatten");
 }

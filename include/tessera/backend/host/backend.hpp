@@ -30,10 +30,9 @@ public:
     void bind(Plan& p, const graph_view& g, const parameter_store* store) {
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
-            if (g.ops[op].attributes.math == precision::bf16) {
-                throw error("tessera: " + path_of(g, op) +
-                            " computes in bf16 and the host backend in fp32 alone; run the network without "
-                            "with_precision<bf16, ...>, or on the CUDA or the reference backend");
+            const op_attributes& a = g.ops[op].attributes;
+            if (!supports(record_of(a), pass::forward, a.math)) {
+                throw error(refusal_of(record_of(a), a.math, path_of(g, op)));
             }
             descriptions.push_back(g.describe(op));
         }

@@ -63,6 +63,8 @@ struct job {
     job& operator=(const job&) = delete;
     virtual ~job() = default;
     virtual void run(const run_state& run) = 0;
+    /// In the words of the operator table (op/table.hpp).
+    virtual const char* computed_by() const { return "own kernel"; }
 };
 
 inline bool is_forward(pass p) { return p == pass::forward || p == pass::evaluate || p == pass::recompute; }

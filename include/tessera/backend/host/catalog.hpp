@@ -2,14 +2,11 @@
 // The host's catalog: which ways there are to compute a call, and how long each takes here, measured once and remembered.
 #pragma once
 
-#include "tessera/backend/host/expert_jobs.hpp"
-#include "tessera/backend/host/matmul_jobs.hpp"
-#include "tessera/backend/host/onednn_jobs.hpp"
+#include "tessera/backend/host/op/table.hpp"
 #include "tessera/backend/host/plain_jobs.hpp"
+#include "tessera/backend/host/problem.hpp"
 #include "tessera/backend/host/profile.hpp"
 #include "tessera/backend/host/reorder.hpp"
-#include "tessera/backend/host/transposed_jobs.hpp"
-#include "tessera/backend/host/vector_jobs.hpp"
 #include "tessera/base/clock.hpp"
 #include "tessera/execute/store.hpp"
 
@@ -28,55 +25,34 @@ namespace detail {
 template <class Call>
 std::vector<candidate> candidates_of(const Call& c, format_table& table) {
     std::vector<candidate> all;
-    const op_kind kind = c.attributes.kind;
-    if (kind == op_kind::conv2d || kind == op_kind::linear) {
-        add_product_candidates(c, table, all);
-    } else if (kind == op_kind::average_pool) { // of maxima oneDNN loses NaN and negative infinity
-        add_pool_candidates(c, table, all);
-    } else if (kind == op_kind::matmul) {
-        add_matmul_candidates(c, all);
-    } else if (kind == op_kind::transposed_conv2d) {
-        add_transposed_candidates(c, table, all);
-    } else if (kind == op_kind::expert_linear) {
-        add_expert_candidates(c, all);
+    if (const operator_row* const row = row_of(c.attributes)) {
+        row->add_candidates(c, table, all);
     }
-    add_vector_candidates(c, all);
     if (all.empty()) {
         add_plain_candidates(c, all);
     }
     return all;
 }
 
+/// Throws tessera::error for a way that nobody has.
 template <class Call>
 owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stream) {
-    switch (b.how.engine) {
-    case engine_kind::onednn:
-    case engine_kind::winograd:
-        if (b.call.attributes.kind == op_kind::conv2d || b.call.attributes.kind == op_kind::linear) {
-            return owned<job>(new product_job<Call>(b, table, stream));
-        }
-        if (b.call.attributes.kind == op_kind::matmul) {
-            return owned<job>(new matmul_job(b));
-        }
-        if (b.call.attributes.kind == op_kind::transposed_conv2d) {
-            return owned<job>(new transposed_job<Call>(b, table, stream));
-        }
-        if (b.call.attributes.kind == op_kind::expert_linear) {
-            return owned<job>(new expert_job(b));
-        }
-        return owned<job>(new pool_job<Call>(b, table, stream));
-    case engine_kind::vectors:
-        return make_vector_job(b, table);
-    case engine_kind::generic:
-        break;
+    if (b.how.engine == engine_kind::generic) {
+        return make_plain_job(b);
     }
-    return make_plain_job(b);
+    const operator_row* const row = row_of(b.call.attributes);
+    if (row == nullptr) {
+        throw error("tessera: the host backend has no kernel for the operator " +
+                    std::string(record_of(b.call.attributes).name) +
+                    ", of which the plan names one; bind the plan again");
+    }
+    return row->make_job(b, table, stream);
 }
 
 /// A name for a call's local problem, equal for equal problems.
 template <class Call>
 std::string problem_name(const Call& c) {
-    std::string name = to_text(c.attributes.kind);
+    std::string name(record_of(c.attributes).name);
     name += std::string(" ") + to_text(is_forward(c.what) ? pass::forward : c.what) + " n" +
             std::to_string(c.first_nest) + "-" + std::to_string(c.last_nest) + " e" + std::to_string(c.emits) +
             (c.first_part ? " b" : " p");
@@ -87,28 +63,8 @@ std::string problem_name(const Call& c) {
             name += (d > 0 ? "x" : "") + std::to_string(s[d]);
         }
     }
-    const op_attributes& a = c.attributes;
-    if (a.kind == op_kind::matmul) {
-        name += " heads " + std::to_string(a.heads) + (a.transposed[0] ? " t" : " n") + (a.transposed[1] ? "t" : "n");
-    }
-    if (a.kind == op_kind::cross_entropy) {
-        name += is_whole_loss(c) ? " whole" : " part";
-    }
-    for (const index_t x :
-         {a.window[0], a.window[1], a.stride[0], a.stride[1], a.dilation[0], a.dilation[1], a.groups}) {
-        name += " " + std::to_string(x);
-    }
-    if (a.kind == op_kind::conv2d || a.kind == op_kind::max_pool || a.kind == op_kind::average_pool) {
-        const local_window g(c);
-        name += " p" + std::to_string(g.pad_begin[0]) + "," + std::to_string(g.pad_begin[1]) + "," +
-                std::to_string(g.pad_end[0]) + "," + std::to_string(g.pad_end[1]) + (a.count_padding ? "c" : "");
-    }
-    if (a.kind == op_kind::transposed_conv2d) {
-        const transposed_window g(c);
-        name += " p" + std::to_string(g.pad_begin[0]) + "," + std::to_string(g.pad_begin[1]) + "," +
-                std::to_string(g.pad_end[0]) + "," + std::to_string(g.pad_end[1]);
-    }
-    return name;
+    const operator_row* const row = row_of(c.attributes);
+    return name + (row != nullptr && row->problem != nullptr ? row->problem(c) : window_numbers(c));
 }
 
 template <class Candidate>

@@ -90,18 +90,4 @@ struct channel_rows {
     }
 };
 
-/// A candidate of our own: what is touched of activations in format `f`, everything else plain.
-inline candidate in_format(const compute_call& c, int f) {
-    candidate k;
-    k.engine = engine_kind::vectors;
-    for (int o = 0; o < c.d->operands.size(); ++o) {
-        const operand& x = c.d->operands[o];
-        const bool activation = x.kind == operand_kind::input || x.kind == operand_kind::output;
-        const int own = activation && x.type == element::f32 && x.extents.rank > 1 ? f : format::plain;
-        k.value[o] = c.value[o].region.rank > 0 ? own : -1;
-        k.gradient[o] = c.gradient[o].region.rank > 0 ? own : -1;
-    }
-    return k;
-}
-
 } // namespace tessera::host::detail

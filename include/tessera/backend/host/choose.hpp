@@ -8,9 +8,6 @@
 
 namespace tessera::host::detail {
 
-/// Samples with the last block of 16 filled up.
-constexpr index_t padded_samples(index_t samples) { return (samples + 15) / 16 * 16; }
-
 template <class Plan>
 void chooser<Plan>::choose() {
     if (how_ == tuning::random) {
@@ -185,32 +182,14 @@ std::vector<int> chooser<Plan>::formats_of(const std::vector<place>& all) const 
     return formats;
 }
 
-/// Rules of thumb: blocks of samples for narrow convolutions, oneDNN's own blocks for wide ones; nothing plain if avoidable.
+/// By rules of thumb, which are the operators' own.
 template <class Plan>
 double chooser<Plan>::estimate(const compute_call& c, const candidate& k) {
-    double flops =
+    const double flops =
         static_cast<double>(is_forward(c.what) ? forward_flops(*c.d, c.ranges) : backward_flops(*c.d, c.ranges)) +
         static_cast<double>(forward_bytes(*c.d, c.ranges)) / 4;
-    const op_kind kind = c.attributes.kind;
-    if ((kind == op_kind::transposed_conv2d || kind == op_kind::max_pool) && entry_format(k) == format::plain) {
-        flops *= 3.0;
-    }
-    if (kind == op_kind::conv2d || kind == op_kind::linear) {
-        const int w = c.d->find_operand(operand_kind::parameter, 0);
-        const shape ws = region(*c.d, w, c.ranges).extents();
-        const bool narrow = kind == op_kind::conv2d ? (ws[0] < 32 || ws[1] < 32) : ws.volume() < 100000;
-        const index_t samples = region(*c.d, 0, c.ranges).dim[0].size();
-        const double fill = static_cast<double>(padded_samples(samples)) / static_cast<double>(samples);
-        if (k.engine == engine_kind::vectors) {
-            flops *= (narrow ? 1.0 : 1.6) * fill;
-        } else if (entry_format(k) == format::plain && kind == op_kind::conv2d) {
-            flops *= 3.0;
-        } else {
-            flops *= narrow ? 2.0 : 1.0;
-        }
-        flops *= k.engine == engine_kind::winograd ? 0.7 : 1.0;
-    }
-    return flops / 5e10;
+    const operator_row* const row = row_of(c.attributes);
+    return (row != nullptr && row->effort != nullptr ? row->effort(c, k, flops) : flops) / 5e10;
 }
 
 } // namespace tessera::host::detail

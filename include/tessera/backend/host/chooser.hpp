@@ -21,9 +21,6 @@ struct group {
     int chosen = 0;
 };
 
-/// The format that forward reads, or backward writes, the first operand in.
-inline int entry_format(const candidate& k) { return k.value[0] >= 0 ? k.value[0] : k.gradient[0]; }
-
 /// An operand of a group's leg.
 struct place {
     int group = -1;

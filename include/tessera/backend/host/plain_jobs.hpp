@@ -16,6 +16,7 @@ public:
         call_.run = &run;
         reference::compute<float>(call_);
     }
+    const char* computed_by() const override { return "plain loops"; }
 
 private:
     compute_call call_;

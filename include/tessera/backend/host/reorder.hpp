@@ -3,9 +3,39 @@
 #pragma once
 
 #include "tessera/backend/host/kernels/transpose_n16.hpp"
-#include "tessera/backend/host/onednn_jobs.hpp"
+#include "tessera/backend/host/onednn_operands.hpp"
 
-namespace tessera::host::detail {
+namespace tessera::host {
+
+/// From one format to another, for tensors that are not in blocks of samples.
+class reorder_job : public job {
+public:
+    reorder_job(const tensor_desc& from, const tensor_desc& to, void* source, void* target, void* scratch,
+                dnnl_stream_t stream) {
+        const unique_primitive_desc pd = make(from, to);
+        primitive_.make(pd);
+        primitive_.stream = stream;
+        primitive_.bind(DNNL_ARG_FROM, from, source);
+        primitive_.bind(DNNL_ARG_TO, to, target);
+        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(pd, dnnl_query_scratchpad_md), scratch);
+    }
+    static index_t scratch_bytes(const tensor_desc& from, const tensor_desc& to) {
+        return detail::scratch_bytes(make(from, to));
+    }
+    void run(const run_state&) override { primitive_.execute(); }
+
+private:
+    static unique_primitive_desc make(const tensor_desc& from, const tensor_desc& to) {
+        const single_thread alone;
+        dnnl_primitive_desc_t pd = nullptr;
+        check(dnnl_reorder_primitive_desc_create(&pd, from.get(), engine(), to.get(), engine(), user_scratchpad()),
+              "dnnl_reorder_primitive_desc_create");
+        return unique_primitive_desc(pd);
+    }
+    primitive_job primitive_;
+};
+
+namespace detail {
 
 /// oneDNN's description of a format; that of plain weights has the dimensions (groups) of the format on the other side.
 inline tensor_desc desc_as(const format_table& table, int f, int other, const shape& s) {
@@ -91,4 +121,6 @@ inline owned<job> make_reorder(const format_table& table, const reorder_call& r,
                                       from, to, scratch, stream));
 }
 
-} // namespace tessera::host::detail
+} // namespace detail
+
+} // namespace tessera::host

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers of experts through oneDNN's sgemm: a product for every sample and expert.
+// Linear layers of experts: a product for every sample and expert.
 #pragma once
 
-#include "tessera/backend/host/matmul_jobs.hpp"
+#include "tessera/backend/host/candidates.hpp"
+#include "tessera/backend/host/matrices.hpp"
+#include "tessera/backend/host/op/row.hpp"
+#include "tessera/backend/reference/walk.hpp"
+#include "tessera/op/expert.hpp"
 
 namespace tessera::host {
 
@@ -15,6 +19,7 @@ public:
         }
     }
 
+    const char* computed_by() const override { return "oneDNN sgemm"; }
     void run(const run_state&) override {
         const interval samples = c_.ranges[0];
         for (index_t e = c_.ranges[1].begin; e < c_.ranges[1].end; ++e) {
@@ -56,10 +61,12 @@ private:
     reference::detail::cursor values_[3], gradients_[3];
 };
 
-inline void add_expert_candidates(const compute_call& c, std::vector<candidate>& out) {
-    candidate k = detail::in_format(c, format::plain);
-    k.engine = engine_kind::onednn;
-    out.push_back(k);
-}
+inline constexpr operator_row expert_rows[] = {{
+    .of = &op::expert_linear_record,
+    .add_candidates = detail::add_matrices,
+    .make_job = detail::make<expert_job>,
+    .forward = "oneDNN sgemm",
+    .backward = "oneDNN sgemm",
+}};
 
 } // namespace tessera::host

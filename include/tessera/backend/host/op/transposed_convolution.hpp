@@ -4,7 +4,9 @@
 #pragma once
 
 #include "tessera/backend/host/channel_rows.hpp"
-#include "tessera/backend/host/onednn_jobs.hpp"
+#include "tessera/backend/host/onednn_operands.hpp"
+#include "tessera/backend/host/op/row.hpp"
+#include "tessera/op/transposed_conv2d.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -33,8 +35,8 @@ struct transposed_window {
 
 namespace detail {
 
-template <class Call>
-onednn_problem make_transposed(const Call& c, const tensor_desc& x, const tensor_desc& w, const tensor_desc& y) {
+inline onednn_problem make_transposed(const compute_call& c, const tensor_desc& x, const tensor_desc& w,
+                                      const tensor_desc& y) {
     onednn_problem p = operands_of(c);
     const transposed_window at(c);
     window_steps g;
@@ -80,8 +82,7 @@ inline index_t bias_sums_at(const unique_primitive_desc& pd) { return (scratch_b
 
 } // namespace detail
 
-template <class Call>
-void add_transposed_candidates(const Call& c, format_table& table, std::vector<candidate>& out) {
+inline void add_transposed_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
     const detail::onednn_problem o = detail::operands_of(c);
     const shape ws = detail::extents_of(c, o.weight);
     for (const int f : {format::channels16, format::channels_last, format::plain}) {
@@ -106,10 +107,9 @@ void add_transposed_candidates(const Call& c, format_table& table, std::vector<c
     }
 }
 
-template <class Call>
 class transposed_job : public job {
 public:
-    transposed_job(const Call& b, const format_table& table, dnnl_stream_t stream) : c_(b.call) {
+    transposed_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) : c_(b.call) {
         const detail::onednn_problem o = detail::operands_of(c_);
         forward_ = is_forward(c_.what);
         format_ = (forward_ ? b.how.value : b.how.gradient)[o.output];
@@ -140,6 +140,7 @@ public:
         }
     }
 
+    const char* computed_by() const override { return "oneDNN convolution"; }
     void run(const run_state&) override {
         primitive_.execute();
         if (bias_ != nullptr) {
@@ -177,5 +178,22 @@ private:
     float* y_ = nullptr;
     float* bias_ = nullptr;
 };
+
+inline constexpr operator_row transposed_convolution_rows[] = {{
+    .of = &op::transposed_conv2d_record,
+    .add_candidates = add_transposed_candidates,
+    .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+        return owned<job>(new transposed_job(b, table, stream));
+    },
+    .forward = "oneDNN convolution",
+    .backward = "oneDNN convolution",
+    .why = "the bias is added by a loop of our own: the gradient of a convolution has none",
+    .problem =
+        [](const compute_call& c) {
+            const transposed_window at(c);
+            return detail::window_numbers(c) + detail::padding_numbers(at.pad_begin, at.pad_end);
+        },
+    .effort = detail::plain_is_slow,
+}};
 
 } // namespace tessera::host

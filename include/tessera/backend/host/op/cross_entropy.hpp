@@ -2,8 +2,11 @@
 // Cross-entropy of whole rows, of rows that are divided between shards, and of images.
 #pragma once
 
+#include "tessera/backend/host/candidates.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernels/loss.hpp"
+#include "tessera/backend/host/op/row.hpp"
+#include "tessera/op/cross_entropy.hpp"
 
 #include <cmath>
 #include <limits>
@@ -194,5 +197,70 @@ private:
     int logits_ = -1, labels_ = -1, out_ = -1;
     std::ptrdiff_t rows_ = 0, classes_ = 0;
 };
+
+namespace detail {
+
+/// The way does without the maxima and sums of rows after all.
+inline void leave_out_intermediates(const compute_call& c, candidate& k) {
+    for (int o = 0; o < c.d->operands.size(); ++o) {
+        if (c.d->operands[o].kind == operand_kind::intermediate) {
+            k.unused |= bit(o);
+            k.value[o] = -1;
+        }
+    }
+}
+
+inline void add_loss_candidates(const compute_call& c, format_table&, std::vector<candidate>& out) {
+    const int rank = c.d->operands[0].extents.rank;
+    if (!is_whole_loss(c)) {
+        if (rank != 3) { // plain loops do sequences
+            out.push_back(in_format(c, format::plain));
+        }
+        return;
+    }
+    if (rank > 3) {
+        for (const int f : {format::channels_last, format::plain}) {
+            candidate k = in_format(c, f);
+            k.scratch = pixel_loss_job::scratch(c, f);
+            k.value[c.d->output()] = is_forward(c.what) ? format::plain : -1; // rows of images, not images
+            leave_out_intermediates(c, k);
+            out.push_back(k);
+        }
+        return;
+    }
+    candidate k = in_samples(c);
+    k.scratch = loss_job::scratch(c);
+    leave_out_intermediates(c, k);
+    if (rank == 2) {
+        out.push_back(k);
+    }
+    for (int o = 0; o < c.d->operands.size(); ++o) {
+        k.value[o] = k.value[o] >= 0 ? format::plain : -1;
+        k.gradient[o] = k.gradient[o] >= 0 ? format::plain : -1;
+    }
+    out.push_back(k);
+}
+
+} // namespace detail
+
+inline constexpr operator_row cross_entropy_rows[] = {{
+    .of = &op::cross_entropy_record,
+    .add_candidates = detail::add_loss_candidates,
+    .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
+        if (!detail::is_whole_loss(b.call)) {
+            return owned<job>(new loss_nest_job(b));
+        }
+        if (b.call.d->operands[0].extents.rank > 3) {
+            return owned<job>(new pixel_loss_job(b));
+        }
+        return owned<job>(new loss_job(b));
+    },
+    .why = "oneDNN has no cross-entropy",
+    .problem =
+        [](const compute_call& c) {
+            return (detail::is_whole_loss(c) ? " whole" : " part") + detail::window_numbers(c);
+        },
+    .ties_passes = true,
+}};
 
 } // namespace tessera::host

@@ -1,47 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of two activations through oneDNN's sgemm, matrix by matrix, wherever the matrices lie in their tensors.
+// Products of two activations, matrix by matrix.
 #pragma once
 
-#include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/candidates.hpp"
+#include "tessera/backend/host/matrices.hpp"
+#include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/walk.hpp"
+#include "tessera/op/matmul.hpp"
 
 #include <cmath>
 #include <cstring>
 
 namespace tessera::host {
-
-namespace detail {
-
-/// One matrix of an operand, by the distances of its elements; all matrices of a call have the same.
-struct matrix_view {
-    float* data = nullptr;
-    index_t rows = 1, columns = 1;
-    index_t row_step = 1, column_step = 1;
-
-    matrix_view transposed() const { return {data, columns, rows, column_step, row_step}; }
-};
-
-/// c = factor * a * b + keep * c. One step of every matrix is 1: the last dimension of a plain tile belongs to its rows or columns.
-inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const matrix_view& c, float factor,
-                              float keep = 0) {
-    if (c.column_step != 1) {
-        return multiply_matrices(b.transposed(), a.transposed(), c.transposed(), factor, keep);
-    }
-    const single_thread alone;
-    static thread_local const bool ready = (require_headroom(), true); // some is made at the first call
-    static_cast<void>(ready);
-    const auto leading = [](const matrix_view& m) {
-        const bool by_rows = m.column_step == 1;
-        const index_t step = by_rows ? m.row_step : m.column_step;
-        const index_t least = by_rows ? m.columns : m.rows;
-        return step > least ? step : least; // of a single row or column no step is taken
-    };
-    check(dnnl_sgemm(a.column_step == 1 ? 'N' : 'T', b.column_step == 1 ? 'N' : 'T', c.rows, c.columns, a.columns,
-                     factor, a.data, leading(a), b.data, leading(b), keep, c.data, leading(c)),
-          "dnnl_sgemm");
-}
-
-} // namespace detail
 
 /// The product, or the gradients of its inputs.
 class matmul_job : public job {
@@ -61,6 +31,7 @@ public:
                                        : 1.0F;
     }
 
+    const char* computed_by() const override { return "oneDNN sgemm"; }
     void run(const run_state&) override {
         const bool forward = is_forward(c_.what);
         for (int o = 0; o < 2 && !forward; ++o) {
@@ -110,10 +81,18 @@ private:
     float factor_ = 1;
 };
 
-inline void add_matmul_candidates(const compute_call& c, std::vector<candidate>& out) {
-    candidate k = detail::in_format(c, format::plain);
-    k.engine = engine_kind::onednn;
-    out.push_back(k);
-}
+inline constexpr operator_row matmul_rows[] = {{
+    .of = &op::matmul_record,
+    .add_candidates = detail::add_matrices,
+    .make_job = detail::make<matmul_job>,
+    .forward = "oneDNN sgemm",
+    .backward = "oneDNN sgemm",
+    .problem =
+        [](const compute_call& c) {
+            const op_attributes& a = c.attributes;
+            return " heads " + std::to_string(a.heads) + (a.transposed[0] ? " t" : " n") +
+                   (a.transposed[1] ? "t" : "n") + detail::window_numbers(c);
+        },
+}};
 
 } // namespace tessera::host

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operands of a call in the terms of oneDNN: their extents, formats of weights, windows, scratch memory.
+#pragma once
+
+#include "tessera/backend/host/call.hpp"
+#include "tessera/execute/store.hpp"
+
+namespace tessera::host::detail {
+
+/// The descriptors of one call, in formats that are given or (weights) left to oneDNN.
+struct onednn_problem {
+    unique_primitive_desc pd;
+    int input = -1, weight = -1, bias = -1, output = -1;
+};
+
+inline tensor_desc any_weights(const shape& w, index_t groups) {
+    if (groups == 1) {
+        return memory_desc(w, dnnl_format_tag_any);
+    }
+    return memory_desc(make_shape(groups, w[0] / groups, w[1], w[2], w[3]), dnnl_format_tag_any);
+}
+
+inline tensor_desc weight_desc(const format_table& table, int f, const shape& w, index_t groups) {
+    if (f >= format::opaque) {
+        return table.desc(f, w);
+    }
+    if (groups == 1) {
+        return table.desc(f, w);
+    }
+    return memory_desc(make_shape(groups, w[0] / groups, w[1], w[2], w[3]), dnnl_abcde);
+}
+
+inline onednn_problem operands_of(const compute_call& c) {
+    onednn_problem p;
+    p.input = c.d->find_operand(operand_kind::input);
+    p.weight = c.d->find_operand(operand_kind::parameter, 0);
+    p.bias = c.d->find_operand(operand_kind::parameter, 1);
+    p.output = c.d->output();
+    return p;
+}
+
+inline shape extents_of(const compute_call& c, int o) { return region(*c.d, o, c.ranges).extents(); }
+
+inline window_steps steps_of(const compute_call& c) {
+    const local_window g(c);
+    window_steps s;
+    for (int k = 0; k < 2; ++k) {
+        s.stride[k] = c.attributes.stride[k];
+        s.dilation[k] = c.attributes.dilation[k] - 1;
+        s.begin[k] = g.pad_begin[k];
+        s.end[k] = g.pad_end[k];
+    }
+    return s;
+}
+
+inline index_t scratch_bytes(const unique_primitive_desc& pd) {
+    return host::bytes_of(query(pd, dnnl_query_scratchpad_md));
+}
+
+/// The scratch memory of a job: the plan's, or where that is too small its own. Tensors of one channel lie alike in several formats, and
+/// oneDNN may then take another way, with more scratch memory, than when the plan was bound; it writes past its end without a word.
+class job_scratch {
+public:
+    void* at_least(index_t wanted, void* of_plan, index_t given) {
+        if (wanted <= given) {
+            return of_plan;
+        }
+        own_ = buffer(wanted);
+        return own_.data();
+    }
+
+private:
+    buffer own_;
+};
+
+/// Where the weights' format is asked for, by pass.
+inline dnnl_query_t weight_query(pass what) {
+    return what == pass::backward_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
+}
+
+} // namespace tessera::host::detail

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions: by oneDNN, and in blocks of 16 samples by kernels of our own.
+#pragma once
+
+#include "tessera/backend/host/candidates.hpp"
+#include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
+#include "tessera/backend/host/kernels/conv_n16.hpp"
+#include "tessera/backend/host/op/product.hpp"
+#include "tessera/op/conv2d.hpp"
+
+namespace tessera::host {
+
+namespace detail {
+
+inline kernels::conv_shape conv_shape_of(const compute_call& c) {
+    const local_window g(c);
+    kernels::conv_shape s;
+    s.blocks = blocks_of(g.x[0]);
+    s.in_channels = to_int(g.x[1]);
+    s.in_height = to_int(g.x[2]);
+    s.in_width = to_int(g.x[3]);
+    s.out_channels = to_int(g.y[1]);
+    s.out_height = to_int(g.y[2]);
+    s.out_width = to_int(g.y[3]);
+    s.kernel_h = to_int(c.attributes.window[0]);
+    s.kernel_w = to_int(c.attributes.window[1]);
+    s.stride_h = to_int(c.attributes.stride[0]);
+    s.stride_w = to_int(c.attributes.stride[1]);
+    s.pad_top = to_int(g.pad_begin[0]);
+    s.pad_left = to_int(g.pad_begin[1]);
+    s.dilation_h = to_int(c.attributes.dilation[0]);
+    s.dilation_w = to_int(c.attributes.dilation[1]);
+    return s;
+}
+
+struct conv_kernels {
+    using shape_type = kernels::conv_shape;
+    static shape_type shape_of(const compute_call& c) { return conv_shape_of(c); }
+    static index_t scratch(const compute_call& c) {
+        const shape_type s = conv_shape_of(c);
+        return static_cast<index_t>(is_forward(c.what)               ? kernels::conv_forward_scratch(s)
+                                    : c.what == pass::backward_input ? kernels::conv_backward_data_scratch(s)
+                                                                     : kernels::conv_backward_weights_scratch(s));
+    }
+    static void forward(const float* x, const float* w, const float* b, float* y, const shape_type& s, void* scratch) {
+        kernels::conv_forward(x, w, b, y, s, false, true, scratch);
+    }
+    static void input_gradient(const float* dy, const float* w, float* dx, const shape_type& s, void* scratch) {
+        kernels::conv_backward_data(dy, w, dx, s, true, scratch);
+    }
+    static void weight_gradient(const float* x, const float* dy, float* dw, float* db, const shape_type& s,
+                                void* scratch) {
+        kernels::conv_backward_weights(x, dy, dw, db, s, false, scratch);
+    }
+};
+
+} // namespace detail
+
+/// A convolution by oneDNN.
+class onednn_convolution {
+public:
+    static constexpr const char* name = "oneDNN convolution";
+
+    onednn_convolution(const compute_call& c, engine_kind engine)
+        : steps_(detail::steps_of(c)),
+          how_(engine == engine_kind::winograd ? dnnl_convolution_winograd : dnnl_convolution_direct) {}
+
+    static shape extents(const compute_call& c, int o) { return detail::extents_of(c, o); }
+    static index_t groups(const compute_call& c) {
+        return c.attributes.groups == 1 ? 1 : c.ranges[c.d->find_loop(loop_name::channel)].size();
+    }
+    auto make(const primitive_descs& make, const tensor_desc& x, const tensor_desc& w, const tensor_desc* bias,
+              const tensor_desc& y) const {
+        return make.convolution(how_, x, w, bias, y, steps_);
+    }
+
+private:
+    window_steps steps_;
+    dnnl_alg_kind_t how_;
+};
+
+using conv_job = weighted_job<detail::conv_kernels>;
+
+namespace detail {
+
+/// Of what Winograd's algorithm takes. With padding on one side only (a shard that ends inside the image) its input gradients come out
+/// wrong in oneDNN 2.6.
+inline bool is_small_window(const compute_call& c) {
+    const op_attributes& a = c.attributes;
+    const local_window g(c);
+    return g.pad_begin[0] == g.pad_end[0] && g.pad_begin[1] == g.pad_end[1] && a.window[0] == 3 && a.window[1] == 3 &&
+           a.stride[0] == 1 && a.stride[1] == 1 && a.dilation[0] == 1 && a.dilation[1] == 1 &&
+           onednn_convolution::groups(c) == 1;
+}
+
+inline void add_conv_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
+    constexpr product_formats formats[] = {{format::channels16, format::channels16},
+                                           {format::channels_last, format::channels_last},
+                                           {format::plain, format::channels16},
+                                           {format::plain, format::channels_last},
+                                           {format::plain, format::plain}};
+    const index_t channels = extents_of(c, c.d->find_operand(operand_kind::input))[1];
+    for (const engine_kind engine : {engine_kind::onednn, engine_kind::winograd}) {
+        if (engine == engine_kind::winograd && !(has_winograd && is_small_window(c))) {
+            continue;
+        }
+        for (const product_formats& f : formats) {
+            const bool mixed = f.x != f.y;
+            if (mixed && (engine == engine_kind::winograd || channels > 4)) {
+                continue; // a mixed pair pays for few channels only
+            }
+            add_product_candidate<onednn_convolution>(c, engine, f, false, table, out);
+        }
+    }
+    if (c.attributes.groups == 1) {
+        add_in_samples<conv_job>(c, out);
+    }
+}
+
+/// Nothing plain if avoidable; Winograd's algorithm multiplies less.
+inline double conv_effort(const compute_call& c, const candidate& k, double flops) {
+    const shape w = extents_of(c, c.d->find_operand(operand_kind::parameter, 0));
+    const bool in_plain = k.engine != engine_kind::vectors && entry_format(k) == format::plain;
+    flops = in_plain ? flops * 3.0 : product_effort(c, k, flops, w[0] < 32 || w[1] < 32);
+    return flops * (k.engine == engine_kind::winograd ? 0.7 : 1.0);
+}
+
+} // namespace detail
+
+inline constexpr operator_row convolution_rows[] = {{
+    .of = &op::conv2d_record,
+    .add_candidates = detail::add_conv_candidates,
+    .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+        if (b.how.engine == engine_kind::vectors) {
+            return owned<job>(new conv_job(b));
+        }
+        return owned<job>(new product_job<onednn_convolution>(b, table, stream));
+    },
+    .forward = "oneDNN convolution, own kernel",
+    .backward = "oneDNN convolution, own kernel",
+    .why = "vectors of 16 samples are faster where channels are few",
+    .problem = detail::window_problem,
+    .effort = detail::conv_effort,
+}};
+
+} // namespace tessera::host

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout of elements and of channels on plain tiles and on blocks of 16 samples.
+#pragma once
+
+#include "tessera/backend/host/candidates.hpp"
+#include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/op/row.hpp"
+#include "tessera/op/dropout.hpp"
+
+#include <cstring>
+
+namespace tessera::host {
+
+/// Dropout of elements or channels: the mask is a function of the global index (op/mask.hpp), computed anew in backward.
+class dropout_job : public job {
+public:
+    dropout_job(const bound_call& b, bool whole_channels) : b_(b), whole_channels_(whole_channels) {
+        const description& d = *b.call.d;
+        const int out = d.output();
+        const bool forward = is_forward(b.call.what);
+        from_ = detail::floats(forward ? b.call.value[0].data : b.call.gradient[out].data);
+        to_ = detail::floats(forward ? b.call.value[out].data : b.call.gradient[0].data);
+        const int f = forward ? b.how.value[out] : b.how.gradient[out];
+        const box part = region(d, out, b.call.ranges);
+        rows_ = detail::channel_rows(part.extents(), f);
+        begin_ = {part.dim[0].begin, part.dim[1].begin};
+        const shape& all = d.operands[out].extents;
+        channels_ = all[1];
+        height_ = part.rank > 2 ? part.dim[2] : interval{0, 1};
+        width_ = part.rank > 3 ? part.dim[3] : interval{0, 1};
+        plane_width_ = part.rank > 3 ? all[3] : 1;
+        plane_ = (part.rank > 2 ? all[2] : 1) * plane_width_;
+    }
+
+    void run(const run_state& run) override {
+        const compute_call& c = b_.call;
+        if (c.what == pass::evaluate) {
+            std::memcpy(to_, from_,
+                        static_cast<std::size_t>(rows_.blocks * rows_.channels * rows_.length) * sizeof(float));
+            return;
+        }
+        const std::uint64_t key = op::mask_key(run.seed, run.step, c.op);
+        for (index_t b = 0; b < rows_.blocks; ++b) {
+            for (index_t k = 0; k < rows_.channels; ++k) {
+                const index_t sample = begin_.begin + b * rows_.lanes;
+                const index_t row = rows_.at(b, k);
+                if (whole_channels_) {
+                    drop_channel(key, sample, begin_.end + k, row);
+                } else {
+                    drop_elements(key, sample, begin_.end + k, row);
+                }
+            }
+        }
+    }
+
+private:
+    void drop_elements(std::uint64_t key, index_t sample, index_t channel, index_t row) const {
+        const int percent = b_.call.attributes.percent;
+        const auto scale = static_cast<float>(op::kept_scale(percent));
+        const float* x = from_ + row;
+        float* y = to_ + row;
+        for (index_t h = height_.begin; h < height_.end; ++h) {
+            for (index_t w = width_.begin; w < width_.end; ++w) {
+                const index_t first = (sample * channels_ + channel) * plane_ + h * plane_width_ + w;
+                for (int lane = 0; lane < rows_.lanes; ++lane) {
+                    const bool kept = op::keeps(key, first + lane * channels_ * plane_, percent);
+                    *y++ = kept ? *x * scale : 0.0F;
+                    ++x;
+                }
+            }
+        }
+    }
+
+    void drop_channel(std::uint64_t key, index_t sample, index_t channel, index_t row) const {
+        const int percent = b_.call.attributes.percent;
+        const auto scale = static_cast<float>(op::kept_scale(percent));
+        float factor[16];
+        for (int lane = 0; lane < 16; ++lane) {
+            const index_t n = sample + (rows_.lanes == 16 ? lane : 0);
+            factor[lane] = op::keeps(key, n * channels_ + channel, percent) ? scale : 0.0F;
+        }
+        const float* x = from_ + row;
+        rows_.write(to_ + row, [&](index_t i, int lane) { return factor[lane] > 0 ? x[i] * factor[lane] : 0.0F; });
+    }
+
+    bound_call b_;
+    bool whole_channels_;
+    detail::channel_rows rows_;
+    const float* from_ = nullptr;
+    float* to_ = nullptr;
+    interval begin_; ///< first sample, first channel
+    interval height_, width_;
+    index_t channels_ = 1, plane_ = 1, plane_width_ = 1; ///< of the whole tensor
+};
+
+namespace detail {
+
+template <bool WholeChannels>
+constexpr operator_row dropout_row(const op_record& of) {
+    return {.of = &of,
+            .add_candidates =
+                [](const compute_call& c, format_table&, std::vector<candidate>& out) {
+                    out.push_back(in_format(c, format::samples16));
+                    out.push_back(in_format(c, format::plain));
+                },
+            .make_job = [](const bound_call& b, const format_table&,
+                           dnnl_stream_t) { return owned<job>(new dropout_job(b, WholeChannels)); },
+            .why =
+                "the mask is a function of the global index, so that every split drops the same; oneDNN draws its own"};
+}
+
+} // namespace detail
+
+inline constexpr operator_row dropout_rows[] = {detail::dropout_row<false>(op::dropout_record),
+                                                detail::dropout_row<true>(op::channel_dropout_record)};
+
+} // namespace tessera::host

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling over windows: maxima by kernels of our own, averages by oneDNN and by kernels of our own.
+#pragma once
+
+#include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/kernel_limits.hpp"
+#include "tessera/backend/host/kernels/pool_n16.hpp"
+#include "tessera/backend/host/onednn_operands.hpp"
+#include "tessera/backend/host/op/row.hpp"
+#include "tessera/op/pool.hpp"
+
+namespace tessera::host {
+
+namespace detail {
+
+/// Of tiles in format `f`.
+inline kernels::pool_shape pool_shape_of(const compute_call& c, int f) {
+    const local_window g(c);
+    kernels::pool_shape s;
+    switch (f) {
+    case format::samples16:
+        s.planes = to_int((g.x[0] + 15) / 16 * g.x[1]);
+        break;
+    case format::channels16:
+        s.planes = to_int(g.x[0] * ((g.x[1] + 15) / 16));
+        break;
+    case format::channels_last:
+        s.planes = to_int(g.x[0]);
+        s.lanes = to_int(g.x[1]);
+        break;
+    default:
+        s.planes = to_int(g.x[0] * g.x[1]);
+        s.lanes = 1;
+        break;
+    }
+    s.in_height = to_int(g.x[2]);
+    s.in_width = to_int(g.x[3]);
+    s.out_height = to_int(g.y[2]);
+    s.out_width = to_int(g.y[3]);
+    s.window_h = to_int(c.attributes.window[0]);
+    s.window_w = to_int(c.attributes.window[1]);
+    s.stride_h = to_int(c.attributes.stride[0]);
+    s.stride_w = to_int(c.attributes.stride[1]);
+    s.pad_top = to_int(g.pad_begin[0]);
+    s.pad_left = to_int(g.pad_begin[1]);
+    return s;
+}
+
+struct pool_problem {
+    unique_primitive_desc forward;
+    unique_primitive_desc pd; ///< of the pass that was asked for
+};
+
+/// Averages alone: of maxima oneDNN loses NaN and negative infinity.
+inline pool_problem make_average_pool(const compute_call& c, const tensor_desc& x, const tensor_desc& y) {
+    const window_steps g = steps_of(c);
+    const dnnl_dims_t kernel = {c.attributes.window[0], c.attributes.window[1]};
+    const dnnl_alg_kind_t how =
+        c.attributes.count_padding ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
+    const auto made = [&](const primitive_descs& make) { return make.pooling(how, x, y, kernel, g); };
+    pool_problem p;
+    p.forward = make_primitive_desc(c.what == pass::evaluate ? direction::inference : direction::forward, {}, made);
+    if (!is_forward(c.what) && p.forward) {
+        p.pd = make_primitive_desc(direction::backward_data, p.forward, made);
+    }
+    return p;
+}
+
+} // namespace detail
+
+/// Maxima or averages by kernels of our own, in any format.
+template <bool Maximum>
+class pooling_job : public job {
+public:
+    explicit pooling_job(const bound_call& b) : b_(b) {
+        in_ = b.call.d->find_operand(operand_kind::input);
+        out_ = b.call.d->output();
+        const int f = is_forward(b.call.what) ? b.how.value[out_] : b.how.gradient[out_];
+        s_ = detail::fitting(detail::pool_shape_of(b.call, f), b.call);
+    }
+    static bool fits(const compute_call& c, int f) {
+        return c.attributes.dilation[0] == 1 && c.attributes.dilation[1] == 1 &&
+               kernels::fits(detail::pool_shape_of(c, f));
+    }
+    /// One byte for each output of a max pool: the winner.
+    static index_t workspace(const compute_call& c, int f) {
+        const kernels::pool_shape s = detail::pool_shape_of(c, f);
+        return Maximum && c.what != pass::evaluate ? index_t{s.planes} * s.out_height * s.out_width * s.lanes : 0;
+    }
+    void run(const run_state&) override {
+        const compute_call& c = b_.call;
+        using detail::floats;
+        auto* winner = c.what == pass::evaluate ? nullptr : static_cast<std::uint8_t*>(b_.workspace);
+        if (is_forward(c.what)) {
+            if constexpr (Maximum) {
+                kernels::max_pool_forward(floats(c.value[in_].data), floats(c.value[out_].data), winner, s_, false);
+            } else {
+                kernels::average_pool_forward(floats(c.value[in_].data), floats(c.value[out_].data), s_,
+                                              c.attributes.count_padding);
+            }
+        } else if constexpr (Maximum) {
+            kernels::max_pool_backward(floats(c.gradient[out_].data), winner, floats(c.gradient[in_].data), s_);
+        } else {
+            kernels::average_pool_backward(floats(c.gradient[out_].data), floats(c.gradient[in_].data), s_,
+                                           c.attributes.count_padding);
+        }
+    }
+
+private:
+    bound_call b_;
+    kernels::pool_shape s_;
+    int in_ = -1, out_ = -1;
+};
+
+namespace detail {
+
+template <bool Maximum>
+void add_pooling_candidate(const compute_call& c, int f, std::vector<candidate>& out) {
+    if (!pooling_job<Maximum>::fits(c, f)) {
+        return;
+    }
+    candidate k;
+    const bool forward = is_forward(c.what);
+    k.engine = engine_kind::vectors;
+    (forward ? k.value : k.gradient)[0] = f;
+    (forward ? k.value : k.gradient)[c.d->output()] = f;
+    k.unused = forward ? 0 : bit(0);
+    k.workspace = pooling_job<Maximum>::workspace(c, f);
+    out.push_back(k);
+}
+
+inline void add_max_pool_candidates(const compute_call& c, format_table&, std::vector<candidate>& out) {
+    for (const int f : {format::samples16, format::channels16, format::channels_last, format::plain}) {
+        add_pooling_candidate<true>(c, f, out);
+    }
+}
+
+inline void add_average_pool_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
+    const int in = c.d->find_operand(operand_kind::input);
+    const int result = c.d->output();
+    for (const int f : {format::channels16, format::channels_last, format::plain}) {
+        const pool_problem p =
+            make_average_pool(c, table.desc(f, extents_of(c, in)), table.desc(f, extents_of(c, result)));
+        if (!p.forward || (!is_forward(c.what) && !p.pd)) {
+            continue;
+        }
+        candidate k;
+        k.engine = engine_kind::onednn;
+        if (is_forward(c.what)) {
+            k.value[in] = f;
+            k.value[result] = f;
+        } else {
+            k.gradient[in] = f;
+            k.gradient[result] = f;
+            k.unused = bit(in);
+        }
+        k.scratch = scratch_bytes(is_forward(c.what) ? p.forward : p.pd);
+        out.push_back(k);
+    }
+    add_pooling_candidate<false>(c, format::samples16, out);
+}
+
+} // namespace detail
+
+/// Averages by oneDNN.
+class average_pool_job : public job {
+public:
+    average_pool_job(const bound_call& b, const format_table& table, dnnl_stream_t stream) {
+        const compute_call& c = b.call;
+        const int in = c.d->find_operand(operand_kind::input);
+        const int out = c.d->output();
+        const bool forward = is_forward(c.what);
+        const tensor_desc x = table.desc(forward ? b.how.value[in] : b.how.gradient[in], detail::extents_of(c, in));
+        const tensor_desc y = table.desc(forward ? b.how.value[out] : b.how.gradient[out], detail::extents_of(c, out));
+        const detail::pool_problem p = detail::make_average_pool(c, x, y);
+        const unique_primitive_desc& pd = forward ? p.forward : p.pd;
+        if (!pd) {
+            throw error("tessera: oneDNN has no pooling where it had one when the plan was bound");
+        }
+        primitive_.make(pd);
+        primitive_.stream = stream;
+        primitive_.bind(forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_SRC, x,
+                        forward ? c.value[in].data : c.gradient[in].data);
+        primitive_.bind(forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y,
+                        forward ? c.value[out].data : c.gradient[out].data);
+        primitive_.bind(DNNL_ARG_SCRATCHPAD, query(pd, dnnl_query_scratchpad_md), b.scratch);
+    }
+    void run(const run_state&) override { primitive_.execute(); }
+    const char* computed_by() const override { return "oneDNN pooling"; }
+
+private:
+    primitive_job primitive_;
+};
+
+inline constexpr operator_row pooling_rows[] = {
+    {
+        .of = &op::max_pool_record,
+        .add_candidates = detail::add_max_pool_candidates,
+        .make_job = detail::make<pooling_job<true>>,
+        .why = "oneDNN's maxima lose NaN and negative infinity",
+        .problem = detail::window_problem,
+        .effort = detail::plain_is_slow,
+        .ties_passes = true,
+    },
+    {
+        .of = &op::average_pool_record,
+        .add_candidates = detail::add_average_pool_candidates,
+        .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+            if (b.how.engine == engine_kind::vectors) {
+                return owned<job>(new pooling_job<false>(b));
+            }
+            return owned<job>(new average_pool_job(b, table, stream));
+        },
+        .forward = "oneDNN pooling, own kernel",
+        .backward = "oneDNN pooling, own kernel",
+        .why = "oneDNN has no blocks of 16 samples",
+        .problem = detail::window_problem,
+    },
+};
+
+} // namespace tessera::host

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host offers for an operator: a row of the table in table.hpp, beside its code.
+#pragma once
+
+#include "tessera/backend/host/candidates.hpp"
+#include "tessera/backend/host/problem.hpp"
+#include "tessera/op/record.hpp"
+
+#include <vector>
+
+namespace tessera::host {
+
+/// A row is dispatch and documentation in one; a test holds its words against the jobs that it makes. Of calls that none of its ways
+/// takes (a dilated window, say) the reference's plain loops are the way, as of operators without a row.
+struct operator_row {
+    const op_record* of = nullptr;
+    /// Appends the ways to compute a call; of equally good ones the first is taken.
+    void (*add_candidates)(const compute_call&, format_table&, std::vector<candidate>&) = nullptr;
+    /// Of any of these ways.
+    owned<job> (*make_job)(const bound_call&, const format_table&, dnnl_stream_t) = nullptr;
+
+    // What computes each pass in fp32: job::computed_by() of every way, with commas between them.
+    const char* forward = "own kernel";
+    const char* backward = "own kernel";
+    const char* why = ""; ///< there is something else than oneDNN among them
+
+    /// What tells local problems apart behind the extents of their operands; null: detail::window_numbers() alone.
+    std::string (*problem)(const compute_call&) = nullptr;
+    /// What a way is worth by rules of thumb: floating-point operations of equal cost. Null: all ways are as good.
+    double (*effort)(const compute_call&, const candidate&, double flops) = nullptr;
+    /// Backward relies on the way that forward took: on what it leaves behind, or leaves out.
+    bool ties_passes = false;
+};
+
+namespace detail {
+
+/// The ways of a row that takes plain tiles alone.
+inline void add_in_plain(const compute_call& c, format_table&, std::vector<candidate>& out) {
+    out.push_back(in_format(c, format::plain));
+}
+
+/// The job of a row that has one for all ways.
+template <class Job>
+owned<job> make(const bound_call& b, const format_table&, dnnl_stream_t) {
+    return owned<job>(new Job(b));
+}
+
+} // namespace detail
+
+} // namespace tessera::host

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax on plain tiles, row by row.
+#pragma once
+
+#include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/op/row.hpp"
+#include "tessera/op/softmax.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace tessera::host {
+
+/// Any nests of a softmax, forward or backward; see op/softmax.hpp.
+class softmax_job : public job {
+public:
+    explicit softmax_job(const bound_call& b) : c_(b.call) {
+        const description& d = *c_.d;
+        largest_ = d.find_operand(operand_kind::intermediate, 0);
+        total_ = d.find_operand(operand_kind::intermediate, 1);
+        out_ = d.output();
+        const box x = region(d, out_, c_.ranges);
+        columns_ = x.dim[x.rank - 1].size();
+        first_column_ = x.dim[x.rank - 1].begin;
+        matrix_ = x.dim[x.rank - 2];
+        rows_ = x.volume() / columns_;
+    }
+
+    void run(const run_state&) override {
+        for (index_t r = 0; r < rows_; ++r) {
+            is_forward(c_.what) ? forward(r) : backward(r);
+        }
+    }
+
+private:
+    float& of_row(const tile_view* all, int o, index_t r) const { return detail::floats(all[o].data)[r]; }
+
+    /// Columns of the shard that the row sees.
+    index_t seen(index_t r) const {
+        if (!c_.attributes.causal) {
+            return columns_;
+        }
+        const index_t own = matrix_.begin + r % matrix_.size() + 1 - first_column_;
+        return own < 0 ? 0 : own < columns_ ? own : columns_;
+    }
+
+    void forward(index_t r) const {
+        const float* x = detail::floats(c_.value[0].data) + r * columns_;
+        const index_t count = seen(r);
+        if (c_.first_nest == 0) {
+            float top = -std::numeric_limits<float>::infinity();
+            for (index_t i = 0; i < count; ++i) {
+                top = x[i] > top || std::isnan(x[i]) ? x[i] : top;
+            }
+            of_row(c_.value, largest_, r) = top;
+        }
+        const float top = of_row(c_.value, largest_, r);
+        if (c_.first_nest <= 1 && c_.last_nest >= 1) {
+            float sum = 0;
+            for (index_t i = 0; i < count; ++i) {
+                sum += std::exp(x[i] - top);
+            }
+            of_row(c_.value, total_, r) = sum;
+        }
+        if (c_.last_nest == 2) {
+            const float inverse = 1 / of_row(c_.value, total_, r);
+            float* y = detail::floats(c_.value[out_].data) + r * columns_;
+            for (index_t i = 0; i < columns_; ++i) {
+                y[i] = i < count ? std::exp(x[i] - top) * inverse : 0.0F;
+            }
+        }
+    }
+
+    void backward(index_t r) const {
+        const float* dy = detail::floats(c_.gradient[out_].data) + r * columns_;
+        const float* y = detail::floats(c_.value[out_].data) + r * columns_;
+        if (has(c_.emits, total_)) {
+            float sum = 0;
+            for (index_t i = 0; i < columns_; ++i) {
+                sum += dy[i] * y[i];
+            }
+            of_row(c_.gradient, total_, r) = sum;
+        }
+        if (has(c_.emits, 0)) {
+            const float sum = of_row(c_.gradient, total_, r);
+            float* dx = detail::floats(c_.gradient[0].data) + r * columns_;
+            for (index_t i = 0; i < columns_; ++i) {
+                dx[i] = y[i] * (dy[i] - sum);
+            }
+        }
+    }
+
+    compute_call c_;
+    int largest_ = -1, total_ = -1, out_ = -1;
+    index_t rows_ = 0, columns_ = 0, first_column_ = 0;
+    interval matrix_;
+};
+
+inline constexpr operator_row softmax_rows[] = {{
+    .of = &op::softmax_record,
+    .add_candidates = detail::add_in_plain,
+    .make_job = detail::make<softmax_job>,
+    .why = "oneDNN's has no causal mask, and no partial sums, which a split of the rows' elements leaves",
+}};
+
+} // namespace tessera::host

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator table of the host: what it offers for each operator, which is its dispatch and its documentation. A new operator that wants
+// more than plain loops is a header in this folder and a line in the list below; a new element-wise one is a row in elementwise.hpp.
+#pragma once
+
+#include "tessera/backend/host/op/batch_norm.hpp"
+#include "tessera/backend/host/op/concat.hpp"
+#include "tessera/backend/host/op/convolution.hpp"
+#include "tessera/backend/host/op/cross_entropy.hpp"
+#include "tessera/backend/host/op/dropout.hpp"
+#include "tessera/backend/host/op/elementwise.hpp"
+#include "tessera/backend/host/op/embedding.hpp"
+#include "tessera/backend/host/op/experts.hpp"
+#include "tessera/backend/host/op/global_average.hpp"
+#include "tessera/backend/host/op/layer_norm.hpp"
+#include "tessera/backend/host/op/linear.hpp"
+#include "tessera/backend/host/op/matmul.hpp"
+#include "tessera/backend/host/op/pooling.hpp"
+#include "tessera/backend/host/op/softmax.hpp"
+#include "tessera/backend/host/op/transposed_convolution.hpp"
+#include "tessera/op/records.hpp"
+
+#include <span>
+#include <string>
+
+namespace tessera::host {
+
+inline constexpr std::span<const operator_row> operator_rows[] = {
+    batch_norm_rows,  concat_rows,    convolution_rows, cross_entropy_rows,  dropout_rows,
+    elementwise_rows, embedding_rows, expert_rows,      global_average_rows, layer_norm_rows,
+    linear_rows,      matmul_rows,    pooling_rows,     softmax_rows,        transposed_convolution_rows,
+};
+
+/// Null for an operator without a row.
+constexpr const operator_row* row_of(const op_record& r) {
+    for (const std::span<const operator_row> family : operator_rows) {
+        for (const operator_row& row : family) {
+            if (row.of == &r) {
+                return &row;
+            }
+        }
+    }
+    return nullptr;
+}
+
+namespace detail {
+
+constexpr bool rows_are_whole() {
+    for (const std::span<const operator_row> family : operator_rows) {
+        for (const operator_row& row : family) {
+            if (row.of == nullptr || row.add_candidates == nullptr || row.make_job == nullptr ||
+                row_of(*row.of) != &row) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+static_assert(
+    rows_are_whole(),
+    "a row says of which operator it is, which ways there are and who makes their jobs; an operator has one row");
+
+} // namespace detail
+
+/// What a graph holds of an operator is its record.
+constexpr const operator_row* row_of(const op_attributes& a) { return row_of(record_of(a)); }
+
+/// Whether the reference has plain loops for an operator without a row: for all of the library's.
+constexpr bool has_plain_loops(const op_record& r) {
+    for (const op_record* const known : tessera::detail::operator_records) {
+        if (known == &r) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Whether the host computes a pass of an operator: in fp32 alone, which does for tf32 networks too (their products may be rounded).
+/// What it has of an operator it has of all passes.
+constexpr bool supports(const op_record& r, pass, precision p) {
+    return p != precision::bf16 && (row_of(r) != nullptr || has_plain_loops(r));
+}
+
+/// Why the operator of this path is not supported.
+inline std::string refusal_of(const op_record& r, precision p, const std::string& path) {
+    if (p == precision::bf16) {
+        return "tessera: " + path +
+               " computes in bf16 and the host backend in fp32 alone; run the network without "
+               "with_precision<bf16, ...>, or on the CUDA or the reference backend";
+    }
+    return "tessera: " + path + ": the host backend does not know the operator " + std::string(r.name) +
+           ", and the reference has no plain loops for it; give it a row in backend/host/op/";
+}
+
+/// The table as text, a line for each operator of the library.
+inline std::string operator_table() {
+    std::string text;
+    for (const op_record* const r : tessera::detail::operator_records) {
+        const operator_row* const row = row_of(*r);
+        text += std::string(r->name) + ": ";
+        if (row != nullptr) {
+            text += std::string("forward ") + row->forward + "; backward " + row->backward +
+                    (*row->why == 0 ? "" : std::string("; ") + row->why);
+        } else {
+            text += r->facts.view ? "nothing to compute: a name for the same memory"
+                                  : "forward plain loops; backward plain loops; the reference's: no row of its own";
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+} // namespace tessera::host

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's operator table against the jobs that are made for the rows of the operator test table, and what it says of operators that it
+// does not have.
+#include "support/host_operators.hpp"
+#include "support/refusal.hpp"
+
+#include "tessera/backend/host/backend.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+namespace {
+
+using namespace host_operators;
+using words = std::set<std::string>;
+
+words split(const std::string& list) {
+    words all;
+    std::istringstream text(list);
+    for (std::string one; std::getline(text >> std::ws, one, ',');) {
+        all.insert(one);
+    }
+    return all;
+}
+
+/// Ways of shapes that a row does not take are plain loops, whatever the row says.
+words said_of(const words& made) {
+    words all = made;
+    if (all.size() > 1) {
+        all.erase("plain loops");
+    }
+    return all;
+}
+
+float square(float x) { return x * x; }
+float twice(float x) { return 2 * x; }
+
+/// An operator of somebody who is not the library.
+constexpr ts::op_record square_record{.kind = ts::op_kind::gelu,
+                                      .name = "square",
+                                      .infer = ts::op::gelu_record.infer,
+                                      .describe = ts::op::gelu_record.describe};
+
+std::string line_of(const ts::op_record& r) {
+    std::istringstream text(host::operator_table());
+    for (std::string line; std::getline(text, line);) {
+        if (line.starts_with(std::string(r.name) + ": ")) {
+            return line;
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+TEST_CASE("what the table says of each pass is what computes it") {
+    tester t;
+    for (const op_case& row : op_table()) {
+        t.check_row(row, 3, 0);
+    }
+    for (const ts::op_record* r : ts::detail::operator_records) {
+        CAPTURE(std::string(r->name));
+        const host::operator_row* const row = host::row_of(*r);
+        const words made[2] = {said_of(t.computed[0].at(r)), said_of(t.computed[1].at(r))};
+        if (row == nullptr) {
+            CHECK(words{"flatten", "slice", "position_embedding", "route"}.contains(std::string(r->name)));
+            CHECK(made[0] == words{"plain loops"});
+            CHECK(made[1] == words{"plain loops"});
+            continue;
+        }
+        CHECK(made[0] == split(row->forward));
+        CHECK(made[1] == split(row->backward));
+        bool others = false;
+        for (const words& w : made) {
+            for (const std::string& one : w) {
+                others = others || !one.starts_with("oneDNN ");
+            }
+        }
+        // A bias that is added by a loop of our own is no job.
+        CHECK((*row->why != 0) == (others || r == &ts::op::transposed_conv2d_record));
+    }
+}
+
+TEST_CASE("a line of the table for each operator") {
+    CHECK(line_of(ts::op::conv2d_record) == "conv2d: forward oneDNN convolution, own kernel; backward oneDNN "
+                                            "convolution, own kernel; vectors of 16 samples "
+                                            "are faster where channels are few");
+    CHECK(line_of(ts::op::matmul_record) == "matmul: forward oneDNN sgemm; backward oneDNN sgemm");
+    CHECK(line_of(ts::op::slice_record) ==
+          "slice: forward plain loops; backward plain loops; the reference's: no row of its own");
+    CHECK(line_of(ts::op::flatten_record) == "flatten: nothing to compute: a name for the same memory");
+    for (const ts::op_record* r : ts::detail::operator_records) {
+        CHECK(!line_of(*r).empty());
+    }
+}
+
+TEST_CASE("every operator of the library is supported in fp32, and none in bf16") {
+    const ts::pass passes[] = {ts::pass::forward,         ts::pass::backward,  ts::pass::backward_input,
+                               ts::pass::backward_weight, ts::pass::recompute, ts::pass::evaluate};
+    for (const ts::op_record* r : ts::detail::operator_records) {
+        for (const ts::pass what : passes) {
+            CHECK(host::supports(*r, what, ts::precision::fp32));
+            CHECK(host::supports(*r, what, ts::precision::tf32));
+            CHECK(!host::supports(*r, what, ts::precision::bf16));
+        }
+    }
+}
+
+TEST_CASE("an operator that the host does not know is refused by name") {
+    CHECK(host::row_of(square_record) == nullptr);
+    CHECK(!host::supports(square_record, ts::pass::forward, ts::precision::fp32));
+    CHECK(host::refusal_of(square_record, ts::precision::fp32, "body.square") ==
+          "tessera: body.square: the host backend does not know the operator square, and the reference has no plain "
+          "loops "
+          "for it; give it a row in backend/host/op/");
+}
+
+TEST_CASE("a kernel that a plan names and nobody has is refused, not computed as another") {
+    const op_case row{"flatten", {.kind = ts::op_kind::flatten}, {ts::make_shape(2, 3, 4, 4)}};
+    const ts::description d = row.describe();
+    host::bound_call b;
+    b.call.attributes = row.attributes;
+    b.call.d = &d;
+    b.how.engine = host::engine_kind::vectors;
+    CHECK(
+        test_support::message_of([&] { (void)host::detail::make_job(b, host::format_table{}, nullptr); }) ==
+        "tessera: the host backend has no kernel for the operator flatten, of which the plan names one; bind the plan "
+        "again");
+}
+
+TEST_CASE("an element-wise operator is a row of two functions") {
+    constexpr host::operator_row rows[] = {
+        host::elementwise<host::detail::each<square>, host::detail::each_times<twice>>(square_record),
+        host::elementwise<host::detail::each<square>, host::detail::each_times<twice>, false>(square_record)};
+    const op_case like{"square", {.kind = ts::op_kind::gelu}, {ts::make_shape(2, 3, 2, 2)}};
+    op_instance whole(like);
+    host::format_table table;
+    for (const ts::pass what : {ts::pass::forward, ts::pass::backward}) {
+        ts::compute_call c = whole.call(what);
+        c.emits = what == ts::pass::backward ? ts::bit(0) : 0;
+        std::vector<host::candidate> ways;
+        rows[1].add_candidates(c, table, ways);
+        CHECK(ways.size() == 3); // zeros that fill up blocks of channels would not stay zeros
+        ways.clear();
+        rows[0].add_candidates(c, table, ways);
+        REQUIRE(ways.size() == 4);
+        std::vector<float> x = {-3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+        std::vector<float> dy(x.size(), 0.5F);
+        std::vector<float> made(x.size());
+        host::bound_call b{c, ways[0], nullptr, nullptr};
+        REQUIRE(host::detail::entry_format(ways[0]) == host::format::plain);
+        b.call.value[0].data = x.data();
+        b.call.value[1].data = made.data();
+        b.call.gradient[1].data = dy.data();
+        b.call.gradient[0].data = made.data();
+        rows[0].make_job(b, table, nullptr)->run({});
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            CHECK(made[i] == (what == ts::pass::forward ? x[i] * x[i] : x[i]));
+        }
+    }
+}
+
+TEST_CASE("rules of thumb: blocks of samples for few channels, oneDNN's formats for many, plain images last") {
+    struct expected {
+        ts::index_t channels;
+        host::engine_kind best;
+    };
+    for (const expected& e : {expected{16, host::engine_kind::vectors}, {64, host::engine_kind::onednn}}) {
+        const op_case row{"conv2d",
+                          {.kind = ts::op_kind::conv2d, .out = e.channels, .window = {5, 5}},
+                          {ts::make_shape(16, e.channels, 9, 9)}};
+        op_instance whole(row);
+        host::format_table table;
+        const ts::compute_call c = whole.call(ts::pass::forward);
+        const host::operator_row& conv = *host::row_of(ts::op::conv2d_record);
+        double least = 1e30;
+        double most = 0;
+        host::candidate best;
+        host::candidate worst;
+        for (const host::candidate& k : host::detail::candidates_of(c, table)) {
+            const double effort = conv.effort(c, k, 100.0);
+            best = effort < least ? k : best;
+            worst = effort > most ? k : worst;
+            least = std::min(least, effort);
+            most = std::max(most, effort);
+        }
+        CHECK(best.engine == e.best);
+        CHECK(host::detail::entry_format(worst) == host::format::plain);
+    }
+}
+
+TEST_CASE("what is measured of one problem is not taken for another's") {
+    struct pair {
+        const char* what;
+        op_case a, b;
+    };
+    using ts::op_kind;
+    const ts::shape image = ts::make_shape(2, 4, 9, 9);
+    const ts::shape rows = ts::make_shape(2, 4, 4);
+    const pair pairs[] = {
+        {"operator", {"", {.kind = op_kind::relu}, {image}}, {"", {.kind = op_kind::tanh}, {image}}},
+        {"stride",
+         {"", {.kind = op_kind::conv2d, .out = 4, .window = {9, 9}}, {image}},
+         {"", {.kind = op_kind::conv2d, .out = 4, .window = {9, 9}, .stride = {2, 2}}, {image}}},
+        {"heads",
+         {"", {.kind = op_kind::matmul}, {rows, rows}},
+         {"", {.kind = op_kind::matmul, .heads = 1, .transposed = {true, false}}, {rows, rows}}},
+        {"divisor",
+         {"", {.kind = op_kind::average_pool, .window = {3, 3}, .padding = {1, 1}}, {image}},
+         {"", {.kind = op_kind::average_pool, .window = {3, 3}, .padding = {1, 1}, .count_padding = true}, {image}}},
+    };
+    for (const pair& p : pairs) {
+        CAPTURE(std::string(p.what));
+        op_instance a(p.a);
+        op_instance b(p.b);
+        CHECK(host::detail::problem_name(a.call(ts::pass::forward)) !=
+              host::detail::problem_name(b.call(ts::pass::forward)));
+    }
+    // Shards of one extent, with the image's border on one side or the other.
+    for (const op_kind kind : {op_kind::conv2d, op_kind::max_pool, op_kind::transposed_conv2d}) {
+        op_case row{"", {.kind = kind, .window = {3, 3}, .padding = {1, 1}}, {ts::make_shape(2, 2, 8, 8)}};
+        row.attributes.out = kind == op_kind::max_pool ? 0 : 2;
+        op_instance whole(row);
+        ts::compute_call first = whole.call(ts::pass::forward);
+        ts::compute_call last = first;
+        const int height = whole.d.find_loop(ts::loop_name::height);
+        first.ranges[height] = {0, 4};
+        last.ranges[height] = {4, 8};
+        CHECK(host::detail::problem_name(first) != host::detail::problem_name(last));
+    }
+    // Three classes of seven, and all of three.
+    const op_case some{"", {.kind = op_kind::cross_entropy}, {ts::make_shape(4, 7), ts::make_shape(4)}};
+    const op_case all{"", {.kind = op_kind::cross_entropy}, {ts::make_shape(4, 3), ts::make_shape(4)}};
+    op_instance part(some);
+    op_instance whole(all);
+    ts::compute_call split = part.call(ts::pass::backward);
+    split.ranges[part.d.find_loop(ts::loop_name::channel)] = {0, 3};
+    CHECK(host::detail::problem_name(split) != host::detail::problem_name(whole.call(ts::pass::backward)));
+}
