@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ways to compute operators have in common: which formats a call takes, and what they are worth by rules of thumb.
+// What the ways to compute operators have in common: which formats a call takes, and what they are worth by rules of
+// thumb.
 #pragma once
 
 #include "tessera/backend/host/call.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's catalog: which ways there are to compute a call, and how long each takes here, measured once and remembered.
+// The host's catalog: which ways there are to compute a call, and how long each takes here, measured once and
+// remembered.
 #pragma once
 
 #include "tessera/backend/host/op/table.hpp"
@@ -76,8 +77,8 @@ std::string candidate_name(const Candidate& k, const format_table& table, int op
     return name;
 }
 
-/// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few turns each. What
-/// is far behind after two turns is not run again.
+/// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few
+/// turns each. What is far behind after two turns is not run again.
 template <class Jobs>
 std::vector<double> time_in_turns(const Jobs& jobs) {
     constexpr int most_turns = 40;
@@ -109,7 +110,8 @@ std::vector<double> time_in_turns(const Jobs& jobs) {
 
 } // namespace detail
 
-/// Measures candidates and remembers what it measured. (Templates here only so that they are compiled where a plan is made.)
+/// Measures candidates and remembers what it measured. (Templates here only so that they are compiled where a plan is
+/// made.)
 template <class Call>
 class basic_catalog {
 public:

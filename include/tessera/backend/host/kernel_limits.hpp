@@ -15,7 +15,8 @@ inline int blocks_of(index_t samples) { return to_int((samples + 15) / 16); }
 /// Samples with the last block of 16 filled up.
 constexpr index_t padded_samples(index_t samples) { return (samples + 15) / 16 * 16; }
 
-/// Throws tessera::error for a shape that a kernel cannot do: none is offered for it, so that the plan was not made here.
+/// Throws tessera::error for a shape that a kernel cannot do: none is offered for it, so that the plan was not made
+/// here.
 template <class Shape>
 const Shape& fitting(const Shape& s, const compute_call& c) {
     if (!kernels::fits(s)) {

@@ -16,7 +16,8 @@ struct matrix_view {
     matrix_view transposed() const { return {data, columns, rows, column_step, row_step}; }
 };
 
-/// c = factor * a * b + keep * c. One step of every matrix is 1: the last dimension of a plain tile belongs to its rows or columns.
+/// c = factor * a * b + keep * c. One step of every matrix is 1: the last dimension of a plain tile belongs to its rows
+/// or columns.
 inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const matrix_view& c, float factor,
                               float keep = 0) {
     if (c.column_step != 1) {

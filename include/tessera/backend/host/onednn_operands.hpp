@@ -57,8 +57,9 @@ inline index_t scratch_bytes(const unique_primitive_desc& pd) {
     return host::bytes_of(query(pd, dnnl_query_scratchpad_md));
 }
 
-/// The scratch memory of a job: the plan's, or where that is too small its own. Tensors of one channel lie alike in several formats, and
-/// oneDNN may then take another way, with more scratch memory, than when the plan was bound; it writes past its end without a word.
+/// The scratch memory of a job: the plan's, or where that is too small its own. Tensors of one channel lie alike in
+/// several formats, and oneDNN may then take another way, with more scratch memory, than when the plan was bound; it
+/// writes past its end without a word.
 class job_scratch {
 public:
     void* at_least(index_t wanted, void* of_plan, index_t given) {

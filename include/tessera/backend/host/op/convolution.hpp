@@ -83,8 +83,8 @@ using conv_job = weighted_job<detail::conv_kernels>;
 
 namespace detail {
 
-/// Of what Winograd's algorithm takes. With padding on one side only (a shard that ends inside the image) its input gradients come out
-/// wrong in oneDNN 2.6.
+/// Of what Winograd's algorithm takes. With padding on one side only (a shard that ends inside the image) its input
+/// gradients come out wrong in oneDNN 2.6.
 inline bool is_small_window(const compute_call& c) {
     const op_attributes& a = c.attributes;
     const local_window g(c);

@@ -113,7 +113,8 @@ private:
     int labels_ = -1, largest_ = -1, total_ = -1;
 };
 
-/// Softmax cross-entropy of the pixels of images: rows of classes, which plain tiles are transposed into sample by sample.
+/// Softmax cross-entropy of the pixels of images: rows of classes, which plain tiles are transposed into sample by
+/// sample.
 class pixel_loss_job : public job {
 public:
     explicit pixel_loss_job(const bound_call& b) : b_(b), s_(region(*b.call.d, 0, b.call.ranges).extents()) {}

@@ -11,7 +11,8 @@
 
 namespace tessera::host {
 
-/// Dropout of elements or channels: the mask is a function of the global index (op/mask.hpp), computed anew in backward.
+/// Dropout of elements or channels: the mask is a function of the global index (op/mask.hpp), computed anew in
+/// backward.
 class dropout_job : public job {
 public:
     dropout_job(const bound_call& b, bool whole_channels) : b_(b), whole_channels_(whole_channels) {

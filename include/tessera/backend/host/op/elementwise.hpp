@@ -17,10 +17,11 @@
 
 namespace tessera::host {
 
-/// What an operator does to as many numbers of each of its operands, which may have any places in memory: y from x, and from z where it
-/// has two inputs.
+/// What an operator does to as many numbers of each of its operands, which may have any places in memory: y from x, and
+/// from z where it has two inputs.
 using elementwise_forward = void (*)(const float* x, const float* z, float* y, std::ptrdiff_t count);
-/// dx from dy and from what its description says that its gradient reads: the output, or the input, or of two inputs the other one.
+/// dx from dy and from what its description says that its gradient reads: the output, or the input, or of two inputs
+/// the other one.
 using elementwise_backward = void (*)(const float* read, const float* dy, float* dx, std::ptrdiff_t count);
 
 namespace detail {
@@ -58,7 +59,8 @@ inline void pass_on(const float*, const float* dy, float* dx, std::ptrdiff_t cou
 
 } // namespace detail
 
-/// Operators that do the same to every element, whatever the format: the number of stored elements is all they need to know.
+/// Operators that do the same to every element, whatever the format: the number of stored elements is all they need to
+/// know.
 class elementwise_job : public job {
 public:
     elementwise_job(const bound_call& b, const format_table& table, elementwise_forward forward,

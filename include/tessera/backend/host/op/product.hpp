@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of an activation with a weight, and perhaps a bias: what convolutions and matrix products share, by oneDNN and by kernels of our own.
+// Products of an activation with a weight, and perhaps a bias: what convolutions and matrix products share, by oneDNN
+// and by kernels of our own.
 #pragma once
 
 #include "tessera/backend/host/channel_rows.hpp"
@@ -11,8 +12,8 @@ namespace tessera::host {
 
 namespace detail {
 
-/// The primitive descriptor of a product's pass. `x`, `w`, `y` describe its tensors, w possibly as "any". Primitive(call, engine) has
-/// make(primitive_descs, x, w, bias, y).
+/// The primitive descriptor of a product's pass. `x`, `w`, `y` describe its tensors, w possibly as "any".
+/// Primitive(call, engine) has make(primitive_descs, x, w, bias, y).
 template <class Primitive>
 onednn_problem make_product(const compute_call& c, engine_kind engine, const tensor_desc& x, const tensor_desc& w,
                             const tensor_desc& y) {
@@ -46,8 +47,8 @@ struct product_formats {
     int x, y;
 };
 
-/// Appends the way in these formats, with weights in the format that oneDNN chooses, or plain; none where oneDNN has only a reference
-/// implementation, or where it is there already.
+/// Appends the way in these formats, with weights in the format that oneDNN chooses, or plain; none where oneDNN has
+/// only a reference implementation, or where it is there already.
 template <class Primitive>
 void add_product_candidate(const compute_call& c, engine_kind engine, const product_formats& f, bool plain_weights,
                            format_table& table, std::vector<candidate>& out) {

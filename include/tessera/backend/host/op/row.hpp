@@ -10,8 +10,9 @@
 
 namespace tessera::host {
 
-/// A row is dispatch and documentation in one; a test holds its words against the jobs that it makes. Of calls that none of its ways
-/// takes (a dilated window, say) the reference's plain loops are the way, as of operators without a row.
+/// A row is dispatch and documentation in one; a test holds its words against the jobs that it makes. Of calls that
+/// none of its ways takes (a dilated window, say) the reference's plain loops are the way, as of operators without a
+/// row.
 struct operator_row {
     const op_record* of = nullptr;
     /// Appends the ways to compute a call; of equally good ones the first is taken.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table of the host: what it offers for each operator, which is its dispatch and its documentation. A new operator that wants
-// more than plain loops is a header in this folder and a line in the list below; a new element-wise one is a row in elementwise.hpp.
+// The operator table of the host: what it offers for each operator, which is its dispatch and its documentation. A new
+// operator that wants more than plain loops is a header in this folder and a line in the list below; a new element-wise
+// one is a row in elementwise.hpp.
 #pragma once
 
 #include "tessera/backend/host/op/batch_norm.hpp"
@@ -18,6 +19,7 @@
 #include "tessera/backend/host/op/pooling.hpp"
 #include "tessera/backend/host/op/softmax.hpp"
 #include "tessera/backend/host/op/transposed_convolution.hpp"
+#include "tessera/backend/reference/op/table.hpp"
 #include "tessera/op/records.hpp"
 
 #include <span>
@@ -25,11 +27,26 @@
 
 namespace tessera::host {
 
+/// The rows of each header.
+// clang-format off
 inline constexpr std::span<const operator_row> operator_rows[] = {
-    batch_norm_rows,  concat_rows,    convolution_rows, cross_entropy_rows,  dropout_rows,
-    elementwise_rows, embedding_rows, expert_rows,      global_average_rows, layer_norm_rows,
-    linear_rows,      matmul_rows,    pooling_rows,     softmax_rows,        transposed_convolution_rows,
+    batch_norm_rows,
+    concat_rows,
+    convolution_rows,
+    cross_entropy_rows,
+    dropout_rows,
+    elementwise_rows,
+    embedding_rows,
+    expert_rows,
+    global_average_rows,
+    layer_norm_rows,
+    linear_rows,
+    matmul_rows,
+    pooling_rows,
+    softmax_rows,
+    transposed_convolution_rows,
 };
+// clang-format on
 
 /// Null for an operator without a row.
 constexpr const operator_row* row_of(const op_record& r) {
@@ -65,20 +82,13 @@ static_assert(
 /// What a graph holds of an operator is its record.
 constexpr const operator_row* row_of(const op_attributes& a) { return row_of(record_of(a)); }
 
-/// Whether the reference has plain loops for an operator without a row: for all of the library's.
-constexpr bool has_plain_loops(const op_record& r) {
-    for (const op_record* const known : tessera::detail::operator_records) {
-        if (known == &r) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/// Whether the host computes a pass of an operator: in fp32 alone, which does for tf32 networks too (their products may be rounded).
-/// What it has of an operator it has of all passes.
+/// Whether the host computes a pass of an operator: by its row, or by the plain loops that the reference has; in fp32
+/// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of all
+/// passes. (A template only so that the loops are compiled where it is asked.)
+template <class Real = float>
 constexpr bool supports(const op_record& r, pass, precision p) {
-    return p != precision::bf16 && (row_of(r) != nullptr || has_plain_loops(r));
+    return p != precision::bf16 &&
+           (row_of(r) != nullptr || reference::find_row<Real>(r, reference::library_rows<Real>) != nullptr);
 }
 
 /// Why the operator of this path is not supported.
@@ -95,7 +105,7 @@ inline std::string refusal_of(const op_record& r, precision p, const std::string
 /// The table as text, a line for each operator of the library.
 inline std::string operator_table() {
     std::string text;
-    for (const op_record* const r : tessera::detail::operator_records) {
+    for (const op_record* const r : library_operators) {
         const operator_row* const row = row_of(*r);
         text += std::string(r->name) + ": ";
         if (row != nullptr) {

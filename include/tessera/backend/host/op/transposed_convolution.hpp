@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolutions through oneDNN: the convolution that goes from their output to their input, its passes exchanged. Its
-// backward data is their forward, its forward their gradient of the input. The bias is added here.
+// Transposed convolutions through oneDNN: the convolution that goes from their output to their input, its passes
+// exchanged. Its backward data is their forward, its forward their gradient of the input. The bias is added here.
 #pragma once
 
 #include "tessera/backend/host/channel_rows.hpp"
@@ -60,8 +60,8 @@ inline onednn_problem make_transposed(const compute_call& c, const tensor_desc& 
     return p;
 }
 
-/// Calls body(first element, first channel, channels side by side) for every pixel of every block of channels; in a plain tensor a
-/// block is one channel.
+/// Calls body(first element, first channel, channels side by side) for every pixel of every block of channels; in a
+/// plain tensor a block is one channel.
 template <class Body>
 void for_each_pixel(const shape& s, int f, Body&& body) {
     const index_t plane = s[2] * s[3];
