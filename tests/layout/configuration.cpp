@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shards of a configuration cover the iteration space; layouts of operands say what their shards hold.
 #include "tessera/layout/configuration.hpp"
+#include "tessera/layout/tensor_layout.hpp"
 
 #include "support/networks.hpp"
 #include "support/random_strategy.hpp"
@@ -96,27 +97,23 @@ TEST_CASE("the layout of an operand counts what its shards hold") {
                 if (d.operands[o].kind == ts::operand_kind::intermediate) {
                     continue;
                 }
-                const ts::layout l = ts::layout_of(c, d, o);
-                int boxes = 1;
-                for (int k = 0; k < l.rank; ++k) {
+                const ts::tensor_layout l = ts::layout_of_operand(d, o, c, s.pool.data(), ts::held::value);
+                REQUIRE(!l.devices.empty());
+                for (int k = 0; k < l.extents.rank; ++k) {
                     // Distinct ranges along a dimension; halos overlap, and a shard of a concatenation may need none of an input.
                     std::set<std::pair<ts::index_t, ts::index_t>> ranges;
                     for (int i = 0; i < c.shards(); ++i) {
                         const ts::interval r = ts::region(d, o, ts::shard_at(c, s.pool.data(), d, i).ranges).dim[k];
                         ranges.insert({r.begin, r.end});
                     }
-                    CHECK(static_cast<int>(ranges.size()) <= l.degree[k]);
+                    CHECK(static_cast<int>(ranges.size()) <= l.shards[k]);
                     if (d.operands[o].kind == ts::operand_kind::output) {
-                        CHECK(static_cast<int>(ranges.size()) == l.degree[k]);
+                        CHECK(static_cast<int>(ranges.size()) == l.shards[k]);
                     }
-                    boxes *= l.degree[k];
                 }
-                if (d.operands[o].kind == ts::operand_kind::output) {
-                    CHECK(boxes * l.partial * l.replicate == c.shards()); // every shard writes one box of one part
-                    CHECK(l.partial == ts::parts_of_nest(c, d, d.nests.size() - 1));
-                } else {
-                    CHECK(boxes * l.replicate * l.partial == c.shards()); // what does not divide it reads it alike
-                }
+                CHECK(l.count() == c.shards()); // what does not divide it reads it alike
+                const bool written = d.operands[o].kind == ts::operand_kind::output;
+                CHECK(l.partial == (written ? ts::parts_of_nest(c, d, d.nests.size() - 1) : c.partial));
                 partial += l.partial > 1 ? 1 : 0;
                 replicated += l.replicate > 1 ? 1 : 0;
             }
@@ -134,8 +131,22 @@ TEST_CASE("the layout of an operand counts what its shards hold") {
     c.degree[d.find_loop(ts::loop_name::channel)] = 3;
     c.degree[d.find_loop(ts::loop_name::reduction)] = 5;
     c.replicate = 2;
-    CHECK(ts::layout_of(c, d, d.output()) == ts::layout{2, {2, 3, 1, 1, 1}, 2, 5});
-    CHECK(ts::layout_of(c, d, d.find_operand(ts::operand_kind::input)) == ts::layout{2, {2, 5, 1, 1, 1}, 6, 1});
-    CHECK(ts::layout_of(c, d, d.find_operand(ts::operand_kind::parameter, 0)) == ts::layout{2, {3, 5, 1, 1, 1}, 4, 1});
-    CHECK(ts::layout_of(c, d, d.find_operand(ts::operand_kind::parameter, 1)) == ts::layout{1, {3, 1, 1, 1, 1}, 20, 1});
+    const auto is = [&](int which, ts::held what, std::vector<int> shards, int summands, int copies) {
+        const ts::tensor_layout l = ts::layout_of_operand(d, which, c, nullptr, what);
+        CHECK(std::vector<int>(l.shards, l.shards + l.extents.rank) == shards);
+        CHECK(l.partial == summands);
+        CHECK(l.replicate == copies);
+    };
+    const int input = d.find_operand(ts::operand_kind::input);
+    const int weights = d.find_operand(ts::operand_kind::parameter, 0);
+    const int bias = d.find_operand(ts::operand_kind::parameter, 1);
+    is(d.output(), ts::held::value, {2, 3}, 5, 2);
+    is(input, ts::held::value, {2, 5}, 1, 6);
+    is(weights, ts::held::value, {3, 5}, 1, 4);
+    is(bias, ts::held::value, {3}, 1, 20);
+    // Of gradients: what was a summand is a copy, what was a copy a summand, but for replicas; a bias is added once.
+    is(d.output(), ts::held::gradient, {2, 3}, 1, 10);
+    is(input, ts::held::gradient, {2, 5}, 3, 2);
+    is(weights, ts::held::gradient, {3, 5}, 2, 2);
+    is(bias, ts::held::gradient, {3}, 2, 2);
 }

@@ -82,7 +82,7 @@ TEST_CASE("every element of every target gets every part exactly once, and the b
         const layout_of_pieces from = random_layout(s, devices, true, pick);
         const layout_of_pieces to = random_layout(s, devices, false, pick);
         const ts::index_t bytes_each = round % 2 == 0 ? 4 : 8;
-        const ts::redistribution r = ts::redistribute(from.pieces, to.pieces, ts::whole(s), bytes_each);
+        const ts::redistributed r = ts::redistribute(from.pieces, to.pieces, bytes_each);
         REQUIRE(r.gathers.size() == to.pieces.size());
         ts::index_t moved = 0;
         std::map<int, ts::index_t> received;
@@ -176,7 +176,7 @@ TEST_CASE("collectives by name and by formula") {
         }
         const auto check = [&](const std::vector<ts::piece>& from, const std::vector<ts::piece>& to,
                                ts::collective kind, ts::index_t total, ts::index_t worst) {
-            const ts::redistribution r = ts::redistribute(from, to, all, 4);
+            const ts::redistributed r = ts::redistribute(from, to, 4);
             CAPTURE(std::string(ts::to_text(kind)));
             CAPTURE(n);
             CHECK(std::string(ts::to_text(r.kind)) == ts::to_text(kind));
@@ -190,9 +190,10 @@ TEST_CASE("collectives by name and by formula") {
         check(parts, wholes, ts::collective::all_reduce, n * (n - 1) * bytes, (n - 1) * bytes);
         check(by_rows, by_columns, ts::collective::all_to_all, (n - 1) * bytes / n, (n - 1) * bytes / n / n);
         check({wholes[0]}, wholes, ts::collective::broadcast, (n - 1) * bytes, bytes);
-        check({wholes[0]}, {wholes[1]}, ts::collective::copy, bytes, bytes);
-        check(by_rows, shifted, ts::collective::copy, bytes, bytes / n);
-        check(by_rows, {wholes[0]}, ts::collective::copy, (n - 1) * bytes / n, (n - 1) * bytes / n); // a gather to one
-        check(parts, {wholes[0]}, ts::collective::copy, (n - 1) * bytes, (n - 1) * bytes);           // a reduce to one
+        check({wholes[0]}, {wholes[1]}, ts::collective::send, bytes, bytes);
+        check({wholes[0]}, by_rows, ts::collective::scatter, (n - 1) * bytes / n, bytes / n);
+        check(by_rows, shifted, ts::collective::send, bytes, bytes / n);
+        check(by_rows, {wholes[0]}, ts::collective::gather, (n - 1) * bytes / n, (n - 1) * bytes / n);
+        check(parts, {wholes[0]}, ts::collective::reduce, (n - 1) * bytes, (n - 1) * bytes);
     }
 }

@@ -3,6 +3,7 @@
 // t_X, nothing overlapping. All times are whole nanoseconds, so that tables built by the compiler equal those built at run time.
 #pragma once
 
+#include "tessera/layout/redistribute.hpp"
 #include "tessera/layout/strategy.hpp"
 #include "tessera/machine/machine.hpp"
 
@@ -238,57 +239,26 @@ struct received {
     constexpr index_t time(const machine& on) const { return on.transfer_time(forward) + on.transfer_time(backward); }
 };
 
-/// Bytes over the edge from `producer` to operand `input` of `consumer`, for any placement, by comparing all shards: a consumer's
-/// shard receives the region it needs of every part of the tensor, and a producer's shard the gradient of what it wrote from every
-/// consumer's shard that read from it, except what a shard on the same device has.
-constexpr received bytes_between(const description& producer, const configuration& from, const description& consumer,
-                                 int input, const configuration& to, const index_t* pool, bool gradient, int devices) {
+/// Bytes over the edge from `producer` to operand `input` of `consumer`, for any placement: what the redistribution of the tensor forward, and of
+/// its gradient backward, brings to the device that receives most. Shards of one device that need the same are counted each.
+// A template only so that what it uses is compiled where it is called.
+template <class Description>
+constexpr received bytes_between(const Description& producer, const configuration& from, const Description& consumer,
+                                 int input, const configuration& to, const index_t* pool, bool gradient) {
     const int out = producer.output();
-    const int last = producer.nests.size() - 1;
     const index_t element_bytes = bytes_of(producer.operands[out].type);
-    received most;
-    for (int device = 0; device < devices; ++device) {
-        received here;
-        for (int j = 0; j < to.shards(); ++j) {
-            const shard t = shard_at(to, pool, consumer, j);
-            if (t.device != device) {
-                continue;
-            }
-            const box needed = region(consumer, input, t.ranges);
-            for (int i = 0; i < from.shards(); i += from.replicate) {
-                const shard s = shard_at(from, pool, producer, i);
-                bool local = to.partial > 1 && part_of_nest(s, from, producer, last) != t.part;
-                for (int r = 0; r < from.replicate; ++r) {
-                    local = local || shard_at(from, pool, producer, i + r).device == device;
-                }
-                here.forward += local ? 0 : intersect(region(producer, out, s.ranges), needed).volume();
-            }
-        }
-        for (int i = 0; gradient && i < from.shards(); ++i) {
-            const shard s = shard_at(from, pool, producer, i);
-            if (s.device != device) {
-                continue;
-            }
-            const box written = region(producer, out, s.ranges);
-            // Copies, and the parts of a partial tensor passed on, have the same gradient.
-            const int copies = to.replicate * to.partial;
-            for (int j = 0; j < to.shards(); j += copies) {
-                bool local = false;
-                for (int r = 0; r < copies; ++r) {
-                    local = local || shard_at(to, pool, consumer, j + r).device == device;
-                }
-                const shard t = shard_at(to, pool, consumer, j);
-                here.backward += local ? 0 : intersect(region(consumer, input, t.ranges), written).volume();
-            }
-        }
-        most.forward = detail::larger(most.forward, here.forward * element_bytes);
-        most.backward = detail::larger(most.backward, here.backward * element_bytes);
-    }
-    return most;
+    const auto most = [&](held what, bool back) {
+        const auto a = pieces_of(producer, out, from, pool, what);
+        const auto b = pieces_of(consumer, input, to, pool, what);
+        return back ? move_pieces(b, a, element_bytes).worst_bytes
+                    : move_pieces(a, b, element_bytes, to.partial > 1).worst_bytes;
+    };
+    return {most(held::value, false), gradient ? most(held::gradient, true) : 0};
 }
 
 /// The cost of a strategy on a machine, in nanoseconds per step.
-constexpr index_t total_cost(const graph_view& g, const strategy_view& s, const machine& on) {
+template <class Graph>
+constexpr index_t total_cost(const Graph& g, const strategy_view& s, const machine& on) {
     index_t total = 0;
     for (int op = 0; op < g.op_count; ++op) {
         const op_model m = model_of(g, op);
@@ -301,7 +271,7 @@ constexpr index_t total_cost(const graph_view& g, const strategy_view& s, const 
             }
             const int input = m.d.find_operand(operand_kind::input, k);
             total += bytes_between(g.describe(producer), s.ops[producer], m.d, input, s.ops[op], s.pool,
-                                   m.d.operands[input].differentiable, on.devices)
+                                   m.d.operands[input].differentiable)
                          .time(on);
         }
     }
@@ -309,7 +279,8 @@ constexpr index_t total_cost(const graph_view& g, const strategy_view& s, const 
 }
 
 /// Throws tessera::error for a strategy that the network or the machine does not allow.
-inline index_t total_cost(const graph_view& g, const strategy& s, const machine& on) {
+template <class Graph>
+index_t total_cost(const Graph& g, const strategy& s, const machine& on) {
     require(g, s.view(), on.devices);
     return total_cost(g, s.view(), on);
 }

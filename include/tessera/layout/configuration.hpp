@@ -152,44 +152,4 @@ constexpr bool is_first_part(const shard& s, const description& d) {
     return true;
 }
 
-/// The layout of one operand under a configuration: a degree per dimension, how many copies of each shard there are, and how
-/// many partial results add up to it.
-struct layout {
-    int rank = 0;
-    int degree[max_rank] = {1, 1, 1, 1, 1};
-    int replicate = 1;
-    int partial = 1;
-
-    friend constexpr bool operator==(const layout&, const layout&) = default;
-};
-
-/// Layout of what an operator writes (its output) or of what its shards need (an input or parameter; never partial).
-constexpr layout layout_of(const configuration& c, const description& d, int which) {
-    const operand& o = d.operands[which];
-    const bool written = o.kind == operand_kind::output;
-    const int last = d.nests.size() - 1;
-    layout result;
-    result.rank = o.extents.rank;
-    result.replicate = c.replicate;
-    result.partial = written ? parts_of_nest(c, d, last) : c.partial;
-    for (int l = 0; l < d.loops.size(); ++l) {
-        if (c.degree[l] == 1) {
-            continue;
-        }
-        bool indexed = false;
-        for (int k = 0; k < o.extents.rank; ++k) {
-            for (const affine::term& t : o.dim[k].terms) {
-                if (t.loop == l) {
-                    result.degree[k] *= c.degree[l];
-                    indexed = true;
-                }
-            }
-        }
-        if (!indexed && !(written && has(reduced_loops(d, last), l))) {
-            result.replicate *= c.degree[l];
-        }
-    }
-    return result;
-}
-
 } // namespace tessera

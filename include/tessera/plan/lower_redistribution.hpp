@@ -53,10 +53,8 @@ inline int need(plan_writer& out, const located& from, gathered_list& cache, con
         const piece& source = sources[at(seg.source)];
         copy.segments.push_back({source.tile, seg.region, seg.first});
         copy.reads.push_back(source.tile);
-        if (source.device != x.device && source.device >= 0) {
-            out.p.moved_bytes += seg.region.volume() * bytes_of(x.type);
-        }
     }
+    out.p.moved_bytes += bytes_received(plan_of, sources, x.device, bytes_of(x.type));
     return t;
 }
 

@@ -128,7 +128,7 @@ inline void add_model_costs(const graph_view& g, const strategy& s, int op, cons
             const description d = g.describe(reader);
             const int input = d.find_operand(operand_kind::input, k);
             a.transfer += cost::bytes_between(g.describe(producer), v.ops[producer], d, input, v.ops[reader], v.pool,
-                                              d.operands[input].differentiable, on.devices)
+                                              d.operands[input].differentiable)
                               .time(on);
         }
     }
