@@ -94,7 +94,7 @@ inline constexpr bool never = false;
     rule(tensors_differ, "a redistribution is between two layouts of one tensor: of the same extents and type of element") \
     rule(sum_taken_apart, "a sum cannot be taken apart into summands; redistribute to a layout that has as many of them as the first, or none") \
     rule(redistributions_do_not_meet, "a redistribution begins with another layout than the one before it ends with") \
-    rule(layer_has_instances, "the network has the layer several times; say which one: instance<layer, 0>") \
+    rule(layer_has_instances, "the network has the layer several times: say which one, as in instance<layer, 0>") \
     rule(no_such_operand, "the layer has no such input or parameter; they count from 0") \
     rule(wrong_number_of_layouts, "an operator in shards takes one layout for each of its inputs, and one more for its output") \
     rule(layouts_do_not_fit, "the layouts of the inputs and of the output do not go together: no split of the operator has them all") \

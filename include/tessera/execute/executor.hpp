@@ -83,6 +83,22 @@ public:
     /// Throws what a task throws, also one of the run before, and tessera::error for another number of states.
     void run(std::span<const run_state> states) { run_all<false>(states, nullptr); }
     void run(const run_state& state) { run(std::span<const run_state>(&state, 1)); }
+    /// The tasks numbered from `first` on and below `last` alone, on top of what the ones before them have left, as often as wanted. Throws what they
+    /// throw, and tessera::error for a plan of several steps or with queues, which runs whole.
+    void run_tasks(const run_state& state, int first, int last) {
+        if (plan_.period != 1 || plan_.lists() > 2 * plan_.devices) {
+            throw error("tessera: a plan of several steps, or with queues, runs whole and not in parts");
+        }
+        for (std::size_t l = 0; l < lists_.size(); ++l) {
+            parts_[l] = {0, 0};
+            for (const entry& e : lists_[l]) { // numbered in order
+                parts_[l].begin += e.task < first ? 1 : 0;
+                parts_[l].end += e.task < last ? 1 : 0;
+            }
+        }
+        const part_of_lists whole_again{*this};
+        run_all<false>(std::span<const run_state>(&state, 1), nullptr, first, last);
+    }
     /// Waits until nothing is under way, so that parameters may be read and written. Throws what a transfer has thrown.
     void finish() { queue_.get() != nullptr ? queue_->finish() : void(); }
     /// The same with the clock read around every task, some 50 ns each. (Of a backend that queues its tasks: when their calls start and
@@ -136,10 +152,20 @@ private:
         std::atomic<int> sleepers{0};
     };
 
+    /// Which tasks of a list a run takes, by their places in it.
+    struct list_part {
+        int begin = 0;
+        int end = INT_MAX;
+    };
+    struct part_of_lists {
+        executor& of;
+        ~part_of_lists() { of.parts_.assign(of.lists_.size(), {}); }
+    };
+
     executor(B& backend, workers& threads, plan p, const link_speed& links)
         : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads), links_(links),
           lists_(static_cast<std::size_t>(plan_.lists())), done_(static_cast<std::size_t>(plan_.lists())),
-          lanes_(threads_of_lanes(plan_)), spins_(threads.spins(lanes_)),
+          parts_(lists_.size()), lanes_(threads_of_lanes(plan_)), spins_(threads.spins(lanes_)),
           sleeps_(lanes_ > 1 && threads.is_crowded(lanes_)) {}
 
     void prepare(const graph_view& g) {
@@ -201,7 +227,7 @@ private:
     }
 
     template <bool Timed>
-    void run_all(std::span<const run_state> states, simulation::timeline* measured) {
+    void run_all(std::span<const run_state> states, simulation::timeline* measured, int first = 0, int last = INT_MAX) {
         if (!is_ready_) {
             throw error("tessera: a plan has lost its memory and was not prepared again; make the session anew");
         }
@@ -212,9 +238,10 @@ private:
         const run_state& state = states[0];
         const bool guards = is_guarded && state.report != nullptr;
         guards ? guard_.begin() : void();
-        for (counter& c : done_) {
-            c.value.store(0, std::memory_order_relaxed);
+        for (std::size_t l = 0; l < done_.size(); ++l) {
+            done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
         }
+        const auto tasks = static_cast<int>(plan_.tasks.size());
         if (!queue_->is_empty()) {
             queue_->begin(states.data(), measured);
         }
@@ -232,7 +259,7 @@ private:
             }
         };
         try {
-            run_between(backend_, addresses_, state, 0, static_cast<int>(plan_.tasks.size()),
+            run_between(backend_, addresses_, state, first, last < tasks ? last : tasks,
                         [&] { threads_.run(body, lanes_); });
         } catch (...) {
             queue_->abandon();
@@ -248,8 +275,11 @@ private:
     template <bool Timed>
     void run_list(int list, std::span<const run_state> states) {
         counter& mine = done_[static_cast<std::size_t>(list)];
-        int finished = 0;
-        for (const entry& e : lists_[static_cast<std::size_t>(list)]) {
+        const std::vector<entry>& entries = lists_[static_cast<std::size_t>(list)];
+        const list_part part = parts_[static_cast<std::size_t>(list)];
+        const int end = part.end < static_cast<int>(entries.size()) ? part.end : static_cast<int>(entries.size());
+        for (int finished = part.begin; finished < end;) {
+            const entry& e = entries[static_cast<std::size_t>(finished)];
             for (int k = 0; k < e.wait_count; ++k) {
                 await(done_[static_cast<std::size_t>(e.waits[k].list)], e.waits[k].count);
             }
@@ -346,6 +376,7 @@ private:
     loss_guard guard_;
     std::vector<std::vector<entry>> lists_;
     std::vector<counter> done_;
+    std::vector<list_part> parts_;
     int lanes_; ///< that have threads in a run
     int spins_;
     bool sleeps_;                                           ///< whoever waits

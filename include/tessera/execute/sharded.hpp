@@ -2,6 +2,7 @@
 // One operator in shards, without a network around it: for micro-benchmarks, and to look at what a split costs.
 #pragma once
 
+#include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/execute/plain_values.hpp"
@@ -30,29 +31,29 @@ public:
     /// The same for operators of several inputs. A loss gets its labels by itself.
     sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32,
                const own_options_of<B>& own = {})
-        : devices_(devices), graph_(make_graph(inputs, math)), backend_(make_backend<B>(optimizer(), own)),
-          done_(static_cast<std::size_t>(devices.count())) {
-        plan_ = make_plan();
-        require_room(backend_, plan_.arena_bytes);
-        store_ = parameter_store(plan_, memory_of(backend_));
-        addresses_ = addresses(plan_, store_, memory_of(backend_));
-        load_plan(backend_, plan_, view(), addresses_);
-        prepare();
+        : devices_(devices), graph_(make_graph(inputs, math)), backend_(make_backend<B>(optimizer(), own)) {
+        plan p = make_plan();
+        require_room(backend_, p.arena_bytes);
+        store_ = parameter_store(p, memory_of(backend_));
+        runner_.reset(new executor<B>(backend_, devices_.threads(), view(), static_cast<plan&&>(p), store_));
+        while (boundary_ < tasks() && !is_backward(bound().tasks[static_cast<std::size_t>(boundary_)])) {
+            ++boundary_;
+        }
         fill();
     }
     sharded_on(const sharded_on&) = delete;
     sharded_on& operator=(const sharded_on&) = delete;
 
-    void forward() { run(0); }
+    void forward() { runner_->run_tasks(state_, 0, boundary_); }
     /// After at least one forward().
-    void backward() { run(1); }
+    void backward() { runner_->run_tasks(state_, boundary_, tasks()); }
 
-    const plan& bound() const { return plan_; }
+    const plan& bound() const { return runner_->bound(); }
     /// For those who time single tasks: the backend, where the plan's tiles lie, and the number of the first task that backward() runs.
     B& backend() { return backend_; }
-    const addresses& memory() const { return addresses_; }
+    const addresses& memory() const { return runner_->memory(); }
     int first_backward_task() const { return boundary_; }
-    index_t moved_bytes() const { return plan_.moved_bytes; } ///< between devices, forward and backward together
+    index_t moved_bytes() const { return bound().moved_bytes; } ///< between devices, forward and backward together
     /// Floating-point operations of the whole operator, a multiply-add counted as two, without what shards compute twice.
     index_t forward_flops() const { return tessera::forward_flops(view().describe(0)); }
     index_t backward_flops() const { return tessera::backward_flops(view().describe(0)); }
@@ -69,28 +70,16 @@ public:
         detail::store_parameter(backend_, store_, p, view().parameters[p].extents, values);
     }
 
-    std::vector<float> output() const { return collect(plan_.results, view().ops[0].output); }
-    std::vector<float> input_gradient(int k = 0) const { return collect(plan_.results, view().ops[0].inputs[k]); }
+    std::vector<float> output() const { return collect(bound().results, view().ops[0].output); }
+    std::vector<float> input_gradient(int k = 0) const { return collect(bound().results, view().ops[0].inputs[k]); }
     /// Of parameter `slot`: the sum of the shards' contributions.
     std::vector<float> gradient(int slot) const {
         const int p = view().ops[0].parameters[slot];
-        return sum_pieces(plan_.gradients, p, view().parameters[p].extents);
+        return sum_pieces(bound().gradients, p, view().parameters[p].extents);
     }
 
 private:
-    struct entry {
-        runnable what;
-        const wait_for* waits = nullptr;
-        int wait_count = 0;
-    };
-    struct device_list {
-        std::vector<entry> entries;
-        int phase_end[2] = {0, 0}; ///< of the forward and of the backward tasks
-    };
-    struct alignas(64) counter {
-        std::atomic<int> value{0};
-    };
-
+    int tasks() const { return static_cast<int>(bound().tasks.size()); }
     graph_view view() const { return graph_.view(); }
 
     static graph make_graph(const std::vector<shape>& inputs, precision math) {
@@ -150,57 +139,6 @@ private:
         return t.what == pass::backward || t.what == pass::backward_input || t.what == pass::backward_weight;
     }
 
-    void prepare() {
-        while (boundary_ < static_cast<int>(plan_.tasks.size()) &&
-               !is_backward(plan_.tasks[static_cast<std::size_t>(boundary_)])) {
-            ++boundary_;
-        }
-        lists_.resize(static_cast<std::size_t>(plan_.devices));
-        const graph_view g = view();
-        auto body = [&](int device) {
-            backend_.start(device);
-            device_list& list = lists_[static_cast<std::size_t>(device)];
-            for (int i : plan_.order[static_cast<std::size_t>(device)]) {
-                const task& t = plan_.tasks[static_cast<std::size_t>(i)];
-                list.entries.push_back(
-                    {backend_.prepare(plan_, i, g, addresses_), t.waits.data(), static_cast<int>(t.waits.size())});
-                list.phase_end[0] += i < boundary_ ? 1 : 0;
-            }
-            list.phase_end[1] = static_cast<int>(list.entries.size());
-        };
-        devices_.threads().run(body);
-    }
-
-    void run(int phase) {
-        for (std::size_t d = 0; d < done_.size(); ++d) {
-            done_[d].value.store(phase == 0 ? 0 : lists_[d].phase_end[0], std::memory_order_relaxed);
-        }
-        auto body = [&](int device) { run_device(device, phase); };
-        const int last = phase == 0 ? boundary_ : static_cast<int>(plan_.tasks.size());
-        run_between(backend_, addresses_, state_, phase == 0 ? 0 : boundary_, last,
-                    [&] { devices_.threads().run(body); });
-    }
-
-    void run_device(int device, int phase) {
-        workers& threads = devices_.threads();
-        const device_list& list = lists_[static_cast<std::size_t>(device)];
-        std::atomic<int>& mine = done_[static_cast<std::size_t>(device)].value;
-        for (int i = phase == 0 ? 0 : list.phase_end[0]; i < list.phase_end[phase]; ++i) {
-            const entry& e = list.entries[static_cast<std::size_t>(i)];
-            for (int k = 0; k < e.wait_count; ++k) {
-                const std::atomic<int>& other = done_[static_cast<std::size_t>(e.waits[k].list)].value;
-                const int count = e.waits[k].count;
-                detail::spin_until([&] { return other.load(std::memory_order_acquire) >= count || threads.failed(); },
-                                   threads.spins());
-            }
-            if (threads.failed()) {
-                return;
-            }
-            e.what.call(e.what.context, state_);
-            mine.store(i + 1, std::memory_order_release);
-        }
-    }
-
     /// Numbers in [-1, 1), a function of tensor and index.
     void fill() {
         const graph_view g = view();
@@ -237,19 +175,16 @@ private:
     /// The parts of a tensor added up, every part and region once.
     std::vector<float> sum_pieces(const std::vector<result_piece>& pieces, int tensor, const shape& extents) const {
         std::vector<float> out(static_cast<std::size_t>(extents.volume()), 0.0F);
-        detail::piece_sum().add(backend_, plan_, addresses_, pieces, tensor, 0, whole(extents), out);
+        detail::piece_sum().add(backend_, bound(), memory(), pieces, tensor, 0, whole(extents), out);
         return out;
     }
 
     local_devices devices_;
     graph graph_;
     B backend_;
-    plan plan_;
-    int boundary_ = 0; ///< first backward task
     parameter_store store_;
-    addresses addresses_;
-    std::vector<device_list> lists_;
-    std::vector<counter> done_;
+    owned<executor<B>> runner_;               ///< the one that sessions have, in parts
+    int boundary_ = 0;                        ///< first backward task
     std::vector<std::vector<float>> numbers_; ///< of every tensor that is an input of numbers
     std::vector<std::int32_t> labels_;
     std::vector<const void*> pointers_;

@@ -58,35 +58,45 @@ constexpr operand_place find_operand_of(const graph_view& g, operand_kind kind, 
     return at;
 }
 
-/// A Source of layout_of_value: an operand of a layer under a strategy.
-template <class Net, class Strategy, class Layer, operand_kind Kind, int Slot, held What>
-struct layer_layout {
-    static constexpr operand_place place = find_operand_of<Layer>(describe<Net, Strategy::batch>(), Kind, Slot);
+/// Where an operand is found, or the compile error that it is not. Without the strategy, which a message would print at every step.
+template <class Net, index_t Batch, class Layer, operand_kind Kind, int Slot>
+struct named_operand {
+    static constexpr operand_place place = find_operand_of<Layer>(describe<Net, Batch>(), Kind, Slot);
     static constexpr bool test() {
         if constexpr (place.refused.broken == rule::none) {
             return true;
         } else {
-            return refuse<place.refused.broken, tessera::layer<typename named_layer<Layer>::layer_type>,
-                          found<place.refused.found>, needed<place.refused.needed>>();
+            return tessera::refuse<place.refused.broken, tessera::layer<typename named_layer<Layer>::layer_type>,
+                                   found<place.refused.found>, needed<place.refused.needed>>();
         }
     }
     static constexpr bool ok = test();
+};
+
+/// A Source of layout_of_value: an operand of a layer under a strategy.
+template <class Net, class Strategy, class Layer, operand_kind Kind, int Slot, held What>
+struct layer_layout {
+    using named = named_operand<Net, Strategy::batch, Layer, Kind, Slot>;
     static constexpr tensor_layout make() {
-        if constexpr (ok) {
-            constexpr graph_view g = describe<Net, Strategy::batch>();
-            constexpr strategy_view s = Strategy::view();
-            tensor_layout l = layout_of_operand(g.describe(place.op), place.operand, s.ops[place.op], s.pool, What);
-            if constexpr (Kind == operand_kind::input) { // what a network computes in is said of its tensors
-                l.type = g.tensors[g.ops[place.op].inputs[Slot]].type;
-            } else if constexpr (Kind == operand_kind::output) {
-                l.type = g.tensors[g.ops[place.op].output].type;
-            }
-            return l;
+        constexpr graph_view g = describe<Net, Strategy::batch>();
+        constexpr strategy_view s = Strategy::view();
+        constexpr int op = named::place.op;
+        tensor_layout l = layout_of_operand(g.describe(op), named::place.operand, s.ops[op], s.pool, What);
+        if constexpr (Kind == operand_kind::input) { // what a network computes in is said of its tensors
+            l.type = g.tensors[g.ops[op].inputs[Slot]].type;
+        } else if constexpr (Kind == operand_kind::output) {
+            l.type = g.tensors[g.ops[op].output].type;
+        }
+        return l;
+    }
+    static constexpr auto type_of() {
+        if constexpr (named::ok) {
+            return identity<typename layout_of_value<layer_layout>::type>{};
         } else {
-            return layout<extents<>, dims<>>::value();
+            return identity<layout<extents<>, dims<>>>{};
         }
     }
-    using type = typename layout_of_value<layer_layout>::type;
+    using type = typename decltype(type_of())::type;
 };
 
 } // namespace detail

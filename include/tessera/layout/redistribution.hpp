@@ -119,24 +119,22 @@ public:
 
 namespace detail {
 
-template <class First, class Second>
-struct composition {
-    static constexpr bool test() {
-        if constexpr (std::is_same_v<typename First::to, typename Second::from>) {
-            return true;
-        } else {
-            return refuse<rule::redistributions_do_not_meet, typename First::to, typename Second::from>();
-        }
+template <class End, class Begin>
+constexpr bool do_meet() {
+    if constexpr (std::is_same_v<End, Begin>) {
+        return true;
+    } else {
+        return tessera::refuse<rule::redistributions_do_not_meet, End, Begin>();
     }
-    static constexpr bool ok = test();
-    using type = redistribution<typename First::from, std::conditional_t<ok, typename Second::to, typename First::to>>;
-};
+}
 
 } // namespace detail
 
 /// One redistribution after another, done at once. It moves no more than the two where no summands are added up and no device has two shards.
 template <class First, class Second>
-using composed = typename detail::composition<First, Second>::type;
+using composed = redistribution<typename First::from,
+                                std::conditional_t<detail::do_meet<typename First::to, typename Second::from>(),
+                                                   typename Second::to, typename First::to>>;
 
 /// The way back. There is none from a sum to its summands.
 template <class Redistribution>
