@@ -115,6 +115,61 @@ TEST_CASE("other operators in shards compute what the whole operators compute") 
     check<ts::cross_entropy, split<ts::channel, 2>, ts::with_reduction>(2, {ts::make_shape(4, 6)});
 }
 
+TEST_CASE("layouts of the inputs and of the output say how an operator is split") {
+    using ts::dims;
+    using ts::extents;
+    using ts::layout;
+    using ts::partial;
+    using ts::replicate;
+    using ts::shards;
+    // A linear layer: rows by samples and columns by channels on four devices; and a split of the sum, whose output are summands.
+    using mesh = plain_sharded<fc, layout<extents<6, 8>, dims<shards<2>, shards<1>>, replicate<2>>,
+                               layout<extents<6, 10>, dims<shards<2>, shards<2>>>>;
+    mesh op{ts::local_devices(4)};
+    plain_sharded<fc, ts::split<ts::sample, 2>, ts::split<ts::channel, 2>> same{ts::local_devices(4),
+                                                                                ts::make_shape(6, 8)};
+    CHECK(op.bound().hash == same.bound().hash);
+    op.forward();
+    same.forward();
+    CHECK(op.output() == same.output());
+    op.backward();
+    same.backward();
+    CHECK(op.gradient(0) == same.gradient(0));
+    CHECK(op.moved_bytes() == same.moved_bytes());
+
+    plain_sharded<fc, layout<extents<6, 8>, dims<shards<1>, shards<2>>>,
+                  layout<extents<6, 10>, dims<shards<1>, shards<1>>, replicate<1>, partial<2>>>
+        sums{ts::local_devices(2)};
+    plain_sharded<fc, ts::split<ts::reduction, 2>> same_sums{ts::local_devices(2), ts::make_shape(6, 8)};
+    CHECK(sums.bound().hash == same_sums.bound().hash);
+
+    // Rows of images without the borders that the window reads, cut unevenly, the second shard on the first device.
+    using rows = ts::shards_at<2>;
+    plain_sharded<conv,
+                  layout<extents<4, 4, 6, 8>, dims<shards<1>, shards<1>, rows, shards<1>>, replicate<1>, partial<1>,
+                         ts::place<1, 0>>,
+                  layout<extents<4, 6, 6, 8>, dims<shards<1>, shards<1>, rows, shards<1>>, replicate<1>, partial<1>,
+                         ts::place<1, 0>>>
+        cut{ts::local_devices(2)};
+    plain_sharded<conv, ts::cut<ts::height, 2>, ts::place<1, 0>> same_cut{ts::local_devices(2),
+                                                                          ts::make_shape(4, 4, 6, 8)};
+    CHECK(cut.bound().hash == same_cut.bound().hash);
+
+    // Two inputs, and every shard twice.
+    using half = layout<extents<4, 5>, dims<shards<2>, shards<1>>, replicate<2>>;
+    plain_sharded<ts::multiply, half, half, half> twice{ts::local_devices(4)};
+    plain_sharded<ts::multiply, ts::split<ts::sample, 2>, ts::replicate<2>> same_twice{
+        ts::local_devices(4), std::vector<ts::shape>{ts::make_shape(4, 5), ts::make_shape(4, 5)}};
+    CHECK(twice.bound().hash == same_twice.bound().hash);
+
+    // A loss with its labels.
+    using logits = layout<extents<4, 6>, dims<shards<2>, shards<1>>>;
+    using label = layout<extents<4>, dims<shards<2>>>;
+    plain_sharded<ts::cross_entropy, logits, label, label> loss{ts::local_devices(2)};
+    plain_sharded<ts::cross_entropy, ts::split<ts::sample, 2>> same_loss{ts::local_devices(2), ts::make_shape(4, 6)};
+    CHECK(loss.bound().hash == same_loss.bound().hash);
+}
+
 TEST_CASE("a dropout drops the same channels however it is split") {
     const ts::shape x = ts::make_shape(4, 6, 3, 3);
     plain_sharded<drop> whole{ts::local_devices(1), x};

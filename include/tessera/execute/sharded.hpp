@@ -6,6 +6,7 @@
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/execute/plain_values.hpp"
+#include "tessera/layout/fit.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 #include "tessera/net/initialize.hpp"
 #include "tessera/net/precision.hpp"
@@ -15,7 +16,7 @@
 
 namespace tessera {
 
-/// The operator Op split as the options of on<> say, planned for the devices that there are and built by backend B. The forward and
+/// The operator Op split as the options of on<> say, or as the layouts of its inputs and of its output ask for, planned for the devices that there are and built by backend B. The forward and
 /// the backward tasks of its plan run by themselves, as often as wanted. Forward includes the copy of what each shard reads of
 /// the caller's inputs; backward that of the output's gradient, the gradients of inputs and parameters, and the reduction of
 /// the latter over the shards (an update of learning rate 0, which leaves the parameters as they are). Where a split leaves partial
@@ -28,6 +29,13 @@ public:
     sharded_on(const local_devices& devices, const shape& input, precision math = precision::fp32,
                const own_options_of<B>& own = {})
         : sharded_on(devices, std::vector<shape>{input}, math, own) {}
+    /// The same where Options are layouts, which have the extents. They are checked by the compiler.
+    explicit sharded_on(const local_devices& devices, precision math = precision::fp32,
+                        const own_options_of<B>& own = {})
+        : sharded_on(devices, shapes_of_layouts(), math, own) {
+        static_assert(by_layouts, "tessera: layouts of the operator's inputs and of its output say the extents; with "
+                                  "splits hand in the shapes of the inputs");
+    }
     /// The same for operators of several inputs. A loss gets its labels by itself.
     sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32,
                const own_options_of<B>& own = {})
@@ -105,14 +113,27 @@ private:
         return g;
     }
 
-    plan make_plan() {
-        detail::strategy_storage<1, on<Op, Options...>::pool_size> chosen;
-        chosen.count = 1;
-        detail::strategy_writer<decltype(chosen)> writer{&chosen, view(), devices_.count()};
-        writer.template apply<on<Op, Options...>>();
-        if (chosen.refused) {
-            throw error(to_text(chosen.refused, type_name<Op>()));
+    strategy make_strategy() {
+        if constexpr (by_layouts) {
+            using fit = fitted<Op, Options...>;
+            strategy s(view());
+            s.ops[0] = fit::stored.c;
+            s.pool.assign(fit::stored.pool, fit::stored.pool + std::extent_v<decltype(fit::stored.pool)> - 1);
+            return s;
+        } else {
+            detail::strategy_storage<1, on<Op, Options...>::pool_size> chosen;
+            chosen.count = 1;
+            detail::strategy_writer<decltype(chosen)> writer{&chosen, view(), devices_.count()};
+            writer.template apply<on<Op, Options...>>();
+            if (chosen.refused) {
+                throw error(to_text(chosen.refused, type_name<Op>()));
+            }
+            return strategy(chosen.view());
         }
+    }
+
+    plan make_plan() {
+        const strategy chosen = make_strategy();
         require(view(), chosen.view(), devices_.count());
         lower_options o;
         o.keep_gradients = true;
@@ -133,6 +154,28 @@ private:
         }
         finish(view(), p);
         return p;
+    }
+
+    /// Options are the layouts of the inputs and of the output.
+    static constexpr bool by_layouts = sizeof...(Options) > 0 && (is_layout<Options> && ...);
+    static_assert(by_layouts || !(is_layout<Options> || ...), "tessera: either layouts or splits, not both");
+
+    static constexpr bool check_layouts() {
+        if constexpr (by_layouts) {
+            return fitted<Op, Options...>::ok;
+        } else {
+            return true;
+        }
+    }
+    static constexpr bool fits = check_layouts();
+
+    static std::vector<shape> shapes_of_layouts() {
+        std::vector<shape> shapes;
+        if constexpr (by_layouts && fits) {
+            shapes = {Options::value().extents...};
+            shapes.resize(shapes.size() - (record_of(Op::attributes).facts.loss ? 2 : 1));
+        }
+        return shapes;
     }
 
     static bool is_backward(const task& t) {
@@ -191,7 +234,8 @@ private:
     run_state state_;
 };
 
-/// The same on the default backend: sharded<conv2, split<sample, 2>, split<channel, 2>> op{devices, input_shape}.
+/// The same on the default backend: sharded<conv2, split<sample, 2>, split<channel, 2>> op{devices, input_shape}, or
+/// sharded<fc1, layout<extents<64, 320>, ...>, layout<extents<64, 50>, ...>> op{devices}.
 template <class Op, class... Options>
 using sharded = sharded_on<default_backend<Op>, Op, Options...>;
 

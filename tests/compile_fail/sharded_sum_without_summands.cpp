@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: the layouts of the inputs and of the output do not go together
+// expect-error: layer<fc1>
+// expect-error: layout_number<1>
+// expect-error: found<1>
+// expect-error: needed<2>
+#include <tessera/layout/fit.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<50> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using fit = ts::fitted<fc1, ts::layout<ts::extents<64, 8>, ts::dims<ts::shards<1>, ts::shards<2>>>,
+                       ts::layout<ts::extents<64, 50>, ts::dims<ts::shards<1>, ts::shards<1>>>>;
+#else
+using fit = ts::fitted<
+    fc1, ts::layout<ts::extents<64, 8>, ts::dims<ts::shards<1>, ts::shards<2>>>,
+    ts::layout<ts::extents<64, 50>, ts::dims<ts::shards<1>, ts::shards<1>>, ts::replicate<1>, ts::partial<2>>>;
+#endif
+
+inline constexpr bool ok = fit::ok;
