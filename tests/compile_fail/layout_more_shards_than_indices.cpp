@@ -3,7 +3,7 @@
 // expect-error: dimension<0>
 // expect-error: found<8>
 // expect-error: needed<4>
-#include <tessera/layout/layout.hpp>
+#include <tessera/layout/typed_layout.hpp>
 
 namespace ts = tessera;
 

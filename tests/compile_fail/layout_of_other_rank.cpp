@@ -2,7 +2,7 @@
 // expect-error: a layout says of every dimension how it is split
 // expect-error: found<1>
 // expect-error: needed<2>
-#include <tessera/layout/layout.hpp>
+#include <tessera/layout/typed_layout.hpp>
 
 namespace ts = tessera;
 

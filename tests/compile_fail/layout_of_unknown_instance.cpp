@@ -3,7 +3,7 @@
 // expect-error: relu
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/layout_of.hpp>
+#include <tessera/layout/typed_layout_of.hpp>
 
 namespace ts = tessera;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: a shard is placed on a device that the machine does not have
 // expect-error: found<-1>
-#include <tessera/layout/layout.hpp>
+#include <tessera/layout/typed_layout.hpp>
 
 namespace ts = tessera;
 

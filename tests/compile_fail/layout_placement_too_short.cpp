@@ -2,7 +2,7 @@
 // expect-error: the list of devices must name one device for every shard
 // expect-error: found<3>
 // expect-error: needed<4>
-#include <tessera/layout/layout.hpp>
+#include <tessera/layout/typed_layout.hpp>
 
 namespace ts = tessera;
 

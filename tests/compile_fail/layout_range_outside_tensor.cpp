@@ -3,7 +3,7 @@
 // expect-error: dimension<1>
 // expect-error: found<51>
 // expect-error: needed<50>
-#include <tessera/layout/layout.hpp>
+#include <tessera/layout/typed_layout.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: dimension<1>
 // expect-error: found<52>
 // expect-error: needed<50>
-#include <tessera/layout/redistribution.hpp>
+#include <tessera/layout/typed_redistribution.hpp>
 
 namespace ts = tessera;
 

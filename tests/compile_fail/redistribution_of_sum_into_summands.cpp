@@ -2,7 +2,7 @@
 // expect-error: a sum cannot be taken apart into summands
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/redistribution.hpp>
+#include <tessera/layout/typed_redistribution.hpp>
 
 namespace ts = tessera;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: a redistribution begins with another layout than the one before it ends with
-#include <tessera/layout/redistribution.hpp>
+#include <tessera/layout/typed_redistribution.hpp>
 
 namespace ts = tessera;
 

@@ -65,6 +65,10 @@ const std::vector<section>& sections() {
         {"no_servers", "Strategies: synchronization",
          "What policies ask of their settings, and messages of the gradients that they hold. `ts::error` names the "
          "parameter."},
+        {"layout_has_wrong_rank", "Layouts and redistributions",
+         "What a layout that is a type asks of its tensor, a redistribution of its two layouts, and `ts::sharded` of "
+         "the layouts of an operator's inputs and output. Dimensions count from 0: `dimension<1>, found<3>, "
+         "needed<50>`."},
     };
     return all;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The laws of layouts and redistributions: as constants for layouts that are types, and element by element for all small ones.
-#include "tessera/layout/redistribution.hpp"
+#include "tessera/layout/typed_redistribution.hpp"
 
 #include <doctest/doctest.h>
 

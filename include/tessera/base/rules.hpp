@@ -89,15 +89,6 @@ inline constexpr bool never = false;
     rule(slices_without_messages, "parameters that are stored in slices (shards_parameters) are summed and updated by messages, and there are none; make some, for example with schedule::zero()") \
     rule(slices_not_sliced, "parameters that are stored in slices (shards_parameters) are updated slice by slice: their messages go exchange::sliced (0), not all_reduce (1), ring (2) or by a server (3)") \
     rule(slices_in_slices, "parameters that are stored in slices (shards_parameters) are divided by their members: their messages hold whole gradients, 1 slice of each") \
-    rule(layout_has_wrong_rank, "a layout says of every dimension how it is split: as many entries in dims as in extents") \
-    rule(range_outside_extent, "the range of a shard must not end before it begins, nor reach outside the tensor") \
-    rule(tensors_differ, "a redistribution is between two layouts of one tensor: of the same extents and type of element") \
-    rule(sum_taken_apart, "a sum cannot be taken apart into summands; redistribute to a layout that has as many of them as the first, or none") \
-    rule(redistributions_do_not_meet, "a redistribution begins with another layout than the one before it ends with") \
-    rule(layer_has_instances, "the network has the layer several times: say which one, as in instance<layer, 0>") \
-    rule(no_such_operand, "the layer has no such input or parameter; they count from 0") \
-    rule(wrong_number_of_layouts, "an operator in shards takes one layout for each of its inputs, and one more for its output") \
-    rule(layouts_do_not_fit, "the layouts of the inputs and of the output do not go together: no split of the operator has them all") \
     rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them") \
     rule(stage_is_negative, "stages count from 0") \
     rule(stage_reads_later_stage, "an operator cannot read what a later stage makes; give it that stage or a later one") \
@@ -139,7 +130,16 @@ inline constexpr bool never = false;
     rule(slices_differ, "messages cut a gradient into different numbers of slices; messages must hold each slice of every gradient once") \
     rule(slice_sent_twice, "messages hold a slice of a gradient twice; each slice goes once") \
     rule(gradient_not_sent, "no message has all of a gradient; messages must hold each slice of every gradient once") \
-    rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and know only the norm of its own gradients; use an optimizer without, or sum gradients")
+    rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and know only the norm of its own gradients; use an optimizer without, or sum gradients") \
+    rule(layout_has_wrong_rank, "a layout says of every dimension how it is split: as many entries in dims as in extents") \
+    rule(range_outside_extent, "the range of a shard must not end before it begins, nor reach outside the tensor") \
+    rule(tensors_differ, "a redistribution is between two layouts of one tensor: of the same extents and type of element") \
+    rule(sum_taken_apart, "a sum cannot be taken apart into summands; redistribute to a layout that has as many of them as the first, or none") \
+    rule(redistributions_do_not_meet, "a redistribution begins with another layout than the one before it ends with") \
+    rule(layer_has_instances, "the network has the layer several times: say which one, as in instance<layer, 0>") \
+    rule(no_such_operand, "the layer has no such input or parameter; they count from 0") \
+    rule(wrong_number_of_layouts, "an operator in shards takes one layout for each of its inputs, and one more for its output") \
+    rule(layouts_do_not_fit, "the layouts of the inputs and of the output do not go together: no split of the operator has them all")
 // clang-format on
 
 enum class rule : std::uint8_t {

@@ -6,7 +6,7 @@
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/execute/plain_values.hpp"
-#include "tessera/layout/fit.hpp"
+#include "tessera/layout/typed_fit.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 #include "tessera/net/initialize.hpp"
 #include "tessera/net/precision.hpp"

@@ -2,7 +2,7 @@
 // The split of an operator from the layouts of its inputs and of its output.
 #pragma once
 
-#include "tessera/layout/layout.hpp"
+#include "tessera/layout/typed_layout.hpp"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 // The layouts that a strategy gives to what a layer reads and makes, as types.
 #pragma once
 
-#include "tessera/layout/layout.hpp"
+#include "tessera/layout/typed_layout.hpp"
 
 namespace tessera {
 

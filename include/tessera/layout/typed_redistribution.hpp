@@ -2,7 +2,7 @@
 // redistribution<From, To>: what it takes to bring a tensor from one layout to another, as constants.
 #pragma once
 
-#include "tessera/layout/layout.hpp"
+#include "tessera/layout/typed_layout.hpp"
 
 namespace tessera {
 
