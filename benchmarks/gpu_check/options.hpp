@@ -176,7 +176,7 @@ struct call_sums {
         const bool moves = std::holds_alternative<ts::cuda::upload>(c.body) ||
                            std::holds_alternative<ts::cuda::memory_copy>(c.body) ||
                            std::holds_alternative<ts::cuda::memory_clear>(c.body) ||
-                           (k != nullptr && k->which <= ts::cuda::kernel_id::strided_copy_i32);
+                           (k != nullptr && std::string_view(k->which->name).starts_with("strided_copy"));
         const double known = time > 0 ? time : 0;
         (moves ? movement : kernels) += known;
         uploads += std::holds_alternative<ts::cuda::upload>(c.body) ? known : 0;

@@ -301,24 +301,14 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* l, const void*, cudaJitOption*, v
 }
 cudaError_t cudaLibraryUnload(cudaLibrary_t) { return cudaSuccess; }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* k, cudaLibrary_t, const char* name) {
-    for (int i = 0; i < tessera::cuda::kernel_count; ++i) {
-        const std::string own = to_text(static_cast<tessera::cuda::kernel_id>(i));
-        for (int form = 0; form < 2; ++form) {
-            if (name == (form == 0 ? own : own + "_bf16")) {
-                *k = reinterpret_cast<cudaKernel_t>(static_cast<std::uintptr_t>(2 * i + form + 1));
-                return cudaSuccess;
-            }
-        }
-    }
-    return cudaErrorSymbolNotFound;
+    *k = reinterpret_cast<cudaKernel_t>(cuda_emulation::find(name));
+    return *k != nullptr ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t, cudaStream_t s) {
-    const auto number = reinterpret_cast<std::uintptr_t>(f) - 1;
-    const auto which = static_cast<tessera::cuda::kernel_id>(number / 2);
-    const auto type = number % 2 == 1 ? tessera::element::bf16 : tessera::element::f32;
+    auto* const which = static_cast<cuda_emulation::device_function*>(const_cast<void*>(f));
     const auto a = *static_cast<tessera::cuda::kernel_arguments*>(arguments[0]);
     return cuda_fake::put(
-        s, [=] { cuda_emulation::launch(which, type, grid.x, block.x, a); }, cuda_fake::cost_of_kernel(grid.x));
+        s, [=] { cuda_emulation::launch(*which, grid.x, block.x, a); }, cuda_fake::cost_of_kernel(grid.x));
 }
 
 // ---- cuDNN -----------------------------------------------------------------------------------------------------------
@@ -578,9 +568,9 @@ static tessera::cuda::activation read_activation(cudnnActivationDescriptor_t how
     cudnnNanPropagation_t nan{};
     double coefficient = 0;
     tessera::cuda::check(cudnnGetActivationDescriptor(how, &mode, &nan, &coefficient), "cudnnGetActivationDescriptor");
-    a.which = mode == CUDNN_ACTIVATION_RELU      ? tessera::op_kind::relu
-              : mode == CUDNN_ACTIVATION_SIGMOID ? tessera::op_kind::sigmoid
-                                                 : tessera::op_kind::tanh;
+    a.which = mode == CUDNN_ACTIVATION_RELU      ? tessera::cuda::activation::function::relu
+              : mode == CUDNN_ACTIVATION_SIGMOID ? tessera::cuda::activation::function::sigmoid
+                                                 : tessera::cuda::activation::function::tanh;
     int e[4];
     a.type = cuda_fake::read_tensor(d, e);
     a.count = tessera::index_t{e[0]} * e[1] * e[2] * e[3];

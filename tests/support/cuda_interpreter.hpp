@@ -318,15 +318,15 @@ struct vendor_loops {
         for (ts::index_t i = 0; i < k.count; ++i) {
             const float x = array(0, k.type)[i];
             if (!k.backward) {
-                const float y = k.which == ts::op_kind::relu      ? (x <= 0 ? 0 : x) // NaN stays
-                                : k.which == ts::op_kind::sigmoid ? 1 / (1 + std::exp(-x))
-                                                                  : std::tanh(x);
+                const float y = k.which == ts::cuda::activation::function::relu      ? (x <= 0 ? 0 : x) // NaN stays
+                                : k.which == ts::cuda::activation::function::sigmoid ? 1 / (1 + std::exp(-x))
+                                                                                     : std::tanh(x);
                 array(1, k.type).set(i, static_cast<double>(y));
             } else {
                 const float dy = array(1, k.type)[i];
-                const float dx = k.which == ts::op_kind::relu      ? (x <= 0 ? 0 : dy)
-                                 : k.which == ts::op_kind::sigmoid ? dy * (x * (1 - x))
-                                                                   : dy * (1 - x * x);
+                const float dx = k.which == ts::cuda::activation::function::relu      ? (x <= 0 ? 0 : dy)
+                                 : k.which == ts::cuda::activation::function::sigmoid ? dy * (x * (1 - x))
+                                                                                      : dy * (1 - x * x);
                 array(2, k.type).set(i, static_cast<double>(dx));
             }
         }

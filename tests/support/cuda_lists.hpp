@@ -212,7 +212,8 @@ private:
             const auto* product = std::get_if<ts::cuda::matrix_product>(&b);
             const auto* map = std::get_if<ts::cuda::activation>(&b);
             found = found || std::holds_alternative<ts::cuda::activated_convolution>(b) ||
-                    (product != nullptr && product->positive) || (map != nullptr && map->which == ts::op_kind::relu);
+                    (product != nullptr && product->positive) ||
+                    (map != nullptr && map->which == ts::cuda::activation::function::relu);
         }
         return found;
     }

@@ -172,7 +172,7 @@ TEST_CASE("no computation waits for gradients on their way: sums and updates hav
         for (const ts::cuda::call& c : x.list.calls) {
             const auto& lane = x.list.lanes[static_cast<std::size_t>(c.lane)];
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
-            if (k != nullptr && k->which == ts::cuda::kernel_id::sgd_update) {
+            if (k != nullptr && k->which == &ts::cuda::kernels::sgd_update) {
                 ++updates;
                 CHECK(lane.beside);
             } else if (lane.device >= 0 && !lane.beside) {
@@ -224,7 +224,7 @@ TEST_CASE("a convolution of stride 2 and a window of 1 takes the whole tile: not
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
             n += std::holds_alternative<ts::cuda::memory_clear>(c.body) ||
                          std::holds_alternative<ts::cuda::memory_copy>(c.body) ||
-                         (k != nullptr && k->which == ts::cuda::kernel_id::strided_copy_f32)
+                         (k != nullptr && k->which == &ts::cuda::kernels::strided_copy_f32)
                      ? 1
                      : 0;
             if (const auto* conv = std::get_if<ts::cuda::convolution>(&c.body);
@@ -488,8 +488,8 @@ TEST_CASE("batch norm and softmax are one call of cuDNN each way, unless a split
         for (const ts::cuda::call& c : x.list.calls) {
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
             vendor += std::holds_alternative<ts::cuda::normalization>(c.body) ? 1 : 0;
-            own += k != nullptr && (k->which == ts::cuda::kernel_id::normalize ||
-                                    k->which == ts::cuda::kernel_id::normalize_gradient)
+            own += k != nullptr && (k->which == &ts::cuda::kernels::normalize ||
+                                    k->which == &ts::cuda::kernels::normalize_gradient)
                        ? 1
                        : 0;
         }
@@ -510,7 +510,7 @@ TEST_CASE("batch norm and softmax are one call of cuDNN each way, unless a split
     int passes = 0; // over x and its gradient, for the sums, gamma and beta together
     for (const ts::cuda::call& c : make_listed(g.view(), samples, 2, {0, 0}, {}).list.calls) {
         const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
-        passes += k != nullptr && k->which == ts::cuda::kernel_id::statistics_gradient && k->numbers.n[3] == 7 ? 1 : 0;
+        passes += k != nullptr && k->which == &ts::cuda::kernels::statistics_gradient && k->numbers.n[3] == 7 ? 1 : 0;
     }
     CHECK(passes == 2 * layers);
 }

@@ -201,9 +201,9 @@ TEST_CASE("every update and all running statistics take the count of losses that
         int counted = 0;
         for (const ts::cuda::call& c : x.list.calls) {
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
-            using id = ts::cuda::kernel_id;
-            const bool changes = k != nullptr && (k->which == id::sgd_update || k->which == id::running_moments ||
-                                                  k->which == id::running_statistics);
+            namespace id = ts::cuda::kernels;
+            const bool changes = k != nullptr && (k->which == &id::sgd_update || k->which == &id::running_moments ||
+                                                  k->which == &id::running_statistics);
             const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
             if (changes) {
                 CHECK(k->numbers.n[5] == 1);
@@ -211,7 +211,7 @@ TEST_CASE("every update and all running statistics take the count of losses that
                 CHECK(c.memory.back().tile == t.flag);
                 CHECK(!c.memory.back().write);
             }
-            counted += k != nullptr && k->which == id::count_not_finite ? 1 : 0;
+            counted += k != nullptr && k->which == &id::count_not_finite ? 1 : 0;
         }
         int losses = 0;
         for (const ts::task& t : x.p.tasks) {

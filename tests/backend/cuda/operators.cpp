@@ -7,8 +7,8 @@
 #include "support/one_operator.hpp"
 
 #include "tessera/backend/cuda/descriptors.hpp"
+#include "tessera/backend/cuda/op/table.hpp"
 #include "tessera/backend/cuda/print.hpp"
-#include "tessera/backend/cuda/rows.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/net/precision.hpp"
 
@@ -249,7 +249,7 @@ TEST_CASE("blocks share a channel where there are few, and their sums are those 
                 }
                 emulated.each_call([&](const ts::cuda::call& c) {
                     const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
-                    shared += k != nullptr && k->which == ts::cuda::kernel_id::add_channel_parts ? 1 : 0;
+                    shared += k != nullptr && k->which == &ts::cuda::kernels::add_channel_parts ? 1 : 0;
                 });
             }
         }
@@ -258,7 +258,7 @@ TEST_CASE("blocks share a channel where there are few, and their sums are those 
 }
 
 TEST_CASE("the table of operators says which calls a whole shard makes, no more and no fewer") {
-    std::map<ts::op_kind, std::set<std::string>> made[2];
+    std::map<std::string_view, std::set<std::string>> made[2];
     for (const tests::op_case& row : tests::op_table()) {
         const ts::graph network = graph_of(row);
         ts::lower_options o;
@@ -268,28 +268,101 @@ TEST_CASE("the table of operators says which calls a whole shard makes, no more 
             const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
             const bool updates = t.kind == ts::task_kind::compute && t.what == ts::pass::update;
             if (t.kind == ts::task_kind::compute) {
-                made[t.what == ts::pass::forward || updates ? 0 : 1][row.attributes.kind].insert(name_in_table(c));
+                made[t.what == ts::pass::forward || updates ? 0 : 1][ts::record_of(row.attributes).name].insert(
+                    name_in_table(c));
             }
         }
     }
-    for (const ts::cuda::operator_row& r : ts::cuda::operator_rows) {
+    for (const ts::cuda::operator_row* row : ts::cuda::operator_rows) {
+        const ts::cuda::operator_row& r = *row;
         for (int way = 0; way < 2; ++way) {
             std::set<std::string> said;
-            std::string rest = way == 0 ? r.forward : r.backward;
+            std::string rest = way == 0 ? r.calls_forward : r.calls_backward;
             for (std::size_t end = 0; end != std::string::npos;
                  rest = rest.substr(end == std::string::npos ? 0 : end + 1)) {
                 end = rest.find(' ');
                 said.insert(rest.substr(0, end));
             }
             said.erase("-");
-            CAPTURE(std::string(ts::to_text(r.kind)));
+            CAPTURE(std::string(r.of->name));
             CAPTURE(way);
-            CHECK(made[way][r.kind] == said);
-            const bool own = (std::string(r.forward) + r.backward).find("kernel:") != std::string::npos;
+            CHECK(made[way][r.of->name] == said);
+            const bool own = (std::string(r.calls_forward) + r.calls_backward).find("kernel:") != std::string::npos;
             CHECK(own == (*r.why != 0)); // where a kernel is our own, the table says why
         }
     }
-    CHECK(std::size(ts::cuda::operator_rows) == std::size(ts::library_operators));
     CHECK(ts::cuda::operator_table().find("batch_norm: forward cudnnBatchNormalizationForwardTraining") !=
           std::string::npos);
+}
+
+TEST_CASE("every operator of the library is in the table, once") {
+    for (const ts::op_record* of : ts::library_operators) {
+        int rows = 0;
+        for (const ts::cuda::operator_row* r : ts::cuda::operator_rows) {
+            rows += r->of == of ? 1 : 0;
+        }
+        CAPTURE(std::string(of->name));
+        CHECK(rows == 1);
+    }
+    CHECK(ts::cuda::operator_rows.size() == static_cast<int>(std::size(ts::library_operators)));
+}
+
+TEST_CASE("supports() says what is offered, and what is not is refused by name when a plan is bound") {
+    using ts::pass;
+    using ts::precision;
+    for (const ts::cuda::operator_row* r : ts::cuda::operator_rows) {
+        for (const precision math : {precision::fp32, precision::tf32, precision::bf16}) {
+            for (const pass what : {pass::forward, pass::backward, pass::recompute, pass::evaluate}) {
+                CHECK(ts::cuda::supports(*r->of, what, math)); // the sweep above has computed each
+            }
+            CHECK(ts::cuda::supports(*r->of, pass::update, math) == (r->of == &ts::op::batch_norm_record));
+        }
+    }
+    // A row without a pass, or only for some precisions.
+    ts::cuda::operator_row limited = ts::cuda::linear_row;
+    limited.most = precision::tf32;
+    CHECK(limited.offers(pass::forward, precision::tf32));
+    CHECK(!limited.offers(pass::forward, precision::bf16));
+    CHECK(!limited.offers(pass::update, precision::fp32));
+    CHECK(ts::cuda::precisions_of(limited) == "fp32, tf32");
+
+    // Bound, not run.
+    static constexpr ts::op_record made_up{
+        .name = "made_up", .infer = ts::op::relu_record.infer, .describe = ts::op::relu_record.describe};
+    CHECK(!ts::cuda::supports(made_up, pass::forward, precision::fp32));
+    const auto message = [](const ts::op_attributes& of, auto change) {
+        ts::graph network = graph_of(tests::op_case{"one", of, {ts::make_shape(4, 6)}});
+        const ts::strategy s(network.view());
+        ts::plan p = ts::lower(network.view(), s.view(), 1, ts::lower_options());
+        change(network, p);
+        ts::cuda::algorithm_table algorithms;
+        try {
+            ts::cuda::bind(p, network.view(), {{0}, {}}, algorithms);
+        } catch (const ts::error& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    const auto as_it_is = [](ts::graph&, ts::plan&) {};
+    CHECK(message({.kind = ts::op_kind::relu}, as_it_is) == "");
+    const std::string unknown = message({.kind = ts::op_kind{&made_up}}, as_it_is);
+    CAPTURE(unknown);
+    CHECK(
+        unknown.find(" is a made_up, and the CUDA backend has no such operator; run the network on another backend, or "
+                     "give it a row (backend/cuda/op/table.hpp)") != std::string::npos);
+    const std::string no_pass = message({.kind = ts::op_kind::relu}, [](ts::graph&, ts::plan& p) {
+        for (ts::task& t : p.tasks) {
+            t.what = t.kind == ts::task_kind::compute ? pass::update : t.what;
+        }
+    });
+    CAPTURE(no_pass);
+    CHECK(no_pass.find(" is a relu, of which the CUDA backend has no pass update") != std::string::npos);
+    const std::string no_precision = message({.kind = ts::op_kind::relu}, [](ts::graph& g, ts::plan&) {
+        for (auto& op : g.ops) {
+            op.attributes.math = static_cast<precision>(3);
+        }
+    });
+    CAPTURE(no_precision);
+    CHECK(no_precision.find(" is a relu, which the CUDA backend does not compute in the network's precision; take one "
+                            "that it has: fp32, tf32, bf16") != std::string::npos);
 }

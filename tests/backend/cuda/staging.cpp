@@ -41,10 +41,10 @@ std::vector<Body> all(const std::vector<ts::cuda::call>& calls) {
     return found;
 }
 
-int count(const std::vector<ts::cuda::call>& calls, ts::cuda::kernel_id which) {
+int count(const std::vector<ts::cuda::call>& calls, const ts::cuda::kernel& which) {
     int n = 0;
     for (const auto& k : all<ts::cuda::kernel_launch>(calls)) {
-        n += k.which == which ? 1 : 0;
+        n += k.which == &which ? 1 : 0;
     }
     return n;
 }
@@ -59,7 +59,7 @@ TEST_CASE("a whole convolution is not staged, also where a stride leaves padding
     for (const ts::op_attributes& a : {first_of_resnet, same}) {
         const auto calls = calls_of(a, ts::make_shape(2, 3, 16, 16), ts::loop_name::sample, 1);
         CHECK(all<ts::cuda::memory_clear>(calls).empty());
-        CHECK(count(calls, ts::cuda::kernel_id::strided_copy_f32) == 0);
+        CHECK(count(calls, ts::cuda::kernels::strided_copy_f32) == 0);
         for (const ts::cuda::convolution& c : all<ts::cuda::convolution>(calls)) {
             CHECK(c.padding[0] == a.padding[0]);
             CHECK(c.x[2] == 16);
@@ -95,11 +95,11 @@ TEST_CASE("a pool of shards of rows is cuDNN's where it can be, and our kernel's
     const ts::op_attributes plain{.kind = ts::op_kind::max_pool, .window = {2, 2}, .stride = {2, 2}};
     const auto even = calls_of(plain, ts::make_shape(2, 3, 8, 8), ts::loop_name::height, 2);
     CHECK(all<ts::cuda::pooling>(even).size() == 2);
-    CHECK(count(even, ts::cuda::kernel_id::pool_forward) == 0);
+    CHECK(count(even, ts::cuda::kernels::pool_forward) == 0);
     const ts::op_attributes padded{.kind = ts::op_kind::max_pool, .window = {3, 3}, .padding = {1, 1}};
     const auto odd = calls_of(padded, ts::make_shape(2, 3, 8, 8), ts::loop_name::height, 2);
     CHECK(all<ts::cuda::pooling>(odd).empty());
-    CHECK(count(odd, ts::cuda::kernel_id::pool_forward) == 2);
+    CHECK(count(odd, ts::cuda::kernels::pool_forward) == 2);
 }
 
 TEST_CASE(
@@ -126,7 +126,7 @@ TEST_CASE(
             const ts::cuda::call& next = calls[i + 1];
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&next.body);
             REQUIRE(k != nullptr);
-            CHECK(k->which == ts::cuda::kernel_id::round_to_bf16);
+            CHECK(k->which == &ts::cuda::kernels::round_to_bf16);
             CHECK(k->numbers.n[0] == target.elements);
             CHECK(next.task == calls[i].task);
             CHECK(next.lane == calls[i].lane);

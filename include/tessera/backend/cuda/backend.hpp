@@ -107,7 +107,7 @@ public:
             const std::size_t bytes = found.size() * sizeof(row_leader);
             const device_pointer to = make_device_memory(static_cast<index_t>(bytes));
             kernel_arguments a{{const_cast<std::byte*>(from), to.get()}, k.numbers};
-            tools.kernels->launch(k.which, k.type, k.blocks, k.threads, a, tools.stream);
+            kernel_module::launch(tools.kernels->find(*k.which, k.type), k.blocks, k.threads, a, tools.stream);
             check(cudaMemcpyAsync(found.data(), to.get(), bytes, cudaMemcpyDeviceToHost, tools.stream),
                   "cudaMemcpyAsync");
             check(cudaStreamSynchronize(tools.stream), "cudaStreamSynchronize");

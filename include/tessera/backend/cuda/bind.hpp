@@ -25,6 +25,11 @@ public:
                         "; set the strategy's period to 1");
         }
         p_.alignment = gpu_alignment;
+        for (const task& t : p_.tasks) {
+            if (t.kind == task_kind::compute) {
+                (void)offered_row(g_, t.op, t.what);
+            }
+        }
         whole_tiles(p_, g_).run();
         merger(p_, g_).run(o_.fuse);
         flag_maker(p_, g_).run();

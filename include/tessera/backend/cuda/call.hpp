@@ -3,7 +3,7 @@
 // that it is put on and what that stream waits for. Made without a GPU, printed as text, and executed as it stands.
 #pragma once
 
-#include "tessera/backend/cuda/kernels/names.hpp"
+#include "tessera/backend/cuda/kernels/kernel.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/plan/memory.hpp"
 #include "tessera/plan/plan.hpp"
@@ -174,7 +174,8 @@ struct pooling {
 /// cudnnActivationForward (memory: x, y) or cudnnActivationBackward (memory: y, dy, dx) on `count` numbers in a row. Backward
 /// hands y in for x as well: the derivatives of these three functions are functions of y.
 struct activation {
-    op_kind which = op_kind::relu; ///< relu, sigmoid or tanh
+    enum class function : std::uint8_t { relu, sigmoid, tanh };
+    function which = function::relu;
     bool backward = false;
     index_t count = 0;
     element type = element::f32;
@@ -183,7 +184,7 @@ struct activation {
 /// A kernel of our own: memory in the order of its pointers. The memory after the first `pointers` entries is handed over as a table
 /// of addresses in pointer number `pointers`, `constants` as a table of integers after that, the step's values after that.
 struct kernel_launch {
-    kernel_id which{};
+    const kernel* which = nullptr;
     element type = element::f32; ///< of activations
     int pointers = 0;
     std::vector<index_t> constants;

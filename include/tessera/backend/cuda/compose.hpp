@@ -3,6 +3,9 @@
 #pragma once
 
 #include "tessera/backend/cuda/algorithms.hpp"
+#include "tessera/backend/cuda/kernels/channels.hpp"
+#include "tessera/backend/cuda/kernels/copy.hpp"
+#include "tessera/backend/cuda/op/row.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/plan/call.hpp"
 
@@ -130,7 +133,7 @@ public:
     }
 
     /// A thread for each of `elements`, up to a number that fills any GPU; then each takes several.
-    void launch(kernel_id which, std::vector<memory_use> memory, const kernel_numbers& numbers, index_t elements,
+    void launch(const kernel& which, std::vector<memory_use> memory, const kernel_numbers& numbers, index_t elements,
                 bool reads_step = false) {
         kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
         k.blocks = blocks_for(elements);
@@ -138,8 +141,8 @@ public:
         add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
     }
     /// A block for each of `blocks`, with threads for `work` elements each.
-    void launch_blocks(kernel_id which, std::vector<memory_use> memory, const kernel_numbers& numbers, index_t blocks,
-                       index_t work) {
+    void launch_blocks(const kernel& which, std::vector<memory_use> memory, const kernel_numbers& numbers,
+                       index_t blocks, index_t work) {
         kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
         k.blocks = to_int(blocks);
         k.threads = threads_for(work);
@@ -148,7 +151,7 @@ public:
 
     /// Sums over each of n[1] channels: `inputs`, and up to three targets as statistics_gradient takes them (n[3] says which are wanted). Where there
     /// are few channels several blocks share one, since one for each would leave most of a GPU idle; another kernel adds theirs.
-    void launch_channels(kernel_id which, std::vector<memory_use> inputs, const std::vector<memory_use>& targets,
+    void launch_channels(const kernel& which, std::vector<memory_use> inputs, const std::vector<memory_use>& targets,
                          kernel_numbers n) {
         constexpr index_t enough = 512; // blocks for any GPU
         constexpr index_t least = 1024; // elements for a block
@@ -164,18 +167,18 @@ public:
         launch_blocks(which, static_cast<std::vector<memory_use>&&>(inputs), n, n.n[1] * parts, work / parts);
         std::vector<memory_use> all{as_read(sums)};
         all.insert(all.end(), targets.begin(), targets.end());
-        launch(kernel_id::add_channel_parts, static_cast<std::vector<memory_use>&&>(all), n, n.n[1]);
+        launch(kernels::add_channel_parts, static_cast<std::vector<memory_use>&&>(all), n, n.n[1]);
     }
 
-    static kernel_launch make(kernel_id which, int pointers, const kernel_numbers& numbers) {
+    static kernel_launch make(const kernel& which, int pointers, const kernel_numbers& numbers) {
         kernel_launch k;
-        k.which = which;
+        k.which = &which;
         k.pointers = pointers;
         k.numbers = numbers;
         return k;
     }
     kernel_launch typed(kernel_launch k) const {
-        k.type = has_bf16(k.which) ? type : element::f32;
+        k.type = k.which->has_bf16 ? type : element::f32;
         return k;
     }
     /// Of a block that shares so many elements.
@@ -220,10 +223,10 @@ public:
             n.n[10 + k] = b.to[k];
         }
         n.n[15] = overwrite ? 0 : how == reducer::max ? 2 : 1;
-        const kernel_id which = of == element::f32   ? kernel_id::strided_copy_f32
-                                : of == element::f64 ? kernel_id::strided_copy_f64
-                                : of == element::i32 ? kernel_id::strided_copy_i32
-                                                     : kernel_id::strided_copy_bf16;
+        const kernel& which = of == element::f32   ? kernels::strided_copy_f32
+                              : of == element::f64 ? kernels::strided_copy_f64
+                              : of == element::i32 ? kernels::strided_copy_i32
+                                                   : kernels::strided_copy_bf16;
         launch(which, {as_read(source), target}, n, total);
     }
 
@@ -247,6 +250,7 @@ private:
 /// A compute task with its operands at hand.
 struct shard_call {
     composer& to;
+    const operator_row& row;
     const description& d;
     const compute_call& call;
     const graph_view& g;
@@ -282,16 +286,16 @@ struct shard_call {
         const memory_use rounded = to.take(volume(o) * bytes_of(element::bf16));
         kernel_numbers n;
         n.n[0] = volume(o);
-        to.launch(kernel_id::round_to_bf16, {own, rounded}, n, n.n[0]);
+        to.launch(kernels::round_to_bf16, {own, rounded}, n, n.n[0]);
         return composer::as_read(rounded);
     }
 
 private:
     int checked(int t, int o) const {
-        const bool may_be_more = attributes().kind == op_kind::conv2d && o == input();
+        const bool may_be_more = row.takes_tile != nullptr && o == input();
         if (t < 0 ||
             !(to.tile_at(t).region == region_of(o) || (may_be_more && to.tile_at(t).region.contains(region_of(o))))) {
-            throw error(std::string("tessera: operand ") + std::to_string(o) + " of a " + to_text(attributes().kind) +
+            throw error("tessera: operand " + std::to_string(o) + " of a " + std::string(row.of->name) +
                         (t < 0 ? " has no tile" : " has a tile of another region") + " in its " + to_text(call.what) +
                         " pass; the plan must place exactly its region on the device");
         }

@@ -3,28 +3,13 @@
 // region that they touch out of it, and what would put its gradient into a cleared one, is not copied. Decided on the plan, when it is bound.
 #pragma once
 
+#include "tessera/backend/cuda/op/table.hpp"
 #include "tessera/op/analysis.hpp"
 #include "tessera/plan/plan.hpp"
 
 #include <algorithm>
 
 namespace tessera::cuda::detail {
-
-/// True where a convolution's shard may have an input tile of this region in place of exactly what it touches: the padding before the tile, on
-/// both sides, makes as many windows.
-inline bool windows_fit(const op_attributes& a, const description& d, const interval* ranges, const box& tile) {
-    const loop_name loops[] = {loop_name::height, loop_name::width};
-    bool fit = tile.rank == 4;
-    for (int k = 0; k < 2 && fit; ++k) {
-        const interval& out = ranges[d.find_loop(loops[k])];
-        const index_t first = out.begin * a.stride[k] - a.padding[k];
-        const index_t end = (out.end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k] + 1;
-        const index_t before = tile.dim[2 + k].begin - first;
-        const index_t after = end - tile.dim[2 + k].end;
-        fit = before >= 0 && before >= after && before - after < a.stride[k];
-    }
-    return fit;
-}
 
 class whole_tiles {
 public:
@@ -80,7 +65,8 @@ private:
             return false;
         }
         const task& t = p_.tasks[at(number)];
-        if (t.kind != task_kind::compute || g_.ops[t.op].attributes.kind != op_kind::conv2d) {
+        const operator_row* const row = t.kind == task_kind::compute ? row_of(g_.ops[t.op].attributes) : nullptr;
+        if (row == nullptr || row->takes_tile == nullptr) {
             return false;
         }
         const description d = g_.describe(t.op);
@@ -90,7 +76,7 @@ private:
             uses += (t.value[o] == tile ? 1 : 0) + (t.gradient[o] == tile ? 1 : 0);
         }
         return uses == 1 && (value ? t.value[input] : t.gradient[input]) == tile &&
-               windows_fit(g_.ops[t.op].attributes, d, t.ranges, whole);
+               row->takes_tile(g_.ops[t.op].attributes, d, t.ranges, whole);
     }
 
     /// A copy of a part of a tile, on its device, that convolutions alone read: they take the tile.

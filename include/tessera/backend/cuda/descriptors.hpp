@@ -77,9 +77,9 @@ inline activation_handle describe_activation(const activation& a) {
     cudnnActivationDescriptor_t d = nullptr;
     check(cudnnCreateActivationDescriptor(&d), "cudnnCreateActivationDescriptor");
     activation_handle owner(d);
-    const cudnnActivationMode_t mode = a.which == op_kind::relu      ? CUDNN_ACTIVATION_RELU
-                                       : a.which == op_kind::sigmoid ? CUDNN_ACTIVATION_SIGMOID
-                                                                     : CUDNN_ACTIVATION_TANH;
+    const cudnnActivationMode_t mode = a.which == activation::function::relu      ? CUDNN_ACTIVATION_RELU
+                                       : a.which == activation::function::sigmoid ? CUDNN_ACTIVATION_SIGMOID
+                                                                                  : CUDNN_ACTIVATION_TANH;
     check(cudnnSetActivationDescriptor(d, mode, CUDNN_PROPAGATE_NAN, 0), "cudnnSetActivationDescriptor");
     return owner;
 }

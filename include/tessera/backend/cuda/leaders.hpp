@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/kernels/rows.hpp"
 #include "tessera/execute/evaluation.hpp"
 
 namespace tessera::cuda {
@@ -15,7 +16,7 @@ inline kernel_launch leaders_launch(const tile& t) {
     n.n[1] = rows.classes;
     n.n[2] = rows.plane;
     n.n[3] = rows.first_class;
-    kernel_launch k = composer::make(kernel_id::row_leader, 2, n);
+    kernel_launch k = composer::make(kernels::row_leader, 2, n);
     k.type = t.type;
     k.blocks = to_int(rows.count());
     k.threads = composer::threads_for(rows.classes);

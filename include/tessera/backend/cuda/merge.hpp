@@ -3,16 +3,13 @@
 // convolution or a linear layer with the activation after it. Decided on the plan, when it is bound.
 #pragma once
 
+#include "tessera/backend/cuda/op/table.hpp"
 #include "tessera/op/analysis.hpp"
 #include "tessera/plan/plan.hpp"
 
 #include <algorithm>
 
 namespace tessera::cuda {
-
-/// task::implementation of a compute task of a batch norm or a softmax that is whole. What its forward leaves to backward is
-/// cuDNN's then: mean and 1 / sqrt(variance + epsilon), in fp32, of a batch norm; nothing of a softmax.
-inline constexpr int whole_operator = 1;
 
 namespace detail {
 
@@ -23,8 +20,9 @@ public:
     void run(bool fuses) {
         for (int op = 0; op < g_.op_count; ++op) {
             const op_attributes& a = g_.ops[op].attributes;
-            if (a.kind == op_kind::batch_norm || (a.kind == op_kind::softmax && !a.causal)) {
-                merge_nests(op);
+            const operator_row* const row = row_of(a);
+            if (row != nullptr && row->is_one_call != nullptr && row->is_one_call(a)) {
+                merge_nests(op, row->keeps_intermediates);
             }
         }
         if (fuses) {
@@ -47,7 +45,7 @@ private:
     };
 
     /// The vendor's pass needs all nests of a shard in one task, and nobody else may look at what is between them.
-    void merge_nests(int op) {
+    void merge_nests(int op, bool keeps) {
         const description d = g_.describe(op);
         std::uint32_t between = 0;
         for (int o = 0; o < d.operands.size(); ++o) {
@@ -58,8 +56,6 @@ private:
             is_seen_outside(op, between)) {
             return;
         }
-        const bool keeps =
-            g_.ops[op].attributes.kind == op_kind::batch_norm; // statistics for backward and the running ones
         std::vector<char> gone(p_.tasks.size(), 0);
         for (const halves& h : pairs) {
             merge(p_.tasks[h.inner], p_.tasks[h.outer], between, keeps);
@@ -206,7 +202,8 @@ private:
         }
         for (task& t : p_.tasks) {
             const bool forward = t.kind == task_kind::compute && t.emits == 0 && t.what != pass::update;
-            if (!forward || g_.ops[t.op].attributes.kind != op_kind::relu || t.reads.size() != 1) {
+            const operator_row* const row = forward ? row_of(g_.ops[t.op].attributes) : nullptr;
+            if (row == nullptr || !row->is_relu || t.reads.size() != 1) {
                 continue;
             }
             const int from = t.reads[0];
@@ -228,7 +225,8 @@ private:
             return false;
         }
         const op_attributes& a = g_.ops[t.op].attributes;
-        return a.kind == op_kind::linear || (a.kind == op_kind::conv2d && a.bias && t.first_part);
+        const operator_row* const row = row_of(a);
+        return row != nullptr && row->takes_relu != nullptr && row->takes_relu(a, t.first_part);
     }
 
     plan& p_;

@@ -198,7 +198,7 @@ inline kernel_launch update_launch(const optimizer& how, index_t elements) {
     n.f[5] = static_cast<double>(how.clip_norm);
     n.f[6] = static_cast<double>(how.loss_scale);
     kernel_launch k =
-        composer::make(how.which == optimizer::kind::adam ? kernel_id::adam_update : kernel_id::sgd_update, 1, n);
+        composer::make(how.which == optimizer::kind::adam ? kernels::adam_update : kernels::sgd_update, 1, n);
     k.blocks = composer::blocks_for(elements);
     k.reads_step = true;
     return k;
@@ -249,7 +249,7 @@ inline void compose_squares(composer& to, const task& t, memory_use sum) {
     const memory_use partial = to.take(blocks * index_t{8});
     n.n[1] = x.slices > 1 ? even_part(x.region.volume(), t.slices, t.slice).begin : slice.begin;
     n.n[2] = static_cast<index_t>(t.counted_elsewhere.size());
-    kernel_launch squares = composer::make(kernel_id::squares_partial, 2, n);
+    kernel_launch squares = composer::make(kernels::squares_partial, 2, n);
     squares.blocks = blocks;
     squares.constants.assign(10 + 10 * t.counted_elsewhere.size(), 0);
     for (int k = 0; k < 5; ++k) {
@@ -266,7 +266,7 @@ inline void compose_squares(composer& to, const task& t, memory_use sum) {
     to.add(static_cast<kernel_launch&&>(squares), {sum, partial});
     kernel_numbers total;
     total.n[0] = blocks;
-    kernel_launch last = composer::make(kernel_id::squares_total, 2, total);
+    kernel_launch last = composer::make(kernels::squares_total, 2, total);
     last.threads = 64;
     to.add(static_cast<kernel_launch&&>(last), {composer::as_read(partial), norm});
 }
@@ -297,7 +297,7 @@ inline void compose_reduction(composer& to, const exchange_plan& where, const sh
             kernel_numbers n;
             n.n[0] = near[0].bytes / 4;
             n.n[1] = static_cast<index_t>(sources.size());
-            kernel_launch add = composer::make(kernel_id::sum_slices, 1, n);
+            kernel_launch add = composer::make(kernels::sum_slices, 1, n);
             add.blocks = composer::blocks_for(n.n[0]);
             std::vector<memory_use> memory{near[0]};
             for (memory_use m : sources) {

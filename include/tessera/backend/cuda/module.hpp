@@ -4,7 +4,6 @@
 #pragma once
 
 #include "tessera/backend/cuda/handles.hpp"
-#include "tessera/backend/cuda/kernels/names.hpp"
 #include "tessera/backend/cuda/kernels/source.hpp"
 
 #include <map>
@@ -27,9 +26,9 @@ struct destroy_program {
 
 /// The kernels as a binary for compute capability major.minor, such as 90. No fast math, so that exp, log and division are accurate.
 /// Throws tessera::error with the compiler's log.
-inline std::vector<char> compile_kernels(int capability) {
+inline std::vector<char> compile_kernels(int capability, const std::string& source = kernel_source()) {
     detail::destroy_program owner;
-    check(nvrtcCreateProgram(&owner.program, kernel_source, "tessera.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
+    check(nvrtcCreateProgram(&owner.program, source.c_str(), "tessera.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
     const char* options[] = {architecture.c_str(), "--std=c++20"};
     const nvrtcResult result = nvrtcCompileProgram(owner.program, 2, options);
@@ -80,31 +79,26 @@ public:
         check(cudaLibraryLoadData(&library, binary.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
               "cudaLibraryLoadData");
         library_ = library_handle(library);
-        for (int i = 0; i < kernel_count; ++i) {
-            const auto which = static_cast<kernel_id>(i);
-            check(cudaLibraryGetKernel(&kernels_[0][i], library, to_text(which)), "cudaLibraryGetKernel");
-            if (has_bf16(which)) {
-                const std::string name = std::string(to_text(which)) + "_bf16";
-                check(cudaLibraryGetKernel(&kernels_[1][i], library, name.c_str()), "cudaLibraryGetKernel");
-            }
-        }
     }
 
-    /// `type`: of activations.
-    void launch(kernel_id which, element type, int blocks, int threads, const kernel_arguments& a,
-                cudaStream_t stream) const {
+    /// The form of a kernel for activations of `type`.
+    cudaKernel_t find(const kernel& which, element type) const {
+        const std::string name = std::string(which.name) + (which.has_bf16 && type == element::bf16 ? "_bf16" : "");
+        cudaKernel_t found = nullptr;
+        check(cudaLibraryGetKernel(&found, library_.get(), name.c_str()), "cudaLibraryGetKernel");
+        return found;
+    }
+
+    static void launch(cudaKernel_t which, int blocks, int threads, const kernel_arguments& a, cudaStream_t stream) {
         kernel_arguments copy = a;
         void* pointers[] = {&copy};
-        const int form = type == element::bf16 ? 1 : 0;
-        check(cudaLaunchKernel(reinterpret_cast<const void*>(kernels_[form][static_cast<int>(which)]),
-                               dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), pointers, 0,
-                               stream),
+        check(cudaLaunchKernel(reinterpret_cast<const void*>(which), dim3(static_cast<unsigned>(blocks)),
+                               dim3(static_cast<unsigned>(threads)), pointers, 0, stream),
               "cudaLaunchKernel");
     }
 
 private:
     library_handle library_;
-    cudaKernel_t kernels_[2][kernel_count] = {}; ///< for f32 and bf16
 };
 
 } // namespace tessera::cuda

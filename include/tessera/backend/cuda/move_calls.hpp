@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/kernels/update.hpp"
 #include "tessera/backend/cuda/shared_work.hpp"
 
 namespace tessera::cuda::detail {
@@ -78,7 +79,7 @@ inline void compose_upload(composer& to, const copy_segment& s, int target) {
     to.add(u, {numbers});
     kernel_numbers n;
     n.n[0] = x.elements;
-    to.launch(kernel_id::round_to_bf16, {composer::as_read(numbers), to.write(target)}, n, x.elements);
+    to.launch(kernels::round_to_bf16, {composer::as_read(numbers), to.write(target)}, n, x.elements);
 }
 
 inline void add_collective(composer& to, const exchange_plan& where, const collective& what,
@@ -129,7 +130,7 @@ inline void compose_copy(composer& to, const exchange_plan& where, const shared_
         kernel_numbers n;
         n.n[0] = x.elements;
         n.n[1] = static_cast<index_t>(t.segments.size());
-        kernel_launch k = composer::make(kernel_id::sum_slices, 1, n);
+        kernel_launch k = composer::make(kernels::sum_slices, 1, n);
         k.type = x.type;
         k.blocks = composer::blocks_for(x.elements);
         to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
@@ -163,7 +164,7 @@ inline void compose_sum(composer& to) {
     kernel_numbers n;
     n.n[0] = x.elements;
     n.n[1] = static_cast<index_t>(t.reads.size());
-    kernel_launch k = composer::make(x.type == element::f64 ? kernel_id::sum_slices_f64 : kernel_id::sum_slices, 1, n);
+    kernel_launch k = composer::make(x.type == element::f64 ? kernels::sum_slices_f64 : kernels::sum_slices, 1, n);
     k.blocks = composer::blocks_for(x.elements);
     to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
 }

@@ -126,7 +126,7 @@ public:
             sums_.numbers.n[0] = m.k;
             sums_.numbers.n[1] = m.n;
             blocks_ = static_cast<int>((m.n + 255) / 256);
-            type_ = m.type_of(1);
+            adds_ = t_.kernels->find(kernels::column_sums, m.type_of(1));
         }
         if (!found) {
             throw error("tessera: cublasLt has no algorithm for a product of " + std::to_string(m.m) + " x " +
@@ -139,7 +139,7 @@ public:
                              t_.stream),
               "cublasLtMatmul");
         if (blocks_ > 0) {
-            t_.kernels->launch(kernel_id::column_sums, type_, blocks_, 256, sums_, t_.stream);
+            kernel_module::launch(adds_, blocks_, 256, sums_, t_.stream);
         }
     }
 
@@ -167,8 +167,8 @@ private:
     std::size_t workspace_bytes_;
     cublasLtMatmulAlgo_t algorithm_{};
     kernel_arguments sums_; ///< of a kernel after it, where cublasLt does not sum: blocks_ of it
+    cudaKernel_t adds_ = nullptr;
     int blocks_ = 0;
-    element type_ = element::f32;
 };
 
 class prepared_pooling final : public prepared_call {
@@ -219,7 +219,8 @@ private:
 
 class prepared_kernel final : public prepared_call {
 public:
-    prepared_kernel(const kernel_launch& k, const pointers& at, const device_tools& t) : k_(k), t_(t) {
+    prepared_kernel(const kernel_launch& k, const pointers& at, const device_tools& t)
+        : which_(t.kernels->find(*k.which, k.type)), blocks_(k.blocks), threads_(k.threads), stream_(t.stream) {
         arguments_.numbers = k.numbers;
         const auto fixed = static_cast<std::size_t>(k.pointers);
         std::copy(at.begin(), at.begin() + k.pointers, arguments_.at);
@@ -245,13 +246,13 @@ public:
             arguments_.at[next] = t.step;
         }
     }
-    void issue(const run_state&) override {
-        t_.kernels->launch(k_.which, k_.type, k_.blocks, k_.threads, arguments_, t_.stream);
-    }
+    void issue(const run_state&) override { kernel_module::launch(which_, blocks_, threads_, arguments_, stream_); }
 
 private:
-    kernel_launch k_;
-    device_tools t_;
+    cudaKernel_t which_;
+    int blocks_;
+    int threads_;
+    cudaStream_t stream_;
     kernel_arguments arguments_;
     device_pointer table_;
 };

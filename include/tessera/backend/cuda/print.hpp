@@ -34,7 +34,7 @@ inline std::string function_of(const call& c) {
         }
         std::string operator()(const tensor_operation&) const { return "cudnnOpTensor"; }
         std::string operator()(const kernel_launch& x) const {
-            return std::string("kernel ") + to_text(x.which) + (x.type == element::bf16 ? "_bf16" : "");
+            return std::string("kernel ") + x.which->name + (x.type == element::bf16 ? "_bf16" : "");
         }
         std::string operator()(const memory_clear&) const { return "cudaMemsetAsync"; }
         std::string operator()(const memory_copy&) const { return "cudaMemcpyAsync on the GPU"; }
@@ -102,7 +102,9 @@ struct size_text {
                (c.type == element::bf16 ? " bf16" : "");
     }
     std::string operator()(const activation& c) const {
-        return std::string(to_text(c.which)) + " " + std::to_string(c.count) + (c.type == element::bf16 ? " bf16" : "");
+        constexpr const char* names[] = {"relu", "sigmoid", "tanh"};
+        return std::string(names[static_cast<int>(c.which)]) + " " + std::to_string(c.count) +
+               (c.type == element::bf16 ? " bf16" : "");
     }
     std::string operator()(const activated_convolution& c) const { return (*this)(c.of) + " relu"; }
     std::string operator()(const normalization& c) const {

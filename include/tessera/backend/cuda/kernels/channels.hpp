@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm with statistics that are sums in double, and sums of columns. Arrays are [samples, channels, plane].
+// Sums over channels or columns, in double: statistics, their gradients, and gradients of biases. Arrays are [samples, channels, plane].
+#pragma once
+
+#include "tessera/backend/cuda/kernels/common.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel column_sums{"column_sums", true};
+inline constexpr kernel channel_statistics{"channel_statistics", true};
+inline constexpr kernel statistics_gradient{"statistics_gradient", true};
+inline constexpr kernel add_channel_parts{"add_channel_parts"};
+
 // clang-format off
-TESSERA_DEVICE_CODE(
+TESSERA_DEVICE_CODE(channel_code,
 
 /// The gradient of a bias. at: dy[rows, columns], to[columns]. n: rows, columns.
 template <class T>
@@ -15,8 +26,7 @@ __device__ void column_sums_of(const arguments& a) {
         pointer<float>(a, 1)[c] = sum;
     }
 }
-extern "C" __global__ void column_sums(arguments a) { column_sums_of<float>(a); }
-extern "C" __global__ void column_sums_bf16(arguments a) { column_sums_of<bf16>(a); }
+TYPED_KERNEL(column_sums)
 
 /// The elements of a channel that fall to a thread, one by one without a division: n[4] blocks share a channel (0: one). n: samples, channels,
 /// plane.
@@ -73,8 +83,7 @@ __device__ void channel_statistics_of(const arguments& a) {
         sums[a.n[1] + w.channel] = second;
     }
 }
-extern "C" __global__ void channel_statistics(arguments a) { channel_statistics_of<float>(a); }
-extern "C" __global__ void channel_statistics_bf16(arguments a) { channel_statistics_of<bf16>(a); }
+TYPED_KERNEL(channel_statistics)
 
 struct normalizer {
     double mean;
@@ -90,21 +99,6 @@ __device__ inline normalizer normalizer_of(const void* statistics, long long c, 
     const double variance = count > 0 ? second / count - mean * mean : second;
     return {mean, 1 / sqrt((variance < 0 ? 0 : variance) + epsilon)};
 }
-
-/// at: x, statistics, gamma, beta, y. n: count, channels, plane. f: elements per channel (0: running statistics), epsilon.
-template <class T>
-__device__ void normalize_of(const arguments& a) {
-    const T* x = pointer<const T>(a, 0);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        const long long c = i / a.n[2] % a.n[1];
-        const normalizer n = normalizer_of(a.at[1], c, a.n[1], a.f[0], a.f[1]);
-        const double normal = (x[i] - n.mean) * n.inverse;
-        pointer<T>(a, 4)[i] =
-            static_cast<float>(pointer<const float>(a, 2)[c] * normal + pointer<const float>(a, 3)[c]);
-    }
-}
-extern "C" __global__ void normalize(arguments a) { normalize_of<float>(a); }
-extern "C" __global__ void normalize_bf16(arguments a) { normalize_of<bf16>(a); }
 
 /// Writes two sums of a channel where they are wanted (n[3]: 1 both in double, 2 the second in float, 4 the first in float), from at[k] on.
 __device__ inline void give_sums(const arguments& a, int k, long long c, double first, double second) {
@@ -155,12 +149,11 @@ __device__ void statistics_gradient_of(const arguments& a) {
         }
     }
 }
-extern "C" __global__ void statistics_gradient(arguments a) { statistics_gradient_of<float>(a); }
-extern "C" __global__ void statistics_gradient_bf16(arguments a) { statistics_gradient_of<bf16>(a); }
+TYPED_KERNEL(statistics_gradient)
 
 /// What the blocks of a channel have found, added in their order. at: sums[parts, 2, channels], and to: as statistics_gradient. n: -, channels, -,
 /// what is wanted, parts.
-extern "C" __global__ void add_channel_parts(arguments a) {
+KERNEL(add_channel_parts) {
     for (long long c = first_index(); c < a.n[1]; c += index_step()) {
         double first = 0;
         double second = 0;
@@ -173,65 +166,7 @@ extern "C" __global__ void add_channel_parts(arguments a) {
     }
 }
 
-/// dx = gamma / sigma * (dy - (sum of dy + normalized x * sum of dy * normalized x) / count).
-/// at: dy, x, gamma, statistics, sums, dx. n and f: as normalize.
-template <class T>
-__device__ void normalize_gradient_of(const arguments& a) {
-    const T* dy = pointer<const T>(a, 0);
-    const T* x = pointer<const T>(a, 1);
-    const double* sums = pointer<const double>(a, 4);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        const long long c = i / a.n[2] % a.n[1];
-        const normalizer n = normalizer_of(a.at[3], c, a.n[1], a.f[0], a.f[1]);
-        const double normal = (x[i] - n.mean) * n.inverse;
-        pointer<T>(a, 5)[i] = static_cast<float>(pointer<const float>(a, 2)[c] * n.inverse *
-                                                     (dy[i] - (sums[c] + normal * sums[a.n[1] + c]) / a.f[0]));
-    }
-}
-extern "C" __global__ void normalize_gradient(arguments a) { normalize_gradient_of<float>(a); }
-extern "C" __global__ void normalize_gradient_bf16(arguments a) { normalize_gradient_of<bf16>(a); }
-
-/// Running statistics of a channel, which stay as they are where they would not be finite.
-__device__ inline void update_running(float* running, long long channels, long long c, double momentum, double mean, double variance) {
-    const float first = static_cast<float>((1 - momentum) * running[c] + momentum * mean);
-    const float second = static_cast<float>((1 - momentum) * running[channels + c] + momentum * variance);
-    if ((first - first) + (second - second) == 0) {
-        running[c] = first;
-        running[channels + c] = second;
-    }
-}
-
-/// at: sums[2, channels], running[2, channels], count of losses that are not finite. n: channels, -, -, -, -, 1 with that count. f: elements
-/// per channel, momentum.
-extern "C" __global__ void running_statistics(arguments a) {
-    const double* sums = pointer<const double>(a, 0);
-    float* running = pointer<float>(a, 1);
-    if (is_refused(a, a.at + 2)) {
-        return;
-    }
-    for (long long c = first_index(); c < a.n[0]; c += index_step()) {
-        const double mean = sums[c] / a.f[0];
-        const double biased = sums[a.n[0] + c] / a.f[0] - mean * mean;
-        const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
-        update_running(running, a.n[0], c, a.f[1], mean, variance);
-    }
-}
-
-/// The same from mean and 1 / sqrt(variance + epsilon), as cuDNN saves them. at: saved[2, channels], running[2, channels], and the count.
-/// n: as running_statistics. f: elements per channel, momentum, epsilon.
-extern "C" __global__ void running_moments(arguments a) {
-    const float* saved = pointer<const float>(a, 0);
-    float* running = pointer<float>(a, 1);
-    if (is_refused(a, a.at + 2)) {
-        return;
-    }
-    for (long long c = first_index(); c < a.n[0]; c += index_step()) {
-        const double inverse = saved[a.n[0] + c];
-        const double biased = 1 / (inverse * inverse) - a.f[2];
-        const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
-        update_running(running, a.n[0], c, a.f[1], saved[c], variance);
-    }
-}
-
 )
 // clang-format on
+
+} // namespace tessera::cuda::kernels

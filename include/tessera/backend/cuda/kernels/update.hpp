@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of gradients, their norm, and the optimizers' steps. A table is an array of addresses in device memory.
+#pragma once
+
+#include "tessera/backend/cuda/kernels/common.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel sum_slices{"sum_slices", true};
+inline constexpr kernel sum_slices_f64{"sum_slices_f64"};
+inline constexpr kernel squares_partial{"squares_partial"};
+inline constexpr kernel squares_total{"squares_total"};
+inline constexpr kernel count_not_finite{"count_not_finite"};
+inline constexpr kernel sgd_update{"sgd_update"};
+inline constexpr kernel adam_update{"adam_update"};
+
 // clang-format off
-TESSERA_DEVICE_CODE(
+TESSERA_DEVICE_CODE(update_code,
 
 /// What sums are of: float, but double of doubles.
 template <class T>
@@ -29,13 +43,12 @@ __device__ void sum_slices_of(const arguments& a) {
     }
 }
 /// at: to, which may be the first source; table of sources. n: count, sources.
-extern "C" __global__ void sum_slices(arguments a) { sum_slices_of<float>(a); }
-extern "C" __global__ void sum_slices_bf16(arguments a) { sum_slices_of<bf16>(a); }
-extern "C" __global__ void sum_slices_f64(arguments a) { sum_slices_of<double>(a); }
+TYPED_KERNEL(sum_slices)
+KERNEL(sum_slices_f64) { sum_slices_of<double>(a); }
 
 /// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and origin of
 /// the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index of x[0] in the region, boxes.
-extern "C" __global__ void squares_partial(arguments a) {
+KERNEL(squares_partial) {
     __shared__ double shared[256];
     const float* x = pointer<const float>(a, 0);
     const long long* constants = pointer<const long long>(a, 2);
@@ -62,7 +75,7 @@ extern "C" __global__ void squares_partial(arguments a) {
 }
 
 /// One block. at: sums, to. n: count.
-extern "C" __global__ void squares_total(arguments a) {
+KERNEL(squares_total) {
     __shared__ double shared[256];
     double sum = 0;
     for (long long i = threadIdx.x; i < a.n[0]; i += blockDim.x) {
@@ -75,7 +88,7 @@ extern "C" __global__ void squares_total(arguments a) {
 }
 
 /// One block. How many losses are not finite, besides those that were counted before. at: losses, count. n: losses, 1 where some were.
-extern "C" __global__ void count_not_finite(arguments a) {
+KERNEL(count_not_finite) {
     __shared__ double shared[256];
     double count = 0;
     for (long long i = threadIdx.x; i < a.n[0]; i += blockDim.x) {
@@ -113,7 +126,7 @@ __device__ inline bool are_finite(float x, float y) {
 
 /// w -= rate * v, v = momentum * v + g, in every copy. at: state (with momentum), table of sources, targets, norms, count of losses that are not
 /// finite: where there are any, nothing changes; step. n: count, sources, targets, norms, 1 with momentum, 1 with that count. f: momentum, weight decay, -, -, -, largest norm, loss scale.
-extern "C" __global__ void sgd_update(arguments a) {
+KERNEL(sgd_update) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
     float* const* targets = sources + a.n[1];
@@ -145,7 +158,7 @@ extern "C" __global__ void sgd_update(arguments a) {
 }
 
 /// Kingma and Ba's step, in every copy. at and n: as sgd_update. f: -, weight decay, beta1, beta2, epsilon, largest norm, loss scale.
-extern "C" __global__ void adam_update(arguments a) {
+KERNEL(adam_update) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
     float* const* targets = sources + a.n[1];
@@ -183,3 +196,5 @@ extern "C" __global__ void adam_update(arguments a) {
 
 )
 // clang-format on
+
+} // namespace tessera::cuda::kernels

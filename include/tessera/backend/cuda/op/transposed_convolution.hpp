@@ -3,7 +3,8 @@
 // forward. Where a shard has unlike padding on its two sides (a window longer than the stride), its output is padded in scratch.
 #pragma once
 
-#include "tessera/backend/cuda/window_calls.hpp"
+#include "tessera/backend/cuda/op/convolution.hpp"
+#include "tessera/op/transposed_conv2d.hpp"
 
 namespace tessera::cuda::detail {
 
@@ -84,3 +85,16 @@ inline void transposed_backward(const shard_call& s) {
 }
 
 } // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row transposed_convolution_row{
+    .of = &op::transposed_conv2d_record,
+    .forward = detail::transposed_forward,
+    .backward = detail::transposed_backward,
+    .calls_forward = "cudnnConvolutionBackwardData cudnnAddTensor",
+    .calls_backward = "cudnnConvolutionForward cudnnConvolutionBackwardFilter cudnnConvolutionBackwardBias",
+    .code = kernels::bias_code,
+};
+
+} // namespace tessera::cuda

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device code that all kernels share. The text is compiled by NVRTC at start, and by tests as C++ for the processor: no preprocessor
-// directives, nothing included. `arguments` and `step_values` repeat kernel_arguments and step_values of names.hpp.
+// Device code that all kernels share.
+#pragma once
+
+#include "tessera/backend/cuda/kernels/kernel.hpp"
+
+namespace tessera::cuda::kernels {
+
 // clang-format off
-TESSERA_DEVICE_CODE(
+TESSERA_DEVICE_CODE(common_code,
 
 struct arguments {
     void* at[8];
@@ -86,3 +91,5 @@ __device__ inline float block_maximum(float value, float* shared) {
 
 )
 // clang-format on
+
+} // namespace tessera::cuda::kernels

@@ -1,42 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and pools. A shard of rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is
+// Convolutions. A shard of rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is
 // copied into a padded array first (or its gradient out of one). So is a shard of the input channels of a grouped convolution,
 // whose channels lie apart.
 #pragma once
 
 #include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/kernels/channels.hpp"
+#include "tessera/backend/cuda/windows.hpp"
+#include "tessera/op/conv2d.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel add_bias_bf16{"add_bias_bf16"};
+
+// clang-format off
+TESSERA_DEVICE_CODE(bias_code,
+
+/// The bias of a channel, of floats, added to bf16. at: bias, y. n: count, channels, plane.
+KERNEL(add_bias_bf16) {
+    bf16* y = pointer<bf16>(a, 1);
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        y[i] += pointer<const float>(a, 0)[i / a.n[2] % a.n[1]];
+    }
+}
+
+)
+// clang-format on
+
+} // namespace tessera::cuda::kernels
 
 namespace tessera::cuda::detail {
 
-/// Where the windows of a shard lie in its tile of the input, along rows (0) and columns (1).
-struct window_place {
-    index_t extent[2] = {}; ///< of the tile
-    index_t before[2] = {}; ///< padding above or left of the tile
-    index_t after[2] = {};
-    bool empty = false; ///< nothing but padding
-    /// The padding before the tile, on both sides, makes as many windows: what is beyond the last is not read.
-    bool even[2] = {};
-    bool is_even() const { return even[0] && even[1]; }
-};
-
-inline window_place place_of(const shard_call& s, const box& tile) {
-    window_place w;
-    const op_attributes& a = s.attributes();
+/// True where a convolution's shard may have an input tile of this region in place of exactly what it touches: the padding before the tile, on
+/// both sides, makes as many windows.
+inline bool windows_fit(const op_attributes& a, const description& d, const interval* ranges, const box& tile) {
     const loop_name loops[] = {loop_name::height, loop_name::width};
-    for (int k = 0; k < 2; ++k) {
-        const interval& out = s.call.ranges[s.d.find_loop(loops[k])];
+    bool fit = tile.rank == 4;
+    for (int k = 0; k < 2 && fit; ++k) {
+        const interval& out = ranges[d.find_loop(loops[k])];
         const index_t first = out.begin * a.stride[k] - a.padding[k];
-        const index_t last = (out.end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k];
-        w.extent[k] = tile.dim[2 + k].size();
-        w.before[k] = tile.dim[2 + k].begin - first;
-        w.after[k] = last + 1 - tile.dim[2 + k].end;
-        w.empty = w.empty || w.extent[k] == 0;
-        w.even[k] = w.before[k] >= w.after[k] && w.before[k] - w.after[k] < a.stride[k];
+        const index_t end = (out.end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k] + 1;
+        const index_t before = tile.dim[2 + k].begin - first;
+        const index_t after = end - tile.dim[2 + k].end;
+        fit = before >= 0 && before >= after && before - after < a.stride[k];
     }
-    return w;
+    return fit;
 }
-
-inline window_place place_of(const shard_call& s) { return place_of(s, s.region_of(s.input())); }
 
 /// The input of a shard's convolution as cuDNN is to see it.
 struct convolution_input {
@@ -126,12 +135,6 @@ inline void add_activated(const shard_call& s, convolution c, memory_use x, memo
     s.to.add(activated_convolution{c}, static_cast<std::vector<memory_use>&&>(memory));
 }
 
-inline void copy_y(const shard_call& s, int (&y)[4]) {
-    for (int k = 0; k < 4; ++k) {
-        y[k] = to_int(s.size(s.output(), k));
-    }
-}
-
 inline void convolution_bias(const shard_call& s) {
     if (s.parameter(1) < 0 || !s.call.first_part) {
         return;
@@ -144,7 +147,7 @@ inline void convolution_bias(const shard_call& s) {
         n.n[0] = s.volume(s.output());
         n.n[1] = b.y[1];
         n.n[2] = index_t{b.y[2]} * b.y[3];
-        s.to.launch(kernel_id::add_bias_bf16, {bias, s.value_to(s.output())}, n, n.n[0]);
+        s.to.launch(kernels::add_bias_bf16, {bias, s.value_to(s.output())}, n, n.n[0]);
     } else {
         s.to.add(b, {bias, s.value_to(s.output())});
     }
@@ -160,7 +163,7 @@ inline void filter_gradient(const shard_call& s, const convolution& c, memory_us
     if (s.in_bf16()) {
         kernel_numbers n;
         n.n[0] = weights;
-        s.to.launch(kernel_id::widen_bf16, {composer::as_read(to), dw}, n, weights);
+        s.to.launch(kernels::widen_bf16, {composer::as_read(to), dw}, n, weights);
     }
 }
 
@@ -182,7 +185,7 @@ inline void convolution_bias_gradient(const shard_call& s) {
         n.n[1] = b.y[1];
         n.n[2] = index_t{b.y[2]} * b.y[3];
         n.n[3] = 4;
-        s.to.launch_channels(kernel_id::statistics_gradient, {dy, dy, dy}, {dy, dy, db}, n);
+        s.to.launch_channels(kernels::statistics_gradient, {dy, dy, dy}, {dy, dy, db}, n);
         return;
     }
     s.to.add(b, {dy, db});
@@ -210,7 +213,8 @@ inline void convolution_forward(const shard_call& s) {
     convolution_bias(s);
     if (s.to.what().activates) { // of a shard that sees nothing but padding
         const memory_use y = s.value_to(s.output());
-        s.to.add(activation{op_kind::relu, false, s.volume(s.output()), s.type()}, {composer::as_read(y), y});
+        s.to.add(activation{activation::function::relu, false, s.volume(s.output()), s.type()},
+                 {composer::as_read(y), y});
     }
 }
 
@@ -243,90 +247,22 @@ inline void convolution_backward(const shard_call& s) {
     convolution_bias_gradient(s);
 }
 
-// ---- pools -----------------------------------------------------------------------------------------------------------
-
-/// The numbers of the kernels in pool.inl.
-inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w) {
-    const op_attributes& a = s.attributes();
-    kernel_numbers n;
-    n.n[0] = s.size(s.output(), 0) * s.size(s.output(), 1);
-    for (int k = 0; k < 2; ++k) {
-        n.n[1 + k] = w.extent[k];
-        n.n[3 + k] = s.size(s.output(), 2 + k);
-        n.n[5 + k] = -w.before[k];
-        n.n[7 + k] = a.stride[k];
-        n.n[9 + k] = a.dilation[k];
-        n.n[11 + k] = a.window[k];
-    }
-    n.n[13] = a.kind == op_kind::max_pool ? 0 : 1;
-    n.n[14] = a.count_padding ? 1 : 0;
-    return n;
-}
-
-inline void pool_forward(const shard_call& s) {
-    const window_place w = place_of(s);
-    const op_attributes& a = s.attributes();
-    bool vendor = w.is_even();
-    pooling c;
-    c.type = s.type();
-    for (int k = 0; k < 2; ++k) {
-        vendor = vendor && a.dilation[k] == 1 && w.before[k] < a.window[k];
-        c.window[k] = to_int(a.window[k]);
-        c.padding[k] = to_int(w.before[k]);
-        c.stride[k] = to_int(a.stride[k]);
-    }
-    if (!vendor) {
-        s.to.launch(kernel_id::pool_forward, {s.value(s.input()), s.value_to(s.output())}, pool_numbers(s, w),
-                    s.volume(s.output()));
-        return;
-    }
-    for (int k = 0; k < 4; ++k) {
-        c.x[k] = to_int(s.size(s.input(), k));
-    }
-    copy_y(s, c.y);
-    c.how = a.kind == op_kind::max_pool ? pooling::mode::maximum
-            : a.count_padding           ? pooling::mode::average_with_padding
-                                        : pooling::mode::average;
-    s.to.add(c, {s.value(s.input()), s.value_to(s.output())});
-}
-
-/// Kernels of our own: cuDNN's need the output, which the plan has freed, and do not say which of several maxima they take.
-inline void pool_backward(const shard_call& s) {
-    const window_place w = place_of(s);
-    const memory_use dy = s.gradient(s.output());
-    const memory_use dx = s.gradient_to(s.input());
-    if (s.attributes().kind == op_kind::max_pool) {
-        s.to.launch(kernel_id::pool_maximum_backward, {s.value(s.input()), dy, dx}, pool_numbers(s, w),
-                    s.volume(s.input()));
-    } else {
-        s.to.launch(kernel_id::pool_average_backward, {dy, dx}, pool_numbers(s, w), s.volume(s.input()));
-    }
-}
-
-/// One window that is the whole tile, scaled from the tile's mean to its part of the plane's.
-inline void global_pool_forward(const shard_call& s) {
-    const shape& whole_plane = s.d.operands[s.input()].extents;
-    pooling c;
-    c.type = s.type();
-    c.how = pooling::mode::average;
-    for (int k = 0; k < 4; ++k) {
-        c.x[k] = to_int(s.size(s.input(), k));
-        c.y[k] = k < 2 ? c.x[k] : 1;
-    }
-    c.window[0] = c.x[2];
-    c.window[1] = c.x[3];
-    c.scale =
-        static_cast<float>(static_cast<double>(c.x[2]) * c.x[3] / static_cast<double>(whole_plane[2] * whole_plane[3]));
-    s.to.add(c, {s.value(s.input()), s.value_to(s.output())});
-}
-
-inline void global_pool_backward(const shard_call& s) {
-    const shape& whole_plane = s.d.operands[s.input()].extents;
-    kernel_numbers n;
-    n.n[0] = s.volume(s.input());
-    n.n[1] = s.size(s.input(), 2) * s.size(s.input(), 3);
-    n.f[0] = 1 / static_cast<double>(whole_plane[2] * whole_plane[3]);
-    s.to.launch(kernel_id::spread, {s.gradient(s.output()), s.gradient_to(s.input())}, n, n.n[0]);
-}
+/// cuDNN's call that has the relu has a bias, too.
+inline bool convolution_takes_relu(const op_attributes& a, bool first_part) { return a.bias && first_part; }
 
 } // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row convolution_row{
+    .of = &op::conv2d_record,
+    .forward = detail::convolution_forward,
+    .backward = detail::convolution_backward,
+    .calls_forward = "cudnnConvolutionForward cudnnAddTensor",
+    .calls_backward = "cudnnConvolutionBackwardData cudnnConvolutionBackwardFilter cudnnConvolutionBackwardBias",
+    .code = kernels::bias_code,
+    .takes_relu = detail::convolution_takes_relu,
+    .takes_tile = detail::windows_fit,
+};
+
+} // namespace tessera::cuda

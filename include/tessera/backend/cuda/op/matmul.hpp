@@ -3,7 +3,8 @@
 // the channels, they are matrices of a batch with a leading dimension.
 #pragma once
 
-#include "tessera/backend/cuda/dense_calls.hpp"
+#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/op/matmul.hpp"
 
 #include <cmath>
 #include <numeric>
@@ -143,3 +144,15 @@ inline void matmul_backward(const shard_call& s) {
 }
 
 } // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row matmul_row{
+    .of = &op::matmul_record,
+    .forward = detail::matmul_forward,
+    .backward = detail::matmul_backward,
+    .calls_forward = "cublasLtMatmul",
+    .calls_backward = "cublasLtMatmul",
+};
+
+} // namespace tessera::cuda

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums and products, element by element.
+#pragma once
+
+#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/numbers.hpp"
+#include "tessera/backend/cuda/op/copy.hpp"
+#include "tessera/op/add.hpp"
+#include "tessera/op/multiply.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel add{"add", true};
+inline constexpr kernel multiply{"multiply", true};
+
+// clang-format off
+TESSERA_DEVICE_CODE(combine_code,
+
+/// at: a, b, to. n: count.
+template <class T>
+__device__ void add_of(const arguments& a) {
+    const T* x = pointer<const T>(a, 0);
+    const T* y = pointer<const T>(a, 1);
+    T* to = pointer<T>(a, 2);
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        to[i] = x[i] + y[i];
+    }
+}
+TYPED_KERNEL(add)
+
+/// at: a, b, to. n: count.
+template <class T>
+__device__ void multiply_of(const arguments& a) {
+    const T* x = pointer<const T>(a, 0);
+    const T* y = pointer<const T>(a, 1);
+    T* to = pointer<T>(a, 2);
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        to[i] = x[i] * y[i];
+    }
+}
+TYPED_KERNEL(multiply)
+
+)
+// clang-format on
+
+} // namespace tessera::cuda::kernels
+
+namespace tessera::cuda::detail {
+
+/// a + b or a * b: cuDNN's in fp32. It does not say that it takes bf16.
+inline void combine(const shard_call& s, bool multiplies, memory_use a, memory_use b, memory_use to) {
+    const index_t count = s.volume(s.output());
+    if (s.in_bf16()) {
+        s.to.launch(multiplies ? kernels::multiply : kernels::add, {a, b, to}, count_of(count), count);
+        return;
+    }
+    to_int(count);
+    s.to.add(tensor_operation{multiplies, count}, {a, b, to});
+}
+
+template <bool Multiplies>
+void combine_forward(const shard_call& s) {
+    combine(s, Multiplies, s.value(s.input(0)), s.value(s.input(1)), s.value_to(s.output()));
+}
+
+/// The gradient of one factor is the output's times the other.
+inline void multiply_backward(const shard_call& s) {
+    for (int k = 0; k < 2; ++k) {
+        if (s.emits(s.input(k))) {
+            combine(s, true, s.gradient(s.output()), s.value(s.input(1 - k)), s.gradient_to(s.input(k)));
+        }
+    }
+}
+
+} // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row combine_rows[] = {
+    {.of = &op::add_record,
+     .forward = detail::combine_forward<false>,
+     .backward = detail::copy_gradients, // plans rename the gradient instead
+     .calls_forward = "cudnnOpTensor",
+     .calls_backward = "-",
+     .code = kernels::combine_code},
+    {.of = &op::multiply_record,
+     .forward = detail::combine_forward<true>,
+     .backward = detail::multiply_backward,
+     .calls_forward = "cudnnOpTensor",
+     .calls_backward = "cudnnOpTensor",
+     .code = kernels::combine_code},
+};
+
+} // namespace tessera::cuda

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax cross-entropy, nest by nest, of a shard of the classes. Logits are [samples, classes, plane]; a row is a sample's pixel. n: as in
+// kernels/rows.hpp.
+#pragma once
+
+#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/kernels/rows.hpp"
+#include "tessera/backend/cuda/numbers.hpp"
+#include "tessera/op/cross_entropy.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel row_loss{"row_loss", true};
+inline constexpr kernel softmax_gradient{"softmax_gradient", true};
+
+// clang-format off
+TESSERA_DEVICE_CODE(cross_entropy_code,
+
+/// log(sum) + maximum - logit of the label, where the shard has the label's class, else 0. at: logits, labels, maxima, sums, to.
+template <class T>
+__device__ void row_loss_of(const arguments& a) {
+    for (long long row = first_index(); row < a.n[0] * a.n[2]; row += index_step()) {
+        const long long k = pointer<const int>(a, 1)[row] - a.n[3];
+        float loss = 0.0f;
+        if (k >= 0 && k < a.n[1]) {
+            const float x = pointer<const T>(a, 0)[(row / a.n[2] * a.n[1] + k) * a.n[2] + row % a.n[2]];
+            loss = logf(pointer<const float>(a, 3)[row]) + pointer<const float>(a, 2)[row] - x;
+        }
+        pointer<float>(a, 4)[row] = loss;
+    }
+}
+TYPED_KERNEL(row_loss)
+
+/// (softmax - 1 at the label) * f[0]. at: logits, labels, maxima, sums, dx.
+template <class T>
+__device__ void softmax_gradient_of(const arguments& a) {
+    const T* x = pointer<const T>(a, 0);
+    const float scale = static_cast<float>(a.f[0]);
+    const long long count = a.n[0] * a.n[1] * a.n[2];
+    for (long long i = first_index(); i < count; i += index_step()) {
+        const long long k = i / a.n[2] % a.n[1];
+        const long long row = i / (a.n[1] * a.n[2]) * a.n[2] + i % a.n[2];
+        const float p = expf(x[i] - pointer<const float>(a, 2)[row]) / pointer<const float>(a, 3)[row];
+        const bool hit = pointer<const int>(a, 1)[row] == k + a.n[3];
+        pointer<T>(a, 4)[i] = (p - (hit ? 1.0f : 0.0f)) * scale;
+    }
+}
+TYPED_KERNEL(softmax_gradient)
+
+)
+// clang-format on
+
+} // namespace tessera::cuda::kernels
+
+namespace tessera::cuda::detail {
+
+/// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a sample.
+inline kernel_numbers class_numbers(const shard_call& s) {
+    const box x = s.region_of(s.input());
+    if (x.rank == 3) {
+        kernel_numbers n;
+        n.n[0] = x.dim[0].size() * x.dim[1].size();
+        n.n[1] = x.dim[2].size();
+        n.n[2] = 1;
+        n.n[3] = x.dim[2].begin;
+        return n;
+    }
+    kernel_numbers n = channel_numbers(s, s.input());
+    n.n[3] = x.dim[1].begin;
+    return n;
+}
+
+inline void cross_entropy_forward(const shard_call& s) {
+    const kernel_numbers n = class_numbers(s);
+    const index_t rows = n.n[0] * n.n[2];
+    const memory_use logits = s.value(s.input());
+    const int largest = s.intermediate(0);
+    const int total = s.intermediate(1);
+    if (s.call.first_nest == 0) {
+        s.to.launch_blocks(kernels::row_maximum, {logits, s.value_to(largest)}, n, rows, n.n[1]);
+    }
+    if (s.call.first_nest <= 1 && s.call.last_nest >= 1) {
+        s.to.launch_blocks(kernels::row_exponentials, {logits, s.value(largest), s.value_to(total)}, n, rows, n.n[1]);
+    }
+    if (s.call.last_nest == 2) {
+        s.to.launch(kernels::row_loss,
+                    {logits, s.value(s.input(1)), s.value(largest), s.value(total), s.value_to(s.output())}, n, rows);
+    }
+}
+
+inline void cross_entropy_backward(const shard_call& s) {
+    kernel_numbers n = class_numbers(s);
+    n.f[0] = s.call.loss_scale;
+    s.to.launch(kernels::softmax_gradient,
+                {s.value(s.input()), s.value(s.input(1)), s.value(s.intermediate(0)), s.value(s.intermediate(1)),
+                 s.gradient_to(s.input())},
+                n, s.volume(s.input()));
+}
+
+} // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row cross_entropy_row{
+    .of = &op::cross_entropy_record,
+    .forward = detail::cross_entropy_forward,
+    .backward = detail::cross_entropy_backward,
+    .calls_forward = "kernel:row_maximum kernel:row_exponentials kernel:row_loss kernel:count_not_finite",
+    .calls_backward = "kernel:softmax_gradient",
+    .why = "no classic vendor call computes a cross-entropy; its three nests are those of a split one",
+    .code = kernels::cross_entropy_code,
+};
+
+} // namespace tessera::cuda

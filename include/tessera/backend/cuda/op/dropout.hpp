@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout of values, or of whole channels.
+#pragma once
+
+#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/op/dropout.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel dropout{"dropout", true};
+
+// clang-format off
+TESSERA_DEVICE_CODE(dropout_code,
+
+/// The mixing function of SplitMix64, as in op/mask.hpp.
+__device__ inline unsigned long long mix(unsigned long long z) {
+    z += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31U);
+}
+
+/// Dropout of values or of gradients, by the global index. at: from, to, step. n: 5 extents of the tile, 5 global origins, 5 steps
+/// of the mask's index, operator, per cent. f: factor of what is kept.
+template <class T>
+__device__ void dropout_of(const arguments& a) {
+    const T* from = pointer<const T>(a, 0);
+    T* to = pointer<T>(a, 1);
+    const step_values* now = pointer<const step_values>(a, 2);
+    const unsigned long long key = mix(mix(mix(now->seed) ^ now->step) ^ static_cast<unsigned long long>(a.n[15]));
+    const unsigned long long dropped = static_cast<unsigned long long>(a.n[16]) << 32U;
+    const float scale = static_cast<float>(a.f[0]);
+    const long long count = a.n[0] * a.n[1] * a.n[2] * a.n[3] * a.n[4];
+    for (long long i = first_index(); i < count; i += index_step()) {
+        long long rest = i;
+        long long index = 0;
+        for (int d = 4; d >= 0; --d) {
+            index += (a.n[5 + d] + rest % a.n[d]) * a.n[10 + d];
+            rest /= a.n[d];
+        }
+        const unsigned long long bits = mix(key ^ static_cast<unsigned long long>(index)) >> 32U;
+        to[i] = bits * 100 >= dropped ? scale * from[i] : 0.0f;
+    }
+}
+TYPED_KERNEL(dropout)
+
+)
+// clang-format on
+
+} // namespace tessera::cuda::kernels
+
+namespace tessera::cuda::detail {
+
+/// Forward and backward alike. The mask's index is that of the element, or of the sample's channel, in the whole tensor.
+inline void drop(const shard_call& s, bool channels, memory_use from, memory_use to) {
+    const box tile = s.region_of(s.output());
+    const shape& all = s.d.operands[s.output()].extents;
+    kernel_numbers n;
+    for (int k = 0; k < 5; ++k) {
+        n.n[k] = 1;
+    }
+    index_t step = 1;
+    for (int d = tile.rank - 1, k = 4; d >= 0; --d, --k) {
+        n.n[k] = tile.dim[d].size();
+        n.n[5 + k] = tile.dim[d].begin;
+        n.n[10 + k] = !channels ? step : d == 0 ? all[1] : d == 1 ? 1 : 0;
+        step *= all[d];
+    }
+    n.n[15] = s.call.op;
+    n.n[16] = s.attributes().percent;
+    n.f[0] = op::kept_scale(s.attributes().percent);
+    s.to.launch(kernels::dropout, {from, to}, n, tile.volume(), true);
+}
+
+template <bool Channels>
+void dropout_forward(const shard_call& s) {
+    const memory_use from = s.value(s.input());
+    const memory_use to = s.value_to(s.output());
+    if (s.call.what == pass::evaluate) {
+        s.to.add(memory_copy{}, {from, to});
+    } else {
+        drop(s, Channels, from, to);
+    }
+}
+
+template <bool Channels>
+void dropout_backward(const shard_call& s) {
+    drop(s, Channels, s.gradient(s.output()), s.gradient_to(s.input()));
+}
+
+} // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row dropout_rows[] = {
+    {.of = &op::dropout_record,
+     .forward = detail::dropout_forward<false>,
+     .backward = detail::dropout_backward<false>,
+     .calls_forward = "kernel:dropout",
+     .calls_backward = "kernel:dropout",
+     .why = "the mask is a function of the global index, so that every split drops the same; cuDNN draws its own",
+     .code = kernels::dropout_code},
+    {.of = &op::channel_dropout_record,
+     .forward = detail::dropout_forward<true>,
+     .backward = detail::dropout_backward<true>,
+     .calls_forward = "kernel:dropout",
+     .calls_backward = "kernel:dropout",
+     .why = "as dropout",
+     .code = kernels::dropout_code},
+};
+
+} // namespace tessera::cuda

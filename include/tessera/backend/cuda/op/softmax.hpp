@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax. One whose rows are whole is a call of cuDNN; nest by nest, a split leaves partial results between the nests, for which no vendor call
+// exists.
+#pragma once
+
+#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/kernels/rows.hpp"
+#include "tessera/backend/cuda/numbers.hpp"
+#include "tessera/op/softmax.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel softmax_forward{"softmax_forward", true};
+inline constexpr kernel softmax_total_gradient{"softmax_total_gradient", true};
+inline constexpr kernel softmax_input_gradient{"softmax_input_gradient", true};
+
+// clang-format off
+TESSERA_DEVICE_CODE(softmax_code,
+
+/// exp(x - maximum) / sum, and 0 where a causal row does not see. at: x, maxima, sums, y. n: rows, columns, 1, -, then what
+/// seen_columns takes; so have row_maximum and row_exponentials in a softmax.
+template <class T>
+__device__ void softmax_forward_of(const arguments& a) {
+    const T* x = pointer<const T>(a, 0);
+    for (long long i = first_index(); i < a.n[0] * a.n[1]; i += index_step()) {
+        const long long row = i / a.n[1];
+        pointer<T>(a, 3)[i] = i % a.n[1] < seen_columns(a, row)
+                                      ? expf(x[i] - pointer<const float>(a, 1)[row]) / pointer<const float>(a, 2)[row]
+                                      : 0.0f;
+    }
+}
+TYPED_KERNEL(softmax_forward)
+
+/// The sum of dy * y of every row: a block for each. at: dy, y, to. n: rows, columns.
+template <class T>
+__device__ void softmax_total_gradient_of(const arguments& a) {
+    __shared__ double shared[256];
+    const long long row = blockIdx.x;
+    const T* dy = pointer<const T>(a, 0) + row * a.n[1];
+    const T* y = pointer<const T>(a, 1) + row * a.n[1];
+    double sum = 0;
+    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
+        sum += static_cast<double>(dy[k]) * y[k];
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) {
+        pointer<float>(a, 2)[row] = static_cast<float>(sum);
+    }
+}
+TYPED_KERNEL(softmax_total_gradient)
+
+/// y * (dy - sum of dy * y). at: dy, y, sums, dx. n: rows, columns.
+template <class T>
+__device__ void softmax_input_gradient_of(const arguments& a) {
+    for (long long i = first_index(); i < a.n[0] * a.n[1]; i += index_step()) {
+        pointer<T>(a, 3)[i] =
+            pointer<const T>(a, 1)[i] * (pointer<const T>(a, 0)[i] - pointer<const float>(a, 2)[i / a.n[1]]);
+    }
+}
+TYPED_KERNEL(softmax_input_gradient)
+
+)
+// clang-format on
+
+} // namespace tessera::cuda::kernels
+
+namespace tessera::cuda::detail {
+
+inline void softmax_forward(const shard_call& s) {
+    if (s.to.what().implementation == whole_operator) {
+        const kernel_numbers n = row_numbers(s, s.input());
+        s.to.add(row_softmax{false, to_int(n.n[0]), to_int(n.n[1]), s.type()},
+                 {s.value(s.input()), s.value_to(s.output())});
+        return;
+    }
+    const box x = s.region_of(s.input());
+    kernel_numbers n = row_numbers(s, s.input());
+    if (s.attributes().causal) {
+        n.n[4] = x.dim[x.rank - 2].size();
+        n.n[5] = x.dim[x.rank - 2].begin - x.dim[x.rank - 1].begin;
+    }
+    const memory_use from = s.value(s.input());
+    const int largest = s.intermediate(0);
+    const int total = s.intermediate(1);
+    if (s.call.first_nest == 0) {
+        s.to.launch_blocks(kernels::row_maximum, {from, s.value_to(largest)}, n, n.n[0], n.n[1]);
+    }
+    if (s.call.first_nest <= 1 && s.call.last_nest >= 1) {
+        s.to.launch_blocks(kernels::row_exponentials, {from, s.value(largest), s.value_to(total)}, n, n.n[0], n.n[1]);
+    }
+    if (s.call.last_nest == 2) {
+        s.to.launch(kernels::softmax_forward, {from, s.value(largest), s.value(total), s.value_to(s.output())}, n,
+                    s.volume(s.output()));
+    }
+}
+
+inline void softmax_backward(const shard_call& s) {
+    const kernel_numbers n = row_numbers(s, s.output());
+    const memory_use dy = s.gradient(s.output());
+    const memory_use y = s.value(s.output());
+    if (s.to.what().implementation == whole_operator) {
+        s.to.add(row_softmax{true, to_int(n.n[0]), to_int(n.n[1]), s.type()}, {y, dy, s.gradient_to(s.input())});
+        return;
+    }
+    const int total = s.intermediate(1);
+    if (s.emits(total)) {
+        s.to.launch_blocks(kernels::softmax_total_gradient, {dy, y, s.gradient_to(total)}, n, n.n[0], n.n[1]);
+    }
+    if (s.emits(s.input())) {
+        s.to.launch(kernels::softmax_input_gradient, {dy, y, s.gradient(total), s.gradient_to(s.input())}, n,
+                    s.volume(s.input()));
+    }
+}
+
+inline bool softmax_is_one_call(const op_attributes& a) { return !a.causal; }
+
+} // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row softmax_row{
+    .of = &op::softmax_record,
+    .forward = detail::softmax_forward,
+    .backward = detail::softmax_backward,
+    .calls_forward = "cudnnSoftmaxForward kernel:row_maximum kernel:row_exponentials kernel:softmax_forward",
+    .calls_backward = "cudnnSoftmaxBackward kernel:softmax_total_gradient kernel:softmax_input_gradient",
+    .why = "cuDNN's softmax has no causal mask; a split of the rows' elements leaves partial sums",
+    .code = kernels::softmax_code,
+    .is_one_call = detail::softmax_is_one_call,
+};
+
+} // namespace tessera::cuda

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator table on CUDA: which call does each pass of each operator, and why it is not a vendor's where it is not. An operator is its file in
+// this folder and its lines here. Pools that are dilated or, in a shard of rows, padded on one side are a kernel of our own forward, too; in bf16 so
+// are additions, products and biases, whose parameters stay fp32. A test holds the table against the calls that the rows of the operator table make.
+#pragma once
+
+#include "tessera/backend/cuda/op/activation.hpp"
+#include "tessera/backend/cuda/op/batch_norm.hpp"
+#include "tessera/backend/cuda/op/combine.hpp"
+#include "tessera/backend/cuda/op/concat.hpp"
+#include "tessera/backend/cuda/op/convolution.hpp"
+#include "tessera/backend/cuda/op/copy.hpp"
+#include "tessera/backend/cuda/op/cross_entropy.hpp"
+#include "tessera/backend/cuda/op/dropout.hpp"
+#include "tessera/backend/cuda/op/embedding.hpp"
+#include "tessera/backend/cuda/op/experts.hpp"
+#include "tessera/backend/cuda/op/layer_norm.hpp"
+#include "tessera/backend/cuda/op/linear.hpp"
+#include "tessera/backend/cuda/op/matmul.hpp"
+#include "tessera/backend/cuda/op/pooling.hpp"
+#include "tessera/backend/cuda/op/softmax.hpp"
+#include "tessera/backend/cuda/op/transposed_convolution.hpp"
+#include "tessera/net/paths.hpp"
+#include "tessera/op/records.hpp"
+
+namespace tessera::cuda {
+
+namespace detail {
+
+/// One row, or those of a family.
+struct row_group {
+    const operator_row* rows;
+    int count;
+
+    constexpr row_group(const operator_row& row) : rows(&row), count(1) {}
+    template <int Count>
+    constexpr row_group(const operator_row (&family)[Count]) : rows(family), count(Count) {}
+};
+
+inline constexpr row_group row_groups[] = {
+    convolution_row, pool_rows,         linear_row,     activation_rows, combine_rows,
+    concat_row,      flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
+    softmax_row,     matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
+    expert_rows,     cross_entropy_row,
+};
+
+constexpr int count_rows() {
+    int count = 0;
+    for (const row_group& g : row_groups) {
+        count += g.count;
+    }
+    return count;
+}
+
+constexpr fixed_vector<const operator_row*, count_rows()> all_rows() {
+    fixed_vector<const operator_row*, count_rows()> all;
+    for (const row_group& g : row_groups) {
+        for (int i = 0; i < g.count; ++i) {
+            all.push_back(g.rows + i);
+        }
+    }
+    return all;
+}
+
+} // namespace detail
+
+inline constexpr auto operator_rows = detail::all_rows();
+
+/// The row of an operator, or null where the backend does not have it.
+constexpr const operator_row* row_of(const op_record& of) {
+    for (const operator_row* r : operator_rows) {
+        if (r->of == &of) {
+            return r;
+        }
+    }
+    return nullptr;
+}
+constexpr const operator_row* row_of(const op_attributes& a) { return row_of(record_of(a)); }
+
+/// Whether the backend computes a pass of an operator in a precision. A shard may still be refused for its size when its plan is bound.
+constexpr bool supports(const op_record& of, pass what, precision math) {
+    const operator_row* const r = row_of(of);
+    return r != nullptr && r->offers(what, math);
+}
+
+/// The precisions that a row serves, such as "fp32, tf32".
+inline std::string precisions_of(const operator_row& r) {
+    std::string text;
+    for (const precision p : {precision::fp32, precision::tf32, precision::bf16}) {
+        text += p <= r.most ? (text.empty() ? "" : ", ") + std::string(to_text(p)) : "";
+    }
+    return text;
+}
+
+/// Why there is no row of an operator with the pass in that precision, for `layer`, its name in the network.
+inline error refusal_of(const op_record& of, pass what, const std::string& layer) {
+    const operator_row* const r = row_of(of);
+    const std::string name(of.name);
+    if (r == nullptr) {
+        return error(
+            "tessera: " + layer + " is a " + name +
+            ", and the CUDA backend has no such operator; run the network on another backend, or give it a row "
+            "(backend/cuda/op/table.hpp)");
+    }
+    if (r->composes(what) == nullptr) {
+        return error("tessera: " + layer + " is a " + name + ", of which the CUDA backend has no pass " +
+                     to_text(what) + "; the plan must not ask for it");
+    }
+    return error("tessera: " + layer + " is a " + name +
+                 ", which the CUDA backend does not compute in the network's "
+                 "precision; take one that it has: " +
+                 precisions_of(*r));
+}
+
+/// The row of operator `op` of a graph, which has the pass in the operator's precision. Throws tessera::error where there is none.
+inline const operator_row& offered_row(const graph_view& g, int op, pass what) {
+    const op_attributes& a = g.ops[op].attributes;
+    const operator_row* const r = row_of(a);
+    if (r == nullptr || !r->offers(what, a.math)) {
+        throw refusal_of(record_of(a), what, path_of(g, op));
+    }
+    return *r;
+}
+
+/// The table as text, a line for each operator.
+inline std::string operator_table() {
+    std::string text;
+    for (const operator_row* r : operator_rows) {
+        text += std::string(r->of->name) + ": forward " + r->calls_forward + "; backward " + r->calls_backward +
+                (*r->why == 0 ? "" : std::string("; ") + r->why) + "\n";
+    }
+    return text;
+}
+
+} // namespace tessera::cuda
