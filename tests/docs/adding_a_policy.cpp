@@ -111,17 +111,3 @@ TEST_CASE("a policy that forgets a gradient is refused") {
     CHECK_THROWS_AS((ts::trainer<network, ts::reference::backend>(ts::local_devices(2), s, 16, ts::sgd{})), ts::error);
     // clang-format on
 }
-
-TEST_CASE("the policy of the page among the library's") {
-    const ts::graph g = ts::describe<network>(16);
-    // clang-format off
-    std::vector<const ts::schedule::policy_record*> all = ts::schedule::policies_of_same_numbers();
-    all.push_back(&layer_by_layer_record);
-    for (const ts::schedule::policy_record* r : all) {
-        const ts::synchronization sync = make(*r, {.gradients = ts::schedule::gradients_of(g.view()), .members = 2});
-        MESSAGE(std::string(r->title) << ": " << sync.messages.size() << " messages");
-    }
-    // clang-format on
-    CHECK(make(layer_by_layer_record, {.gradients = ts::schedule::gradients_of(g.view())}) ==
-          layer_by_layer(ts::schedule::gradients_of(g.view())));
-}

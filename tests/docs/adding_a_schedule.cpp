@@ -120,17 +120,3 @@ TEST_CASE("training under the schedule of the page") {
     CHECK_THROWS_AS((ts::trainer<network, ts::reference::backend>(ts::local_devices(2), wrong, 16, ts::sgd{})),
                     ts::error);
 }
-
-TEST_CASE("the schedule of the page among the library's") {
-    // clang-format off
-    std::vector<const ts::schedule::schedule_record*> all = ts::schedule::every_schedule();
-    all.push_back(&first_in_first_out_record);
-    for (const ts::schedule::schedule_record* r : all) {
-        const ts::schedule::settings x{r, 4, 8};
-        MESSAGE(to_text(x) << ": " << ts::schedule::timetable_of(make(x)).makespan);
-    }
-    // clang-format on
-    const ts::schedule::settings own{&first_in_first_out_record, 4, 8};
-    CHECK(ts::schedule::make(own).workers == first_in_first_out(4, 8).workers);
-    CHECK(to_text(own) == "first in, first out, 4 workers, 8 micro-batches");
-}
