@@ -4,10 +4,7 @@
 
 #include "tessera/backend/cuda/kernels/functions.hpp"
 #include "tessera/backend/cuda/numbers.hpp"
-#include "tessera/op/gelu.hpp"
-#include "tessera/op/relu.hpp"
-#include "tessera/op/sigmoid.hpp"
-#include "tessera/op/tanh.hpp"
+#include "tessera/op/records.hpp"
 
 // FUNCTION(name of the record, argument of the slope, value of x, slope, why it is not a vendor's): CUDA text, of floats. The slope is a function of
 // what the record says that the gradient reads: x, or the result y. A comma stands between parentheses.
