@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Holds README.md and the pages of docs/ against what is compiled and run: cmake -DROOT=<the project> [-DREADME=<one page>] -P check.cmake
 #
-# Every C++ block of them must stand, line for line but for the indentation, in a source of this folder or of tests/docs. Every line of a text
+# Every C++ block of them must stand, line for line but for the indentation, in a source of this folder, of tests/docs or of examples/. Every line of a text
 # block must stand in such a source, where it is compared with what is computed, in a golden output of an example, or in a file of results. The
 # compiler's own words, which tests/compile_fail/readme_by_hand.cpp has, are named below.
 
@@ -26,7 +26,7 @@ function(read_plain out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-file(GLOB sources "${ROOT}/tests/readme/*.cpp" "${ROOT}/tests/docs/*.cpp")
+file(GLOB sources "${ROOT}/tests/readme/*.cpp" "${ROOT}/tests/docs/*.cpp" "${ROOT}/examples/*.cpp")
 file(GLOB goldens "${ROOT}/examples/*.golden.txt" "${ROOT}/benchmarks/results/*.md")
 read_plain(programs ${sources})
 read_plain(outputs ${sources} ${goldens})
@@ -57,7 +57,7 @@ foreach(page IN LISTS pages)
       math(EXPR cpp "${cpp} + 1")
       string(FIND "${programs}" "\n${block}\n" found)
       if(found EQUAL -1)
-        string(APPEND failed "no source in tests/readme or tests/docs has this block of ${name}:\n${block}\n")
+        string(APPEND failed "no source in tests/readme, tests/docs or examples has this block of ${name}:\n${block}\n")
       endif()
     elseif(kind STREQUAL "text")
       set(checked TRUE)
