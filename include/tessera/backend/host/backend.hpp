@@ -13,25 +13,30 @@ struct backend_options {
     tuning how = tuning::estimate;
     std::uint64_t seed = 0;   ///< of tuning::random
     std::string profile_path; ///< where measured times are kept; empty: for the life of the backend
+    own_operators own{};      ///< operators that are not the library's
 };
 
-/// Backend for executor<> and session<> on this machine's processors. (A template only so that what it uses is compiled where it is
-/// used, not wherever the header is included.)
+/// Backend for executor<> and session<> on this machine's processors. (A template only so that what it uses is compiled
+/// where it is used, not wherever the header is included.)
 template <class Plan>
 class basic_backend {
 public:
-    explicit basic_backend(const optimizer& update = {}, const backend_options& options = {})
-        : optimizer_(update), options_(options), profile_(options.profile_path), catalog_(formats_, profile_) {}
-    basic_backend(const optimizer& update, const session_options& options)
-        : basic_backend(update,
-                        backend_options{options.measure ? tuning::measure : tuning::estimate, 0, options.profile}) {}
+    using options = backend_options; ///< that a trainer and sharded hand on
+
+    explicit basic_backend(const optimizer& update = {}, const backend_options& given = {})
+        : optimizer_(update), options_(given), profile_(given.profile_path), catalog_(formats_, profile_, given.own) {}
+    basic_backend(const optimizer& update, const session_options& from) : basic_backend(update, together(from, {})) {}
+    /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two
+    /// profiles.
+    basic_backend(const optimizer& update, const session_options& from, const backend_options& own)
+        : basic_backend(update, together(from, own)) {}
 
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.
     void bind(Plan& p, const graph_view& g, const parameter_store* store) {
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
             const op_attributes& a = g.ops[op].attributes;
-            if (!supports(record_of(a), pass::forward, a.math)) {
+            if (!supports(record_of(a), pass::forward, a.math, options_.own)) {
                 throw error(refusal_of(record_of(a), a.math, path_of(g, op)));
             }
             descriptions.push_back(g.describe(op));
@@ -99,6 +104,16 @@ private:
         std::vector<owned<job>> jobs;
     };
 
+    static backend_options together(const session_options& from, backend_options own) {
+        if (!from.profile.empty() && !own.profile_path.empty() && from.profile != own.profile_path) {
+            throw error("tessera: what is measured is to be kept in " + from.profile + " and in " + own.profile_path +
+                        "; name the file in the trainer's options or in the backend's");
+        }
+        own.how = from.measure ? tuning::measure : own.how;
+        own.profile_path = own.profile_path.empty() ? from.profile : own.profile_path;
+        return own;
+    }
+
     owned<job> make_compute(const Plan& p, const task& t, const graph_view& g, const addresses& where) {
         const description& d = describe(g, t.op, where);
         bound_call b;
@@ -122,7 +137,7 @@ private:
         if (t.what == pass::update) {
             return owned<job>(new detail::running_job(b, g));
         }
-        return detail::make_job(b, formats_, stream(where));
+        return detail::make_job(b, formats_, stream(where), options_.own);
     }
 
     owned<job> make_reorder(const Plan& p, const task& t, const addresses& where) {

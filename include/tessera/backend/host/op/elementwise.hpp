@@ -24,19 +24,6 @@ using elementwise_forward = void (*)(const float* x, const float* z, float* y, s
 /// the other one.
 using elementwise_backward = void (*)(const float* read, const float* dy, float* dx, std::ptrdiff_t count);
 
-namespace detail {
-
-inline void multiply(const float* x, const float* z, float* y, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        y[i] = x[i] * z[i];
-    }
-}
-
-template <void (*Forward)(const float*, float*, std::ptrdiff_t) noexcept>
-void of_one(const float* x, const float*, float* y, std::ptrdiff_t count) {
-    Forward(x, y, count);
-}
-
 /// From a function of one number.
 template <float (*Function)(float)>
 void each(const float* x, const float*, float* y, std::ptrdiff_t count) {
@@ -51,6 +38,19 @@ void each_times(const float* read, const float* dy, float* dx, std::ptrdiff_t co
     for (std::ptrdiff_t i = 0; i < count; ++i) {
         dx[i] = Derivative(read[i]) * dy[i];
     }
+}
+
+namespace detail {
+
+inline void multiply(const float* x, const float* z, float* y, std::ptrdiff_t count) {
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        y[i] = x[i] * z[i];
+    }
+}
+
+template <void (*Forward)(const float*, float*, std::ptrdiff_t) noexcept>
+void of_one(const float* x, const float*, float* y, std::ptrdiff_t count) {
+    Forward(x, y, count);
 }
 
 inline void pass_on(const float*, const float* dy, float* dx, std::ptrdiff_t count) {
