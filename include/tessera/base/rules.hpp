@@ -56,6 +56,8 @@ inline constexpr bool never = false;
     rule(network_has_no_loss, "a network to be trained needs a loss, such as cross_entropy") \
     rule(unknown_layer, "the strategy configures a layer that the network does not have") \
     rule(no_such_instance, "the strategy configures an instance that the layer does not have; instances count from 0") \
+    rule(strategy_says_twice, "the strategy says this twice; say it once") \
+    rule(strategy_cannot_say, "a strategy does not take this; it takes on<>, others<>, stages_from<>, micro_batches<>, pipeline<>, synchronize<>, ...") \
     rule(strategy_has_wrong_size, "a strategy must have one configuration for every operator of the network") \
     rule(layer_configured_twice, "the strategy configures a layer twice") \
     rule(no_such_loop, "the layer has no such dimension to split") \
@@ -94,6 +96,7 @@ inline constexpr bool never = false;
     rule(stage_reads_later_stage, "an operator cannot read what a later stage makes; give it that stage or a later one") \
     rule(more_stages_than_operators, "there are more stages than operators; every stage needs one") \
     rule(stage_without_operators, "a stage has no operator; number the stages without gaps") \
+    rule(stages_out_of_order, "stages begin at layers in the order of the network, each at a later one than the stage before") \
     rule(stages_for_other_operators, "there must be one stage for every operator") \
     rule(stage_outside_schedule, "an operator is in a stage that the schedule does not have") \
     rule(stage_without_devices, "every worker of a pipeline, or its stage, needs at least 1 device, and its parameters lie in at least 1 part") \
@@ -189,6 +192,8 @@ template <step_kind What, index_t Stage, index_t MicroBatch>
 struct at_step;
 template <int Number>
 struct dimension; ///< of a tensor, counted from 0
+template <class Entry>
+struct saying; ///< what a strategy says, where no layer is to blame
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define TESSERA_WORDS_IN_TYPES // g++ names the type first and prints the words of a static_assert last

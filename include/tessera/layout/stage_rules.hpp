@@ -40,6 +40,16 @@ constexpr int first_normalizing(const graph_view& g) {
 
 } // namespace detail
 
+/// The rule that stages break which do not begin at one operator after the other, given the first one of each.
+constexpr problem check_stage_starts(const int* first, int stages) {
+    for (int k = 1; k < stages; ++k) {
+        if (first[k] <= first[k - 1]) {
+            return detail::broken(rule::stages_out_of_order, first[k], -1, first[k], index_t{first[k - 1]} + 1);
+        }
+    }
+    return {};
+}
+
 /// How many stages operators are in; they count from 0.
 constexpr index_t stages_of(const strategy_view& s) {
     index_t last = 0;

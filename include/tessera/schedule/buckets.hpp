@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -49,3 +50,17 @@ inline constexpr policy_record buckets_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<buckets<>>.
+template <index_t Bytes = schedule::bucket_sizes{}.bytes, index_t First = schedule::bucket_sizes{}.first>
+struct buckets {
+    static constexpr problem check() { return {}; }
+    static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::after_backward, false, 0}; }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
+        return schedule::buckets(gradients, {Bytes, First});
+    }
+};
+
+} // namespace tessera

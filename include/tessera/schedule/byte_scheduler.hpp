@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -68,3 +69,22 @@ inline constexpr policy_record byte_scheduler_slices_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<byte_scheduler<exchange::server, 4>>.
+template <exchange How, int Servers, index_t Partition = schedule::credit_rule{}.partition,
+          index_t Credit = schedule::credit_rule{}.credit>
+struct byte_scheduler {
+    static constexpr problem check() {
+        const problem p = schedule::check_servers(Servers);
+        return p ? p : schedule::check_slice(Partition);
+    }
+    static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients,
+                                const schedule::worker_speed& speed) {
+        return schedule::byte_scheduler(gradients, {How, Servers, Partition, Credit, speed});
+    }
+};
+
+} // namespace tessera

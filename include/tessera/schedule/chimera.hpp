@@ -4,6 +4,7 @@
 
 #include "tessera/op/mask.hpp"
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 #include <array>
 
@@ -206,3 +207,21 @@ inline constexpr schedule_record chimera_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<chimera<>>, for steps that take the times given.
+template <class Times = step_takes<>>
+struct chimera : schedule::detail::one_stage_each {
+    static constexpr problem check(int stages, int micro_batches) {
+        return schedule::check_chimera(stages, micro_batches, Times::value);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) {
+        return {stages, micro_batches, rule::joint_statistics_mirrored};
+    }
+    static pipeline_schedule make(int stages, int micro_batches) {
+        return schedule::chimera(stages, micro_batches, Times::value);
+    }
+};
+
+} // namespace tessera

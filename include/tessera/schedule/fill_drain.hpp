@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 namespace tessera::schedule {
 
@@ -27,3 +28,18 @@ inline constexpr schedule_record fill_drain_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<fill_drain>.
+struct fill_drain : schedule::detail::one_stage_each {
+    static constexpr problem check(int stages, int micro_batches) {
+        return schedule::check_pipeline(stages, stages, micro_batches);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) {
+        return {stages, micro_batches, micro_batches > 1 ? rule::joint_statistics_too_late : rule::none};
+    }
+    static pipeline_schedule make(int stages, int micro_batches) { return schedule::fill_drain(stages, micro_batches); }
+};
+
+} // namespace tessera

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 namespace tessera::schedule {
 
@@ -66,3 +67,22 @@ inline constexpr schedule_record gems_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<gems<>>, with so many micro-batches in a mini-batch.
+template <int Parts = 1>
+struct gems : schedule::detail::one_stage_each {
+    static constexpr problem check(int stages, int micro_batches) {
+        return schedule::check_gems(stages, micro_batches, Parts);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) {
+        return {stages, micro_batches, micro_batches > Parts ? rule::joint_statistics_mirrored : rule::none};
+    }
+    static pipeline_schedule make(int stages, int micro_batches) {
+        require(check(stages, micro_batches)); // before the parts are cut off
+        return schedule::gems(stages, micro_batches / Parts, Parts);
+    }
+};
+
+} // namespace tessera

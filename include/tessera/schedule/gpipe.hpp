@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 namespace tessera::schedule {
 
@@ -32,3 +33,16 @@ inline constexpr schedule_record gpipe_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<gpipe>.
+struct gpipe : schedule::detail::one_stage_each {
+    static constexpr problem check(int stages, int micro_batches) {
+        return schedule::check_pipeline(stages, stages, micro_batches);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) { return {stages, micro_batches, rule::none}; }
+    static pipeline_schedule make(int stages, int micro_batches) { return schedule::gpipe(stages, micro_batches); }
+};
+
+} // namespace tessera

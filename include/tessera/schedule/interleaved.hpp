@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 #include <algorithm>
 
@@ -65,3 +66,24 @@ inline constexpr schedule_record interleaved_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<interleaved<2>>, with so many stages of every worker.
+template <int Chunks>
+struct interleaved {
+    static constexpr int workers(int stages) { return Chunks > 0 ? stages / Chunks : 1; }
+    static constexpr problem check(int stages, int micro_batches) {
+        return schedule::check_interleaved(workers(stages), Chunks, micro_batches);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) {
+        return {workers(stages) * Chunks, micro_batches,
+                micro_batches > 1 ? rule::joint_statistics_too_late : rule::none};
+    }
+    static constexpr int worker_of(int stage, int stages) { return stage % workers(stages); }
+    static pipeline_schedule make(int stages, int micro_batches) {
+        return schedule::interleaved(workers(stages), Chunks, micro_batches);
+    }
+};
+
+} // namespace tessera

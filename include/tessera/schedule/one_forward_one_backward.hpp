@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 #include <algorithm>
 
@@ -35,3 +36,20 @@ inline constexpr schedule_record one_forward_one_backward_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<one_forward_one_backward>.
+struct one_forward_one_backward : schedule::detail::one_stage_each {
+    static constexpr problem check(int stages, int micro_batches) {
+        return schedule::check_pipeline(stages, stages, micro_batches);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) {
+        return {stages, micro_batches, micro_batches > 1 ? rule::joint_statistics_too_late : rule::none};
+    }
+    static pipeline_schedule make(int stages, int micro_batches) {
+        return schedule::one_forward_one_backward(stages, micro_batches);
+    }
+};
+
+} // namespace tessera

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -38,3 +39,21 @@ inline constexpr policy_record p3_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<p3<4>>.
+template <int Servers, index_t Slice = schedule::p3_rule{}.slice>
+struct p3 {
+    static constexpr problem check() {
+        const problem p = schedule::check_servers(Servers);
+        return p ? p : schedule::check_slice(Slice);
+    }
+    static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients,
+                                const schedule::worker_speed& speed) {
+        return schedule::p3(gradients, {Servers, Slice, speed});
+    }
+};
+
+} // namespace tessera

@@ -4,6 +4,7 @@
 
 #include "tessera/base/problem_text.hpp"
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -33,3 +34,17 @@ inline constexpr policy_record parameter_average_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<parameter_average<2>>.
+template <int Every>
+struct parameter_average {
+    static constexpr problem check() { return schedule::check_parameter_average(Every); }
+    static constexpr sync_modes modes() { return {false, sync_time::ready, sync_time::ready, false, Every}; }
+    static synchronization make(const std::vector<schedule::ready_gradient>&, const schedule::worker_speed&) {
+        return schedule::parameter_average(Every);
+    }
+};
+
+} // namespace tessera

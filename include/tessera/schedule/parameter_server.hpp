@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -42,3 +43,17 @@ inline constexpr policy_record parameter_server_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<parameter_server<4>>.
+template <int Servers, index_t Big = schedule::server_rule{}.big>
+struct parameter_server {
+    static constexpr problem check() { return schedule::check_servers(Servers); }
+    static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
+        return schedule::parameter_server(gradients, {Servers, Big});
+    }
+};
+
+} // namespace tessera

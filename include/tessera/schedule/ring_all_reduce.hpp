@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -24,3 +25,16 @@ inline constexpr policy_record ring_all_reduce_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<ring_all_reduce>.
+struct ring_all_reduce {
+    static constexpr problem check() { return {}; }
+    static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
+        return schedule::ring_all_reduce(gradients);
+    }
+};
+
+} // namespace tessera

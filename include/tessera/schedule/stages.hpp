@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/base/box.hpp"
-#include "tessera/base/problem_text.hpp"
+#include "tessera/layout/strategy.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -100,6 +100,19 @@ inline std::vector<operator_load> sums_of(const std::vector<operator_load>& load
 }
 
 } // namespace detail
+
+/// The stage of every operator, given the first operator of each stage; what stands before the first is in stage 0, too. Throws tessera::error
+/// where they are not in order.
+inline std::vector<int> stages_from(const graph_view& g, const std::vector<int>& first) {
+    require(g, check_stage_starts(first.data(), static_cast<int>(first.size())));
+    std::vector<int> stage(static_cast<std::size_t>(g.op_count), 0);
+    for (std::size_t op = 0; op < stage.size(); ++op) {
+        for (std::size_t k = 1; k < first.size(); ++k) {
+            stage[op] += first[k] <= static_cast<int>(op) ? 1 : 0;
+        }
+    }
+    return stage;
+}
 
 /// The stage of every operator where the operators, in their order, are cut into as many pieces as there are rooms, none empty, so that every
 /// piece fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the

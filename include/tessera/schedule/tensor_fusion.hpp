@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -77,3 +78,17 @@ inline constexpr policy_record tensor_fusion_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<tensor_fusion<>>.
+template <index_t Threshold = schedule::fusion{}.threshold, index_t Cycle = schedule::fusion{}.cycle>
+struct tensor_fusion {
+    static constexpr problem check() { return {}; }
+    static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
+        return schedule::tensor_fusion(gradients, {Threshold, Cycle});
+    }
+};
+
+} // namespace tessera

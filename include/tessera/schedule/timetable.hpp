@@ -177,3 +177,14 @@ inline timetable timetable_of(const pipeline_schedule& s, const step_times& time
 }
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: the time units of every kind of step.
+template <index_t Forward = 1, index_t Backward = 2, index_t BackwardInput = 1, index_t BackwardWeight = 1,
+          index_t Recompute = 1>
+struct step_takes {
+    static constexpr schedule::step_times value{Forward, Backward, BackwardInput, BackwardWeight, Recompute};
+};
+
+} // namespace tessera

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
+#include "tessera/schedule/typed_synchronization.hpp"
 
 namespace tessera::schedule {
 
@@ -58,3 +59,20 @@ inline constexpr policy_record zero_3_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: synchronize<zero<2>>.
+template <int Stage, index_t Bucket = 500'000'000>
+struct zero {
+    static constexpr problem check() { return schedule::check_zero(Stage); }
+    static constexpr sync_modes modes() {
+        return {true, Stage == 1 ? sync_time::after_backward : sync_time::ready,
+                Stage == 1 ? sync_time::ready : sync_time::after_backward, Stage == 3, 0};
+    }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
+        return schedule::zero(gradients, Stage, Bucket);
+    }
+};
+
+} // namespace tessera

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 #include <algorithm>
 
@@ -132,3 +133,22 @@ inline constexpr schedule_record zero_bubble_h1_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<zero_bubble_h1<>>, for steps that take the times given.
+template <class Times = step_takes<>>
+struct zero_bubble_h1 : schedule::detail::one_stage_each {
+    static constexpr problem check(int stages, int micro_batches) {
+        const problem p = schedule::check_pipeline(stages, stages, micro_batches);
+        return p ? p : schedule::check_times(Times::value);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) {
+        return {stages, micro_batches, rule::joint_statistics_split_backward};
+    }
+    static pipeline_schedule make(int stages, int micro_batches) {
+        return schedule::zero_bubble_h1(stages, micro_batches, Times::value);
+    }
+};
+
+} // namespace tessera

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/schedule/record.hpp"
+#include "tessera/schedule/typed_pipeline.hpp"
 
 namespace tessera::schedule {
 
@@ -99,3 +100,21 @@ inline constexpr schedule_record zero_bubble_v_record{
 };
 
 } // namespace tessera::schedule
+
+namespace tessera {
+
+/// In a strategy that is a type: pipeline<zero_bubble_v>, with two stages of every worker.
+struct zero_bubble_v {
+    static constexpr problem check(int stages, int micro_batches) {
+        return schedule::check_pipeline(stages / 2, stages, micro_batches);
+    }
+    static constexpr schedule_facts facts(int stages, int micro_batches) {
+        return {stages / 2 * 2, micro_batches, rule::joint_statistics_split_backward};
+    }
+    static constexpr int worker_of(int stage, int stages) { return stage < stages / 2 ? stage : stages - 1 - stage; }
+    static pipeline_schedule make(int stages, int micro_batches) {
+        return schedule::zero_bubble_v(stages / 2, micro_batches);
+    }
+};
+
+} // namespace tessera

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: a strategy that averages parameters updates whole copies by themselves: it has no messages of gradients, no parameters in slices or on one device
+// expect-error: layer<fc1>
+// expect-error: found<1>
+// expect-error: needed<0>
+#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/schedule/parameter_average.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<8> {};
+struct fc3 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
+                                ts::synchronize<ts::parameter_average<1>>, ts::parameters_on<0>>;
+#else
+using by_hand =
+    ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>, ts::synchronize<ts::parameter_average<1>>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: a pipeline needs at least 1 worker, 1 stage and 1 micro-batch
+// expect-error: saying<tessera::pipeline<tessera::interleaved<3>
+// expect-error: found<0>
+// expect-error: needed<1>
+#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/schedule/interleaved.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<8> {};
+struct fc3 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand =
+    ts::strategy_of<network, 2, 8, ts::stages_from<fc1, fc3>, ts::micro_batches<4>, ts::pipeline<ts::interleaved<3>>>;
+#else
+using by_hand =
+    ts::strategy_of<network, 2, 8, ts::stages_from<fc1, fc3>, ts::micro_batches<4>, ts::pipeline<ts::interleaved<2>>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;

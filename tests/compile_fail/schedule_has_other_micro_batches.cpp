@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: the strategy must have as many micro-batches as the schedule that it follows; see strategy::follow()
+// expect-error: layer<network>
+// expect-error: found<2>
+// expect-error: needed<1>
+#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/schedule/typed_steps.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<8> {};
+struct fc3 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<network, 2, 8, ts::micro_batches<2>,
+                                ts::steps<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>>>>;
+#else
+using by_hand = ts::strategy_of<network, 2, 8, ts::micro_batches<1>,
+                                ts::steps<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>>>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: parameters that are stored in slices (shards_parameters) are updated slice by slice: their messages go exchange::sliced (0), not all_reduce (1), ring (2) or by a server (3)
+// expect-error: layer<fc1>
+// expect-error: found<1>
+// expect-error: needed<0>
+#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/schedule/typed_messages.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<
+    network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
+    ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc1>, ts::bias_of<fc1>>, ts::shards_parameters>>;
+#else
+using by_hand = ts::strategy_of<
+    network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
+    ts::messages<ts::send<ts::exchange::sliced, ts::weight_of<fc1>, ts::bias_of<fc1>>, ts::shards_parameters>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;

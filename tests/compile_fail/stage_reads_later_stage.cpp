@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: an operator cannot read what a later stage makes; give it that stage or a later one
+// expect-error: layer<tessera::relu>
+// expect-error: found<0>
+// expect-error: needed<1>
+#include <tessera/layout/typed_strategy.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<8> {};
+struct fc3 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<network, 2, 8, ts::on<fc1, ts::stage<1>>>;
+#else
+using by_hand = ts::strategy_of<network, 2, 8, ts::on<ts::cross_entropy, ts::stage<1>>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;

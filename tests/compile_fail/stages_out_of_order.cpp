@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: stages begin at layers in the order of the network, each at a later one than the stage before
+// expect-error: layer<fc2>
+// expect-error: found<2>
+// expect-error: needed<5>
+#include <tessera/layout/typed_strategy.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<8> {};
+struct fc3 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<network, 3, 8, ts::stages_from<fc1, fc3, fc2>>;
+#else
+using by_hand = ts::strategy_of<network, 3, 8, ts::stages_from<fc1, fc2, fc3>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;

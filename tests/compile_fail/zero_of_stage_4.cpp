@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: ZeRO has the stages 1, 2 and 3
+// expect-error: saying<tessera::synchronize<tessera::zero<4
+// expect-error: found<4>
+// expect-error: needed<3>
+#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/schedule/zero.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<8> {};
+struct fc3 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>, ts::synchronize<ts::zero<4>>>;
+#else
+using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>, ts::synchronize<ts::zero<3>>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;
