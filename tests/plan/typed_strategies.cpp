@@ -2,11 +2,10 @@
 // A strategy that is a type says everything that a value says: stages, recomputation, micro-batches, schedule, statistics, synchronization,
 // overlap, period and precision. The value is the one that the functions of values make, and so is the plan.
 #include "tessera/net/precision.hpp"
+#include "tessera/schedule/policies.hpp"
 #include "tessera/schedule/schedules.hpp"
-#include "tessera/schedule/parameter_average.hpp"
 #include "tessera/schedule/typed_messages.hpp"
 #include "tessera/schedule/typed_steps.hpp"
-#include "tessera/search/fit_policies.hpp"
 #include "tessera/search/pipeline.hpp"
 
 #include "support/canonical_plan.hpp"
