@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy that is a type says everything that a value says: stages, recomputation, micro-batches, schedule, statistics, synchronization,
 // overlap, period and precision. The value is the one that the functions of values make, and so is the plan.
+#include "tessera/layout/typed_layout_of.hpp"
+#include "tessera/layout/typed_redistribution.hpp"
 #include "tessera/net/precision.hpp"
 #include "tessera/schedule/policies.hpp"
 #include "tessera/schedule/schedules.hpp"
@@ -66,6 +68,12 @@ const std::vector<int> four{0, 2, 3, 4};
 
 TEST_CASE("every schedule as a type is that of its function") {
     check_same<in_two<ts::gpipe, 4>>(pipeline<mlp>(two, schedule::gpipe(2, 4)));
+    static_assert(ts::configurations_of<in_two<ts::gpipe, 4>>().ops[4].stage == 1);
+    using halves = typed<mlp, 4, ts::stages_from<fc1, fc3>, ts::micro_batches<4>, ts::others<ts::split<ts::sample, 2>>,
+                         ts::pipeline<ts::gpipe, ts::devices_each<2>>>;
+    static_assert(ts::redistribution<ts::layout_of<mlp, halves, fc1>,
+                                     ts::input_layout_of<mlp, halves, fc3>>::bytes == // to other devices
+                  ts::index_t{batch} * 8 * 4);
     check_same<in_two<ts::fill_drain, 4>>(pipeline<mlp>(two, schedule::fill_drain(2, 4)));
     check_same<in_two<ts::one_forward_one_backward, 8>>(pipeline<mlp>(two, schedule::one_forward_one_backward(2, 8)));
     check_same<in_four<ts::interleaved<2>, 4>>(pipeline<mlp>(four, schedule::interleaved(2, 2, 4)));

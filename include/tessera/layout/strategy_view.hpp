@@ -45,4 +45,15 @@ struct strategy_view {
     int period = 1;
 };
 
+/// What a strategy that is a type says of every operator, as a constant: its view, but for a schedule and messages, which are made when the
+/// program runs.
+template <class Strategy>
+constexpr strategy_view configurations_of() {
+    if constexpr (requires { Strategy::configurations(); }) {
+        return Strategy::configurations();
+    } else {
+        return Strategy::view();
+    }
+}
+
 } // namespace tessera

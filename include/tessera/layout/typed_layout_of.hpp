@@ -79,7 +79,7 @@ struct layer_layout {
     using named = named_operand<Net, Strategy::batch, Layer, Kind, Slot>;
     static constexpr tensor_layout make() {
         constexpr graph_view g = describe<Net, Strategy::batch>();
-        constexpr strategy_view s = Strategy::view();
+        constexpr strategy_view s = configurations_of<Strategy>();
         constexpr int op = named::place.op;
         tensor_layout l = layout_of_operand(g.describe(op), named::place.operand, s.ops[op], s.pool, What);
         if constexpr (Kind == operand_kind::input) { // what a network computes in is said of its tensors

@@ -168,6 +168,15 @@ struct strategy_of {
         }
     }
     static constexpr bool ok = test();
+    /// As a constant, which has neither the schedule nor the messages.
+    static constexpr strategy_view configurations() {
+        if constexpr (test()) {
+            return stored.view();
+        } else {
+            return {};
+        }
+    }
+    /// With the schedule and the messages, if it says any; then it is no constant.
     static constexpr strategy_view view() {
         if constexpr (!test()) {
             return {};
