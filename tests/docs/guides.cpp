@@ -7,6 +7,8 @@
 #include <tessera/machine/presets.hpp>
 #include <tessera/plan/finish.hpp>
 #include <tessera/plan/lower.hpp>
+#include <tessera/schedule/buckets.hpp>
+#include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/simulate/simulate.hpp>
 
 #include <doctest/doctest.h>
@@ -23,7 +25,22 @@ struct fc1 : ts::linear<64> {};
 struct fc2 : ts::linear<10> {};
 struct network : ts::sequential<ts::features<256>, fc1, ts::relu, fc2, ts::cross_entropy> {};
 
+// clang-format off
+using piped = ts::strategy_of<network, 4, 128,
+    ts::stages_from<fc1, fc2>, ts::micro_batches<8>, ts::pipeline<ts::one_forward_one_backward, ts::devices_each<2>>,
+    ts::others<ts::split<ts::sample, 2>>, ts::synchronize<ts::buckets<>>>;
+// clang-format on
+
 } // namespace
+
+TEST_CASE("a pipeline as a type") {
+    static_assert(piped::ok);
+    const ts::strategy s(piped::view());
+    CHECK(s.schedule.workers == ts::schedule::one_forward_one_backward(2, 8).workers);
+    CHECK(s.ops[2].stage == 1);
+    CHECK(s.ops[2].start == 2);
+    CHECK(!s.sync.messages.empty());
+}
 
 TEST_CASE("a plan is simulated on a machine that nobody here has") {
     // clang-format off
