@@ -2,9 +2,10 @@
 # Holds the pages for readers together: cmake -DROOT=<the project> [-DVERSION=<of the CMake project>] -P check.cmake
 #
 # Every relative link of README.md, CONTRIBUTING.md, CHANGELOG.md and docs/ leads to a file or folder, its anchor to a heading there, and a
-# name in `...` that links a source stands in it. No line of prose is longer than 120, none of README.md at all, which has fewer than 150. Every
-# page of docs/ is reached from README.md, and from docs/architecture.md every file that its walk promises, in three steps; its table has the
-# layers of tests/include_layers/check.cmake. No comment names a law by number alone. The newest version of CHANGELOG.md is the header's.
+# name in `...` that links a source stands in it; what else pages call a name of the code is one. No line of prose is longer than 120, none of
+# README.md at all, which has fewer than 150. Every page of docs/ is reached from README.md, and from docs/architecture.md every file that its
+# walk promises, in three steps; its table has the layers of tests/include_layers/check.cmake. No comment in the code names a law by number alone.
+# The newest version of CHANGELOG.md is the header's.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -150,6 +151,39 @@ foreach(page IN LISTS pages)
   if(NOT page IN_LIST from_readme)
     string(APPEND failed "${page}: no link from README.md leads there in two steps\n")
   endif()
+endforeach()
+
+# Names in `...`, those with an underscore or behind ts::, are names of the code: in headers, sources, or what builds and runs them.
+set(all_code "")
+file(GLOB_RECURSE sources "${ROOT}/include/*.hpp" "${ROOT}/examples/*.[ch]pp" "${ROOT}/tests/*.[ch]pp" "${ROOT}/benchmarks/*.[ch]pp"
+     "${ROOT}/benchmarks/*.sh" "${ROOT}/cmake/*.cmake" "${ROOT}/tests/*.txt" "${ROOT}/bootstrap.sh" "${ROOT}/.ci/run")
+foreach(source IN LISTS sources)
+  file(READ "${source}" one)
+  string(APPEND all_code "${one}")
+endforeach()
+set(known "")
+foreach(page IN LISTS pages)
+  if(page STREQUAL "CHANGELOG.md")
+    continue()
+  endif()
+  read_page("${page}")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCHALL "`[^`]+`" spans "${line}")
+    foreach(span IN LISTS spans)
+      string(REGEX MATCHALL "ts::[A-Za-z0-9_:]+|[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]+" words "${span}")
+      foreach(word IN LISTS words)
+        string(REGEX REPLACE "^.*::" "" word "${word}")
+        if(word STREQUAL "" OR word MATCHES "^test_" OR word IN_LIST known)
+          continue()
+        endif()
+        string(FIND "${all_code}" "${word}" at)
+        list(APPEND known "${word}")
+        if(at EQUAL -1)
+          string(APPEND failed "${page}: nothing in the code is called ${word}\n")
+        endif()
+      endforeach()
+    endforeach()
+  endforeach()
 endforeach()
 
 # The walk: what a page promises to lead to stands in it as <!-- reaches: path path ... -->.
