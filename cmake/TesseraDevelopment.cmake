@@ -6,6 +6,10 @@ target_compile_options(tessera_warnings INTERFACE -Wall -Wextra -Wpedantic -Wcon
 # g++ 12 takes "literal" + std::string for overlapping memory when it optimizes (GCC bug 105651).
 target_compile_options(tessera_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
+if(TESSERA_HAS_RANGES) # which tests, examples and benchmarks compose enumerations with
+  target_link_libraries(tessera_warnings INTERFACE range-v3::range-v3)
+endif()
+
 tessera_want(TESSERA_WITH_CLI TESSERA_HAS_CLI CLI11 "install libcli11-dev")
 # All-reduce is measured beside MPI's; nothing else uses it.
 set(TESSERA_HAS_MPI FALSE)
@@ -40,13 +44,14 @@ function(tessera_can_build result)
   string(REPLACE "." "\\." json "${json}")
   list(JOIN TESSERA_CUDA_HEADERS "|" vendor)
   foreach(source IN LISTS ARGN)
-    file(STRINGS "${source}" lines REGEX "^ *# *include [<\"](tessera/(host\\.hpp|backend/host/|cuda\\.hpp|backend/cuda/|io/)|support/cuda_|mpi\\.h|CLI/)")
+    file(STRINGS "${source}" lines REGEX "^ *# *include [<\"](tessera/(host\\.hpp|backend/host/|cuda\\.hpp|backend/cuda/|io/)|support/cuda_|mpi\\.h|CLI/|range/)")
     foreach(line IN LISTS lines)
       if((line MATCHES "tessera/(host|backend/host)" AND NOT TARGET tessera_host)
          OR (line MATCHES "tessera/(cuda|backend/cuda/(${vendor}))\\.hpp|support/cuda_(fake|make_believe|runs)" AND NOT TARGET tessera_cuda)
          OR (line MATCHES "tessera/io/" AND NOT TARGET tessera_io)
          OR (line MATCHES "tessera/(${json})" AND NOT TESSERA_HAS_JSON)
          OR (line MATCHES "CLI/" AND NOT TESSERA_HAS_CLI)
+         OR (line MATCHES "io/range_v3|range/v3/" AND NOT TESSERA_HAS_RANGES)
          OR (line MATCHES "mpi\\.h" AND NOT TESSERA_HAS_MPI))
         set(${result} FALSE PARENT_SCOPE)
         file(RELATIVE_PATH shown "${PROJECT_SOURCE_DIR}" "${source}")

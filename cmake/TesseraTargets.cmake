@@ -4,7 +4,8 @@
 #   tessera::execute  core, the executor and the reference backend: threads
 #   tessera::host     execute and the host backend: oneDNN and the OpenMP runtime that it uses
 #   tessera::cuda     execute and the CUDA backend: cudart, cublasLt, NVRTC, cuDNN and NCCL; no nvcc
-#   tessera::io       core, files, data sets, plots: zlib; JSON files, traces and reports: nlohmann_json, where it is found
+#   tessera::io       core, files, data sets, plots: zlib; JSON files, traces and reports: nlohmann_json, where it is found;
+#                     range_v3.hpp: range-v3, where it is found
 # Each is a component of the installed package.
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
@@ -89,12 +90,17 @@ if(TESSERA_HAS_CUDATOOLKIT)
   endif()
 endif()
 
+set(TESSERA_HAS_RANGES FALSE)
 tessera_want(TESSERA_WITH_IO TESSERA_HAS_IO ZLIB "install zlib1g-dev")
 if(TESSERA_HAS_IO)
   tessera_want(TESSERA_WITH_JSON TESSERA_HAS_JSON nlohmann_json "install nlohmann-json3-dev" 3.9)
   set(without)
   if(NOT TESSERA_HAS_JSON)
     set(without ${TESSERA_JSON_HEADERS})
+  endif()
+  tessera_want(TESSERA_WITH_RANGES TESSERA_HAS_RANGES range-v3 "install librange-v3-dev" 0.10)
+  if(NOT TESSERA_HAS_RANGES)
+    list(APPEND without io/range_v3.hpp)
   endif()
   tessera_add_library(io FOLDERS io WITHOUT ${without})
   target_link_libraries(tessera_io INTERFACE tessera_core ZLIB::ZLIB)

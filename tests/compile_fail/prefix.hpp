@@ -2,6 +2,9 @@
 // Precompiled before the cases: every header that they include. A case includes what it uses all the same.
 #pragma once
 
+#include <tessera/layout/typed_fit.hpp>
+#include <tessera/layout/typed_layout_of.hpp>
+#include <tessera/layout/typed_redistribution.hpp>
 #include <tessera/layout/typed_strategy.hpp>
 #include <tessera/net/describe.hpp>
 #include <tessera/schedule/p3.hpp>

@@ -9,9 +9,11 @@
 #include "tessera/op/mask.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -77,7 +79,8 @@ inline std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t
     return order;
 }
 
-/// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over.
+/// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over. A copy is a loop of its own over the same
+/// samples and costs next to nothing, so that it is a view, which views of range-v3 take (tessera/io/range_v3.hpp). By itself it has no batches.
 template <class Element>
 class basic_batch_range {
 public:
@@ -92,18 +95,19 @@ public:
         iterator() = default;
         explicit iterator(basic_batch_range& range) : range_{&range} {}
 
-        const batch& operator*() const { return range_->current_; }
+        const batch& operator*() const { return range_->now_.current; }
         iterator& operator++() {
-            range_->stage(range_->position_ + range_->current_.size);
+            range_->stage(range_->now_.position + range_->now_.current.size);
             return *this;
         }
         void operator++(int) { ++*this; }
-        bool operator==(std::default_sentinel_t) const { return range_->current_.size == 0; }
+        bool operator==(std::default_sentinel_t) const { return range_->now_.current.size == 0; }
 
     private:
         basic_batch_range* range_ = nullptr;
     };
 
+    basic_batch_range() = default;
     /// Batches of `batch_size` samples of a set given as one batch, which must outlive the range. Throws tessera::error
     /// where the sizes do not fit together.
     basic_batch_range(const batch& set, std::int64_t batch_size, const batch_options& options = {})
@@ -121,10 +125,8 @@ public:
         inputs_per_sample_ = set.inputs.size() / samples;
         labels_per_sample_ = set.labels.size() / samples;
         if (!options.shuffle_seed) return;
-        order_ = shuffled_order(set.size, *options.shuffle_seed, options.epoch);
-        const std::size_t largest = static_cast<std::size_t>(std::min(batch_size, set.size));
-        inputs_.resize(largest * inputs_per_sample_);
-        labels_.resize(largest * labels_per_sample_);
+        order_ = std::make_shared<const std::vector<std::int64_t>>(
+            shuffled_order(set.size, *options.shuffle_seed, options.epoch));
     }
 
     /// The same, of a set that the range keeps alive itself.
@@ -132,15 +134,8 @@ public:
                       std::int64_t batch_size, const batch_options& options = {})
         : basic_batch_range(batch{inputs, labels, samples}, batch_size, options) {
         // A vector that is moved keeps its elements where they are, so the spans hold.
-        kept_inputs_ = std::move(inputs);
-        kept_labels_ = std::move(labels);
+        kept_ = std::make_shared<const kept>(kept{std::move(inputs), std::move(labels)});
     }
-
-    basic_batch_range(basic_batch_range&&) noexcept = default;
-    basic_batch_range& operator=(basic_batch_range&&) noexcept = default;
-    basic_batch_range(const basic_batch_range&) = delete;
-    basic_batch_range& operator=(const basic_batch_range&) = delete;
-    ~basic_batch_range() = default;
 
     iterator begin() {
         stage(0);
@@ -166,47 +161,101 @@ private:
     }
 
     void stage(std::int64_t position) {
-        position_ = position;
+        now_.position = position;
         const auto first = static_cast<std::size_t>(position);
         const auto size = static_cast<std::size_t>(std::min(batch_size_, end_position() - position));
-        current_ = {set_.inputs.subspan(first * inputs_per_sample_, size * inputs_per_sample_),
-                    set_.labels.subspan(first * labels_per_sample_, size * labels_per_sample_),
-                    static_cast<std::int64_t>(size)};
-        if (order_.empty()) return;
+        now_.current = {set_.inputs.subspan(first * inputs_per_sample_, size * inputs_per_sample_),
+                        set_.labels.subspan(first * labels_per_sample_, size * labels_per_sample_),
+                        static_cast<std::int64_t>(size)};
+        if (order_ == nullptr) return;
+        now_.inputs.resize(std::max(now_.inputs.size(), size * inputs_per_sample_)); // the first batch is the largest
+        now_.labels.resize(std::max(now_.labels.size(), size * labels_per_sample_));
         for (std::size_t i = 0; i < size; ++i) {
-            const auto sample = static_cast<std::size_t>(order_[first + i]);
+            const auto sample = static_cast<std::size_t>((*order_)[first + i]);
             std::copy_n(set_.inputs.data() + sample * inputs_per_sample_, inputs_per_sample_,
-                        inputs_.data() + i * inputs_per_sample_);
+                        now_.inputs.data() + i * inputs_per_sample_);
             std::copy_n(set_.labels.data() + sample * labels_per_sample_, labels_per_sample_,
-                        labels_.data() + i * labels_per_sample_);
+                        now_.labels.data() + i * labels_per_sample_);
         }
-        current_.inputs = std::span<const Element>{inputs_}.first(size * inputs_per_sample_);
-        current_.labels = std::span<const std::int32_t>{labels_}.first(size * labels_per_sample_);
+        now_.current.inputs = std::span<const Element>{now_.inputs}.first(size * inputs_per_sample_);
+        now_.current.labels = std::span<const std::int32_t>{now_.labels}.first(size * labels_per_sample_);
     }
 
-    std::vector<Element> kept_inputs_;
-    std::vector<std::int32_t> kept_labels_;
+    struct kept {
+        std::vector<Element> inputs;
+        std::vector<std::int32_t> labels;
+    };
+    /// Where a loop is. Copies of the range begin anew.
+    struct loop {
+        loop() = default;
+        loop(const loop&) {}
+        loop(loop&&) noexcept = default;
+        loop& operator=(const loop& other) {
+            if (this != &other) *this = loop();
+            return *this;
+        }
+        loop& operator=(loop&&) noexcept = default;
+        ~loop() = default;
+
+        std::vector<Element> inputs; ///< of a shuffled batch
+        std::vector<std::int32_t> labels;
+        std::int64_t position = 0;
+        batch current;
+    };
+
+    std::shared_ptr<const kept> kept_;
     batch set_;
     std::int64_t batch_size_ = 1;
     batch_options options_;
     std::size_t inputs_per_sample_ = 0;
     std::size_t labels_per_sample_ = 0;
-    std::vector<std::int64_t> order_;
-    std::vector<Element> inputs_;
-    std::vector<std::int32_t> labels_;
-    std::int64_t position_ = 0;
-    batch current_;
+    std::shared_ptr<const std::vector<std::int64_t>> order_;
+    loop now_;
 };
 
 using batch_range = basic_batch_range<float>;
 using token_range = basic_batch_range<std::int32_t>;
 
-/// Samples that are their own owner, to be gone through in batches.
+/// Samples that are their own owner, to be gone through in batches; or one by one, each a batch of one sample: a set is a random access range.
 template <class Element>
 class basic_sample_set {
 public:
     using batch = basic_batch<Element>;
     using batch_range = basic_batch_range<Element>;
+
+    class iterator {
+    public:
+        using value_type = batch;
+        using reference = batch;
+        using pointer = void;
+        using difference_type = std::ptrdiff_t;
+        using iterator_category = std::random_access_iterator_tag;
+
+        iterator() = default;
+        iterator(const basic_sample_set& set, std::int64_t at) : set_{&set}, at_{at} {}
+
+        batch operator*() const { return set_->sample(at_); }
+        batch operator[](difference_type n) const { return set_->sample(at_ + n); }
+        iterator& operator++() { return *this += 1; }
+        iterator& operator--() { return *this += -1; }
+        iterator operator++(int) { return *this += 1, *this - 1; }
+        iterator operator--(int) { return *this += -1, *this + 1; }
+        iterator& operator+=(difference_type n) {
+            at_ += n;
+            return *this;
+        }
+        iterator& operator-=(difference_type n) { return *this += -n; }
+        friend iterator operator+(iterator i, difference_type n) { return i += n; }
+        friend iterator operator+(difference_type n, iterator i) { return i += n; }
+        friend iterator operator-(iterator i, difference_type n) { return i -= n; }
+        friend difference_type operator-(const iterator& a, const iterator& b) { return a.at_ - b.at_; }
+        friend bool operator==(const iterator& a, const iterator& b) { return a.at_ == b.at_; }
+        friend std::strong_ordering operator<=>(const iterator& a, const iterator& b) { return a.at_ <=> b.at_; }
+
+    private:
+        const basic_sample_set* set_ = nullptr;
+        std::int64_t at_ = 0;
+    };
 
     /// One label per sample. Throws tessera::error where the inputs cannot be as many for each, or where there are
     /// none.
@@ -224,6 +273,16 @@ public:
     [[nodiscard]] std::span<const Element> inputs() const { return inputs_; }
     [[nodiscard]] std::span<const std::int32_t> labels() const { return labels_; }
     [[nodiscard]] batch all() const { return {inputs_, labels_, size_}; }
+    /// One sample; the index must be below size().
+    [[nodiscard]] batch sample(std::int64_t index) const {
+        const std::size_t each = inputs_.size() / static_cast<std::size_t>(size_);
+        const std::size_t labels_each = labels_.size() / static_cast<std::size_t>(size_);
+        const auto at = static_cast<std::size_t>(index);
+        return {std::span<const Element>{inputs_}.subspan(at * each, each),
+                std::span<const std::int32_t>{labels_}.subspan(at * labels_each, labels_each), 1};
+    }
+    [[nodiscard]] iterator begin() const { return {*this, 0}; }
+    [[nodiscard]] iterator end() const { return {*this, size_}; }
 
     /// The set in batches. Asked of a temporary, the range takes the samples along, so that
     /// `for (const auto& batch : load().batches(64))` is safe.
