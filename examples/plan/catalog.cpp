@@ -5,6 +5,9 @@
 #include <tessera/base/nearest.hpp>
 #include <tessera/machine/presets.hpp>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+
 namespace planner {
 
 ts::index_t usual_batch(const ts::graph_view& one_sample) {
@@ -75,10 +78,7 @@ ts::device_graph make_machine(const std::string& name_or_file, int nodes, int de
     } else if (is_file_name(name_or_file)) {
         g = machine_in(name_or_file);
     } else {
-        std::vector<std::string> names;
-        for (const machine_kind& k : machine_kinds()) {
-            names.push_back(k.name);
-        }
+        const auto names = machine_kinds() | ranges::views::transform(&machine_kind::name) | ranges::to<std::vector>();
         throw ts::error("there is no machine '" + name_or_file + "'" + ts::did_you_mean(name_or_file, names) +
                         "; --list names them, and a machine file's name has a point or a slash");
     }

@@ -6,6 +6,9 @@
 #include <tessera/io/report_network.hpp>
 #include <tessera/search/fit.hpp>
 
+#include <range/v3/view/filter.hpp>
+#include <range/v3/view/take.hpp>
+
 #include <cstdio>
 
 namespace planner {
@@ -35,13 +38,11 @@ ts::strategy fitted(const problem& p, const request& r) {
     std::printf("of %lld strategies %d were simulated; with %s on each device one fits\n",
                 static_cast<long long>(found.considered), found.simulated,
                 ts::io::detail::bytes_text(static_cast<double>(found.smallest_memory)).c_str());
-    int shown = 0;
-    for (const ts::search::fit_row& row : found.rows) {
-        if (row.refused.empty() && shown++ < 10) {
-            std::printf("%12.3f ms %9s%s  %s\n", static_cast<double>(row.step) * 1e-6,
-                        ts::io::detail::bytes_text(static_cast<double>(row.most_bytes)).c_str(), row.fits ? "  " : " !",
-                        ts::search::to_text(p.network, row.how).c_str());
-        }
+    const auto simulated = [](const ts::search::fit_row& row) { return row.refused.empty(); };
+    for (const ts::search::fit_row& row : found.rows | ranges::views::filter(simulated) | ranges::views::take(10)) {
+        std::printf("%12.3f ms %9s%s  %s\n", static_cast<double>(row.step) * 1e-6,
+                    ts::io::detail::bytes_text(static_cast<double>(row.most_bytes)).c_str(), row.fits ? "  " : " !",
+                    ts::search::to_text(p.network, row.how).c_str());
     }
     const std::string policy(found.row.how.policy == nullptr ? "" : found.row.how.policy->title);
     std::printf("gradients: %s%s\n", policy.empty() ? "each by itself, as soon as it is ready" : policy.c_str(),

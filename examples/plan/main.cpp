@@ -15,6 +15,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+#include <range/v3/view/zip.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +26,9 @@
 namespace {
 
 namespace ts = tessera;
+namespace views = ranges::views;
+
+constexpr auto named = [](const auto& entry) { return std::string(entry.name); };
 
 void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--network", r.network, "network of the zoo")->capture_default_str();
@@ -66,23 +73,19 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_flag("--list", r.list, "name networks, machines and searches");
 }
 
-void list(const std::string& name, const std::string& about) {
-    std::printf("  %-18s %s\n", name.c_str(), about.c_str());
+/// A line for each of what has a name.
+template <class Entries, class About>
+void list(const char* title, const Entries& entries, About about) {
+    std::puts(title);
+    for (const auto& [name, text] : views::zip(entries | views::transform(named), entries | views::transform(about))) {
+        std::printf("  %-18s %s\n", name.c_str(), std::string(text).c_str());
+    }
 }
 
 void list_all() {
-    std::puts("networks");
-    for (const networks::zoo_entry& n : networks::zoo()) {
-        list(n.name, n.what);
-    }
-    std::puts("machines");
-    for (const planner::machine_kind& m : planner::machine_kinds()) {
-        list(m.name, m.about);
-    }
-    std::puts("searches and strategies");
-    for (const planner::search_kind& s : planner::search_kinds()) {
-        list(s.name, s.about);
-    }
+    list("networks", networks::zoo(), &networks::zoo_entry::what);
+    list("machines", planner::machine_kinds(), &planner::machine_kind::about);
+    list("searches and strategies", planner::search_kinds(), &planner::search_kind::about);
 }
 
 void run(const planner::request& r) {
@@ -90,10 +93,7 @@ void run(const planner::request& r) {
     const auto network =
         std::find_if(zoo.begin(), zoo.end(), [&](const networks::zoo_entry& n) { return n.name == r.network; });
     if (network == zoo.end()) {
-        std::vector<std::string> names;
-        for (const networks::zoo_entry& n : zoo) {
-            names.push_back(n.name);
-        }
+        const auto names = zoo | views::transform(named) | ranges::to<std::vector>();
         throw ts::error("there is no network '" + r.network + "'" + ts::did_you_mean(r.network, names) +
                         "; --list names them");
     }

@@ -9,18 +9,25 @@
 #include <tessera/search/print.hpp>
 #include <tessera/search/same_places.hpp>
 
+#include <range/v3/algorithm/max.hpp>
+#include <range/v3/view/enumerate.hpp>
+#include <range/v3/view/filter.hpp>
+#include <range/v3/view/zip_with.hpp>
+
 #include <cstdio>
+#include <functional>
 
 namespace planner {
+
+namespace views = ranges::views;
 
 namespace {
 
 /// The device that has least room left, and by how much its plan is too large, or "".
 std::string lacking(const problem& p, const ts::plan& plan) {
-    for (int d = 0; d < plan.devices; ++d) {
-        const ts::index_t has = p.on.class_of(d).memory_bytes;
-        const ts::index_t needs =
-            plan.arena_bytes[static_cast<std::size_t>(d)] + plan.persistent_bytes[static_cast<std::size_t>(d)];
+    const auto needed = views::zip_with(std::plus<>(), plan.arena_bytes, plan.persistent_bytes);
+    for (const auto& [d, needs] : views::enumerate(needed)) {
+        const ts::index_t has = p.on.class_of(static_cast<int>(d)).memory_bytes;
         if (has > 0 && needs > has) {
             return "device " + std::to_string(d) + " needs " + ts::io::detail::bytes_text(static_cast<double>(needs)) +
                    " and has " + ts::io::detail::bytes_text(static_cast<double>(has));
@@ -30,10 +37,7 @@ std::string lacking(const problem& p, const ts::plan& plan) {
 }
 
 void print_line(const problem& p, const std::string& name, const ts::io::shown_run& r) {
-    ts::index_t peak = 0;
-    for (const ts::index_t bytes : r.simulated.peak_bytes) {
-        peak = std::max(peak, bytes);
-    }
+    const ts::index_t peak = r.simulated.peak_bytes.empty() ? 0 : ranges::max(r.simulated.peak_bytes);
     const std::string missing = lacking(p, r.plan);
     std::printf("%-28s %12.3f ms a step, %9s move, at most %9s on a device%s\n", name.c_str(),
                 static_cast<double>(r.simulated.makespan) * 1e-6,
@@ -60,10 +64,11 @@ std::string text_of_difference(const problem& p, const ts::strategy& found, cons
                                const std::string& called, const std::string& name) {
     const std::vector<int> order = ts::search::same_places(p.network, p.on, found, other);
     const ts::strategy moved = ts::search::in_old_numbers(other, p.network, order);
+    const auto elsewhere = [](const auto& device) { return device.second != static_cast<int>(device.first); };
     std::string renumbered;
-    for (std::size_t d = 0; d < order.size(); ++d) {
-        if (order[d] != static_cast<int>(d) && renumbered.size() < 200) {
-            renumbered += (renumbered.empty() ? "" : ", ") + std::to_string(d) + " is " + std::to_string(order[d]);
+    for (const auto& [d, is] : views::enumerate(order) | views::filter(elsewhere)) {
+        if (renumbered.size() < 200) {
+            renumbered += (renumbered.empty() ? "" : ", ") + std::to_string(d) + " is " + std::to_string(is);
         }
     }
     return (renumbered.empty() ? "" : "devices of " + name + ", renumbered to match: " + renumbered + "\n") +

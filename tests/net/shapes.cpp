@@ -6,6 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <range/v3/iterator/operations.hpp>
+#include <range/v3/view/cartesian_product.hpp>
+#include <range/v3/view/iota.hpp>
+
 #include <string>
 
 namespace {
@@ -58,35 +62,32 @@ std::string words(ts::index_t batch = 4) {
     return test_support::message_of([&] { ts::describe<Net>(batch); });
 }
 
+auto from_to(ts::index_t first, ts::index_t last) { return ranges::views::closed_iota(first, last); }
+
 } // namespace
 
 TEST_CASE("the extents of windows, against trying every start") {
     int accepted = 0;
-    for (ts::index_t extent = 1; extent <= 9; ++extent) {
-        for (ts::index_t window = 1; window <= 4; ++window) {
-            for (ts::index_t stride = 1; stride <= 3; ++stride) {
-                for (ts::index_t padding = 0; padding <= 3; ++padding) {
-                    for (ts::index_t dilation = 1; dilation <= 3; ++dilation) {
-                        const op_attributes a{.kind = op_kind::conv2d,
-                                              .out = 2,
-                                              .window = {window, 1},
-                                              .stride = {stride, 1},
-                                              .padding = {padding, 0},
-                                              .dilation = {dilation, 1}};
-                        const ts::shape in = make_shape(2, 3, extent, 5);
-                        const ts::inferred r = ts::infer(a, &in, 1);
-                        const ts::index_t count = count_windows(extent, window, stride, padding, dilation);
-                        const bool legal = count > 0 && padding < (window - 1) * dilation + 1;
-                        CHECK(static_cast<bool>(r.refused) == !legal);
-                        if (legal) {
-                            CHECK(r.output == make_shape(2, 2, count, 5));
-                            ++accepted;
-                        }
-                    }
-                }
-            }
+    const auto all =
+        ranges::views::cartesian_product(from_to(1, 9), from_to(1, 4), from_to(1, 3), from_to(0, 3), from_to(1, 3));
+    for (const auto& [extent, window, stride, padding, dilation] : all) {
+        const op_attributes a{.kind = op_kind::conv2d,
+                              .out = 2,
+                              .window = {window, 1},
+                              .stride = {stride, 1},
+                              .padding = {padding, 0},
+                              .dilation = {dilation, 1}};
+        const ts::shape in = make_shape(2, 3, extent, 5);
+        const ts::inferred r = ts::infer(a, &in, 1);
+        const ts::index_t count = count_windows(extent, window, stride, padding, dilation);
+        const bool legal = count > 0 && padding < (window - 1) * dilation + 1;
+        CHECK(static_cast<bool>(r.refused) == !legal);
+        if (legal) {
+            CHECK(r.output == make_shape(2, 2, count, 5));
+            ++accepted;
         }
     }
+    CHECK(ranges::distance(all) == 9 * 4 * 3 * 4 * 3);
     CHECK(accepted > 300);
 }
 

@@ -8,12 +8,19 @@
 
 #include <doctest/doctest.h>
 
+#include <range/v3/view/cartesian_product.hpp>
+#include <range/v3/view/iota.hpp>
+#include <range/v3/view/take.hpp>
+
+#include <array>
+
 #include <algorithm>
 #include <array>
 
 namespace {
 
 namespace ts = tessera;
+namespace views = ranges::views;
 namespace schedule = tessera::schedule;
 using schedule::step_times;
 using schedule::timetable;
@@ -80,18 +87,13 @@ TEST_CASE("GPipe with recomputation: K-1 times forward, recomputation and backwa
 }
 
 TEST_CASE("interleaved 1F1B: idle over busy is (K-1)/(V M)") {
-    for (int k = 1; k <= 6; ++k) {
-        for (int v = 1; v <= 4; ++v) {
-            for (int groups = 1; groups <= 4; ++groups) {
-                for (const step_times& times : {several[0], several[1]}) {
-                    const timetable t = schedule::timetable_of(schedule::interleaved(k, v, groups * k), times);
-                    check_idle(t, (k - 1) * (times.forward + times.backward));
-                    CHECK(t.busy[0] == v * groups * k * (times.forward + times.backward));
-                    const int most = v > 1 ? (k - 1) * 2 + (v - 1) * k + 1 : k; // of the first worker, in chunks
-                    CHECK(t.in_flight[0] == std::min(most, v * groups * k));
-                }
-            }
-        }
+    for (const auto& [k, v, groups, times] : views::cartesian_product(
+             views::closed_iota(1, 6), views::closed_iota(1, 4), views::closed_iota(1, 4), several | views::take(2))) {
+        const timetable t = schedule::timetable_of(schedule::interleaved(k, v, groups * k), times);
+        check_idle(t, (k - 1) * (times.forward + times.backward));
+        CHECK(t.busy[0] == v * groups * k * (times.forward + times.backward));
+        const int most = v > 1 ? (k - 1) * 2 + (v - 1) * k + 1 : k; // of the first worker, in chunks
+        CHECK(t.in_flight[0] == std::min(most, v * groups * k));
     }
 }
 
@@ -110,17 +112,15 @@ TEST_CASE("ZB-H1: idle for (K-1)(Tf + Bi - W), K in flight everywhere, where the
 }
 
 TEST_CASE("steps that take no time are steps all the same") {
-    for (int k = 1; k <= 6; ++k) {
-        for (int m = 1; m <= 8; ++m) {
-            for (const step_times& times : {step_times{0, 1, 1, 0, 0}, {1, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}) {
-                const timetable t = schedule::timetable_of(schedule::zero_bubble_h1(k, m, times), times);
-                CHECK(t.steps.size() == static_cast<std::size_t>(3 * k * m));
-                CHECK(t.makespan <= (m + k - 1) * (times.forward + times.backward_input + times.backward_weight));
-                if (k % 2 == 0 && m % 2 == 0) {
-                    CHECK(schedule::timetable_of(schedule::chimera(k, m, times), times).steps.size() ==
-                          static_cast<std::size_t>(2 * k * m));
-                }
-            }
+    const std::array some_take_none{step_times{0, 1, 1, 0, 0}, step_times{1, 0, 0, 0, 0}, step_times{0, 0, 0, 0, 0}};
+    for (const auto& [k, m, times] :
+         views::cartesian_product(views::closed_iota(1, 6), views::closed_iota(1, 8), some_take_none)) {
+        const timetable t = schedule::timetable_of(schedule::zero_bubble_h1(k, m, times), times);
+        CHECK(t.steps.size() == static_cast<std::size_t>(3 * k * m));
+        CHECK(t.makespan <= (m + k - 1) * (times.forward + times.backward_input + times.backward_weight));
+        if (k % 2 == 0 && m % 2 == 0) {
+            CHECK(schedule::timetable_of(schedule::chimera(k, m, times), times).steps.size() ==
+                  static_cast<std::size_t>(2 * k * m));
         }
     }
 }

@@ -6,6 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <range/v3/view/cartesian_product.hpp>
+
+#include <array>
+
 namespace {
 
 namespace ts = tessera;
@@ -32,19 +36,15 @@ TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse 
     ts::require(g.view(), search::strategy_of(g.view(), tight.best.grid).view(), 16);
     search::grid_estimator estimate(g.view(), on, {}, o.lowering);
     int tried = 0;
-    for (const int tensor : {1, 4}) {
-        for (const int stages : {1, 4}) {
-            for (const bool again : {false, true}) {
-                const int data = 16 / tensor / stages;
-                if (data == 0) {
-                    continue;
-                }
-                const auto x = search::megatron_grid(g.view(), data, tensor, stages, 32 / data, again);
-                const search::grid_cost c = estimate(x);
-                tried += c.fits ? 1 : 0;
-                CHECK((!c.fits || c.makespan >= tight.best.cost.makespan));
-            }
-        }
+    const std::array degrees{1, 4};
+    const std::array both{false, true};
+    const auto grids = ranges::views::cartesian_product(degrees, degrees, both);
+    for (const auto& [tensor, stages, again] : grids) {
+        const int data = 16 / tensor / stages; // at least 1
+        const auto x = search::megatron_grid(g.view(), data, tensor, stages, 32 / data, again);
+        const search::grid_cost c = estimate(x);
+        tried += c.fits ? 1 : 0;
+        CHECK((!c.fits || c.makespan >= tight.best.cost.makespan));
     }
     CHECK(tried > 0);
     machine.classes[0].memory_bytes = 1000;
