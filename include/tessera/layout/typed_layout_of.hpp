@@ -101,7 +101,7 @@ struct layer_layout {
 
 } // namespace detail
 
-// All of a batch that is not cut into micro-batches. Layer is a layer of the network, or instance<Layer, 2> where it has several of a name.
+// Of a whole batch; where it is cut into micro-batches, each of them is split as the whole is. Layer is a layer of the network, or instance<Layer, 2> where it has several of a name.
 
 /// The layout of what a layer makes: one summand for each shard of its reduction.
 template <class Net, class Strategy, class Layer>
