@@ -58,8 +58,9 @@ function(tessera_add_compile_fail_tests)
       cmake_path(GET case STEM stem)
       tessera_add_case("${stem}.rejected" "${case}" rejected)
     endforeach()
-    if(TARGET tessera_host) # one case for each way to a refusal: a shape, a strategy, the placement of shards
-      foreach(stem layer_norm_of_images degree_does_not_divide_channels more_shards_than_devices)
+    if(TARGET tessera_host) # one case for each way to a refusal: a shape, splits, placement, an entry, a step
+      foreach(stem layer_norm_of_images degree_does_not_divide_channels more_shards_than_devices chimera_of_odd_stages
+                   schedule_waits_for_itself)
         tessera_add_case("${stem}.first_lines" "${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/${stem}.cpp" first_lines)
       endforeach()
     endif()

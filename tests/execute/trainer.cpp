@@ -4,6 +4,8 @@
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/schedule/policies.hpp"
+#include "tessera/schedule/schedules.hpp"
 
 #include <doctest/doctest.h>
 
@@ -96,6 +98,21 @@ TEST_CASE("a trainer takes the steps of one device in double") {
         const double moved = static_cast<double>(end[i]) - static_cast<double>(start[i]);
         CHECK(moved == doctest::Approx(expected.change[5][i]).epsilon(1e-3)); // fc1, its bias, norm's three, then fc2
     }
+}
+
+TEST_CASE("a trainer follows the pipeline and the messages of a strategy that is a type") {
+    using piped = ts::strategy_of<small, 2, 8, ts::stages_from<fc1, fc2>, ts::micro_batches<4>, ts::pipeline<ts::gpipe>,
+                                  ts::others<ts::uneven>, ts::statistics<ts::statistics_over::mini_batch>,
+                                  ts::synchronize<ts::buckets<>>, ts::overlap>;
+    const ts::graph g = ts::describe<small>(8);
+    const test_support::batch_data data(g.view(), 5);
+    const ts::optimizer how = ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F};
+    const test_support::oracle expected(g.view(), data, how, 3, 42);
+    plain_trainer<small> trainer(ts::local_devices(2), piped{}, how, {.seed = 42});
+    for (double loss : expected.losses) {
+        CHECK(trainer.step(samples{data.numbers[0], data.labels[1], 8}) == doctest::Approx(loss).epsilon(1e-5));
+    }
+    CHECK(trainer.training_plan().micro_batches == 4);
 }
 
 TEST_CASE("an evaluation weighs a short last batch by its samples") {

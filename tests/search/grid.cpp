@@ -5,6 +5,8 @@
 #include "tessera/machine/presets.hpp"
 #include "tests/support/networks.hpp"
 
+#include "support/refusal.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -67,6 +69,14 @@ TEST_CASE("grid: the strategy divides every stage's devices as the grid says, an
     search::device_grid wrong = x;
     wrong.tensor = 2;
     CHECK_THROWS_AS(search::strategy_of(g.view(), wrong), ts::error);
+    wrong = x;
+    wrong.stage.pop_back();
+    const ts::index_t ops = g.view().op_count;
+    CHECK(test_support::message_of([&] { (void)search::strategy_of(g.view(), wrong); }) ==
+          test_support::text_of_rule(ts::rule::stages_for_other_operators, ops - 1, ops));
+    wrong.within.pop_back();
+    CHECK(test_support::message_of([&] { (void)search::strategy_of(g.view(), wrong); }) ==
+          test_support::text_of_rule(ts::rule::strategy_has_wrong_size, ops - 1, ops));
 }
 
 TEST_CASE("grid: estimates beside simulations of the whole plans") {

@@ -26,10 +26,12 @@ struct device_grid {
 /// The grid as a strategy like any other. Throws tessera::error where an operator has another number of shards than the grid has places, or
 /// no samples to divide.
 inline strategy strategy_of(const graph_view& g, const device_grid& x) {
-    if (static_cast<int>(x.within.size()) != g.op_count || static_cast<int>(x.stage.size()) != g.op_count) {
-        throw error("tessera: a grid has configurations for " + std::to_string(x.within.size()) + " and stages for " +
-                    std::to_string(x.stage.size()) + " operators, the network has " + std::to_string(g.op_count));
-    }
+    const auto one_each = [&](rule broken, std::size_t given) {
+        const auto n = static_cast<index_t>(given);
+        require(n != g.op_count ? problem{broken, -1, -1, n, g.op_count} : problem{});
+    };
+    one_each(rule::strategy_has_wrong_size, x.within.size());
+    one_each(rule::stages_for_other_operators, x.stage.size());
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
         const auto i = static_cast<std::size_t>(op);
