@@ -30,6 +30,18 @@ plan_writer empty_plan(const lowering_input<Options>& in) {
     return out;
 }
 
+/// Room for about as many tiles and tasks as there will be: growing by doubling would move them, and touch new pages, several times.
+template <class Options>
+void reserve(const lowering_input<Options>& in, plan_writer& out) {
+    std::size_t shards = 0;
+    for (int op = 0; op < in.g.op_count; ++op) {
+        shards += at(in.config(op).shards());
+    }
+    const std::size_t tasks = (in.trains() ? 3 : 1) * shards * at(in.s.micro_batches) * at(in.period());
+    out.p.tasks.reserve(tasks);
+    out.p.tiles.reserve(2 * tasks);
+}
+
 /// One step of training, or one evaluation.
 template <class Options>
 void lower_step(const lowering_input<Options>& in, const step_order& order, network_places& net, micro_batch_list& all,
@@ -56,6 +68,7 @@ plan lower(const graph_view& g, const strategy_view& s, int devices, const Optio
     check_rules(in);
     const lowering::step_order order = arrange(in);
     lowering::plan_writer out = empty_plan(in);
+    reserve(in, out);
     lowering::micro_batch_list all;
     lowering::network_places net = place_network(in, out, all, order.stages.size(), order.sweeps);
     if (in.o.output_gradient >= 0) {
