@@ -13,7 +13,6 @@ struct backend_options {
     tuning how = tuning::estimate;
     std::uint64_t seed = 0;   ///< of tuning::random
     std::string profile_path; ///< where measured times are kept; empty: for the life of the backend
-    own_operators own{};      ///< operators that are not the library's
 };
 
 /// Backend for executor<> and session<> on this machine's processors. (A template only so that what it uses is compiled
@@ -24,7 +23,7 @@ public:
     using options = backend_options; ///< that a trainer and sharded hand on
 
     explicit basic_backend(const optimizer& update = {}, const backend_options& given = {})
-        : optimizer_(update), options_(given), profile_(given.profile_path), catalog_(formats_, profile_, given.own) {}
+        : optimizer_(update), options_(given), profile_(given.profile_path), catalog_(formats_, profile_) {}
     basic_backend(const optimizer& update, const session_options& from) : basic_backend(update, together(from, {})) {}
     /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two
     /// profiles.
@@ -36,7 +35,7 @@ public:
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
             const op_attributes& a = g.ops[op].attributes;
-            if (!supports(record_of(a), pass::forward, a.math, options_.own)) {
+            if (!supports(record_of(a), pass::forward, a.math)) {
                 throw error(refusal_of(record_of(a), a.math, path_of(g, op)));
             }
             descriptions.push_back(g.describe(op));
@@ -137,7 +136,7 @@ private:
         if (t.what == pass::update) {
             return owned<job>(new detail::running_job(b, g));
         }
-        return detail::make_job(b, formats_, stream(where), options_.own);
+        return detail::make_job(b, formats_, stream(where));
     }
 
     owned<job> make_reorder(const Plan& p, const task& t, const addresses& where) {

@@ -24,9 +24,9 @@ namespace detail {
 
 /// All ways to compute a call; at least one.
 template <class Call>
-std::vector<candidate> candidates_of(const Call& c, format_table& table, const own_operators& own = {}) {
+std::vector<candidate> candidates_of(const Call& c, format_table& table) {
     std::vector<candidate> all;
-    if (const operator_row* const row = row_of(c.attributes, own)) {
+    if (const operator_row* const row = row_of(c.attributes)) {
         row->add_candidates(c, table, all);
     }
     if (all.empty()) {
@@ -37,11 +37,11 @@ std::vector<candidate> candidates_of(const Call& c, format_table& table, const o
 
 /// Throws tessera::error for a way that nobody has.
 template <class Call>
-owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stream, const own_operators& own = {}) {
+owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stream) {
     if (b.how.engine == engine_kind::generic) {
-        return make_plain_job(b, own);
+        return make_plain_job(b);
     }
-    const operator_row* const row = row_of(b.call.attributes, own);
+    const operator_row* const row = row_of(b.call.attributes);
     if (row == nullptr) {
         throw error("tessera: the host backend has no kernel for the operator " +
                     std::string(record_of(b.call.attributes).name) +
@@ -52,7 +52,7 @@ owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stre
 
 /// A name for a call's local problem, equal for equal problems.
 template <class Call>
-std::string problem_name(const Call& c, const own_operators& own = {}) {
+std::string problem_name(const Call& c) {
     std::string name(record_of(c.attributes).name);
     name += std::string(" ") + to_text(is_forward(c.what) ? pass::forward : c.what) + " n" +
             std::to_string(c.first_nest) + "-" + std::to_string(c.last_nest) + " e" + std::to_string(c.emits) +
@@ -64,7 +64,7 @@ std::string problem_name(const Call& c, const own_operators& own = {}) {
             name += (d > 0 ? "x" : "") + std::to_string(s[d]);
         }
     }
-    const operator_row* const row = row_of(c.attributes, own);
+    const operator_row* const row = row_of(c.attributes);
     return name + (row != nullptr && row->problem != nullptr ? row->problem(c) : window_numbers(c));
 }
 
@@ -115,19 +115,16 @@ std::vector<double> time_in_turns(const Jobs& jobs) {
 template <class Call>
 class basic_catalog {
 public:
-    basic_catalog(format_table& table, profile& known, const own_operators& own)
-        : table_(table), known_(known), own_(own), stream_(make_stream()) {}
-
-    const own_operators& own() const { return own_; }
+    basic_catalog(format_table& table, profile& known) : table_(table), known_(known), stream_(make_stream()) {}
 
     const std::vector<candidate>& candidates(const Call& c) {
-        const std::string name = detail::problem_name(c, own_) + (c.what == pass::evaluate ? " evaluate" : "");
+        const std::string name = detail::problem_name(c) + (c.what == pass::evaluate ? " evaluate" : "");
         for (const owned<list>& known : lists_) {
             if (known->problem == name) {
                 return known->ways;
             }
         }
-        lists_.emplace_back(new list{name, detail::candidates_of(c, table_, own_)});
+        lists_.emplace_back(new list{name, detail::candidates_of(c, table_)});
         return lists_.back()->ways;
     }
 
@@ -136,8 +133,7 @@ public:
         std::vector<std::string> names;
         std::vector<candidate> unknown;
         for (const candidate& k : ways) {
-            names.push_back(detail::problem_name(c, own_) + " | " +
-                            detail::candidate_name(k, table_, c.d->operands.size()));
+            names.push_back(detail::problem_name(c) + " | " + detail::candidate_name(k, table_, c.d->operands.size()));
             if (known_.find(names.back()) == nullptr) {
                 unknown.push_back(k);
             }
@@ -211,7 +207,7 @@ private:
         for (bound_call& b : calls) {
             b.scratch = memory[memory.size() - 2].data();
             b.workspace = memory.back().data();
-            jobs.push_back(detail::make_job(b, table_, stream_.get(), own_));
+            jobs.push_back(detail::make_job(b, table_, stream_.get()));
         }
         return detail::time_in_turns(jobs);
     }
@@ -230,7 +226,6 @@ private:
 
     format_table& table_;
     profile& known_;
-    own_operators own_;
     unique_stream stream_;
     struct list {
         std::string problem;

@@ -184,11 +184,11 @@ std::vector<int> chooser<Plan>::formats_of(const std::vector<place>& all) const 
 
 /// By rules of thumb, which are the operators' own.
 template <class Plan>
-double chooser<Plan>::estimate(const compute_call& c, const candidate& k) const {
+double chooser<Plan>::estimate(const compute_call& c, const candidate& k) {
     const double flops =
         static_cast<double>(is_forward(c.what) ? forward_flops(*c.d, c.ranges) : backward_flops(*c.d, c.ranges)) +
         static_cast<double>(forward_bytes(*c.d, c.ranges)) / 4;
-    const operator_row* const row = row_of(c.attributes, catalog_.own());
+    const operator_row* const row = row_of(c.attributes);
     return (row != nullptr && row->effort != nullptr ? row->effort(c, k, flops) : flops) / 5e10;
 }
 

@@ -9,8 +9,8 @@ namespace tessera::host::detail {
 /// What is computed again is computed as it was the first time.
 constexpr pass computed_as(pass p) { return p == pass::recompute ? pass::forward : p; }
 
-inline bool ties_passes(const op_attributes& a, const own_operators& own) {
-    const operator_row* const row = row_of(a, own);
+inline bool ties_passes(const op_attributes& a) {
+    const operator_row* const row = row_of(a);
     return row != nullptr && row->ties_passes;
 }
 
@@ -37,7 +37,7 @@ void chooser<Plan>::make_groups() {
         if (t.kind != task_kind::compute || t.what == pass::update) {
             continue;
         }
-        const bool tied = ties_passes(g_.ops[t.op].attributes, catalog_.own());
+        const bool tied = ties_passes(g_.ops[t.op].attributes);
         const pass what = computed_as(t.what);
         group* found = nullptr;
         for (group& x : groups_) {
@@ -115,7 +115,7 @@ candidate chooser<Plan>::option_for(int t, const candidate& k) {
             }
         }
     }
-    const bool tied = ties_passes(c.attributes, catalog_.own());
+    const bool tied = ties_passes(c.attributes);
     if (tied) {
         for (const candidate& o : own) {
             if (o.engine == engine_kind::vectors) {

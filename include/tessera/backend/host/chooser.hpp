@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the choice of implementations and formats for a plan on the host knows: tasks that are computed alike, and what
-// passes between them. The choice itself stands in choose.hpp.
+// What the choice of implementations and formats for a plan on the host knows: tasks that are computed alike, and what passes between them. The
+// choice itself stands in choose.hpp.
 #pragma once
 
 #include "tessera/backend/host/catalog.hpp"
@@ -8,8 +8,7 @@
 
 namespace tessera::host::detail {
 
-/// Tasks that are computed alike: a pass of an operator, or both passes where the backward one reads what forward left
-/// behind.
+/// Tasks that are computed alike: a pass of an operator, or both passes where the backward one reads what forward left behind.
 struct group {
     int op = -1;
     pass what = pass::forward;
@@ -34,8 +33,8 @@ struct reader {
     shape extents; ///< as the reader sees them: behind a flatten not the writer's
     bool renamed = false;
 };
-/// A tile with who writes it (no group: it is written plain) and who reads it; or a parameter with those that read it
-/// and those that write contributions to its gradient.
+/// A tile with who writes it (no group: it is written plain) and who reads it; or a parameter with those that read it and those that
+/// write contributions to its gradient.
 struct passed {
     place writer;
     shape extents;
@@ -129,7 +128,7 @@ private:
     bool move_together(const std::vector<place>& all, int f);
     static std::vector<place> places_of(const passed& x);
     std::vector<int> formats_of(const std::vector<place>& all) const;
-    double estimate(const compute_call& c, const candidate& k) const;
+    static double estimate(const compute_call& c, const candidate& k);
 
     static constexpr double not_measured = 1e20; ///< what fell behind in the turns
 

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that no vendor primitive and no vector kernel covers, on plain tensors, through the loops of the reference
-// backend.
+// Operators that no vendor primitive and no vector kernel covers, on plain tensors, through the loops of the reference backend.
 #pragma once
 
-#include "tessera/backend/host/op/table.hpp"
+#include "tessera/backend/host/call.hpp"
 #include "tessera/backend/reference/kernels.hpp"
 
 namespace tessera::host {
 
-// Templates of the call only so that the loops are compiled where a backend is used, not wherever the header is
-// included.
+// Templates of the call only so that the loops are compiled where a backend is used, not wherever the header is included.
 template <class Call>
 class plain_job : public job {
 public:
-    plain_job(const Call& b, const own_operators& own)
-        : call_(b.call), row_(reference::row_for<float>(record_of(b.call.attributes), detail::loops_of<float>(own))) {}
+    explicit plain_job(const Call& b) : call_(b.call) {}
     void run(const run_state& run) override {
         call_.run = &run;
-        reference::compute<float>(call_, row_);
+        reference::compute<float>(call_);
     }
     const char* computed_by() const override { return "plain loops"; }
 
 private:
     compute_call call_;
-    const reference::operator_row<float>& row_;
 };
 
 /// Everything that a call touches, plain.
@@ -37,8 +33,8 @@ inline void add_plain_candidates(const compute_call& c, std::vector<candidate>& 
 }
 
 template <class Call>
-owned<job> make_plain_job(const Call& b, const own_operators& own) {
-    return owned<job>(new plain_job<Call>(b, own));
+owned<job> make_plain_job(const Call& b) {
+    return owned<job>(new plain_job<Call>(b));
 }
 
 } // namespace tessera::host

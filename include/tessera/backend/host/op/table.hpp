@@ -48,27 +48,16 @@ inline constexpr std::span<const operator_row> operator_rows[] = {
 };
 // clang-format on
 
-/// Rows of operators of one's own, which stand before the library's. They must live as long as the backend.
-struct own_operators {
-    std::span<const operator_row> rows{};
-    reference::operator_table<float> loops{}; ///< plain loops, for what has no row here; empty: the library's
-};
-
 /// Null for an operator without a row.
-constexpr const operator_row* row_of(const op_record& r, const own_operators& own = {}) {
-    const auto find = [&](std::span<const operator_row> rows) -> const operator_row* {
-        for (const operator_row& row : rows) {
+constexpr const operator_row* row_of(const op_record& r) {
+    for (const std::span<const operator_row> family : operator_rows) {
+        for (const operator_row& row : family) {
             if (row.of == &r) {
                 return &row;
             }
         }
-        return nullptr;
-    };
-    const operator_row* found = find(own.rows);
-    for (const std::span<const operator_row> family : operator_rows) {
-        found = found != nullptr ? found : find(family);
     }
-    return found;
+    return nullptr;
 }
 
 namespace detail {
@@ -91,26 +80,15 @@ static_assert(
 } // namespace detail
 
 /// What a graph holds of an operator is its record.
-constexpr const operator_row* row_of(const op_attributes& a, const own_operators& own = {}) {
-    return row_of(record_of(a), own);
-}
-
-namespace detail {
-
-template <class Real>
-constexpr reference::operator_table<Real> loops_of(const own_operators& own) {
-    return own.loops.empty() ? reference::operator_table<Real>(reference::library_rows<Real>) : own.loops;
-}
-
-} // namespace detail
+constexpr const operator_row* row_of(const op_attributes& a) { return row_of(record_of(a)); }
 
 /// Whether the host computes a pass of an operator: by its row, or by the plain loops that the reference has; in fp32
-/// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of
-/// all passes. (A template only so that the loops are compiled where it is asked.)
+/// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of all
+/// passes. (A template only so that the loops are compiled where it is asked.)
 template <class Real = float>
-constexpr bool supports(const op_record& r, pass, precision p, const own_operators& own = {}) {
+constexpr bool supports(const op_record& r, pass, precision p) {
     return p != precision::bf16 &&
-           (row_of(r, own) != nullptr || reference::find_row<Real>(r, detail::loops_of<Real>(own)) != nullptr);
+           (row_of(r) != nullptr || reference::find_row<Real>(r, reference::library_rows<Real>) != nullptr);
 }
 
 /// Why the operator of this path is not supported.
@@ -121,7 +99,7 @@ inline std::string refusal_of(const op_record& r, precision p, const std::string
                "with_precision<bf16, ...>, or on the CUDA or the reference backend";
     }
     return "tessera: " + path + ": the host backend does not know the operator " + std::string(r.name) +
-           "; hand in a row or plain loops for it (backend_options::own)";
+           ", and the reference has no plain loops for it; give it a row in backend/host/op/";
 }
 
 /// The table as text, a line for each operator of the library.
