@@ -118,9 +118,13 @@ inline ts::device_class measure_roofline(const options& o, bool print) {
     const ts::index_t side = o.tiny ? 4 : 28;
     const ts::index_t wide = o.tiny ? 16 : 8192;
     std::vector<tests::op_case> rows = {
-        {"conv2d 3x3", {.kind = op_kind::conv2d, .out = 256, .window = {3, 3}, .padding = {1, 1}}, {}},
-        {"conv2d 1x1", {.kind = op_kind::conv2d, .out = 512}, {}},
-        {"linear", {.kind = op_kind::linear, .out = wide}, {make_shape(wide, wide)}},
+        {"conv2d 3x3",
+         ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.window = {3, 3}, .padding = {1, 1}, .out = 256}),
+         {}},
+        {"conv2d 1x1", ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.out = 512}), {}},
+        {"linear",
+         ts::attributes_of(op_kind::linear, ts::op::linear_attributes{.out = wide}),
+         {make_shape(wide, wide)}},
         {"add", {.kind = op_kind::add}, {make_shape(n * 4, wide, side), make_shape(n * 4, wide, side)}},
         {"relu", {.kind = op_kind::relu}, {make_shape(n * 4, wide, side)}},
         {"gelu in the cache", {.kind = op_kind::gelu}, {make_shape(n, wide)}},

@@ -20,7 +20,7 @@ inline void add_winograd(ts::cost::profile& to, const ts::graph_view& g, const t
         if (t.kind != ts::task_kind::compute || g.ops[t.op].attributes.kind != ts::op_kind::conv2d) {
             continue;
         }
-        const ts::op_attributes& a = g.ops[t.op].attributes;
+        const auto a = g.ops[t.op].attributes.as<ts::op::conv2d_attributes>();
         if (a.window[0] == 3 && a.window[1] == 3 && a.stride[0] == 1 && a.stride[1] == 1 && a.dilation[0] == 1 &&
             a.groups == 1) {
             ts::cost::work w = ts::simulation::work_of(g, g.describe(t.op), p.tiles, t);

@@ -52,8 +52,7 @@ struct dot_interaction {
 
 private:
     static constexpr int slice(ts::graph_builder& b, int x, ts::index_t begin, ts::index_t size, int axis) {
-        ts::op_attributes a = ts::detail::make_slice(begin, size);
-        a.axis = axis;
+        const ts::op_attributes a = ts::attributes_of(ts::op_kind::slice, ts::op::slice_attributes{begin, size, axis});
         return b.refused ? -1 : b.add_op(a, "pairs", ts::key_of<dot_interaction>, false, &x, 1);
     }
     template <class Join>

@@ -79,7 +79,7 @@ TEST_CASE("profile: every field tells tasks apart, and the last measurement coun
     other.what = ts::pass::backward;
     CHECK(p.find(other) == 0);
     other = s;
-    other.attributes.epsilon = 2e-5;
+    other.attributes.set(ts::op::batch_norm_attributes{.epsilon = 2e-5});
     CHECK(p.find(other) == 0);
     p.set(other, 5);
     CHECK(p.size() == 2);

@@ -71,12 +71,11 @@ TEST_CASE("the extents of windows, against trying every start") {
     const auto all =
         ranges::views::cartesian_product(from_to(1, 9), from_to(1, 4), from_to(1, 3), from_to(0, 3), from_to(1, 3));
     for (const auto& [extent, window, stride, padding, dilation] : all) {
-        const op_attributes a{.kind = op_kind::conv2d,
-                              .out = 2,
-                              .window = {window, 1},
-                              .stride = {stride, 1},
-                              .padding = {padding, 0},
-                              .dilation = {dilation, 1}};
+        const op_attributes a = ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.window = {window, 1},
+                                                                                             .stride = {stride, 1},
+                                                                                             .padding = {padding, 0},
+                                                                                             .dilation = {dilation, 1},
+                                                                                             .out = 2});
         const ts::shape in = make_shape(2, 3, extent, 5);
         const ts::inferred r = ts::infer(a, &in, 1);
         const ts::index_t count = count_windows(extent, window, stride, padding, dilation);
@@ -118,28 +117,32 @@ TEST_CASE("LeNet-5's tensors, by hand") {
 }
 
 TEST_CASE("what does not fit is refused by the rule that it breaks") {
-    const op_attributes plain{.kind = op_kind::conv2d, .out = 4, .window = {3, 3}};
+    const op_attributes plain =
+        ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.window = {3, 3}, .out = 4});
     CHECK(broken_by(plain, {make_shape(2, 3, 2, 8)}) == rule::kernel_larger_than_padded_input);
     CHECK(broken_by(plain, {make_shape(2, 3)}) == rule::input_has_wrong_rank);
     CHECK(broken_by(plain, {make_shape(0, 3, 8, 8)}) == rule::batch_is_empty);
     CHECK(broken_by(plain, {make_shape(2, 3, 8, 8), make_shape(2, 3, 8, 8)}) == rule::wrong_number_of_inputs);
-    CHECK(broken_by({.kind = op_kind::conv2d, .out = 0}, {make_shape(2, 3, 8, 8)}) == rule::extent_is_zero);
-    CHECK(broken_by({.kind = op_kind::conv2d, .out = 4, .stride = {0, 1}}, {make_shape(2, 3, 8, 8)}) ==
-          rule::extent_is_zero);
-    CHECK(broken_by({.kind = op_kind::conv2d, .out = 4, .groups = 2}, {make_shape(2, 3, 8, 8)}) ==
-          rule::groups_do_not_divide_channels);
-    CHECK(broken_by({.kind = op_kind::conv2d, .out = 3, .groups = 2}, {make_shape(2, 4, 8, 8)}) ==
-          rule::groups_do_not_divide_channels);
-    CHECK(broken_by({.kind = op_kind::max_pool, .window = {2, 2}, .padding = {2, 0}}, {make_shape(2, 4, 8, 8)}) ==
-          rule::padding_not_smaller_than_kernel);
-    CHECK(broken_by({.kind = op_kind::linear, .out = 3}, {make_shape(2, 4, 8, 8)}) == rule::input_has_wrong_rank);
+    CHECK(broken_by(ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.out = 0}),
+                    {make_shape(2, 3, 8, 8)}) == rule::extent_is_zero);
+    CHECK(broken_by(ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.stride = {0, 1}, .out = 4}),
+                    {make_shape(2, 3, 8, 8)}) == rule::extent_is_zero);
+    CHECK(broken_by(ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.out = 4, .groups = 2}),
+                    {make_shape(2, 3, 8, 8)}) == rule::groups_do_not_divide_channels);
+    CHECK(broken_by(ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.out = 3, .groups = 2}),
+                    {make_shape(2, 4, 8, 8)}) == rule::groups_do_not_divide_channels);
+    CHECK(broken_by(ts::attributes_of(op_kind::max_pool, ts::op::pool_attributes{.window = {2, 2}, .padding = {2, 0}}),
+                    {make_shape(2, 4, 8, 8)}) == rule::padding_not_smaller_than_kernel);
+    CHECK(broken_by(ts::attributes_of(op_kind::linear, ts::op::linear_attributes{.out = 3}),
+                    {make_shape(2, 4, 8, 8)}) == rule::input_has_wrong_rank);
     CHECK(broken_by({.kind = op_kind::add}, {make_shape(2, 4), make_shape(2, 5)}) == rule::shapes_differ);
     CHECK(broken_by({.kind = op_kind::add}, {make_shape(2, 4)}) == rule::wrong_number_of_inputs);
     CHECK(broken_by({.kind = op_kind::concat}, {make_shape(2, 4)}) == rule::wrong_number_of_inputs);
     CHECK(broken_by({.kind = op_kind::concat}, {make_shape(2, 4, 3, 3), make_shape(2, 4, 3, 2)}) ==
           rule::concat_shapes_differ);
     CHECK(broken_by({.kind = op_kind::concat}, {make_shape(2, 4), make_shape(3, 4)}) == rule::concat_shapes_differ);
-    CHECK(broken_by({.kind = op_kind::dropout, .percent = 100}, {make_shape(2, 4)}) == rule::percent_out_of_range);
+    CHECK(broken_by(ts::attributes_of(op_kind::dropout, ts::op::dropout_attributes{.percent = 100}),
+                    {make_shape(2, 4)}) == rule::percent_out_of_range);
     CHECK(broken_by({.kind = op_kind::cross_entropy}, {make_shape(2, 4), make_shape(3)}) == rule::labels_do_not_fit);
     CHECK(broken_by({.kind = op_kind::cross_entropy}, {make_shape(2, 4), make_shape(2, 1)}) == rule::labels_do_not_fit);
     CHECK(broken_by({.kind = op_kind::cross_entropy}, {make_shape(2), make_shape(2)}) == rule::input_has_wrong_rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FLOPs and bytes against closed formulas.
 #include "op/table.hpp"
+#include "support/known_operators.hpp"
 #include "tessera/op/analysis.hpp"
 
 #include <doctest/doctest.h>
@@ -15,40 +16,47 @@ TEST_CASE("FLOPs of convolutions, products and pools") {
         const loop_ranges all(d);
         const ts::shape x = c.inputs[0];
         const ts::shape y = c.infer().output;
-        const ts::index_t window = a.window[0] * a.window[1];
+        const auto conv = a.as<ts::op::conv2d_attributes>(); // where it is one, or another operator with a window
+        const ts::index_t window = conv.window[0] * conv.window[1];
+        const ts::index_t out = a.kind == ts::op_kind::linear ? a.as<ts::op::linear_attributes>().out
+                                                              : a.as<ts::op::expert_linear_attributes>().out;
+        const auto product = a.as<ts::op::matmul_attributes>();
         CAPTURE(c.name);
         ts::index_t expected = 0;
-        switch (a.kind) {
-        case ts::op_kind::conv2d:
-            expected = 2 * y.volume() * (x[1] / a.groups) * window;
+        switch (test_support::known(a.kind)) {
+        case test_support::known_op::conv2d:
+            expected = 2 * y.volume() * (x[1] / conv.groups) * window;
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
             break;
-        case ts::op_kind::transposed_conv2d: // where windows do not overlap, every input meets its window once
-            if (a.window[0] != a.stride[0] || a.window[1] != a.stride[1]) {
+        case test_support::known_op::
+            transposed_conv2d: // where windows do not overlap, every input meets its window once
+            if (conv.window[0] != conv.stride[0] || conv.window[1] != conv.stride[1]) {
                 continue;
             }
-            expected = 2 * x.volume() * a.out * window;
+            expected = 2 * x.volume() * conv.out * window;
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
             break;
-        case ts::op_kind::expert_linear:
-        case ts::op_kind::linear:
-            expected = 2 * x.volume() * a.out;
+        case test_support::known_op::expert_linear:
+        case test_support::known_op::linear:
+            expected = 2 * x.volume() * out;
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
             break;
-        case ts::op_kind::matmul: // every element of the result sums over what the first input has beside its rows
-            expected = 2 * y.volume() * (a.transposed[0] ? x[x.rank - 2] : x[x.rank - 1] / (x.rank == 3 ? a.heads : 1));
+        case test_support::known_op::
+            matmul: // every element of the result sums over what the first input has beside its rows
+            expected = 2 * y.volume() *
+                       (product.transposed[0] ? x[x.rank - 2] : x[x.rank - 1] / (x.rank == 3 ? product.heads : 1));
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
             break;
-        case ts::op_kind::embedding:
+        case test_support::known_op::embedding:
             CHECK(ts::backward_flops(d, all.range) == 0);
             break;
-        case ts::op_kind::max_pool:
-        case ts::op_kind::average_pool:
+        case test_support::known_op::max_pool:
+        case test_support::known_op::average_pool:
             expected = y.volume() * window;
             break;
-        case ts::op_kind::global_average_pool:
-        case ts::op_kind::add:
-        case ts::op_kind::relu:
+        case test_support::known_op::global_average_pool:
+        case test_support::known_op::add:
+        case test_support::known_op::relu:
             expected = x.volume();
             break;
         default:
@@ -84,7 +92,8 @@ TEST_CASE("the FLOPs of even shards add up to those of the whole") {
 
 TEST_CASE("bytes of the forward pass count every operand once") {
     const ts::shape image = ts::make_shape(2, 3, 8, 8);
-    const ts::op_attributes conv{.kind = ts::op_kind::conv2d, .out = 4, .window = {3, 3}, .bias = true};
+    const ts::op_attributes conv =
+        ts::attributes_of(ts::op_kind::conv2d, ts::op::conv2d_attributes{.window = {3, 3}, .out = 4, .bias = true});
     const ts::description d = ts::describe(conv, &image, 1);
     const loop_ranges all(d);
     CHECK(ts::forward_bytes(d, all.range) == 4 * (2 * 3 * 8 * 8 + 4 * 3 * 3 * 3 + 4 + 2 * 4 * 6 * 6));
@@ -96,7 +105,8 @@ TEST_CASE("bytes of the forward pass count every operand once") {
 
     const ts::shape tokens = ts::make_shape(2, 5);
     for (const ts::index_t rows : {3, 1000}) { // of a large table, only what is looked up
-        const ts::op_attributes look{.kind = ts::op_kind::embedding, .out = 8, .vocabulary = rows};
+        const ts::op_attributes look =
+            ts::attributes_of(ts::op_kind::embedding, ts::op::embedding_attributes{.vocabulary = rows, .out = 8});
         const ts::description e = ts::describe(look, &tokens, 1);
         const loop_ranges each(e);
         CHECK(ts::forward_bytes(e, each.range) == 4 * (2 * 5 + (rows == 3 ? 3 * 8 : 2 * 5 * 8) + 2 * 5 * 8));

@@ -75,7 +75,9 @@ TEST_CASE("a gradient reads the values that its description names, and no others
 
 TEST_CASE("of equal elements in a window, the first in row-major order gets the gradient") {
     const op_case row{
-        "ties", {.kind = ts::op_kind::max_pool, .window = {2, 2}, .stride = {2, 2}}, {ts::make_shape(1, 1, 2, 4)}};
+        "ties",
+        ts::attributes_of(ts::op_kind::max_pool, ts::op::pool_attributes{.window = {2, 2}, .stride = {2, 2}}),
+        {ts::make_shape(1, 1, 2, 4)}};
     op_instance op(row);
     op.value[0].numbers = {1, 1, 0, 2, 1, 1, 2, 2};
     op.gradient[1].numbers = {5, 7};

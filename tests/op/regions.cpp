@@ -81,8 +81,9 @@ TEST_CASE("a region is the box around the touched indices; where it is larger, t
 }
 
 TEST_CASE("the halo of a convolution: window minus stride rows that two shards of the rows share") {
-    const ts::op_attributes a{
-        .kind = ts::op_kind::conv2d, .out = 1, .window = {5, 5}, .stride = {2, 1}, .padding = {2, 2}};
+    const ts::op_attributes a =
+        ts::attributes_of(ts::op_kind::conv2d,
+                          ts::op::conv2d_attributes{.window = {5, 5}, .stride = {2, 1}, .padding = {2, 2}, .out = 1});
     const ts::shape x = ts::make_shape(1, 1, 16, 16);
     const ts::description d = ts::describe(a, &x, 1);
     loop_ranges upper(d);

@@ -188,7 +188,8 @@ TEST_CASE("gradients flow to inputs, parameters and inner sums, and to nothing e
         CAPTURE(c.name);
         for (int o = 0; o < d.operands.size(); ++o) {
             const operand& x = d.operands[o];
-            const bool constant = c.attributes.kind == ts::op_kind::route && !c.attributes.weighted;
+            const bool constant =
+                c.attributes.kind == ts::op_kind::route && !c.attributes.as<ts::op::route_attributes>().weighted;
             const bool never = x.kind == operand_kind::output || x.kind == operand_kind::state ||
                                x.type == ts::element::i32 || constant;
             if (never) {

@@ -28,7 +28,9 @@ TEST_CASE("groups: steps of an unrolled layer are of one kind, a cell is one blo
             const auto first = static_cast<std::size_t>(kind[0]);
             ts::op_attributes own = g.ops[static_cast<std::size_t>(op)].attributes;
             if (own.kind == ts::op_kind::slice) { // of the same extent, wherever it begins
-                own.begin = g.ops[first].attributes.begin;
+                auto slice = own.as<ts::op::slice_attributes>();
+                slice.begin = g.ops[first].attributes.as<ts::op::slice_attributes>().begin;
+                own.set(slice);
             }
             CHECK(own == g.ops[first].attributes);
             CHECK(groups.block_of[static_cast<std::size_t>(op)] == groups.block_of[first]);

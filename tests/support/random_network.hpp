@@ -98,8 +98,8 @@ private:
     void embed(int tokens) {
         ts::op_attributes a;
         a.kind = ts::op_kind::embedding;
-        a.out = 1 + pick_(6);
-        a.vocabulary = 2 + pick_(7);
+        const int out = 1 + pick_(6);
+        a.set(ts::op::embedding_attributes{.vocabulary = 2 + pick_(7), .out = out});
         keep(add(a, {tokens}));
     }
 
@@ -117,7 +117,76 @@ private:
                             static_cast<int>(inputs.size()));
     }
 
-    void set_window(ts::op_attributes& a, bool transposed) {
+    /// What is drawn of an operator, whichever it is.
+    struct drawn {
+        ts::op_kind kind;
+        bool frozen = false;
+        ts::index_t out = 0, groups = 1, heads = 1, begin = 0, axis = -1, top = 1, percent = 0;
+        ts::index_t window[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+        bool bias = false, count_padding = false, transposed[2] = {false, false}, scaled = false, causal = false,
+             weighted = false;
+
+        ts::op_attributes attributes() const {
+            ts::op_attributes a = own();
+            a.kind = kind;
+            a.frozen = frozen;
+            return a;
+        }
+
+    private:
+        template <class Own>
+        static ts::op_attributes of(const Own& x) {
+            return ts::attributes_of({}, x);
+        }
+        ts::op_attributes own() const {
+            constexpr double epsilon = 0.01; // a statistic of one or two numbers does not magnify rounding
+            switch (known(kind)) {
+            case known_op::conv2d:
+            case known_op::transposed_conv2d:
+                return of(windowed(ts::op::conv2d_attributes{.out = out, .groups = groups, .bias = bias}));
+            case known_op::max_pool:
+                return of(windowed(ts::op::pool_attributes{}));
+            case known_op::average_pool:
+                return of(windowed(ts::op::average_pool_attributes{.count_padding = count_padding}));
+            case known_op::linear:
+                return of(ts::op::linear_attributes{.out = out, .bias = bias});
+            case known_op::dropout:
+            case known_op::channel_dropout:
+                return of(ts::op::dropout_attributes{.percent = percent});
+            case known_op::matmul:
+                return of(ts::op::matmul_attributes{
+                    .heads = heads, .transposed = {transposed[0], transposed[1]}, .scaled = scaled});
+            case known_op::softmax:
+                return of(ts::op::softmax_attributes{.causal = causal});
+            case known_op::concat:
+                return of(ts::op::concat_attributes{.axis = axis});
+            case known_op::slice:
+                return of(ts::op::slice_attributes{.begin = begin, .out = out, .axis = axis});
+            case known_op::expert_linear:
+                return of(ts::op::expert_linear_attributes{.out = out, .groups = groups});
+            case known_op::route:
+                return of(ts::op::route_attributes{.slots = out, .top = top, .weighted = weighted});
+            case known_op::batch_norm:
+                return of(ts::op::batch_norm_attributes{.epsilon = epsilon});
+            case known_op::layer_norm:
+                return of(ts::op::layer_norm_attributes{.epsilon = epsilon});
+            default:
+                return {};
+            }
+        }
+        template <class Own>
+        Own windowed(Own x) const {
+            for (int d = 0; d < 2; ++d) {
+                x.window[d] = window[d];
+                x.stride[d] = stride[d];
+                x.padding[d] = padding[d];
+                x.dilation[d] = dilation[d];
+            }
+            return x;
+        }
+    };
+
+    void set_window(drawn& a, bool transposed) {
         for (int d = 0; d < 2; ++d) {
             a.window[d] = 1 + pick_(3);
             a.stride[d] = 1 + (pick_(3) == 0 ? 1 : 0);
@@ -133,7 +202,7 @@ private:
     }
 
     ts::op_attributes some_attributes(int x) {
-        ts::op_attributes a;
+        drawn a;
         constexpr ts::op_kind of_images[] = {ts::op_kind::conv2d,       ts::op_kind::max_pool,
                                              ts::op_kind::average_pool, ts::op_kind::transposed_conv2d,
                                              ts::op_kind::conv2d,       ts::op_kind::batch_norm};
@@ -143,11 +212,10 @@ private:
                  : rank(x) == 3 && pick_(4) == 0
                      ? of_sequences[pick_(4)]
                      : kinds_[static_cast<std::size_t>(pick_(static_cast<int>(kinds_.size())))];
-        a.epsilon = 0.01; // a statistic of one or two numbers does not magnify rounding
         a.frozen = pick_(12) == 0;
         a.out = 1 + pick_(6);
-        switch (a.kind) {
-        case ts::op_kind::conv2d:
+        switch (known(a.kind)) {
+        case known_op::conv2d:
             set_window(a, false);
             a.bias = pick_(2) == 0;
             if (pick_(3) == 0) {
@@ -155,47 +223,47 @@ private:
                 a.out = a.groups * (1 + pick_(2));
             }
             break;
-        case ts::op_kind::transposed_conv2d:
+        case known_op::transposed_conv2d:
             set_window(a, true);
             a.bias = pick_(2) == 0;
             break;
-        case ts::op_kind::max_pool:
-        case ts::op_kind::average_pool:
+        case known_op::max_pool:
+        case known_op::average_pool:
             set_window(a, false);
             a.dilation[0] = a.dilation[1] = 1;
             a.count_padding = a.kind == ts::op_kind::average_pool && pick_(2) == 0;
             a.out = 0;
             break;
-        case ts::op_kind::linear:
+        case known_op::linear:
             a.bias = pick_(3) != 0;
             break;
-        case ts::op_kind::dropout:
-        case ts::op_kind::channel_dropout:
+        case known_op::dropout:
+        case known_op::channel_dropout:
             a.percent = 10 + pick_(40);
             break;
-        case ts::op_kind::matmul:
+        case known_op::matmul:
             a.heads = pick_(3) == 0 ? divisor(channels(x)) : 1;
             a.transposed[0] = pick_(3) == 0;
             a.transposed[1] = pick_(2) == 0;
             a.scaled = pick_(2) == 0;
             break;
-        case ts::op_kind::softmax:
+        case known_op::softmax:
             a.causal = pick_(3) == 0;
             break;
-        case ts::op_kind::concat:
+        case known_op::concat:
             a.axis = pick_(3) == 0 ? 1 : -1;
             break;
-        case ts::op_kind::slice: {
+        case known_op::slice: {
             a.axis = pick_(3) == 0 ? 1 + pick_(rank(x) - 1) : -1;
-            const int extent = static_cast<int>(extents(x)[ts::op::axis_of(a, rank(x))]);
+            const int extent = static_cast<int>(extents(x)[ts::op::axis_of(a.axis, rank(x))]);
             a.begin = pick_(extent);
             a.out = 1 + pick_(extent - static_cast<int>(a.begin));
             break;
         }
-        case ts::op_kind::expert_linear:
+        case known_op::expert_linear:
             a.groups = rank(x) == 3 ? divisor(static_cast<int>(extents(x)[1])) : 1;
             break;
-        case ts::op_kind::route:
+        case known_op::route:
             a.out = 1 + pick_(3);
             a.top = 1 + pick_(2);
             a.weighted = pick_(3) != 0;
@@ -203,7 +271,7 @@ private:
         default:
             break;
         }
-        return a;
+        return a.attributes();
     }
 
     void try_operator() {
@@ -301,8 +369,7 @@ private:
         if (!flat.empty()) {
             ts::op_attributes a;
             a.kind = ts::op_kind::linear;
-            a.out = 2 + pick_(4);
-            a.bias = true;
+            a.set(ts::op::linear_attributes{.out = 2 + pick_(4), .bias = true});
             loose.push_back(add(a, {flat[0]}));
         }
         for (const int x : loose) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "examples/zoo/zoo.hpp"
+#include "support/known_operators.hpp"
 #include "support/sweep.hpp"
 
 #include <string>
@@ -14,6 +15,13 @@ namespace test_support {
 inline ts::index_t narrower(ts::index_t out, ts::index_t divisor) {
     constexpr ts::index_t vocabulary = 8192;
     return out <= 8 ? out : out > vocabulary ? 13 : (out + divisor - 1) / divisor;
+}
+
+template <class Own, class Change>
+void change(ts::op_attributes& a, const Change& to) {
+    auto own = a.as<Own>();
+    to(own);
+    a.set(own);
 }
 
 /// The same network with layers `divisor` times as narrow, for images of `rows` (0: as they are), and where it is to be smooth with gelus
@@ -30,25 +38,34 @@ inline ts::graph narrowed(ts::graph g, ts::index_t divisor, ts::index_t rows, bo
         ts::op_attributes& a = op.attributes;
         const ts::shape before = node(old.tensors, op.inputs[0]).extents;
         const ts::shape now = node(g.tensors, op.inputs[0]).extents;
-        switch (a.kind) {
-        case ts::op_kind::embedding:
-            a.vocabulary = narrower(a.vocabulary, divisor);
-            [[fallthrough]];
-        case ts::op_kind::conv2d:
-        case ts::op_kind::transposed_conv2d:
-        case ts::op_kind::linear:
-        case ts::op_kind::expert_linear:
-            a.out = narrower(a.out, divisor);
+        switch (test_support::known(a.kind)) {
+        case test_support::known_op::embedding:
+            change<ts::op::embedding_attributes>(a, [&](auto& own) {
+                own.vocabulary = narrower(own.vocabulary, divisor);
+                own.out = narrower(own.out, divisor);
+            });
             break;
-        case ts::op_kind::slice: {
-            const int axis = ts::op::axis_of(a, before.rank);
+        case test_support::known_op::conv2d:
+        case test_support::known_op::transposed_conv2d:
+            change<ts::op::conv2d_attributes>(a, [&](auto& own) { own.out = narrower(own.out, divisor); });
+            break;
+        case test_support::known_op::linear:
+            change<ts::op::linear_attributes>(a, [&](auto& own) { own.out = narrower(own.out, divisor); });
+            break;
+        case test_support::known_op::expert_linear:
+            change<ts::op::expert_linear_attributes>(a, [&](auto& own) { own.out = narrower(own.out, divisor); });
+            break;
+        case test_support::known_op::slice: {
+            auto own = a.as<ts::op::slice_attributes>();
+            const int axis = ts::op::axis_of(own.axis, before.rank);
             const bool borders = before.rank == 4 && axis > 1; // as much is cut off as before
             const bool channels = axis == ts::op::channel_dimension(before.rank);
-            a.begin = channels ? a.begin / divisor : a.begin;
-            a.out = borders ? now[axis] - (before[axis] - a.out) : channels ? a.out / divisor : a.out;
+            own.begin = channels ? own.begin / divisor : own.begin;
+            own.out = borders ? now[axis] - (before[axis] - own.out) : channels ? own.out / divisor : own.out;
+            a.set(own);
             break;
         }
-        case ts::op_kind::relu:
+        case test_support::known_op::relu:
             a.kind = smooth ? ts::op_kind::gelu : a.kind;
             break;
         default:

@@ -54,6 +54,19 @@ struct tied {
 
 namespace detail {
 
+/// Whether an operator makes something even of zeros: it adds a parameter.
+constexpr bool adds_to_zeros(const op_attributes& a, const shape& x) {
+    if (infer(a, &x, 1).refused) {
+        return false; // said where the layer is used
+    }
+    for (const operand& o : describe(a, &x, 1).operands) {
+        if (o.additive) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// A layer on one or two tensors.
 template <class L>
 constexpr int apply_layer(graph_builder& b, int x, int y = -1, bool is_shared = false) {
@@ -137,7 +150,8 @@ struct lstm_cell {
 
     static constexpr bool starts_from_zero = __is_same(Before, void);
     /// FromHidden makes something even of zeros: its bias.
-    static constexpr bool adds_to_zero = starts_from_zero && FromHidden::attributes.bias;
+    static constexpr bool adds_to_zero =
+        starts_from_zero && detail::adds_to_zeros(FromHidden::attributes, make_shape(1, Hidden));
     /// Operators of `steps` steps: 16 each, and fewer where there is no state yet.
     static constexpr int operators(int steps) { return 16 * steps - (adds_to_zero ? 2 : starts_from_zero ? 6 : 0); }
 
@@ -206,9 +220,7 @@ struct lstm {
     static constexpr int build(graph_builder& b, int tensor) {
         int x[Steps]{};
         for (int t = 0; t < Steps && !b.refused; ++t) {
-            op_attributes step = slice<0, 1, axis<1>>::attributes;
-            step.begin = t;
-            x[t] = b.add_op(step, "step", key_of<slice<0, 1, axis<1>>>, false, &tensor, 1);
+            x[t] = b.add_op(slice_at(t, 1), "step", key_of<slice<0, 1, axis<1>>>, false, &tensor, 1);
         }
         (Cells::unroll(b, x, Steps), ...);
         for (int n = Steps; n > 1 && !b.refused; n = (n + max_inputs - 1) / max_inputs) {

@@ -4,6 +4,8 @@
 
 #include "tessera/base/box.hpp"
 
+#include <cstddef>
+
 namespace tessera {
 
 /// All operators of the library, in the order of their numbers. Each has a record of this name, see op/record.hpp; op/records.hpp lists the headers.
@@ -40,37 +42,66 @@ constexpr const char* to_text(precision p) {
     return names[static_cast<int>(p)];
 }
 
-/// The attributes of an operator as one flat value. Fields that a kind does not use keep their defaults, so that equal
-/// operators compare equal.
+/// Yes or no, in an operator's own attributes.
+struct flag {
+    std::int64_t set = 0;
+
+    constexpr flag() = default;
+    constexpr flag(bool yes) : set(yes ? 1 : 0) {}
+    constexpr operator bool() const { return set != 0; }
+};
+
+inline constexpr int max_attributes = 16;
+
+/// Attributes as numbers, however they are typed: equal ones are equal numbers.
+template <std::size_t Count>
+struct attribute_numbers {
+    static_assert(Count <= max_attributes,
+                  "tessera: an operator has at most 16 attributes of its own, of type index_t, double or flag");
+    std::int64_t n[Count];
+};
+
+template <class Own>
+constexpr auto numbers_of(const Own& own) {
+    return __builtin_bit_cast(attribute_numbers<sizeof(Own) / 8>, own);
+}
+
+/// What tells two uses of one operator apart: what all operators may have, and the operator's own (such as op::conv2d_attributes).
 struct op_attributes {
     op_kind kind;
-    index_t out =
-        0; ///< convolutions, linear layers, embedding: output channels or features; slice: extent of the result; route:
-           ///< capacity, slots of an expert for the tokens of a sample
-    index_t window[2] = {1, 1};   ///< height, width of a convolution's or a pool's window
-    index_t stride[2] = {1, 1};   ///< height, width
-    index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side (of -infinity in a max pool)
-    index_t dilation[2] = {1, 1}; ///< height, width
-    index_t groups = 1;  ///< conv2d: input and output channels are divided in this many groups; expert_linear: experts
-    bool bias = false;   ///< convolutions, linear: adds one number per output channel
-    bool frozen = false; ///< its parameters are not trained
-    bool count_padding = false;          ///< average_pool: the divisor counts the padding too
-    int percent = 0;                     ///< dropout: how many per cent of the values are dropped
-    double epsilon = 1e-5;               ///< batch_norm, layer_norm: added to the variance
-    double momentum = 0.1;               ///< batch_norm: weight of the newest statistics in the running ones
-    double weight = 1.0;                 ///< cross_entropy: factor of this loss in the total loss
-    index_t heads = 1;                   ///< matmul: matrices side by side in the channels of inputs of rank 3
-    bool transposed[2] = {false, false}; ///< matmul: rows and columns of an input change places
-    bool scaled = false;                 ///< matmul: divided by the square root of the extent that is summed over
-    bool causal = false;                 ///< softmax: columns behind the row's own number count as minus infinity
-    index_t vocabulary = 0;              ///< embedding: rows of the table
-    index_t begin = 0;                   ///< slice: first index
-    int axis = -1;                       ///< concat, slice: the dimension; -1 for the channels
-    index_t top = 1;                     ///< route: experts that a token is sent to
-    bool weighted = false;               ///< route: the result holds the tokens' gates instead of ones
-    precision math = precision::fp32;    ///< of the network; see net/precision.hpp
+    bool frozen = false;              ///< its parameters are not trained
+    precision math = precision::fp32; ///< of the network; see net/precision.hpp
+    double weight = 1.0;              ///< of a loss: its factor in the total loss
+    std::int64_t
+        own[max_attributes]{}; ///< as numbers, each xor what it is by itself, so that zeros are an operator's defaults
+
+    /// The operator's own attributes, or the first of them. What was never set is as Own has it by itself.
+    template <class Own>
+    constexpr Own as() const {
+        auto numbers = numbers_of(Own{});
+        for (std::size_t i = 0; i < sizeof(Own) / 8; ++i) {
+            numbers.n[i] ^= own[i];
+        }
+        return __builtin_bit_cast(Own, numbers);
+    }
+    template <class Own>
+    constexpr void set(const Own& to) {
+        const auto numbers = numbers_of(to);
+        const auto before = numbers_of(Own{});
+        for (std::size_t i = 0; i < sizeof(Own) / 8; ++i) {
+            own[i] = numbers.n[i] ^ before.n[i];
+        }
+    }
 
     friend constexpr bool operator==(const op_attributes&, const op_attributes&) = default;
 };
+
+/// A use of an operator with attributes of its own.
+template <class Own>
+constexpr op_attributes attributes_of(op_kind kind, const Own& own) {
+    op_attributes a{.kind = kind};
+    a.set(own);
+    return a;
+}
 
 } // namespace tessera

@@ -6,6 +6,11 @@
 
 namespace tessera::op {
 
+struct batch_norm_attributes {
+    double epsilon = 1e-5; ///< added to the variance
+    double momentum = 0.1; ///< weight of the newest statistics in the running ones
+};
+
 /// Nest 0 sums x and x^2 per channel into statistics[2,C], in double so that E[x^2] - E[x]^2 loses nothing that matters; a
 /// split of samples, rows or columns leaves partial sums there. Nest 1 normalizes. Backward mirrors it: the reverse of nest 1
 /// leaves the gradient of the statistics, sum dy and sum dy*xhat, as partial sums again, and the reverse of nest 0 uses them.
@@ -50,6 +55,7 @@ inline constexpr op_record batch_norm_record{
     .infer = [](const op_attributes&, const shape* x, int) { return infer_batch_norm(*x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_batch_norm(a, *x); },
     .initial = {initial_values::ones, initial_values::zeros, initial_values::moments},
+    .momentum = [](const op_attributes& a) { return a.as<batch_norm_attributes>().momentum; },
 };
 
 } // namespace tessera::op
@@ -60,6 +66,6 @@ inline constexpr op_kind op_kind::batch_norm{&op::batch_norm_record};
 
 /// batch_norm<frozen>: statistics over the global batch in training, running ones in evaluation.
 template <class... Options>
-struct batch_norm : detail::simple_layer<op_kind::batch_norm, Options...> {};
+struct batch_norm : detail::layer_with<op_kind::batch_norm, op::batch_norm_attributes, Options...> {};
 
 } // namespace tessera

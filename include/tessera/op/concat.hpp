@@ -6,11 +6,15 @@
 
 namespace tessera::op {
 
+struct concat_attributes {
+    index_t axis = -1; ///< the dimension; -1 for the channels
+};
+
 /// x_i[N,C_i,...] -> y[N,sum of C_i,...], or along another axis. Input i is read at index - offset_i, which lies outside it for other
 /// inputs' indices.
 constexpr description describe_concat(const op_attributes& a, const shape* inputs, int count) {
     const shape& x = inputs[0];
-    const int axis = axis_of(a, x.rank);
+    const int axis = axis_of(a.as<concat_attributes>().axis, x.rank);
     index_t total = 0;
     for (int k = 0; k < count; ++k) {
         total += inputs[k][axis];
@@ -43,7 +47,7 @@ constexpr inferred infer_concat(const op_attributes& a, const shape* inputs, int
     if (out.rank < 2 || out.rank > 4) {
         return detail::refuse(rule::input_has_wrong_rank, out.rank, 4);
     }
-    const int axis = axis_of(a, out.rank);
+    const int axis = axis_of(a.as<concat_attributes>().axis, out.rank);
     if (axis >= out.rank) {
         return detail::refuse(rule::input_has_wrong_rank, out.rank, axis + 1);
     }
@@ -76,9 +80,9 @@ namespace tessera {
 inline constexpr op_kind op_kind::concat{&op::concat_record};
 
 /// Along the channels.
-struct concat : detail::simple_layer<op_kind::concat> {};
+struct concat : detail::layer_with<op_kind::concat, op::concat_attributes> {};
 /// concat_along<axis>: along another dimension.
 template <int Axis>
-struct concat_along : detail::simple_layer<op_kind::concat, axis<Axis>> {};
+struct concat_along : detail::layer_with<op_kind::concat, op::concat_attributes, axis<Axis>> {};
 
 } // namespace tessera

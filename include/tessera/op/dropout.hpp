@@ -6,9 +6,14 @@
 
 namespace tessera::op {
 
+struct dropout_attributes {
+    index_t percent = 0; ///< how many per cent of the values are dropped
+};
+
 constexpr inferred infer_dropout(const op_attributes& a, const shape* x, int count) {
-    if (a.percent < 0 || a.percent > 99) {
-        return detail::refuse(rule::percent_out_of_range, a.percent, 99);
+    const index_t percent = a.as<dropout_attributes>().percent;
+    if (percent < 0 || percent > 99) {
+        return detail::refuse(rule::percent_out_of_range, percent, 99);
     }
     return infer_alike(x, count);
 }
@@ -39,9 +44,9 @@ inline constexpr op_kind op_kind::channel_dropout{&op::channel_dropout_record};
 
 /// Drops elements, and scales the others up; which ones is a function of the global index, the layer, the seed and the step.
 template <int Percent>
-struct dropout : detail::simple_layer<op_kind::dropout, percent<Percent>> {};
+struct dropout : detail::layer_with<op_kind::dropout, op::dropout_attributes, percent<Percent>> {};
 /// Drops whole channels of a sample.
 template <int Percent>
-struct channel_dropout : detail::simple_layer<op_kind::channel_dropout, percent<Percent>> {};
+struct channel_dropout : detail::layer_with<op_kind::channel_dropout, op::dropout_attributes, percent<Percent>> {};
 
 } // namespace tessera

@@ -18,7 +18,7 @@ constexpr loop_name dimension_name(int d, int rank) {
 constexpr int channel_dimension(int rank) { return rank == 3 ? 2 : 1; }
 
 /// The dimension along which a concatenation or a slice works.
-constexpr int axis_of(const op_attributes& a, int rank) { return a.axis < 0 ? channel_dimension(rank) : a.axis; }
+constexpr int axis_of(index_t axis, int rank) { return axis < 0 ? channel_dimension(rank) : static_cast<int>(axis); }
 
 /// One number from each input makes one of the output. What their gradients read, and whether they are linear, is the caller's to say.
 constexpr description describe_elementwise(const shape& x, int inputs, int flops) {

@@ -7,10 +7,15 @@
 
 namespace tessera::op {
 
+struct embedding_attributes {
+    index_t vocabulary = 0; ///< rows of the table
+    index_t out = 0;        ///< features
+};
+
 /// tokens[N] or [N,T] (int32), table[V,C] -> y[N,C] or [N,T,C]: the sum over all v of table[v] where v is the token. So described, a
 /// split of the vocabulary is a split of a sum: every shard looks up what it has, and leaves a partial result; and the gradient of the
 /// table is summed over samples and positions.
-constexpr description describe_embedding(const op_attributes& a, const shape& x) {
+constexpr description describe_embedding(const embedding_attributes& a, const shape& x) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
     const int t = x.rank > 1 ? w.add_loop(loop_name::position, x[1]) : -1;
@@ -59,16 +64,18 @@ constexpr description describe_position_embedding(const op_attributes&, const sh
     return w.d;
 }
 
-constexpr inferred infer_embedding(const op_attributes& a, const shape& x) {
+constexpr inferred infer_embedding(const embedding_attributes& a, const shape& x) {
     const inferred r = detail::infer_rank(x, 1, 2, a.out < a.vocabulary ? a.out : a.vocabulary);
     return r.refused ? r : inferred{{}, x.rank == 1 ? make_shape(x[0], a.out) : make_shape(x[0], x[1], a.out)};
 }
 
 inline constexpr op_record embedding_record{
     .name = "embedding",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_embedding(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_embedding(a, *x); },
-    .integers = [](const op_attributes& a, const shape&, int) { return a.vocabulary; },
+    .infer = [](const op_attributes& a, const shape* x,
+                int) { return infer_embedding(a.as<embedding_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_embedding(a.as<embedding_attributes>(), *x); },
+    .integers = [](const op_attributes& a, const shape&, int) { return a.as<embedding_attributes>().vocabulary; },
 };
 inline constexpr op_record position_embedding_record{
     .name = "position_embedding",
@@ -83,22 +90,11 @@ namespace tessera {
 inline constexpr op_kind op_kind::embedding{&op::embedding_record};
 inline constexpr op_kind op_kind::position_embedding{&op::position_embedding_record};
 
-namespace detail {
-
-constexpr op_attributes make_embedding(index_t vocabulary, index_t out) {
-    op_attributes a;
-    a.kind = op_kind::embedding;
-    a.vocabulary = vocabulary;
-    a.out = out;
-    return a;
-}
-
-} // namespace detail
-
 /// embedding<vocabulary, output features, frozen>: tokens [N] or [N,T] -> [N,Out] or [N,T,Out].
 template <index_t Vocabulary, index_t Out, class... Options>
 struct embedding {
-    static constexpr op_attributes attributes = detail::with<Options...>(detail::make_embedding(Vocabulary, Out));
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::embedding, Options...>(op::embedding_attributes{Vocabulary, Out});
 };
 /// Adds a trained vector to every position of a sequence: [N,T,C].
 template <class... Options>

@@ -8,18 +8,28 @@
 
 namespace tessera::op {
 
+struct route_attributes {
+    index_t slots = 0;     ///< capacity: those of an expert for the tokens of a sample
+    index_t top = 1;       ///< experts that a token is sent to
+    flag weighted = false; ///< the result holds the tokens' gates instead of ones
+};
+struct expert_linear_attributes {
+    index_t out = 0;    ///< features
+    index_t groups = 1; ///< experts
+};
+
 /// gates[N,T,E] -> y[N,T,E*S]: element (n, t, e*S + s) is 1 (or the gate, where weighted) if token t of sample n has slot s of expert e,
 /// else 0. A sample is a group of GShard's: its tokens compete for the slots of the experts among themselves alone, all first choices
 /// before all second ones and so on, in the order of their positions; those without a slot are dropped. Equal gates: the expert with the
 /// lower number first. Gates are data, so that a row of the result may depend on all of its sample's gates: it reads them all (the
 /// whole extent), and samples, positions and experts may be split. Gradients flow to the gates of the slots that were given; the
 /// mask of ones has none.
-constexpr description describe_route(const op_attributes& a, const shape& x) {
+constexpr description describe_route(const route_attributes& a, const shape& x) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
     const int t = w.add_loop(loop_name::position, x[1]);
     const int e = w.add_loop(loop_name::expert, x[2]);
-    const int s = w.add_loop(loop_name::channel, a.out, true);
+    const int s = w.add_loop(loop_name::channel, a.slots, true);
     const int gates = w.add_operand(operand_kind::input, 0);
     w.index(gates, x[0], n);
     w.index(gates, x[1], w.everything());
@@ -30,15 +40,15 @@ constexpr description describe_route(const op_attributes& a, const shape& x) {
     w.index(output, x[0], n);
     w.index(output, x[1], t);
     affine slot = w.at(s);
-    slot.terms.push_back({e, a.out});
-    w.index(output, x[2] * a.out, slot);
+    slot.terms.push_back({e, a.slots});
+    w.index(output, x[2] * a.slots, slot);
     w.add_nest(w.all_loops(), bit(gates), output, reducer::none, 1);
     return w.d;
 }
 
 /// x[N,E*S,I], w[E,O,I] -> y[N,E*S,O]: the S rows of expert e times that expert's matrix. A split of `expert` is expert parallelism:
 /// every device has the weights, and makes the gradients, of its own experts; what was sample-parallel before moves as GShard's all-to-all.
-constexpr description describe_expert_linear(const op_attributes& a, const shape& x) {
+constexpr description describe_expert_linear(const expert_linear_attributes& a, const shape& x) {
     detail::describer w;
     const index_t slots = x[1] / a.groups;
     const int n = w.add_loop(loop_name::sample, x[0]);
@@ -64,17 +74,17 @@ constexpr description describe_expert_linear(const op_attributes& a, const shape
     return w.d;
 }
 
-constexpr inferred infer_route(const op_attributes& a, const shape& x) {
-    const inferred r = detail::infer_rank(x, 3, 3, a.out < a.top ? a.out : a.top);
+constexpr inferred infer_route(const route_attributes& a, const shape& x) {
+    const inferred r = detail::infer_rank(x, 3, 3, a.slots < a.top ? a.slots : a.top);
     if (r.refused) {
         return r;
     }
     return a.top <= x[2]
-               ? inferred{{}, make_shape(x[0], x[1], x[2] * a.out)}
+               ? inferred{{}, make_shape(x[0], x[1], x[2] * a.slots)}
                : detail::refuse(rule::more_choices_than_experts, a.top, x[2], static_cast<int>(loop_name::expert));
 }
 
-constexpr inferred infer_expert_linear(const op_attributes& a, const shape& x) {
+constexpr inferred infer_expert_linear(const expert_linear_attributes& a, const shape& x) {
     if (x.rank != 3) {
         return detail::refuse(rule::input_has_wrong_rank, x.rank, 3);
     }
@@ -89,13 +99,16 @@ constexpr inferred infer_expert_linear(const op_attributes& a, const shape& x) {
 
 inline constexpr op_record route_record{
     .name = "route",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_route(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_route(a, *x); },
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_route(a.as<route_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_route(a.as<route_attributes>(), *x); },
 };
 inline constexpr op_record expert_linear_record{
     .name = "expert_linear",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_expert_linear(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_expert_linear(a, *x); },
+    .infer = [](const op_attributes& a, const shape* x,
+                int) { return infer_expert_linear(a.as<expert_linear_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_expert_linear(a.as<expert_linear_attributes>(), *x); },
     .facts = {.work = work_kind::matrix_product},
 };
 
@@ -106,30 +119,23 @@ namespace tessera {
 inline constexpr op_kind op_kind::route{&op::route_record};
 inline constexpr op_kind op_kind::expert_linear{&op::expert_linear_record};
 
-namespace detail {
-
-struct weighted {
-    static constexpr void apply(op_attributes& a) { a.weighted = true; }
-};
-
-} // namespace detail
-
 /// dispatch_mask<slots, top<k>>: gates [N,T,Experts] -> [N,T,Experts*Slots], 1 where a token has a slot of an expert, see op/expert.hpp.
 template <index_t Slots, class... Options>
 struct dispatch_mask {
-    static constexpr op_attributes attributes = detail::make_attributes<op_kind::route, Options...>(Slots);
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::route, Options...>(op::route_attributes{.slots = Slots});
 };
 /// combine_weights<slots, top<k>>: the same with the token's gate for the expert in place of 1.
 template <index_t Slots, class... Options>
 struct combine_weights {
     static constexpr op_attributes attributes =
-        detail::make_attributes<op_kind::route, Options..., detail::weighted>(Slots);
+        detail::make_attributes<op_kind::route, Options...>(op::route_attributes{.slots = Slots, .weighted = true});
 };
 /// expert_linear<experts, output features, frozen>: [N,Experts*Slots,I] -> [N,Experts*Slots,Out], each expert with weights of its own.
 template <index_t Experts, index_t Out, class... Options>
 struct expert_linear {
-    static constexpr op_attributes attributes =
-        detail::make_attributes<op_kind::expert_linear, groups<Experts>, Options...>(Out);
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::expert_linear, Options...>(
+        op::expert_linear_attributes{.out = Out, .groups = Experts});
 };
 
 } // namespace tessera

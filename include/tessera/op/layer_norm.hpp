@@ -6,6 +6,10 @@
 
 namespace tessera::op {
 
+struct layer_norm_attributes {
+    double epsilon = 1e-5; ///< added to the variance
+};
+
 /// Nest 0 sums x and x^2 of every row into statistics[2,N] or [2,N,T], in double; a split of the channels leaves partial sums there.
 /// Nest 1 normalizes. The reverse of nest 1 leaves the sums of dy*gamma and of dy*gamma*xhat of every row, which are partial again
 /// where the channels are split; the reverse of nest 0 uses them.
@@ -55,6 +59,6 @@ inline constexpr op_kind op_kind::layer_norm{&op::layer_norm_record};
 
 /// layer_norm<frozen>: over the channels, [N,C] or [N,T,C].
 template <class... Options>
-struct layer_norm : detail::simple_layer<op_kind::layer_norm, Options...> {};
+struct layer_norm : detail::layer_with<op_kind::layer_norm, op::layer_norm_attributes, Options...> {};
 
 } // namespace tessera

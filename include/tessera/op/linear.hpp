@@ -7,7 +7,12 @@
 
 namespace tessera::op {
 
-constexpr description describe_linear(const op_attributes& a, const shape& x) {
+struct linear_attributes {
+    index_t out = 0;   ///< features
+    flag bias = false; ///< adds one number per output feature
+};
+
+constexpr description describe_linear(const linear_attributes& a, const shape& x) {
     detail::describer w;
     const index_t features = x[x.rank - 1];
     const int n = w.add_loop(loop_name::sample, x[0]);
@@ -34,7 +39,7 @@ constexpr description describe_linear(const op_attributes& a, const shape& x) {
     return w.d;
 }
 
-constexpr inferred infer_linear(const op_attributes& a, const shape& x) {
+constexpr inferred infer_linear(const linear_attributes& a, const shape& x) {
     if (x.rank != 2 && x.rank != 3) {
         return detail::refuse(rule::input_has_wrong_rank, x.rank, 2);
     }
@@ -46,8 +51,9 @@ constexpr inferred infer_linear(const op_attributes& a, const shape& x) {
 
 inline constexpr op_record linear_record{
     .name = "linear",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_linear(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_linear(a, *x); },
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_linear(a.as<linear_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_linear(a.as<linear_attributes>(), *x); },
     .facts = {.work = work_kind::matrix_product},
 };
 
@@ -60,7 +66,8 @@ inline constexpr op_kind op_kind::linear{&op::linear_record};
 /// linear<output features, no_bias, frozen>: [N,I] -> [N,Out], or [N,T,I] -> [N,T,Out].
 template <index_t Out, class... Options>
 struct linear {
-    static constexpr op_attributes attributes = detail::make_attributes<op_kind::linear, Options...>(Out, true);
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::linear, Options...>(op::linear_attributes{.out = Out, .bias = true});
 };
 
 } // namespace tessera

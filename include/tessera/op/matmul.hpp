@@ -7,13 +7,19 @@
 
 namespace tessera::op {
 
+struct matmul_attributes {
+    index_t heads = 1;                   ///< matrices side by side in the channels of inputs of rank 3
+    flag transposed[2] = {false, false}; ///< rows and columns of an input change places
+    flag scaled = false;                 ///< divided by the square root of the extent that is summed over
+};
+
 /// One input of a product. With several heads, an input of rank 3 holds their matrices side by side in its channels: [N,rows,H*columns].
 struct matrix_input {
     bool folded = false;
     index_t rows = 1;
     index_t columns = 1;
 
-    constexpr matrix_input(const op_attributes& a, const shape& x)
+    constexpr matrix_input(const matmul_attributes& a, const shape& x)
         : folded(a.heads > 1 && x.rank == 3), rows(x[x.rank - 2]), columns(x[x.rank - 1] / (folded ? a.heads : 1)) {}
 };
 
@@ -21,7 +27,7 @@ struct matrix_input {
 struct product_extents {
     index_t rows, columns, summed[2];
 
-    constexpr product_extents(const op_attributes& a, const shape& x, const shape& y)
+    constexpr product_extents(const matmul_attributes& a, const shape& x, const shape& y)
         : rows(0), columns(0), summed{0, 0} {
         const matrix_input first(a, x);
         const matrix_input second(a, y);
@@ -34,7 +40,7 @@ struct product_extents {
 
 /// Two inputs of rank 3 with several heads give [N,H,M,P] (attention's scores); one of rank 4 and one of rank 3 give [N,M,H*P] again
 /// (its mixtures of values), so that no head is ever moved in memory.
-constexpr description describe_matmul(const op_attributes& a, const shape& x, const shape& y) {
+constexpr description describe_matmul(const matmul_attributes& a, const shape& x, const shape& y) {
     const product_extents e(a, x, y);
     const bool has_heads = a.heads > 1 || x.rank == 4;
     const bool folds = a.heads > 1 && x.rank == 4;
@@ -75,7 +81,7 @@ constexpr description describe_matmul(const op_attributes& a, const shape& x, co
     return w.d;
 }
 
-constexpr inferred infer_matmul(const op_attributes& a, const shape& x, const shape& y) {
+constexpr inferred infer_matmul(const matmul_attributes& a, const shape& x, const shape& y) {
     if (a.heads < 1) {
         return detail::refuse(rule::extent_is_zero, a.heads, 1);
     }
@@ -112,8 +118,10 @@ constexpr inferred infer_matmul(const op_attributes& a, const shape& x, const sh
 
 inline constexpr op_record matmul_record{
     .name = "matmul",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_matmul(a, x[0], x[1]); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_matmul(a, x[0], x[1]); },
+    .infer = [](const op_attributes& a, const shape* x,
+                int) { return infer_matmul(a.as<matmul_attributes>(), x[0], x[1]); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_matmul(a.as<matmul_attributes>(), x[0], x[1]); },
     .inputs = 2,
     .facts = {.work = work_kind::matrix_product},
 };
@@ -126,6 +134,6 @@ inline constexpr op_kind op_kind::matmul{&op::matmul_record};
 
 /// matmul<heads<>, transpose_first, transpose_second, scaled>: [N,M,K] x [N,K,P] -> [N,M,P], see op/matmul.hpp.
 template <class... Options>
-struct matmul : detail::simple_layer<op_kind::matmul, Options...> {};
+struct matmul : detail::layer_with<op_kind::matmul, op::matmul_attributes, Options...> {};
 
 } // namespace tessera

@@ -2,45 +2,59 @@
 // What layers take as template arguments besides numbers, and how a layer's attributes are put together of them.
 #pragma once
 
+#include "tessera/base/rules.hpp"
 #include "tessera/op/attributes.hpp"
 
 namespace tessera {
 
-// Options of convolutions and pools. One number stands for both height and width.
+// An option sets a member of the layer's own attributes, or what all layers have. One number stands for both height and width.
 template <index_t Height, index_t Width = Height>
 struct window {
-    static constexpr void apply(op_attributes& a) {
-        a.window[0] = Height;
-        a.window[1] = Width;
+    template <class Own>
+    requires requires(Own& own) { own.window; }
+    static constexpr void apply(Own& own) {
+        own.window[0] = Height;
+        own.window[1] = Width;
     }
 };
 template <index_t Height, index_t Width = Height>
 struct stride {
-    static constexpr void apply(op_attributes& a) {
-        a.stride[0] = Height;
-        a.stride[1] = Width;
+    template <class Own>
+    requires requires(Own& own) { own.stride; }
+    static constexpr void apply(Own& own) {
+        own.stride[0] = Height;
+        own.stride[1] = Width;
     }
 };
 template <index_t Height, index_t Width = Height>
 struct padding {
-    static constexpr void apply(op_attributes& a) {
-        a.padding[0] = Height;
-        a.padding[1] = Width;
+    template <class Own>
+    requires requires(Own& own) { own.padding; }
+    static constexpr void apply(Own& own) {
+        own.padding[0] = Height;
+        own.padding[1] = Width;
     }
 };
 template <index_t Height, index_t Width = Height>
 struct dilation {
-    static constexpr void apply(op_attributes& a) {
-        a.dilation[0] = Height;
-        a.dilation[1] = Width;
+    template <class Own>
+    requires requires(Own& own) { own.dilation; }
+    static constexpr void apply(Own& own) {
+        own.dilation[0] = Height;
+        own.dilation[1] = Width;
     }
 };
+/// Of channels, that are convolved or normalized apart from each other.
 template <index_t Count>
 struct groups {
-    static constexpr void apply(op_attributes& a) { a.groups = Count; }
+    template <class Own>
+    requires requires(Own& own) { own.groups; }
+    static constexpr void apply(Own& own) { own.groups = Count; }
 };
 struct no_bias {
-    static constexpr void apply(op_attributes& a) { a.bias = false; }
+    template <class Own>
+    requires requires(Own& own) { own.bias; }
+    static constexpr void apply(Own& own) { own.bias = false; }
 };
 /// The layer's parameters keep their values.
 struct frozen {
@@ -48,71 +62,110 @@ struct frozen {
 };
 /// Average pools divide by the whole window, also where it reaches into the padding.
 struct count_padding {
-    static constexpr void apply(op_attributes& a) { a.count_padding = true; }
+    template <class Own>
+    requires requires(Own& own) { own.count_padding; }
+    static constexpr void apply(Own& own) { own.count_padding = true; }
 };
 template <int Percent>
 struct percent {
-    static constexpr void apply(op_attributes& a) { a.percent = Percent; }
+    template <class Own>
+    requires requires(Own& own) { own.percent; }
+    static constexpr void apply(Own& own) { own.percent = Percent; }
 };
 /// Factor of a loss in the total: Numerator / Denominator.
 template <int Numerator, int Denominator = 1>
 struct weight {
     static constexpr void apply(op_attributes& a) { a.weight = static_cast<double>(Numerator) / Denominator; }
 };
-
 /// matmul: inputs of rank 3 hold the matrices of Count heads side by side in their channels.
 template <index_t Count>
 struct heads {
-    static constexpr void apply(op_attributes& a) { a.heads = Count; }
+    template <class Own>
+    requires requires(Own& own) { own.heads; }
+    static constexpr void apply(Own& own) { own.heads = Count; }
 };
 /// matmul: rows and columns of the first or second input change places.
 struct transpose_first {
-    static constexpr void apply(op_attributes& a) { a.transposed[0] = true; }
+    template <class Own>
+    requires requires(Own& own) { own.transposed; }
+    static constexpr void apply(Own& own) { own.transposed[0] = true; }
 };
 struct transpose_second {
-    static constexpr void apply(op_attributes& a) { a.transposed[1] = true; }
+    template <class Own>
+    requires requires(Own& own) { own.transposed; }
+    static constexpr void apply(Own& own) { own.transposed[1] = true; }
 };
 /// matmul: the product is divided by the square root of the extent that it sums over (Vaswani et al. 2017, section 3.2.1).
 struct scaled {
-    static constexpr void apply(op_attributes& a) { a.scaled = true; }
+    template <class Own>
+    requires requires(Own& own) { own.scaled; }
+    static constexpr void apply(Own& own) { own.scaled = true; }
 };
 /// softmax: a row sees the columns up to its own number.
 struct causal {
-    static constexpr void apply(op_attributes& a) { a.causal = true; }
+    template <class Own>
+    requires requires(Own& own) { own.causal; }
+    static constexpr void apply(Own& own) { own.causal = true; }
 };
 /// dispatch_mask, combine_weights: every token goes to the Count experts with the largest gates.
 template <index_t Count>
 struct top {
-    static constexpr void apply(op_attributes& a) { a.top = Count; }
+    template <class Own>
+    requires requires(Own& own) { own.top; }
+    static constexpr void apply(Own& own) { own.top = Count; }
 };
 /// concat, slice: along dimension D of the tensor instead of its channels; 1 is the position in a sequence [N,T,C].
 template <int D>
 struct axis {
     static_assert(D >= 1, "tessera: samples are neither concatenated nor sliced; the axis is at least 1");
-    static constexpr void apply(op_attributes& a) { a.axis = D; }
+    template <class Own>
+    requires requires(Own& own) { own.axis; }
+    static constexpr void apply(Own& own) { own.axis = D; }
 };
 
 namespace detail {
 
-template <class... Options>
-constexpr op_attributes with(op_attributes a) {
-    (Options::apply(a), ...);
+/// Of a layer without attributes of its own.
+struct no_attributes {
+    index_t none = 0;
+};
+
+template <class Option>
+constexpr bool is_common = requires(op_attributes& a) {
+    Option::apply(a);
+};
+template <class Option, class Own>
+constexpr bool is_own = requires(Own& own) {
+    Option::apply(own);
+};
+
+template <class Option, class Own>
+constexpr void apply_option(op_attributes& a, Own& own) {
+    if constexpr (is_own<Option, Own>) {
+        Option::apply(own);
+    } else if constexpr (is_common<Option>) {
+        Option::apply(a);
+    } else {
+        static_assert(never<Option, Own>, "tessera: the layer does not take this option");
+    }
+}
+
+/// Attributes with options put on them, from left to right.
+template <op_kind Kind, class... Options, class Own>
+constexpr op_attributes make_attributes(Own own) {
+    op_attributes a{.kind = Kind};
+    (apply_option<Options>(a, own), ...);
+    a.set(own);
     return a;
 }
 
-template <op_kind Kind, class... Options>
-constexpr op_attributes make_attributes(index_t out = 0, bool bias = false) {
-    op_attributes a;
-    a.kind = Kind;
-    a.out = out;
-    a.bias = bias;
-    return with<Options...>(a);
-}
-
-template <op_kind Kind, class... Options>
-struct simple_layer {
-    static constexpr op_attributes attributes = make_attributes<Kind, Options...>();
+/// A layer whose own attributes are what they are by themselves, but for the options.
+template <op_kind Kind, class Own, class... Options>
+struct layer_with {
+    static constexpr op_attributes attributes = make_attributes<Kind, Options...>(Own{});
 };
+template <op_kind Kind, class... Options>
+struct simple_layer : layer_with<Kind, no_attributes, Options...> {};
 
 } // namespace detail
 

@@ -6,7 +6,21 @@
 
 namespace tessera::op {
 
-constexpr description describe_pool(const op_attributes& a, const shape& x, bool is_max) {
+struct pool_attributes {
+    index_t window[2] = {1, 1};   ///< height, width
+    index_t stride[2] = {1, 1};   ///< height, width
+    index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side; of -infinity in a max pool
+    index_t dilation[2] = {1, 1}; ///< height, width
+};
+struct average_pool_attributes {
+    index_t window[2] = {1, 1};   ///< height, width
+    index_t stride[2] = {1, 1};   ///< height, width
+    index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side
+    index_t dilation[2] = {1, 1}; ///< height, width
+    flag count_padding = false;   ///< the divisor counts the padding too
+};
+
+constexpr description describe_pool(const window_attributes& a, const shape& x, bool is_max) {
     const index_t rows = window_output(a, 0, x[2]);
     const index_t columns = window_output(a, 1, x[3]);
     detail::describer w;
@@ -58,13 +72,15 @@ constexpr inferred infer_global_average_pool(const shape& x) {
 
 inline constexpr op_record max_pool_record{
     .name = "max_pool",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x, true); },
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a.as<window_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_pool(a.as<window_attributes>(), *x, true); },
 };
 inline constexpr op_record average_pool_record{
     .name = "average_pool",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_pool(a, *x, false); },
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(a.as<window_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_pool(a.as<window_attributes>(), *x, false); },
 };
 inline constexpr op_record global_average_pool_record{
     .name = "global_average_pool",
@@ -80,29 +96,17 @@ inline constexpr op_kind op_kind::max_pool{&op::max_pool_record};
 inline constexpr op_kind op_kind::average_pool{&op::average_pool_record};
 inline constexpr op_kind op_kind::global_average_pool{&op::global_average_pool_record};
 
-namespace detail {
-
-constexpr op_attributes make_pool(op_kind kind, index_t height, index_t width) {
-    op_attributes a;
-    a.kind = kind;
-    a.window[0] = a.stride[0] = height;
-    a.window[1] = a.stride[1] = width;
-    return a;
-}
-
-} // namespace detail
-
 /// max_pool<window, stride<>, padding<>>; the stride is the window unless said otherwise.
 template <index_t Window, class... Options>
 struct max_pool {
-    static constexpr op_attributes attributes =
-        detail::with<Options...>(detail::make_pool(op_kind::max_pool, Window, Window));
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::max_pool, Options...>(
+        op::pool_attributes{.window = {Window, Window}, .stride = {Window, Window}});
 };
 /// average_pool<window, stride<>, padding<>, count_padding>.
 template <index_t Window, class... Options>
 struct average_pool {
-    static constexpr op_attributes attributes =
-        detail::with<Options...>(detail::make_pool(op_kind::average_pool, Window, Window));
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::average_pool, Options...>(
+        op::average_pool_attributes{.window = {Window, Window}, .stride = {Window, Window}});
 };
 /// [N,C,H,W] -> [N,C].
 struct global_average_pool : detail::simple_layer<op_kind::global_average_pool> {};

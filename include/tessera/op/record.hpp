@@ -6,6 +6,8 @@
 #include "tessera/op/attributes.hpp"
 #include "tessera/op/description.hpp"
 
+#include <string_view>
+
 namespace tessera {
 
 /// The shape of an operator's output, or the rule that its inputs break.
@@ -22,6 +24,12 @@ enum class initial_values : std::uint8_t {
     moments, ///< of running statistics: means 0, then variances 1
 };
 
+/// What a backend has for an operator of one's own: a row of the backend's table, of the backend's own type.
+struct own_row {
+    const char* backend = nullptr; ///< such as "reference", "host", "cuda"
+    const void* row = nullptr;
+};
+
 /// What there is to know of an operator, whatever its attributes and the shapes of its inputs.
 struct op_record {
     const char* name = ""; ///< in files, profiles and messages: unique, and the same for ever
@@ -31,8 +39,23 @@ struct op_record {
     int inputs = 1; ///< 0: two or more
     op_facts facts{};
     initial_values initial[3] = {}; ///< of each parameter
+    /// The same use at the first place of its input, where two uses differ in the place alone; null: they do not.
+    op_attributes (*anywhere)(op_attributes) = nullptr;
+    /// Of running state: the weight of the newest statistics in it.
+    double (*momentum)(const op_attributes&) = nullptr;
     /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.
     index_t (*integers)(const op_attributes&, const shape&, int slot) = nullptr;
+    own_row rows[4] = {}; ///< of an operator that is not the library's, whose backends have rows for it themselves
+
+    /// Null where it brings none for a backend.
+    constexpr const void* row_for(std::string_view backend) const {
+        for (const own_row& r : rows) {
+            if (r.backend != nullptr && backend == r.backend) {
+                return r.row;
+            }
+        }
+        return nullptr;
+    }
 };
 
 /// The name of an operator.

@@ -44,6 +44,11 @@ constexpr op_kind::operator int() const {
     return -1;
 }
 
+/// The weight of the newest statistics in an operator's running state; 0 for an operator that has none.
+constexpr double momentum_of(const op_attributes& a) {
+    return record_of(a).momentum == nullptr ? 0 : record_of(a).momentum(a);
+}
+
 /// The description of an operator. The shapes must fit it (see infer(), which says why when they do not).
 constexpr description describe(const op_attributes& a, const shape* inputs, int count) {
     const op_record& r = record_of(a);

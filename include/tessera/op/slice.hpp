@@ -6,9 +6,15 @@
 
 namespace tessera::op {
 
+struct slice_attributes {
+    index_t begin = 0; ///< first index
+    index_t out = 0;   ///< extent of the result
+    index_t axis = -1; ///< the dimension; -1 for the channels
+};
+
 /// x -> its indices [begin, begin + out) along one axis.
-constexpr description describe_slice(const op_attributes& a, const shape& x) {
-    const int axis = axis_of(a, x.rank);
+constexpr description describe_slice(const slice_attributes& a, const shape& x) {
+    const int axis = axis_of(a.axis, x.rank);
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
         w.add_loop(dimension_name(d, x.rank), d == axis ? a.out : x[d]);
@@ -26,9 +32,9 @@ constexpr description describe_slice(const op_attributes& a, const shape& x) {
     return w.d;
 }
 
-constexpr inferred infer_slice(const op_attributes& a, const shape& x) {
+constexpr inferred infer_slice(const slice_attributes& a, const shape& x) {
     inferred r = detail::infer_rank(x, 2, 4, a.out);
-    const int axis = axis_of(a, x.rank);
+    const int axis = axis_of(a.axis, x.rank);
     if (r.refused || axis >= x.rank) {
         return r.refused ? r : detail::refuse(rule::input_has_wrong_rank, x.rank, axis + 1);
     }
@@ -42,8 +48,16 @@ constexpr inferred infer_slice(const op_attributes& a, const shape& x) {
 
 inline constexpr op_record slice_record{
     .name = "slice",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_slice(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_slice(a, *x); },
+    .infer = [](const op_attributes& a, const shape* x, int) { return infer_slice(a.as<slice_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_slice(a.as<slice_attributes>(), *x); },
+    .anywhere =
+        [](op_attributes a) {
+            auto own = a.as<slice_attributes>();
+            own.begin = 0;
+            a.set(own);
+            return a;
+        },
 };
 
 } // namespace tessera::op
@@ -52,22 +66,16 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::slice{&op::slice_record};
 
-namespace detail {
-
-constexpr op_attributes make_slice(index_t begin, index_t count) {
-    op_attributes a;
-    a.kind = op_kind::slice;
-    a.begin = begin;
-    a.out = count;
-    return a;
+/// The attributes of slice<index, 1, axis<dimension>>, for an index that is a value.
+constexpr op_attributes slice_at(index_t index, index_t dimension) {
+    return attributes_of(op_kind::slice, op::slice_attributes{index, 1, dimension});
 }
-
-} // namespace detail
 
 /// slice<begin, count, axis<>>: indices [Begin, Begin + Count) of the channels, or of another dimension.
 template <index_t Begin, index_t Count, class... Options>
 struct slice {
-    static constexpr op_attributes attributes = detail::with<Options...>(detail::make_slice(Begin, Count));
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::slice, Options...>(op::slice_attributes{Begin, Count});
 };
 
 } // namespace tessera

@@ -6,6 +6,10 @@
 
 namespace tessera::op {
 
+struct softmax_attributes {
+    flag causal = false; ///< columns behind the row's own number count as minus infinity
+};
+
 /// Nests: the maximum of every row, the sum of its exponentials, the quotient. A split of the last dimension leaves partial maxima and
 /// sums: two reductions of one number per row forward and one backward, where the gradient of the sum stands for the sum of dy*y.
 constexpr description describe_softmax(const op_attributes&, const shape& x) {
@@ -39,7 +43,8 @@ constexpr description describe_softmax(const op_attributes&, const shape& x) {
 
 inline constexpr op_record softmax_record{
     .name = "softmax",
-    .infer = [](const op_attributes& a, const shape* x, int) { return detail::infer_rank(*x, a.causal ? 3 : 2, 4); },
+    .infer = [](const op_attributes& a, const shape* x,
+                int) { return detail::infer_rank(*x, a.as<softmax_attributes>().causal ? 3 : 2, 4); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_softmax(a, *x); },
 };
 
@@ -51,6 +56,6 @@ inline constexpr op_kind op_kind::softmax{&op::softmax_record};
 
 /// softmax<causal>: over the last dimension.
 template <class... Options>
-struct softmax : detail::simple_layer<op_kind::softmax, Options...> {};
+struct softmax : detail::layer_with<op_kind::softmax, op::softmax_attributes, Options...> {};
 
 } // namespace tessera

@@ -4,18 +4,19 @@
 // "A guide to convolution arithmetic", section 4).
 #pragma once
 
+#include "tessera/op/conv2d.hpp"
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
 
 namespace tessera::op {
 
 /// Extent of the output along dimension `d` (0 height, 1 width); less than 1 where padding takes all of it away.
-constexpr index_t transposed_output(const op_attributes& a, int d, index_t extent) {
+constexpr index_t transposed_output(const window_attributes& a, int d, index_t extent) {
     return (extent - 1) * a.stride[d] - 2 * a.padding[d] + a.window[d];
 }
 
 /// The inputs that meet in one output, at most: windows overlap where they are longer than the stride.
-constexpr index_t transposed_taps(const op_attributes& a, int d) {
+constexpr index_t transposed_taps(const window_attributes& a, int d) {
     return (a.window[d] + a.stride[d] - 1) / a.stride[d];
 }
 
@@ -24,7 +25,8 @@ constexpr index_t transposed_taps(const op_attributes& a, int d) {
 /// of the padding), b (window_height) and k (tap_height): the output's index is stride * q + b, so that shards of q write boxes that
 /// do not overlap, whatever the window, and read the input with a halo of as many rows as there are taps besides one. Where the
 /// stride does not divide the window, some points lie outside of it and add nothing; the FLOPs count them.
-constexpr description describe_transposed_conv2d(const op_attributes& a, const shape& x) {
+constexpr description describe_transposed_conv2d(const conv2d_attributes& a, const shape& x) {
+    const window_attributes in = window_of(a);
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
     const int o = w.add_loop(loop_name::channel, a.out);
@@ -36,7 +38,7 @@ constexpr description describe_transposed_conv2d(const op_attributes& a, const s
     constexpr loop_name phases[] = {loop_name::window_height, loop_name::window_width};
     constexpr loop_name taps[] = {loop_name::tap_height, loop_name::tap_width};
     for (int d = 0; d < 2; ++d) {
-        out[d] = transposed_output(a, d, x[2 + d]);
+        out[d] = transposed_output(in, d, x[2 + d]);
         const index_t rest = a.padding[d] % a.stride[d];
         step[d] = w.add_loop(steps[d], (out[d] + rest + a.stride[d] - 1) / a.stride[d]);
     }
@@ -44,7 +46,7 @@ constexpr description describe_transposed_conv2d(const op_attributes& a, const s
         phase[d] = w.add_loop(phases[d], a.stride[d], true);
     }
     for (int d = 0; d < 2; ++d) {
-        tap[d] = w.add_loop(taps[d], transposed_taps(a, d), true);
+        tap[d] = w.add_loop(taps[d], transposed_taps(in, d), true);
     }
     const int i = w.add_loop(loop_name::reduction, x[1]);
     const auto pair = [](int first, index_t c1, int second, index_t c2, index_t offset) {
@@ -76,7 +78,7 @@ constexpr description describe_transposed_conv2d(const op_attributes& a, const s
     return w.d;
 }
 
-constexpr inferred infer_transposed(const op_attributes& a, const shape& x) {
+constexpr inferred infer_transposed(const conv2d_attributes& a, const shape& x) {
     if (x.rank != 4) {
         return detail::refuse(rule::input_has_wrong_rank, x.rank, 4);
     }
@@ -95,7 +97,7 @@ constexpr inferred infer_transposed(const op_attributes& a, const shape& x) {
         if (a.padding[d] >= a.window[d]) {
             return detail::refuse(rule::padding_not_smaller_than_kernel, a.padding[d], a.window[d], name);
         }
-        y.extent[2 + d] = transposed_output(a, d, x[2 + d]);
+        y.extent[2 + d] = transposed_output(window_of(a), d, x[2 + d]);
         if (y[2 + d] < 1) {
             return detail::refuse(rule::transposed_output_is_empty, y[2 + d], 1, name);
         }
@@ -105,8 +107,10 @@ constexpr inferred infer_transposed(const op_attributes& a, const shape& x) {
 
 inline constexpr op_record transposed_conv2d_record{
     .name = "transposed_conv2d",
-    .infer = [](const op_attributes& a, const shape* x, int) { return infer_transposed(a, *x); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_transposed_conv2d(a, *x); },
+    .infer = [](const op_attributes& a, const shape* x,
+                int) { return infer_transposed(a.as<conv2d_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_transposed_conv2d(a.as<conv2d_attributes>(), *x); },
     .facts = {.work = work_kind::convolution},
 };
 
@@ -120,8 +124,8 @@ inline constexpr op_kind op_kind::transposed_conv2d{&op::transposed_conv2d_recor
 /// the gradient of a convolution's input as an operator (U-Net's up-convolution is window<2>, stride<2>).
 template <index_t Out, class... Options>
 struct transposed_conv2d {
-    static constexpr op_attributes attributes =
-        detail::make_attributes<op_kind::transposed_conv2d, Options...>(Out, true);
+    static constexpr op_attributes attributes = detail::make_attributes<op_kind::transposed_conv2d, Options...>(
+        op::conv2d_attributes{.out = Out, .bias = true});
 };
 
 } // namespace tessera

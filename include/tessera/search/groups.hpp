@@ -29,10 +29,10 @@ constexpr bool starts_block(const graph_view& g, int op) {
     return any;
 }
 
-/// Slices of the same extent are alike, wherever they begin.
-constexpr bool alike(op_attributes a, op_attributes b) {
-    a.begin = b.begin = 0;
-    return a == b;
+/// Uses that differ in the place of their input alone (slices of the same extent) are alike.
+constexpr bool alike(const op_attributes& a, const op_attributes& b) {
+    auto* const anywhere = record_of(a).anywhere;
+    return a.kind == b.kind && (anywhere == nullptr ? a == b : anywhere(a) == anywhere(b));
 }
 
 struct forest {

@@ -49,9 +49,10 @@ int count(const std::vector<ts::cuda::call>& calls, const ts::cuda::kernel& whic
     return n;
 }
 
-constexpr ts::op_attributes first_of_resnet{
-    .kind = ts::op_kind::conv2d, .out = 4, .window = {7, 7}, .stride = {2, 2}, .padding = {3, 3}};
-constexpr ts::op_attributes same{.kind = ts::op_kind::conv2d, .out = 4, .window = {3, 3}, .padding = {1, 1}};
+constexpr ts::op_attributes first_of_resnet = ts::attributes_of(
+    ts::op_kind::conv2d, ts::op::conv2d_attributes{.window = {7, 7}, .stride = {2, 2}, .padding = {3, 3}, .out = 4});
+constexpr ts::op_attributes same =
+    ts::attributes_of(ts::op_kind::conv2d, ts::op::conv2d_attributes{.window = {3, 3}, .padding = {1, 1}, .out = 4});
 
 } // namespace
 
@@ -61,7 +62,7 @@ TEST_CASE("a whole convolution is not staged, also where a stride leaves padding
         CHECK(all<ts::cuda::memory_clear>(calls).empty());
         CHECK(count(calls, ts::cuda::kernels::strided_copy_f32) == 0);
         for (const ts::cuda::convolution& c : all<ts::cuda::convolution>(calls)) {
-            CHECK(c.padding[0] == a.padding[0]);
+            CHECK(c.padding[0] == a.as<ts::op::window_attributes>().padding[0]);
             CHECK(c.x[2] == 16);
         }
         CHECK(all<ts::cuda::convolution>(calls).size() == 3); // forward, and two ways back
@@ -92,11 +93,13 @@ TEST_CASE(
 }
 
 TEST_CASE("a pool of shards of rows is cuDNN's where it can be, and our kernel's where padding is on one side") {
-    const ts::op_attributes plain{.kind = ts::op_kind::max_pool, .window = {2, 2}, .stride = {2, 2}};
+    const ts::op_attributes plain =
+        ts::attributes_of(ts::op_kind::max_pool, ts::op::pool_attributes{.window = {2, 2}, .stride = {2, 2}});
     const auto even = calls_of(plain, ts::make_shape(2, 3, 8, 8), ts::loop_name::height, 2);
     CHECK(all<ts::cuda::pooling>(even).size() == 2);
     CHECK(count(even, ts::cuda::kernels::pool_forward) == 0);
-    const ts::op_attributes padded{.kind = ts::op_kind::max_pool, .window = {3, 3}, .padding = {1, 1}};
+    const ts::op_attributes padded =
+        ts::attributes_of(ts::op_kind::max_pool, ts::op::pool_attributes{.window = {3, 3}, .padding = {1, 1}});
     const auto odd = calls_of(padded, ts::make_shape(2, 3, 8, 8), ts::loop_name::height, 2);
     CHECK(all<ts::cuda::pooling>(odd).empty());
     CHECK(count(odd, ts::cuda::kernels::pool_forward) == 2);

@@ -70,16 +70,21 @@ TEST_CASE("every way to compute an operator gives the reference's numbers over m
 TEST_CASE("every way to compute an operator gives the reference's numbers over blocks of channels") {
     const std::vector<op_case> wide = {
         {"conv2d",
-         {.kind = op_kind::conv2d, .out = 20, .window = {3, 3}, .padding = {1, 1}, .bias = true},
+         ts::attributes_of(op_kind::conv2d,
+                           ts::op::conv2d_attributes{.window = {3, 3}, .padding = {1, 1}, .out = 20, .bias = true}),
          {make_shape(2, 18, 5, 6)}},
         {"conv2d groups",
-         {.kind = op_kind::conv2d, .out = 32, .window = {3, 3}, .stride = {2, 2}, .groups = 2},
+         ts::attributes_of(op_kind::conv2d,
+                           ts::op::conv2d_attributes{.window = {3, 3}, .stride = {2, 2}, .out = 32, .groups = 2}),
          {make_shape(2, 32, 5, 6)}},
-        {"linear", {.kind = op_kind::linear, .out = 33, .bias = true}, {make_shape(18, 40)}},
+        {"linear",
+         ts::attributes_of(op_kind::linear, ts::op::linear_attributes{.out = 33, .bias = true}),
+         {make_shape(18, 40)}},
         {"batch_norm", {.kind = op_kind::batch_norm}, {make_shape(3, 20, 3, 2)}},
         {"global_average_pool", {.kind = op_kind::global_average_pool}, {make_shape(3, 20, 3, 6)}},
         {"max_pool",
-         {.kind = op_kind::max_pool, .window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
+         ts::attributes_of(op_kind::max_pool,
+                           ts::op::pool_attributes{.window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}),
          {make_shape(2, 20, 5, 6)}},
         {"concat", {.kind = op_kind::concat}, {make_shape(2, 16, 2, 3), make_shape(2, 32, 2, 3)}},
         {"gelu", {.kind = op_kind::gelu}, {make_shape(2, 20, 2, 3)}},
@@ -123,18 +128,19 @@ TEST_CASE("denormal numbers and the signs of zeros stay in every way to compute 
 TEST_CASE("windows up to the limits of the kernels, and past each of them, give the reference's numbers") {
     const auto conv = [](ts::index_t rows, ts::index_t columns, ts::index_t dilation = 1) {
         return op_case{"conv2d",
-                       {.kind = op_kind::conv2d,
-                        .out = 1,
-                        .window = {rows, columns},
-                        .padding = {0, columns > 1 ? 1 : 0},
-                        .dilation = {1, dilation},
-                        .bias = true},
+                       ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.window = {rows, columns},
+                                                                                    .padding = {0, columns > 1 ? 1 : 0},
+                                                                                    .dilation = {1, dilation},
+                                                                                    .out = 1,
+                                                                                    .bias = true}),
                        {make_shape(1, 1, rows + 1, (columns - 1) * dilation + 1)}};
     };
     const auto pool = [](op_kind kind, ts::index_t rows, ts::index_t columns) {
-        return op_case{"pool",
-                       {.kind = kind, .window = {rows, columns}, .stride = {2, 1}, .padding = {0, 1}},
-                       {make_shape(1, 2, rows + 2, columns)}};
+        return op_case{
+            "pool",
+            ts::attributes_of(
+                kind, ts::op::window_attributes{.window = {rows, columns}, .stride = {2, 1}, .padding = {0, 1}}),
+            {make_shape(1, 2, rows + 2, columns)}};
     };
     std::vector<op_case> rows = {conv(1, 256),  conv(1, 257), conv(256, 1),   conv(300, 1), conv(32, 256),
                                  conv(33, 256), conv(91, 91), conv(128, 128), conv(1, 300), conv(2, 2, 300)};
@@ -145,8 +151,8 @@ TEST_CASE("windows up to the limits of the kernels, and past each of them, give 
     }
     tester t;
     for (const op_case& row : rows) {
-        CAPTURE(row.attributes.window[0]);
-        CAPTURE(row.attributes.window[1]);
+        CAPTURE(row.attributes.as<ts::op::window_attributes>().window[0]);
+        CAPTURE(row.attributes.as<ts::op::window_attributes>().window[1]);
         t.check_row(row, 10, 1);
     }
 }
@@ -156,16 +162,17 @@ TEST_CASE("convolutions of one channel stay in the scratch memory that their pla
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         random_numbers random{seed};
         const auto draw = [&](ts::index_t least, ts::index_t most) { return least + random.below(most - least + 1); };
-        op_case row{"conv2d", {.kind = op_kind::conv2d, .out = draw(0, 3) == 0 ? 2 : 1, .bias = draw(0, 1) == 0}, {}};
-        row.attributes.kind = seed % 2 == 0 ? op_kind::transposed_conv2d : op_kind::conv2d;
+        ts::op::conv2d_attributes own{.out = draw(0, 3) == 0 ? 2 : 1, .bias = draw(0, 1) == 0};
         ts::index_t extent[2]{};
         for (int k = 0; k < 2; ++k) {
-            row.attributes.window[k] = draw(1, 5);
-            row.attributes.stride[k] = draw(1, 3);
-            row.attributes.padding[k] = random.below(row.attributes.window[k]);
-            extent[k] = draw(row.attributes.window[k], 12);
+            own.window[k] = draw(1, 5);
+            own.stride[k] = draw(1, 3);
+            own.padding[k] = random.below(own.window[k]);
+            extent[k] = draw(own.window[k], 12);
         }
-        row.inputs = {make_shape(draw(1, 4), 1, extent[0], extent[1])};
+        const op_case row{"conv2d",
+                          ts::attributes_of(seed % 2 == 0 ? op_kind::transposed_conv2d : op_kind::conv2d, own),
+                          {make_shape(draw(1, 4), 1, extent[0], extent[1])}};
         CAPTURE(seed);
         tester t;
         t.close = {.relative = 2e-4, .absolute = 1e-8}; // sums of some hundred numbers that nearly cancel

@@ -165,9 +165,10 @@ TEST_CASE("rules of thumb: blocks of samples for few channels, oneDNN's formats 
         host::engine_kind best;
     };
     for (const expected& e : {expected{16, host::engine_kind::vectors}, {64, host::engine_kind::onednn}}) {
-        const op_case row{"conv2d",
-                          {.kind = ts::op_kind::conv2d, .out = e.channels, .window = {5, 5}},
-                          {ts::make_shape(16, e.channels, 9, 9)}};
+        const op_case row{
+            "conv2d",
+            ts::attributes_of(ts::op_kind::conv2d, ts::op::conv2d_attributes{.window = {5, 5}, .out = e.channels}),
+            {ts::make_shape(16, e.channels, 9, 9)}};
         op_instance whole(row);
         host::format_table table;
         const ts::compute_call c = whole.call(ts::pass::forward);
@@ -199,14 +200,25 @@ TEST_CASE("what is measured of one problem is not taken for another's") {
     const pair pairs[] = {
         {"operator", {"", {.kind = op_kind::relu}, {image}}, {"", {.kind = op_kind::tanh}, {image}}},
         {"stride",
-         {"", {.kind = op_kind::conv2d, .out = 4, .window = {9, 9}}, {image}},
-         {"", {.kind = op_kind::conv2d, .out = 4, .window = {9, 9}, .stride = {2, 2}}, {image}}},
+         {"", ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.window = {9, 9}, .out = 4}), {image}},
+         {"",
+          ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.window = {9, 9}, .stride = {2, 2}, .out = 4}),
+          {image}}},
         {"heads",
          {"", {.kind = op_kind::matmul}, {rows, rows}},
-         {"", {.kind = op_kind::matmul, .heads = 1, .transposed = {true, false}}, {rows, rows}}},
+         {"",
+          ts::attributes_of(op_kind::matmul, ts::op::matmul_attributes{.heads = 1, .transposed = {true, false}}),
+          {rows, rows}}},
         {"divisor",
-         {"", {.kind = op_kind::average_pool, .window = {3, 3}, .padding = {1, 1}}, {image}},
-         {"", {.kind = op_kind::average_pool, .window = {3, 3}, .padding = {1, 1}, .count_padding = true}, {image}}},
+         {"",
+          ts::attributes_of(op_kind::average_pool,
+                            ts::op::average_pool_attributes{.window = {3, 3}, .padding = {1, 1}}),
+          {image}},
+         {"",
+          ts::attributes_of(
+              op_kind::average_pool,
+              ts::op::average_pool_attributes{.window = {3, 3}, .padding = {1, 1}, .count_padding = true}),
+          {image}}},
     };
     for (const pair& p : pairs) {
         CAPTURE(std::string(p.what));
@@ -217,8 +229,11 @@ TEST_CASE("what is measured of one problem is not taken for another's") {
     }
     // Shards of one extent, with the image's border on one side or the other.
     for (const op_kind kind : {op_kind::conv2d, op_kind::max_pool, op_kind::transposed_conv2d}) {
-        op_case row{"", {.kind = kind, .window = {3, 3}, .padding = {1, 1}}, {ts::make_shape(2, 2, 8, 8)}};
-        row.attributes.out = kind == op_kind::max_pool ? 0 : 2;
+        const ts::index_t out = kind == op_kind::max_pool ? 0 : 2;
+        const op_case row{
+            "",
+            ts::attributes_of(kind, ts::op::conv2d_attributes{.window = {3, 3}, .padding = {1, 1}, .out = out}),
+            {ts::make_shape(2, 2, 8, 8)}};
         op_instance whole(row);
         ts::compute_call first = whole.call(ts::pass::forward);
         ts::compute_call last = first;

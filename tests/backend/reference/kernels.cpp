@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference kernels against formulas that are written out here without any description.
 #include "op/harness.hpp"
+#include "support/known_operators.hpp"
 
 #include <doctest/doctest.h>
 
@@ -44,7 +45,7 @@ void check_output(const op_instance& op, const formula& expected) {
 }
 
 void check_convolution(const op_instance& op) {
-    const ts::op_attributes& a = op.row.attributes;
+    const auto a = op.row.attributes.as<ts::op::conv2d_attributes>();
     const ts::index_t in = op.row.inputs[0][1] / a.groups;
     const ts::index_t out = a.out / a.groups;
     check_output(op, [&](ts::index_t n, ts::index_t o, ts::index_t h, ts::index_t w) {
@@ -65,8 +66,8 @@ void check_convolution(const op_instance& op) {
 }
 
 void check_pool(const op_instance& op) {
-    const ts::op_attributes& a = op.row.attributes;
-    const bool is_max = a.kind == ts::op_kind::max_pool;
+    const auto a = op.row.attributes.as<ts::op::average_pool_attributes>();
+    const bool is_max = op.row.attributes.kind == ts::op_kind::max_pool;
     check_output(op, [&](ts::index_t n, ts::index_t c, ts::index_t h, ts::index_t w) {
         double result = is_max ? -1e300 : 0.0;
         double count = 0;
@@ -87,7 +88,7 @@ void check_pool(const op_instance& op) {
 
 /// Every input meets every place of its window.
 void check_transposed(const op_instance& op) {
-    const ts::op_attributes& a = op.row.attributes;
+    const auto a = op.row.attributes.as<ts::op::conv2d_attributes>();
     const ts::shape& x = op.row.inputs[0];
     check_output(op, [&](ts::index_t n, ts::index_t o, ts::index_t row, ts::index_t column) {
         double sum = a.bias ? op.value[2].numbers[static_cast<std::size_t>(o)] : 0.0;
@@ -110,7 +111,7 @@ void check_transposed(const op_instance& op) {
 
 /// Tokens choose in turns and take the next slot: who gets none is dropped.
 void check_route(const op_instance& op) {
-    const ts::op_attributes& a = op.row.attributes;
+    const auto a = op.row.attributes.as<ts::op::route_attributes>();
     const ts::shape& x = op.row.inputs[0];
     const std::vector<double>& gates = op.value[0].numbers;
     std::vector<double> expected(op.value[1].numbers.size(), 0.0);
@@ -127,8 +128,8 @@ void check_route(const op_instance& op) {
                 std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return gate(i) > gate(j); });
                 const ts::index_t e = order[static_cast<std::size_t>(choice)];
                 const ts::index_t slot = taken[static_cast<std::size_t>(e)]++;
-                if (slot < a.out) {
-                    expected[static_cast<std::size_t>((n * x[1] + t) * x[2] * a.out + e * a.out + slot)] =
+                if (slot < a.slots) {
+                    expected[static_cast<std::size_t>((n * x[1] + t) * x[2] * a.slots + e * a.slots + slot)] =
                         a.weighted ? gate(e) : 1.0;
                 } else {
                     ++dropped;
@@ -137,7 +138,7 @@ void check_route(const op_instance& op) {
         }
     }
     CHECK(op.value[1].numbers == expected);
-    if (a.top * x[1] > x[2] * a.out) {
+    if (a.top * x[1] > x[2] * a.slots) {
         CHECK(dropped > 0); // there are more choices than slots
     }
 }
@@ -149,39 +150,42 @@ TEST_CASE("convolutions, products, pools and routes follow their formulas") {
         op_instance op(c);
         op.forward();
         CAPTURE(c.name);
-        switch (c.attributes.kind) {
-        case ts::op_kind::conv2d:
+        switch (test_support::known(c.attributes.kind)) {
+        case test_support::known_op::conv2d:
             check_convolution(op);
             break;
-        case ts::op_kind::transposed_conv2d:
+        case test_support::known_op::transposed_conv2d:
             check_transposed(op);
             break;
-        case ts::op_kind::route:
+        case test_support::known_op::route:
             check_route(op);
             break;
-        case ts::op_kind::expert_linear:
+        case test_support::known_op::expert_linear:
             check_output(op, [&](ts::index_t n, ts::index_t row, ts::index_t o, ts::index_t) {
                 const ts::shape& x = c.inputs[0];
-                const ts::index_t e = row / (x[1] / c.attributes.groups);
+                const auto a = c.attributes.as<ts::op::expert_linear_attributes>();
+                const ts::index_t e = row / (x[1] / a.groups);
                 double sum = 0;
                 for (ts::index_t i = 0; i < x[2]; ++i) {
                     sum += op.value[0].numbers[static_cast<std::size_t>((n * x[1] + row) * x[2] + i)] *
-                           op.value[1].numbers[static_cast<std::size_t>((e * c.attributes.out + o) * x[2] + i)];
+                           op.value[1].numbers[static_cast<std::size_t>((e * a.out + o) * x[2] + i)];
                 }
                 return sum;
             });
             break;
-        case ts::op_kind::max_pool:
-        case ts::op_kind::average_pool:
+        case test_support::known_op::max_pool:
+        case test_support::known_op::average_pool:
             check_pool(op);
             break;
-        case ts::op_kind::linear:
+        case test_support::known_op::linear:
             check_output(op, [&](ts::index_t n, ts::index_t second, ts::index_t third, ts::index_t) {
                 const ts::shape& x = c.inputs[0];
                 const ts::index_t inputs = x[x.rank - 1];
                 const ts::index_t o = x.rank == 3 ? third : second;
                 n = x.rank == 3 ? n * x[1] + second : n;
-                double sum = c.attributes.bias ? op.value[2].numbers[static_cast<std::size_t>(o)] : 0.0;
+                double sum = c.attributes.as<ts::op::linear_attributes>().bias
+                                 ? op.value[2].numbers[static_cast<std::size_t>(o)]
+                                 : 0.0;
                 for (ts::index_t i = 0; i < inputs; ++i) {
                     sum += op.value[0].numbers[static_cast<std::size_t>(n * inputs + i)] *
                            op.value[1].numbers[static_cast<std::size_t>(o * inputs + i)];
@@ -189,7 +193,7 @@ TEST_CASE("convolutions, products, pools and routes follow their formulas") {
                 return sum;
             });
             break;
-        case ts::op_kind::global_average_pool:
+        case test_support::known_op::global_average_pool:
             check_output(op, [&](ts::index_t n, ts::index_t k, ts::index_t, ts::index_t) {
                 double sum = 0;
                 for (ts::index_t h = 0; h < c.inputs[0][2]; ++h) {
@@ -215,26 +219,26 @@ TEST_CASE("operators on single elements follow their formulas") {
         CAPTURE(c.name);
         for (std::size_t i = 0; i < y.size(); ++i) {
             double expected = 0;
-            switch (c.attributes.kind) {
-            case ts::op_kind::relu:
+            switch (test_support::known(c.attributes.kind)) {
+            case test_support::known_op::relu:
                 expected = std::max(x[i], 0.0);
                 break;
-            case ts::op_kind::sigmoid:
+            case test_support::known_op::sigmoid:
                 expected = 1 / (1 + std::exp(-x[i]));
                 break;
-            case ts::op_kind::tanh:
+            case test_support::known_op::tanh:
                 expected = (std::exp(2 * x[i]) - 1) / (std::exp(2 * x[i]) + 1);
                 break;
-            case ts::op_kind::gelu:
+            case test_support::known_op::gelu:
                 expected = x[i] * (1 + std::erf(x[i] / std::sqrt(2.0))) / 2;
                 break;
-            case ts::op_kind::add:
+            case test_support::known_op::add:
                 expected = x[i] + op.value[1].numbers[i];
                 break;
-            case ts::op_kind::multiply:
+            case test_support::known_op::multiply:
                 expected = x[i] * op.value[1].numbers[i];
                 break;
-            case ts::op_kind::flatten:
+            case test_support::known_op::flatten:
                 expected = x[i];
                 break;
             default:
@@ -257,7 +261,9 @@ TEST_CASE("concatenation puts the channels of its inputs one after the other") {
 
 TEST_CASE("dropout keeps about what it should, scaled, drops the rest, and is another one in another step") {
     for (const ts::op_kind kind : {ts::op_kind::dropout, ts::op_kind::channel_dropout}) {
-        const op_case row{"dropout", {.kind = kind, .percent = 20}, {ts::make_shape(50, 40, 2, 3)}};
+        const op_case row{"dropout",
+                          ts::attributes_of(kind, ts::op::dropout_attributes{.percent = 20}),
+                          {ts::make_shape(50, 40, 2, 3)}};
         op_instance op(row);
         std::fill(op.value[0].numbers.begin(), op.value[0].numbers.end(), 1.0);
         op.forward();
@@ -332,8 +338,9 @@ TEST_CASE("cross-entropy is the logarithm of the label's probability, also for l
 }
 
 TEST_CASE("a tile that misses what the shard needs is refused") {
-    const op_case row{
-        "conv2d", {.kind = ts::op_kind::conv2d, .out = 1, .window = {3, 3}}, {ts::make_shape(1, 1, 6, 6)}};
+    const op_case row{"conv2d",
+                      ts::attributes_of(ts::op_kind::conv2d, ts::op::conv2d_attributes{.window = {3, 3}, .out = 1}),
+                      {ts::make_shape(1, 1, 6, 6)}};
     op_instance op(row);
     op.value[0].region.dim[2].end = 5;
     CHECK_THROWS_WITH_AS(

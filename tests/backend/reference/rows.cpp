@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference kernels of sequences and attention against formulas that are written out here without any description.
 #include "op/harness.hpp"
+#include "support/known_operators.hpp"
 
 #include <doctest/doctest.h>
 
@@ -37,7 +38,9 @@ numbers softmax(const op_instance& op) {
     const numbers& x = op.value[0].numbers;
     numbers y(x.size());
     for_each_row(s, [&](ts::index_t first, ts::index_t row) {
-        const ts::index_t length = op.row.attributes.causal ? std::min(row + 1, s[s.rank - 1]) : s[s.rank - 1];
+        const ts::index_t length = op.row.attributes.as<ts::op::softmax_attributes>().causal
+                                       ? std::min(row + 1, s[s.rank - 1])
+                                       : s[s.rank - 1];
         double sum = 0;
         for (ts::index_t i = 0; i < length; ++i) {
             sum += std::exp(x[place(first + i)]);
@@ -75,7 +78,7 @@ numbers layer_norm(const op_instance& op) {
 
 /// One element of an input of a product, by sample, head, row and column after transposition.
 double element(const op_instance& op, int side, ts::index_t n, ts::index_t h, ts::index_t row, ts::index_t column) {
-    const ts::op_attributes& a = op.row.attributes;
+    const auto a = op.row.attributes.as<ts::op::matmul_attributes>();
     const ts::shape& s = op.row.inputs[at(side)];
     if (a.transposed[side]) {
         std::swap(row, column);
@@ -88,7 +91,7 @@ double element(const op_instance& op, int side, ts::index_t n, ts::index_t h, ts
 }
 
 numbers matmul(const op_instance& op) {
-    const ts::op_attributes& a = op.row.attributes;
+    const auto a = op.row.attributes.as<ts::op::matmul_attributes>();
     const ts::shape& x = op.row.inputs[0];
     const ts::shape& y = op.value[2].region.extents();
     const bool folds = a.heads > 1 && x.rank == 4;
@@ -125,14 +128,14 @@ TEST_CASE("softmax, layer norm and products follow their formulas") {
         op.forward();
         CAPTURE(c.name);
         const numbers& y = op.value[at(op.d.output())].numbers;
-        switch (c.attributes.kind) {
-        case ts::op_kind::softmax:
+        switch (test_support::known(c.attributes.kind)) {
+        case test_support::known_op::softmax:
             check_equal(y, softmax(op));
             break;
-        case ts::op_kind::layer_norm:
+        case test_support::known_op::layer_norm:
             check_equal(y, layer_norm(op));
             break;
-        case ts::op_kind::matmul:
+        case test_support::known_op::matmul:
             check_equal(y, matmul(op));
             break;
         default:
@@ -144,7 +147,10 @@ TEST_CASE("softmax, layer norm and products follow their formulas") {
 }
 
 TEST_CASE("an embedding looks its tokens up; a token's gradient goes to its row, added up") {
-    const op_case row{"embedding", {.kind = ts::op_kind::embedding, .out = 2, .vocabulary = 3}, {ts::make_shape(2, 2)}};
+    const op_case row{
+        "embedding",
+        ts::attributes_of(ts::op_kind::embedding, ts::op::embedding_attributes{.vocabulary = 3, .out = 2}),
+        {ts::make_shape(2, 2)}};
     op_instance op(row);
     op.value[0].integers = {2, 0, 2, 2};
     op.value[1].numbers = {1, 2, 10, 20, 100, 200};
@@ -166,12 +172,16 @@ TEST_CASE("a position embedding adds its table to every sample") {
 
 TEST_CASE("slices and concatenation along an axis") {
     const op_case positions{
-        "slice", {.kind = ts::op_kind::slice, .out = 1, .begin = 1, .axis = 1}, {ts::make_shape(2, 2, 2)}};
+        "slice",
+        ts::attributes_of(ts::op_kind::slice, ts::op::slice_attributes{.begin = 1, .out = 1, .axis = 1}),
+        {ts::make_shape(2, 2, 2)}};
     op_instance cut(positions);
     cut.value[0].numbers = {1, 2, 3, 4, 5, 6, 7, 8};
     cut.forward();
     CHECK(cut.value[1].numbers == numbers{3, 4, 7, 8});
-    const op_case channels{"slice", {.kind = ts::op_kind::slice, .out = 1, .begin = 1}, {ts::make_shape(2, 2, 2)}};
+    const op_case channels{"slice",
+                           ts::attributes_of(ts::op_kind::slice, ts::op::slice_attributes{.begin = 1, .out = 1}),
+                           {ts::make_shape(2, 2, 2)}};
     op_instance last(channels);
     last.value[0].numbers = {1, 2, 3, 4, 5, 6, 7, 8};
     last.forward();
@@ -179,8 +189,9 @@ TEST_CASE("slices and concatenation along an axis") {
     last.gradient[1].numbers = {1, 2, 3, 4};
     last.backward();
     CHECK(last.gradient[0].numbers == numbers{0, 1, 0, 2, 0, 3, 0, 4});
-    const op_case stack{
-        "concat", {.kind = ts::op_kind::concat, .axis = 1}, {ts::make_shape(2, 1, 2), ts::make_shape(2, 2, 2)}};
+    const op_case stack{"concat",
+                        ts::attributes_of(ts::op_kind::concat, ts::op::concat_attributes{.axis = 1}),
+                        {ts::make_shape(2, 1, 2), ts::make_shape(2, 2, 2)}};
     op_instance join(stack);
     join.value[0].numbers = {1, 2, 3, 4};
     join.value[1].numbers = {10, 11, 12, 13, 14, 15, 16, 17};

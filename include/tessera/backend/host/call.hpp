@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/host/format.hpp"
+#include "tessera/op/conv2d.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <span>
@@ -83,8 +84,8 @@ struct local_window {
         const box yb = region(d, out, c.ranges);
         x = xb.extents();
         y = yb.extents();
+        const auto a = c.attributes.as<op::window_attributes>();
         for (int k = 0; k < 2; ++k) {
-            const op_attributes& a = c.attributes;
             const index_t first = yb.dim[2 + k].begin * a.stride[k] - a.padding[k];
             const index_t last =
                 (yb.dim[2 + k].end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k] + 1;

@@ -65,7 +65,7 @@ std::string problem_name(const Call& c) {
         }
     }
     const operator_row* const row = row_of(c.attributes);
-    return name + (row != nullptr && row->problem != nullptr ? row->problem(c) : window_numbers(c));
+    return name + (row != nullptr && row->problem != nullptr ? row->problem(c) : window_numbers());
 }
 
 template <class Candidate>

@@ -43,10 +43,11 @@ inline shape extents_of(const compute_call& c, int o) { return region(*c.d, o, c
 
 inline window_steps steps_of(const compute_call& c) {
     const local_window g(c);
+    const auto a = c.attributes.as<op::window_attributes>();
     window_steps s;
     for (int k = 0; k < 2; ++k) {
-        s.stride[k] = c.attributes.stride[k];
-        s.dilation[k] = c.attributes.dilation[k] - 1;
+        s.stride[k] = a.stride[k];
+        s.dilation[k] = a.dilation[k] - 1;
         s.begin[k] = g.pad_begin[k];
         s.end[k] = g.pad_end[k];
     }

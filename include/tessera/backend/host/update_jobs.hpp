@@ -314,7 +314,7 @@ public:
     }
     void run(const run_state&) override {
         reference::update_running<float>(b_.call.value[statistics_], b_.call.value[running_], per_channel_,
-                                         b_.call.attributes.momentum);
+                                         momentum_of(b_.call.attributes));
     }
 
 private:

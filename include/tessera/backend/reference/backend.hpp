@@ -21,7 +21,7 @@ namespace tessera::reference {
 class backend {
 public:
     backend() = default;
-    /// Operators that are not the library's need a table with rows for them.
+    /// `rows`: of the operators that networks have, if not of all of the library's.
     explicit backend(const optimizer& update_rule, operator_table<float> rows = library_rows<float>)
         : optimizer_(update_rule), rows_(rows) {}
 
@@ -138,7 +138,7 @@ private:
                         const int statistics = u.d.find_operand(operand_kind::intermediate, 0);
                         const int running = u.d.find_operand(operand_kind::state, 2);
                         update_running<float>(u.call.value[statistics], u.call.value[running], u.per_channel,
-                                              u.call.attributes.momentum);
+                                              momentum_of(u.call.attributes));
                     },
                     &j};
         }

@@ -14,8 +14,7 @@ namespace tessera::reference {
 /// A network with its parameters, gradients and optimizer state. Parameters and tensors are numbered as in the graph, which must
 /// outlive it. Give every input with set(), then step or evaluate.
 struct network {
-    /// Operators that are not the library's need a table with rows for them.
-    explicit network(const graph_view& g, operator_table<double> rows = library_rows<double>);
+    explicit network(const graph_view& g);
 
     /// Initial parameters from a seed; forgets the optimizer's state.
     void initialize(std::uint64_t seed);
@@ -68,7 +67,6 @@ private:
     void add_gradients(int op, compute_call call);
 
     graph_view graph_;
-    operator_table<double> rows_;
     std::vector<std::vector<double>> rounded_;    ///< parameters as bf16 has them, where the network computes in it
     int micro_batch_ = -1;                        ///< at hand; -1: the whole batch
     std::vector<std::vector<double>> statistics_; ///< that the running ones follow, by operator
@@ -82,7 +80,7 @@ private:
     std::vector<char> reached_; ///< parameters on which a loss depends: others are not updated, decay included
 };
 
-inline network::network(const graph_view& g, operator_table<double> rows) : graph_(g), rows_(rows) {
+inline network::network(const graph_view& g) : graph_(g) {
     const auto size = [](const shape& s) { return static_cast<std::size_t>(s.volume()); };
     for (int t = 0; t < g.tensor_count; ++t) {
         const bool integers = g.tensors[t].type == element::i32;
@@ -162,7 +160,7 @@ inline void network::round_stored(int tensor, std::vector<double>& numbers) cons
 inline void network::round_parameters() {
     rounded_.clear();
     for (int i = 0; i < graph_.op_count; ++i) {
-        if (rounds_parameters<double>(graph_.ops[i].attributes, rows_)) {
+        if (rounds_parameters<double>(graph_.ops[i].attributes)) {
             rounded_.resize(parameters.size());
             for (int p : graph_.ops[i].parameters) {
                 std::vector<double>& to = rounded_[static_cast<std::size_t>(p)];
@@ -217,7 +215,7 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
         tile_view value{nullptr, whole(x.extents)};
         if (x.kind == operand_kind::parameter || x.kind == operand_kind::state) {
             const auto p = static_cast<std::size_t>(node.parameters[x.slot]);
-            value.data = rounds_parameters<double>(node.attributes, rows_) ? rounded_[p].data() : parameters[p].data();
+            value.data = rounds_parameters<double>(node.attributes) ? rounded_[p].data() : parameters[p].data();
         } else if (x.kind == operand_kind::intermediate) {
             value.data = intermediates_[static_cast<std::size_t>(op)][at].data();
             call.gradient[o] = {intermediate_gradients_[static_cast<std::size_t>(op)][at].data(), value.region};
@@ -237,10 +235,10 @@ inline void network::forward(pass what, const run_state& run) {
         compute_call call = make_call(i, what, run);
         for (std::size_t k = 0; k < groups.size(); ++k) {
             restrict_to(call, groups[k].samples, k);
-            compute<double>(call, rows_);
+            compute<double>(call);
         }
         if (groups.empty()) {
-            compute<double>(call, rows_);
+            compute<double>(call);
         }
         round_stored(graph_.ops[i].output, values[static_cast<std::size_t>(graph_.ops[i].output)]);
     }
@@ -298,7 +296,7 @@ inline void network::add_gradients(int op, compute_call call) {
             call.gradient[o] = {c.data(), whole(x.extents)};
         }
     }
-    compute<double>(call, rows_);
+    compute<double>(call);
     for (int o = 0; o < d.operands.size(); ++o) {
         const operand& x = d.operands[o];
         const std::vector<double>& c = contributions[static_cast<std::size_t>(o)];
@@ -370,7 +368,7 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
             update_running<double>(call.value[d.find_operand(operand_kind::intermediate)],
                                    call.value[d.find_operand(operand_kind::state, 2)],
                                    x.volume() / x[0] / x[1] * counted_[static_cast<std::size_t>(i)],
-                                   graph_.ops[i].attributes.momentum);
+                                   momentum_of(graph_.ops[i].attributes));
         }
     }
     double squares = 0;

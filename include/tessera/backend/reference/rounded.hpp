@@ -15,7 +15,7 @@ namespace tessera::reference {
 
 /// Whether an operator takes its parameters rounded to bf16.
 template <class Real>
-bool rounds_parameters(const op_attributes& a, operator_table<Real> table) {
+bool rounds_parameters(const op_attributes& a, operator_table<Real> table = library_rows<Real>) {
     return a.math == precision::bf16 && row_for<Real>(record_of(a), table).rounds_parameters;
 }
 

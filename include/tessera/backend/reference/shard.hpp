@@ -92,20 +92,6 @@ struct shard {
         }
     }
 
-    /// Window positions inside the input at output row (d = 0) or column (d = 1) `at`; all of them if padding counts.
-    index_t window_count(int dimension, index_t at) const {
-        const op_attributes& a = call.attributes;
-        if (a.count_padding) {
-            return a.window[dimension];
-        }
-        index_t count = 0;
-        for (index_t r = 0; r < a.window[dimension]; ++r) {
-            const index_t x = at * a.stride[dimension] + r * a.dilation[dimension] - a.padding[dimension];
-            count += x >= 0 && x < extents(input())[2 + dimension] ? 1 : 0;
-        }
-        return count;
-    }
-
 private:
     /// A plan that gives a shard less than it needs is a defect of the plan: say so instead of reading beyond.
     template <class T>

@@ -73,7 +73,8 @@ protected:
             mean = s[k] / count_;
             variance = s[k + rows_.channels] / count_ - mean * mean;
         }
-        return {mean, 1 / std::sqrt((variance < 0 ? 0 : variance) + c.attributes.epsilon)};
+        return {mean,
+                1 / std::sqrt((variance < 0 ? 0 : variance) + c.attributes.as<op::batch_norm_attributes>().epsilon)};
     }
 
     bound_call b_;

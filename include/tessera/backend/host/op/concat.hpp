@@ -48,7 +48,9 @@ public:
         forward_ = forward;
     }
 
-    static int axis(const compute_call& c) { return op::axis_of(c.attributes, c.d->operands[0].extents.rank); }
+    static int axis(const compute_call& c) {
+        return op::axis_of(c.attributes.as<op::concat_attributes>().axis, c.d->operands[0].extents.rank);
+    }
 
     /// True where all inputs start and end at the borders of blocks of 16 channels.
     static bool in_whole_blocks(const compute_call& c) {

@@ -22,14 +22,15 @@ inline kernels::conv_shape conv_shape_of(const compute_call& c) {
     s.out_channels = to_int(g.y[1]);
     s.out_height = to_int(g.y[2]);
     s.out_width = to_int(g.y[3]);
-    s.kernel_h = to_int(c.attributes.window[0]);
-    s.kernel_w = to_int(c.attributes.window[1]);
-    s.stride_h = to_int(c.attributes.stride[0]);
-    s.stride_w = to_int(c.attributes.stride[1]);
+    const auto a = c.attributes.as<op::window_attributes>();
+    s.kernel_h = to_int(a.window[0]);
+    s.kernel_w = to_int(a.window[1]);
+    s.stride_h = to_int(a.stride[0]);
+    s.stride_w = to_int(a.stride[1]);
     s.pad_top = to_int(g.pad_begin[0]);
     s.pad_left = to_int(g.pad_begin[1]);
-    s.dilation_h = to_int(c.attributes.dilation[0]);
-    s.dilation_w = to_int(c.attributes.dilation[1]);
+    s.dilation_h = to_int(a.dilation[0]);
+    s.dilation_w = to_int(a.dilation[1]);
     return s;
 }
 
@@ -67,7 +68,9 @@ public:
 
     static shape extents(const compute_call& c, int o) { return detail::extents_of(c, o); }
     static index_t groups(const compute_call& c) {
-        return c.attributes.groups == 1 ? 1 : c.ranges[c.d->find_loop(loop_name::channel)].size();
+        return c.attributes.as<op::conv2d_attributes>().groups == 1
+                   ? 1
+                   : c.ranges[c.d->find_loop(loop_name::channel)].size();
     }
     auto make(const primitive_descs& make, const tensor_desc& x, const tensor_desc& w, const tensor_desc* bias,
               const tensor_desc& y) const {
@@ -86,7 +89,7 @@ namespace detail {
 /// Of what Winograd's algorithm takes. With padding on one side only (a shard that ends inside the image) its input
 /// gradients come out wrong in oneDNN 2.6.
 inline bool is_small_window(const compute_call& c) {
-    const op_attributes& a = c.attributes;
+    const auto a = c.attributes.as<op::window_attributes>();
     const local_window g(c);
     return g.pad_begin[0] == g.pad_end[0] && g.pad_begin[1] == g.pad_end[1] && a.window[0] == 3 && a.window[1] == 3 &&
            a.stride[0] == 1 && a.stride[1] == 1 && a.dilation[0] == 1 && a.dilation[1] == 1 &&
@@ -112,7 +115,7 @@ inline void add_conv_candidates(const compute_call& c, format_table& table, std:
             add_product_candidate<onednn_convolution>(c, engine, f, false, table, out);
         }
     }
-    if (c.attributes.groups == 1) {
+    if (c.attributes.as<op::conv2d_attributes>().groups == 1) {
         add_in_samples<conv_job>(c, out);
     }
 }
@@ -139,7 +142,10 @@ inline constexpr operator_row convolution_rows[] = {{
     .forward = "oneDNN convolution, own kernel",
     .backward = "oneDNN convolution, own kernel",
     .why = "vectors of 16 samples are faster where channels are few",
-    .problem = detail::window_problem,
+    .problem =
+        [](const compute_call& c) {
+            return detail::window_problem(c, c.attributes.as<op::conv2d_attributes>().groups);
+        },
     .effort = detail::conv_effort,
 }};
 

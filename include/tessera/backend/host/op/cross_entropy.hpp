@@ -259,7 +259,7 @@ inline constexpr operator_row cross_entropy_rows[] = {{
     .why = "oneDNN has no cross-entropy",
     .problem =
         [](const compute_call& c) {
-            return (detail::is_whole_loss(c) ? " whole" : " part") + detail::window_numbers(c);
+            return (detail::is_whole_loss(c) ? " whole" : " part") + detail::window_numbers();
         },
     .ties_passes = true,
 }};

@@ -56,7 +56,7 @@ public:
 
 private:
     void drop_elements(std::uint64_t key, index_t sample, index_t channel, index_t row) const {
-        const int percent = b_.call.attributes.percent;
+        const auto percent = static_cast<int>(b_.call.attributes.as<op::dropout_attributes>().percent);
         const auto scale = static_cast<float>(op::kept_scale(percent));
         const float* x = from_ + row;
         float* y = to_ + row;
@@ -73,7 +73,7 @@ private:
     }
 
     void drop_channel(std::uint64_t key, index_t sample, index_t channel, index_t row) const {
-        const int percent = b_.call.attributes.percent;
+        const auto percent = static_cast<int>(b_.call.attributes.as<op::dropout_attributes>().percent);
         const auto scale = static_cast<float>(op::kept_scale(percent));
         float factor[16];
         for (int lane = 0; lane < 16; ++lane) {

@@ -67,6 +67,10 @@ inline constexpr operator_row expert_rows[] = {{
     .make_job = detail::make<expert_job>,
     .forward = "oneDNN sgemm",
     .backward = "oneDNN sgemm",
+    .problem =
+        [](const compute_call& c) {
+            return detail::window_numbers({}, c.attributes.as<op::expert_linear_attributes>().groups);
+        },
 }};
 
 } // namespace tessera::host

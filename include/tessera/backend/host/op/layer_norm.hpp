@@ -68,7 +68,8 @@ private:
         const double mean = s[row] / count_;
         const double variance = s[row + rows_] / count_ - mean * mean;
         return {static_cast<float>(mean),
-                static_cast<float>(1 / std::sqrt((variance < 0 ? 0 : variance) + c_.attributes.epsilon))};
+                static_cast<float>(1 / std::sqrt((variance < 0 ? 0 : variance) +
+                                                 c_.attributes.as<op::layer_norm_attributes>().epsilon))};
     }
 
     void backward() const {

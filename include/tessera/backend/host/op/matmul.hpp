@@ -27,8 +27,9 @@ public:
             values_[o] = reference::detail::place(d.operands[o], c_.value[o].region);
             gradients_[o] = reference::detail::place(d.operands[o], c_.gradient[o].region);
         }
-        factor_ = c_.attributes.scaled ? static_cast<float>(1 / std::sqrt(static_cast<double>(d.loops[summed].extent)))
-                                       : 1.0F;
+        factor_ = c_.attributes.as<op::matmul_attributes>().scaled
+                      ? static_cast<float>(1 / std::sqrt(static_cast<double>(d.loops[summed].extent)))
+                      : 1.0F;
     }
 
     const char* computed_by() const override { return "oneDNN sgemm"; }
@@ -89,9 +90,9 @@ inline constexpr operator_row matmul_rows[] = {{
     .backward = "oneDNN sgemm",
     .problem =
         [](const compute_call& c) {
-            const op_attributes& a = c.attributes;
+            const auto a = c.attributes.as<op::matmul_attributes>();
             return " heads " + std::to_string(a.heads) + (a.transposed[0] ? " t" : " n") +
-                   (a.transposed[1] ? "t" : "n") + detail::window_numbers(c);
+                   (a.transposed[1] ? "t" : "n") + detail::window_numbers();
         },
 }};
 

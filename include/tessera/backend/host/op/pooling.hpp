@@ -37,10 +37,11 @@ inline kernels::pool_shape pool_shape_of(const compute_call& c, int f) {
     s.in_width = to_int(g.x[3]);
     s.out_height = to_int(g.y[2]);
     s.out_width = to_int(g.y[3]);
-    s.window_h = to_int(c.attributes.window[0]);
-    s.window_w = to_int(c.attributes.window[1]);
-    s.stride_h = to_int(c.attributes.stride[0]);
-    s.stride_w = to_int(c.attributes.stride[1]);
+    const auto a = c.attributes.as<op::window_attributes>();
+    s.window_h = to_int(a.window[0]);
+    s.window_w = to_int(a.window[1]);
+    s.stride_h = to_int(a.stride[0]);
+    s.stride_w = to_int(a.stride[1]);
     s.pad_top = to_int(g.pad_begin[0]);
     s.pad_left = to_int(g.pad_begin[1]);
     return s;
@@ -54,9 +55,9 @@ struct pool_problem {
 /// Averages alone: of maxima oneDNN loses NaN and negative infinity.
 inline pool_problem make_average_pool(const compute_call& c, const tensor_desc& x, const tensor_desc& y) {
     const window_steps g = steps_of(c);
-    const dnnl_dims_t kernel = {c.attributes.window[0], c.attributes.window[1]};
-    const dnnl_alg_kind_t how =
-        c.attributes.count_padding ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
+    const auto a = c.attributes.as<op::average_pool_attributes>();
+    const dnnl_dims_t kernel = {a.window[0], a.window[1]};
+    const dnnl_alg_kind_t how = a.count_padding ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
     const auto made = [&](const primitive_descs& make) { return make.pooling(how, x, y, kernel, g); };
     pool_problem p;
     p.forward = make_primitive_desc(c.what == pass::evaluate ? direction::inference : direction::forward, {}, made);
@@ -79,8 +80,8 @@ public:
         s_ = detail::fitting(detail::pool_shape_of(b.call, f), b.call);
     }
     static bool fits(const compute_call& c, int f) {
-        return c.attributes.dilation[0] == 1 && c.attributes.dilation[1] == 1 &&
-               kernels::fits(detail::pool_shape_of(c, f));
+        const auto a = c.attributes.as<op::window_attributes>();
+        return a.dilation[0] == 1 && a.dilation[1] == 1 && kernels::fits(detail::pool_shape_of(c, f));
     }
     /// One byte for each output of a max pool: the winner.
     static index_t workspace(const compute_call& c, int f) {
@@ -96,13 +97,13 @@ public:
                 kernels::max_pool_forward(floats(c.value[in_].data), floats(c.value[out_].data), winner, s_, false);
             } else {
                 kernels::average_pool_forward(floats(c.value[in_].data), floats(c.value[out_].data), s_,
-                                              c.attributes.count_padding);
+                                              c.attributes.as<op::average_pool_attributes>().count_padding);
             }
         } else if constexpr (Maximum) {
             kernels::max_pool_backward(floats(c.gradient[out_].data), winner, floats(c.gradient[in_].data), s_);
         } else {
             kernels::average_pool_backward(floats(c.gradient[out_].data), floats(c.gradient[in_].data), s_,
-                                           c.attributes.count_padding);
+                                           c.attributes.as<op::average_pool_attributes>().count_padding);
         }
     }
 
@@ -198,7 +199,7 @@ inline constexpr operator_row pooling_rows[] = {
         .add_candidates = detail::add_max_pool_candidates,
         .make_job = detail::make<pooling_job<true>>,
         .why = "oneDNN's maxima lose NaN and negative infinity",
-        .problem = detail::window_problem,
+        .problem = [](const compute_call& c) { return detail::window_problem(c); },
         .effort = detail::plain_is_slow,
         .ties_passes = true,
     },
@@ -214,7 +215,11 @@ inline constexpr operator_row pooling_rows[] = {
         .forward = "oneDNN pooling, own kernel",
         .backward = "oneDNN pooling, own kernel",
         .why = "oneDNN has no blocks of 16 samples",
-        .problem = detail::window_problem,
+        .problem =
+            [](const compute_call& c) {
+                const bool all = c.attributes.as<op::average_pool_attributes>().count_padding;
+                return detail::window_problem(c) + (all ? "c" : "");
+            },
     },
 };
 

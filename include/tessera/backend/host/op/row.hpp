@@ -25,7 +25,7 @@ struct operator_row {
     const char* backward = "own kernel";
     const char* why = ""; ///< there is something else than oneDNN among them
 
-    /// What tells local problems apart behind the extents of their operands; null: detail::window_numbers() alone.
+    /// What tells local problems apart behind the extents of their operands; null: nothing does.
     std::string (*problem)(const compute_call&) = nullptr;
     /// What a way is worth by rules of thumb: floating-point operations of equal cost. Null: all ways are as good.
     double (*effort)(const compute_call&, const candidate&, double flops) = nullptr;

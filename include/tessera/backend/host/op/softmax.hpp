@@ -37,7 +37,7 @@ private:
 
     /// Columns of the shard that the row sees.
     index_t seen(index_t r) const {
-        if (!c_.attributes.causal) {
+        if (!c_.attributes.as<op::softmax_attributes>().causal) {
             return columns_;
         }
         const index_t own = matrix_.begin + r % matrix_.size() + 1 - first_column_;

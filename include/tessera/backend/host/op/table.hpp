@@ -98,7 +98,7 @@ inline std::string refusal_of(const op_record& r, precision p, const std::string
                " computes in bf16 and the host backend in fp32 alone; run the network without "
                "with_precision<bf16, ...>, or on the CUDA or the reference backend";
     }
-    return "tessera: " + path + ": the host backend does not know the operator " + std::string(r.name) +
+    return "tessera: " + path + ": the host backend does not know the operator " + r.name +
            ", and the reference has no plain loops for it; give it a row in backend/host/op/";
 }
 

@@ -21,8 +21,8 @@ struct transposed_window {
     explicit transposed_window(const compute_call& c) {
         const box x = region(*c.d, c.d->find_operand(operand_kind::input), c.ranges);
         const box y = region(*c.d, c.d->output(), c.ranges);
+        const auto a = c.attributes.as<op::window_attributes>();
         for (int k = 0; k < 2; ++k) {
-            const op_attributes& a = c.attributes;
             const interval in = x.dim[2 + k];
             const interval out = y.dim[2 + k];
             pad_begin[k] = out.begin + a.padding[k] - a.stride[k] * in.begin;
@@ -41,7 +41,7 @@ inline onednn_problem make_transposed(const compute_call& c, const tensor_desc& 
     const transposed_window at(c);
     window_steps g;
     for (int k = 0; k < 2; ++k) {
-        g.stride[k] = c.attributes.stride[k];
+        g.stride[k] = c.attributes.as<op::window_attributes>().stride[k];
         g.begin[k] = at.pad_begin[k];
         g.end[k] = at.pad_end[k];
     }
@@ -191,7 +191,8 @@ inline constexpr operator_row transposed_convolution_rows[] = {{
     .problem =
         [](const compute_call& c) {
             const transposed_window at(c);
-            return detail::window_numbers(c) + detail::padding_numbers(at.pad_begin, at.pad_end);
+            return detail::window_numbers(c.attributes.as<op::window_attributes>()) +
+                   detail::padding_numbers(at.pad_begin, at.pad_end);
         },
     .effort = detail::plain_is_slow,
 }};

@@ -35,6 +35,7 @@ normalizer normalize_by(const shard<Real>& s) {
     const box& tile = s.call.value[source].region;
     const interval channels = s.call.ranges[1];
     const double count = static_cast<double>(elements_per_channel(s));
+    const double epsilon = s.call.attributes.template as<op::batch_norm_attributes>().epsilon;
     normalizer n;
     const auto add = [&](const auto* p) {
         const index_t apart = stride_in(tile, 0);
@@ -45,7 +46,7 @@ normalizer normalize_by(const shard<Real>& s) {
             double variance = running ? second : second / count - mean * mean;
             variance = variance < 0 ? 0 : variance; // rounding; NaN stays
             n.mean.push_back(mean);
-            n.inverse.push_back(1 / std::sqrt(variance + s.call.attributes.epsilon));
+            n.inverse.push_back(1 / std::sqrt(variance + epsilon));
         }
     };
     if (running) {

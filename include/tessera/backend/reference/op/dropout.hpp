@@ -27,7 +27,7 @@ void drop(const shard<Real>& s, const Real* from, const cursor& from_at, Real* t
     if (s.call.run == nullptr) {
         throw error("tessera: dropout needs the state of the run (seed and step)");
     }
-    const int percent = s.call.attributes.percent;
+    const auto percent = static_cast<int>(s.call.attributes.template as<op::dropout_attributes>().percent);
     const std::uint64_t key = op::mask_key(s.call.run->seed, s.call.run->step, s.call.op);
     const Real scale = static_cast<Real>(op::kept_scale(percent));
     s.walk({from_at, to_at, mask_at<Channels>(s)}, [&](const auto& r) {

@@ -35,7 +35,7 @@ template <class Real, class Run>
 row_moments moments_at(const shard<Real>& s, const Run& r, int place) {
     const int statistics = s.intermediate(0);
     return {s.template value<double>(statistics) + r.at[place], stride_in(s.call.value[statistics].region, 0),
-            row_length(s), s.call.attributes.epsilon};
+            row_length(s), s.call.attributes.template as<op::layer_norm_attributes>().epsilon};
 }
 
 template <class Real>

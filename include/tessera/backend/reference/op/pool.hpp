@@ -12,6 +12,20 @@ namespace tessera::reference {
 
 namespace detail {
 
+/// Window positions inside the input at output row (d = 0) or column (d = 1) `at`; all of them if padding counts.
+template <class Real>
+index_t window_count(const shard<Real>& s, const op::average_pool_attributes& a, int d, index_t at) {
+    if (a.count_padding) {
+        return a.window[d];
+    }
+    index_t count = 0;
+    for (index_t r = 0; r < a.window[d]; ++r) {
+        const index_t x = at * a.stride[d] + r * a.dilation[d] - a.padding[d];
+        count += x >= 0 && x < s.extents(s.input())[2 + d] ? 1 : 0;
+    }
+    return count;
+}
+
 template <bool Global, class Real>
 void average(const shard<Real>& s) {
     const int x = s.input();
@@ -24,12 +38,14 @@ void average(const shard<Real>& s) {
             py[r.at[1] + i * r.step[1]] += px[r.at[0] + i * r.step[0]];
         }
     });
+    const auto a = s.call.attributes.template as<op::average_pool_attributes>();
     const int row = s.d.find_loop(loop_name::height);
     const int column = s.d.find_loop(loop_name::width);
     s.walk_over(s.output_loops(), 0, {s.value_at(y)}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
-            const index_t divisor = Global ? s.extents(x)[2] * s.extents(x)[3]
-                                           : s.window_count(0, r.point[row]) * s.window_count(1, r.point[column] + i);
+            const index_t divisor =
+                Global ? s.extents(x)[2] * s.extents(x)[3]
+                       : window_count(s, a, 0, r.point[row]) * window_count(s, a, 1, r.point[column] + i);
             py[r.at[0] + i * r.step[0]] /= static_cast<Real>(divisor);
         }
     });
@@ -72,12 +88,13 @@ void average_gradient(const shard<Real>& s, int o) {
     const int y = s.output();
     const Real* const dy = s.gradient(y);
     Real* const to = s.gradient(o);
+    const auto a = s.call.attributes.template as<op::average_pool_attributes>();
     const int row = s.d.find_loop(loop_name::height);
     const int column = s.d.find_loop(loop_name::width);
     s.walk_inside(o, {s.gradient_at(y), s.gradient_at(o)}, [&](const auto& r) {
         // A window's loops are inside the rows and columns, which therefore stay the same along a run.
         const index_t divisor = Global ? s.extents(o)[2] * s.extents(o)[3]
-                                       : s.window_count(0, r.point[row]) * s.window_count(1, r.point[column]);
+                                       : window_count(s, a, 0, r.point[row]) * window_count(s, a, 1, r.point[column]);
         for (index_t i = 0; i < r.count; ++i) {
             to[r.at[1] + i * r.step[1]] += dy[r.at[0] + i * r.step[0]] / static_cast<Real>(divisor);
         }

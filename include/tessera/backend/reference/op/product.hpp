@@ -56,7 +56,7 @@ void bias_gradient(const shard<Real>& s, int o) {
 /// Divides a product, or its gradient, by the square root of the extent summed over, where the operator says so.
 template <class Real>
 void scale_product(const shard<Real>& s, Real* p, const box& region) {
-    if (s.call.attributes.scaled) {
+    if (s.call.attributes.template as<op::matmul_attributes>().scaled) {
         const Real root = std::sqrt(static_cast<Real>(s.d.loops[s.d.find_loop(loop_name::reduction)].extent));
         for (index_t i = 0; i < region.volume(); ++i) {
             p[i] /= root;

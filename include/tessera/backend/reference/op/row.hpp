@@ -25,4 +25,15 @@ constexpr operator_row<Real> row_of(const op_record& record, bool rounds_paramet
     return {&record, Loops::template forward<Real>, Loops::template backward<Real>, rounds_parameters};
 }
 
+/// The rows that an operator of one's own brings for this backend: op_record{..., .rows = {{"reference", &these}}}.
+struct own_rows {
+    operator_row<float> single;
+    operator_row<double> twice;
+};
+template <class Loops>
+constexpr own_rows own_rows_of(bool rounds_parameters = false) {
+    return {{nullptr, Loops::template forward<float>, Loops::template backward<float>, rounds_parameters},
+            {nullptr, Loops::template forward<double>, Loops::template backward<double>, rounds_parameters}};
+}
+
 } // namespace tessera::reference

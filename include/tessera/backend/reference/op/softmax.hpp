@@ -17,7 +17,7 @@ template <class Real, class Run>
 index_t seen_columns(const shard<Real>& s, const Run& r) {
     const int column = s.d.loops.size() - 1;
     const index_t own = r.point[column - 1] + 1 - r.point[column];
-    return !s.call.attributes.causal || own > r.count ? r.count : own;
+    return !s.call.attributes.template as<op::softmax_attributes>().causal || own > r.count ? r.count : own;
 }
 
 template <class Real>

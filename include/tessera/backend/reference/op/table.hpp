@@ -54,24 +54,39 @@ inline constexpr const operator_row<Real>* library_rows[] = {
     &softmax_row<Real>,
 };
 
-/// Null for an operator that a table does not have.
+/// Null for an operator that neither a table has nor brings its own.
 template <class Real>
-constexpr const operator_row<Real>* find_row(const op_record& record, operator_table<Real> table) {
+const operator_row<Real>* find_row(const op_record& record, operator_table<Real> table) {
     for (const operator_row<Real>* r : table) {
         if (r->of == &record) {
             return r;
         }
     }
-    return nullptr;
+    const auto* own = static_cast<const own_rows*>(record.row_for("reference"));
+    if constexpr (sizeof(Real) == sizeof(float)) {
+        return own == nullptr ? nullptr : &own->single;
+    } else {
+        return own == nullptr ? nullptr : &own->twice;
+    }
 }
 
-/// Throws tessera::error for an operator that a table does not have.
+/// Whether the backend computes a pass of an operator: all passes of what it has, in every precision.
+constexpr bool supports(const op_record& record, pass, precision) {
+    for (const operator_row<float>* r : library_rows<float>) {
+        if (r->of == &record) {
+            return true;
+        }
+    }
+    return record.row_for("reference") != nullptr;
+}
+
+/// Throws tessera::error for an operator that has no row.
 template <class Real>
 const operator_row<Real>& row_for(const op_record& record, operator_table<Real> table) {
     const operator_row<Real>* const found = find_row<Real>(record, table);
     if (found == nullptr) {
         throw error(std::string("tessera: the reference backend has no loops for the operator ") + record.name +
-                    "; hand in a row for it");
+                    "; its record may bring them: .rows = {{\"reference\", &rows}}");
     }
     return *found;
 }
