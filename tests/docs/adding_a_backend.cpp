@@ -14,6 +14,11 @@ class counting_backend {
 public:
     explicit counting_backend(const ts::optimizer& update) : plain_(update) {}
 
+    /// Whether it computes a pass of an operator. Trainers ask while they are compiled.
+    static constexpr bool supports(const ts::op_record& r, ts::pass what, ts::precision p) {
+        return ts::reference::backend::supports(r, what, p);
+    }
+
     /// Chooses an implementation for every task and a format for every tile. Plain formats are what a plan begins with.
     void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store* store) { plain_.bind(p, g, store); }
 

@@ -18,6 +18,9 @@ public:
         algorithms_.set_product_workspace(65536); // arenas of a size that the processor clears quickly
     }
 
+    static constexpr bool supports(const ts::op_record& r, ts::pass what, ts::precision math) {
+        return ts::cuda::supports(r, what, math);
+    }
     void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store*) {
         ts::cuda::bind(p, g, options_, algorithms_);
     }

@@ -53,6 +53,7 @@ inline constexpr bool never = false;
     rule(precision_unknown, "with_precision takes fp32, tf32 or bf16, and then the network") \
     rule(precision_said_twice, "with_precision goes around a network once; say one precision") \
     rule(precision_inside, "with_precision goes around a whole network; its parts compute in one precision") \
+    rule(backend_lacks_operator, "the backend has nothing that computes this operator in this precision; use another backend or precision, or give the operator's record a row for it") \
     rule(network_has_no_loss, "a network to be trained needs a loss, such as cross_entropy") \
     rule(unknown_layer, "the strategy configures a layer that the network does not have") \
     rule(no_such_instance, "the strategy configures an instance that the layer does not have; instances count from 0") \

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "tessera/base/clock.hpp"
+#include "tessera/execute/backend.hpp"
 #include "tessera/execute/link_speed.hpp"
 #include "tessera/execute/loss_guard.hpp"
-#include "tessera/execute/run_hooks.hpp"
 #include "tessera/execute/transfer_queue.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/plan/finish.hpp"
@@ -19,18 +19,8 @@
 
 namespace tessera {
 
-/// What an executor needs of a backend: `bind(plan, graph, store)` chooses formats and inserts reorders; `prepare(plan, task, graph,
-/// addresses)`, called on the thread that will run the task, makes what runs it; `start(device)` readies a thread for a device. It may have more:
-/// see run_hooks.hpp. It must outlive its executors.
-template <class B>
-concept Backend = requires(B& b, plan& p, const graph_view& g, const addresses& a) {
-    b.bind(p, g, static_cast<const parameter_store*>(nullptr));
-    { b.prepare(p, 0, g, a) } -> std::same_as<runnable>;
-    b.start(0);
-};
-
 /// Runs one bound plan, in arenas of its own or in those that several executors share; parameters lie in a store that they share.
-template <Backend B>
+template <RunsTasks B>
 class executor {
 public:
     /// `p` must be finished (bound, with waits and memory). Throws what the backend throws while it prepares tasks.
@@ -134,7 +124,7 @@ public:
     }
 
 private:
-    static constexpr bool is_guarded = runs_when_called<B>;
+    static constexpr bool is_guarded = !queues_tasks<B>;
 
     struct entry {
         runnable what;

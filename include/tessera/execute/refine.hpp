@@ -81,13 +81,6 @@ requires std::same_as<Refined, refined_strategy> std::string to_text(const Refin
 
 namespace detail {
 
-/// Whether a backend can time tasks by themselves: it has, in its namespace, measured_tasks_of(backend, devices) (see
-/// backend/host/measured_tasks.hpp).
-template <class B>
-concept measures_tasks = requires(B& b, const local_devices& d) {
-    measured_tasks_of(b, d);
-};
-
 template <class B>
 class strategy_race {
 public:

@@ -22,36 +22,6 @@ namespace tessera {
 /// one that has not run for the longest time goes, and is made again when it is wanted.
 inline constexpr std::size_t most_ready_plans = 8;
 
-struct session_options {
-    std::uint64_t seed = 1;
-    bool keep_gradients = false;
-    index_t device_memory = 0; ///< bytes of each device, for parameters and all plans together; 0: no limit
-    bool measure =
-        false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
-    std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
-    link_speed links{};    ///< between devices of this process: slower than they are, to see what a network would do
-};
-
-/// A backend for these options; one that has nothing to choose ignores them.
-template <class B>
-B make_backend(const optimizer& update, const session_options& options) {
-    if constexpr (requires { B(update, options); }) {
-        return B(update, options);
-    } else {
-        return B(update);
-    }
-}
-
-/// The same with options that are the backend's own.
-template <class B>
-B make_backend(const optimizer& update, const session_options& options, const own_options_of<B>& own) {
-    if constexpr (requires { B(update, options, own); }) {
-        return B(update, options, own);
-    } else {
-        return make_backend<B>(update, options);
-    }
-}
-
 template <Backend B>
 class session {
 public:
@@ -230,7 +200,7 @@ private:
         const std::uint64_t before = state_.step;
         run(r, batches, rates, measured);
         const std::uint64_t end = before + batches.size();
-        if (!runs_when_called<B> && !std::isfinite(total_loss(r, 0))) { // which its updates have seen on the devices
+        if (queues_tasks<B> && !std::isfinite(total_loss(r, 0))) { // which its updates have seen on the devices
             report_.refuse(before);
         }
         const std::uint64_t taken = report_.refused() < end ? report_.refused() : end;

@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-/// Where the memory of a plan's devices comes from; of the processor unless a backend has its own (see run_hooks.hpp).
+/// Where the memory of a plan's devices comes from; of the processor unless a backend has its own (see backend.hpp).
 struct memory_source {
     void* (*take)(void* context, int device,
                   index_t bytes) = nullptr; ///< zeroed; throws tessera::error when there is none

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/execute/batch.hpp"
+#include "tessera/execute/check_backend.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/learning_rate.hpp"
 #include "tessera/layout/typed_strategy.hpp"
@@ -216,6 +217,7 @@ private:
         : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices), backend_(make()),
           session_(described_.view(), s, same(planned, devices.count()), update, options, backend_,
                    devices_.threads()) {
+        static_assert(check_backend<Net, B>::test() || true);
         checked(static_cast<double>(update.learning_rate));
     }
 

@@ -110,8 +110,8 @@ TEST_CASE("an operator that the host does not know is refused by name") {
     CHECK(!host::supports(square_record, ts::pass::forward, ts::precision::fp32));
     CHECK(host::refusal_of(square_record, ts::precision::fp32, "body.square") ==
           "tessera: body.square: the host backend does not know the operator square, and the reference has no plain "
-          "loops "
-          "for it; give it a row in backend/host/op/");
+          "loops for "
+          "it; its record may bring a row: .rows = {{\"host\", &row}}");
 }
 
 TEST_CASE("a kernel that a plan names and nobody has is refused, not computed as another") {

@@ -70,6 +70,10 @@ public:
 
     // ---- what an executor asks for -------------------------------------------------------------------------------------
 
+    static constexpr bool supports(const op_record& r, pass what, precision math) {
+        return cuda::supports(r, what, math);
+    }
+
     /// Chooses algorithms, adds scratch memory, and transfers where GPUs exchange data.
     void bind(plan& p, const graph_view& g, const parameter_store*) {
         const std::size_t before = algorithms_.known().size();
@@ -122,7 +126,7 @@ public:
         copy_to_gpu(to, stored.data(), stored.size(), tools.stream);
     }
 
-    // ---- what is around a run (execute/run_hooks.hpp) --------------------------------------------------------------------
+    // ---- what is around a run (execute/backend.hpp) --------------------------------------------------------------------
 
     /// Arenas by cudaMalloc, zeroed.
     memory_source memory() {

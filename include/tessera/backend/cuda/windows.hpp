@@ -19,7 +19,7 @@ struct window_place {
 
 inline window_place place_of(const shard_call& s, const box& tile) {
     window_place w;
-    const op_attributes& a = s.attributes();
+    const auto a = s.attributes().as<op::window_attributes>();
     const loop_name loops[] = {loop_name::height, loop_name::width};
     for (int k = 0; k < 2; ++k) {
         const interval& out = s.call.ranges[s.d.find_loop(loops[k])];

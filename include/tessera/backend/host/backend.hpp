@@ -30,6 +30,10 @@ public:
     basic_backend(const optimizer& update, const session_options& from, const backend_options& own)
         : basic_backend(update, together(from, own)) {}
 
+    static constexpr bool supports(const op_record& r, pass what, precision math) {
+        return host::supports(r, what, math);
+    }
+
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.
     void bind(Plan& p, const graph_view& g, const parameter_store* store) {
         std::vector<description> descriptions;

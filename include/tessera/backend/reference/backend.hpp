@@ -25,7 +25,15 @@ public:
     explicit backend(const optimizer& update_rule, operator_table<float> rows = library_rows<float>)
         : optimizer_(update_rule), rows_(rows) {}
 
-    void bind(plan&, const graph_view&, const parameter_store*) {}
+    static constexpr bool supports(const op_record& r, pass what, precision math) {
+        return reference::supports(r, what, math);
+    }
+
+    void bind(plan&, const graph_view& g, const parameter_store*) {
+        for (int op = 0; op < g.op_count; ++op) {
+            (void)row_for<float>(record_of(g.ops[op].attributes), rows_); // which says where there is none
+        }
+    }
     void start(int) {}
     void to_plain(const tile& t, const std::byte* from, float* to) const { numbers_of(t.type, from, t.elements, to); }
     void from_plain(const tile& t, const float* from, std::byte* to) const {

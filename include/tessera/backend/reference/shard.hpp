@@ -106,3 +106,11 @@ private:
 };
 
 } // namespace tessera::reference::detail
+
+namespace tessera::reference {
+
+/// What an operator's loops are given: operators of one's own are written with it, too.
+using detail::shard;
+using detail::stride_in;
+
+} // namespace tessera::reference

@@ -114,7 +114,7 @@ inline normalization whole_norm(const shard_call& s, normalization::direction wa
     n.x[1] = to_int(e.n[1]);
     n.x[2] = to_int(e.n[2]);
     n.x[3] = 1;
-    n.epsilon = s.attributes().epsilon;
+    n.epsilon = s.attributes().as<op::batch_norm_attributes>().epsilon;
     n.type = s.type();
     return n;
 }
@@ -159,7 +159,7 @@ inline void norm_forward(const shard_call& s) {
     if (s.call.last_nest == 1) {
         n.n[0] = s.volume(s.input());
         n.f[0] = running ? 0 : channel_count(s);
-        n.f[1] = s.attributes().epsilon;
+        n.f[1] = s.attributes().as<op::batch_norm_attributes>().epsilon;
         s.to.launch(kernels::normalize,
                     {s.value(s.input()), s.value(statistics), s.value(s.parameter(0)), s.value(s.parameter(1)),
                      s.value_to(s.output())},
@@ -174,7 +174,7 @@ inline void norm_backward(const shard_call& s) {
     const memory_use dy = s.gradient(s.output());
     kernel_numbers n = channel_numbers(s, s.input());
     n.f[0] = channel_count(s);
-    n.f[1] = s.attributes().epsilon;
+    n.f[1] = s.attributes().as<op::batch_norm_attributes>().epsilon;
     const int statistics = s.intermediate(0);
     const int emitted[] = {statistics, s.parameter(0), s.parameter(1)};
     std::vector<memory_use> targets(
@@ -205,8 +205,8 @@ inline void norm_update(const shard_call& s) {
     kernel_numbers n;
     n.n[0] = s.size(running, 1);
     n.f[0] = channel_count(s);
-    n.f[1] = s.attributes().momentum;
-    n.f[2] = s.attributes().epsilon;
+    n.f[1] = momentum_of(s.attributes());
+    n.f[2] = s.attributes().as<op::batch_norm_attributes>().epsilon;
     const bool whole = s.to.what().implementation == whole_operator;
     std::vector<memory_use> memory{s.value(s.intermediate(0)), s.value_to(running)};
     if (const int flag = s.to.what().flag; flag >= 0) {

@@ -9,7 +9,7 @@ namespace tessera::cuda::detail {
 
 /// A region of input `o` in the output's coordinates.
 inline box in_output(const shard_call& s, int o, box b) {
-    const int axis = op::axis_of(s.attributes(), b.rank);
+    const int axis = op::axis_of(s.attributes().as<op::concat_attributes>().axis, b.rank);
     const index_t offset = -s.d.operands[o].dim[axis].offset;
     b.dim[axis] = {b.dim[axis].begin + offset, b.dim[axis].end + offset};
     return b;

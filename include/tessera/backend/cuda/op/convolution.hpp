@@ -33,7 +33,8 @@ namespace tessera::cuda::detail {
 
 /// True where a convolution's shard may have an input tile of this region in place of exactly what it touches: the padding before the tile, on
 /// both sides, makes as many windows.
-inline bool windows_fit(const op_attributes& a, const description& d, const interval* ranges, const box& tile) {
+inline bool windows_fit(const op_attributes& all, const description& d, const interval* ranges, const box& tile) {
+    const auto a = all.as<op::window_attributes>();
     const loop_name loops[] = {loop_name::height, loop_name::width};
     bool fit = tile.rank == 4;
     for (int k = 0; k < 2 && fit; ++k) {
@@ -57,7 +58,7 @@ struct convolution_input {
 };
 
 inline convolution convolution_of(const shard_call& s, const window_place& w, convolution_input& x) {
-    const op_attributes& a = s.attributes();
+    const auto a = s.attributes().as<op::conv2d_attributes>();
     const interval* ranges = s.call.ranges;
     const index_t groups = a.groups > 1 ? ranges[s.d.find_loop(loop_name::channel)].size() : 1;
     const index_t in = ranges[s.d.find_loop(loop_name::reduction)].size();
@@ -78,7 +79,7 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
         c.x[2 + k] = to_int(extent[k]);
     }
     c.groups = to_int(groups);
-    c.math = a.math;
+    c.math = s.attributes().math;
     c.x[0] = c.y[0] = to_int(samples);
     c.x[1] = to_int(groups * in);
     c.w[0] = c.y[1] = to_int(s.size(s.output(), 1));
@@ -248,7 +249,9 @@ inline void convolution_backward(const shard_call& s) {
 }
 
 /// cuDNN's call that has the relu has a bias, too.
-inline bool convolution_takes_relu(const op_attributes& a, bool first_part) { return a.bias && first_part; }
+inline bool convolution_takes_relu(const op_attributes& a, bool first_part) {
+    return a.as<op::conv2d_attributes>().bias && first_part;
+}
 
 } // namespace tessera::cuda::detail
 

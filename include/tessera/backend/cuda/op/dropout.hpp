@@ -67,8 +67,8 @@ inline void drop(const shard_call& s, bool channels, memory_use from, memory_use
         step *= all[d];
     }
     n.n[15] = s.call.op;
-    n.n[16] = s.attributes().percent;
-    n.f[0] = op::kept_scale(s.attributes().percent);
+    n.n[16] = s.attributes().as<op::dropout_attributes>().percent;
+    n.f[0] = op::kept_scale(static_cast<int>(s.attributes().as<op::dropout_attributes>().percent));
     s.to.launch(kernels::dropout, {from, to}, n, tile.volume(), true);
 }
 

@@ -215,13 +215,14 @@ inline kernel_numbers route_numbers(const shard_call& s) {
     kernel_numbers n;
     n.n[0] = gates[1];
     n.n[1] = gates[2];
-    n.n[2] = s.attributes().out;
-    n.n[3] = s.attributes().top;
+    const auto own = s.attributes().as<op::route_attributes>();
+    n.n[2] = own.slots;
+    n.n[3] = own.top;
     for (int k = 0; k < 2; ++k) {
         n.n[4 + 2 * k] = s.call.ranges[1 + k].begin;
         n.n[5 + 2 * k] = s.call.ranges[1 + k].size();
     }
-    n.n[8] = s.attributes().weighted ? 1 : 0;
+    n.n[8] = own.weighted ? 1 : 0;
     return n;
 }
 

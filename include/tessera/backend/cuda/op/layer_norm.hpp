@@ -98,7 +98,7 @@ inline kernel_numbers layer_numbers(const shard_call& s) {
     const shape& x = s.d.operands[s.input()].extents;
     kernel_numbers n = row_numbers(s, s.input());
     n.f[0] = static_cast<double>(x[x.rank - 1]);
-    n.f[1] = s.attributes().epsilon;
+    n.f[1] = s.attributes().as<op::layer_norm_attributes>().epsilon;
     return n;
 }
 

@@ -39,7 +39,7 @@ inline matmul_extents extents_of_matmul(const shard_call& s) {
     e.rows = s.call.ranges[last - 2].size();
     e.columns = s.call.ranges[last - 1].size();
     e.summed = s.call.ranges[last].size();
-    if (s.attributes().scaled) {
+    if (s.attributes().as<op::matmul_attributes>().scaled) {
         e.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.d.loops[last].extent)));
     }
     return e;
@@ -47,7 +47,7 @@ inline matmul_extents extents_of_matmul(const shard_call& s) {
 
 inline matrix_side side_of(const shard_call& s, int o, memory_use memory, bool transposed) {
     const box b = s.region_of(o);
-    const index_t heads = s.attributes().heads;
+    const index_t heads = s.attributes().as<op::matmul_attributes>().heads;
     matrix_side m{memory, b.dim[b.rank - 1].size(), 0, 0, transposed};
     const index_t matrix = m.row * b.dim[b.rank - 2].size();
     if (b.rank == 4) {
@@ -108,7 +108,8 @@ inline void add_products(const shard_call& s, const matmul_extents& e, const mat
 }
 
 inline void matmul_forward(const shard_call& s) {
-    const bool* const transposed = s.attributes().transposed;
+    const op::matmul_attributes own = s.attributes().as<op::matmul_attributes>();
+    const flag* const transposed = own.transposed;
     add_products(s, extents_of_matmul(s), side_of(s, s.input(0), s.value(s.input(0)), transposed[0]),
                  side_of(s, s.input(1), s.value(s.input(1)), transposed[1]),
                  side_of(s, s.output(), s.value_to(s.output()), false));
@@ -116,7 +117,8 @@ inline void matmul_forward(const shard_call& s) {
 
 /// Of z = x y: dx = dz y^T and dy = x^T dz; where x is stored as its transpose, so is dx, which is y dz^T then.
 inline void matmul_backward(const shard_call& s) {
-    const bool* const transposed = s.attributes().transposed;
+    const op::matmul_attributes own = s.attributes().as<op::matmul_attributes>();
+    const flag* const transposed = own.transposed;
     const matmul_extents e = extents_of_matmul(s);
     for (int k = 0; k < 2; ++k) {
         const int o = s.input(k);

@@ -167,7 +167,7 @@ namespace tessera::cuda::detail {
 
 /// The numbers of the kernels above.
 inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w, bool average) {
-    const op_attributes& a = s.attributes();
+    const auto a = s.attributes().as<op::average_pool_attributes>(); // of maxima too, which count no padding
     kernel_numbers n;
     n.n[0] = s.size(s.output(), 0) * s.size(s.output(), 1);
     for (int k = 0; k < 2; ++k) {
@@ -185,7 +185,7 @@ inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w, b
 
 inline void pool_forward(const shard_call& s, bool average) {
     const window_place w = place_of(s);
-    const op_attributes& a = s.attributes();
+    const auto a = s.attributes().as<op::average_pool_attributes>(); // of maxima too, which count no padding
     bool vendor = w.is_even();
     pooling c;
     c.type = s.type();

@@ -75,7 +75,7 @@ inline void softmax_forward(const shard_call& s) {
     }
     const box x = s.region_of(s.input());
     kernel_numbers n = row_numbers(s, s.input());
-    if (s.attributes().causal) {
+    if (s.attributes().as<op::softmax_attributes>().causal) {
         n.n[4] = x.dim[x.rank - 2].size();
         n.n[5] = x.dim[x.rank - 2].begin - x.dim[x.rank - 1].begin;
     }
@@ -112,7 +112,7 @@ inline void softmax_backward(const shard_call& s) {
     }
 }
 
-inline bool softmax_is_one_call(const op_attributes& a) { return !a.causal; }
+inline bool softmax_is_one_call(const op_attributes& a) { return !a.as<op::softmax_attributes>().causal; }
 
 } // namespace tessera::cuda::detail
 

@@ -10,11 +10,11 @@ namespace tessera::cuda::detail {
 
 /// That convolution: its x is the operator's output, its y the operator's input. `x.out_of_tile` leads from the tile to the padded array.
 inline convolution transposed_of(const shard_call& s, convolution_input& x) {
-    const op_attributes& a = s.attributes();
+    const auto a = s.attributes().as<op::window_attributes>();
     const box in = s.region_of(s.input());
     const box out = s.region_of(s.output());
     convolution c;
-    c.math = a.math;
+    c.math = s.attributes().math;
     index_t extent[2];
     index_t first[2];
     for (int k = 0; k < 2; ++k) {

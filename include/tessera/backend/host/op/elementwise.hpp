@@ -139,6 +139,14 @@ constexpr operator_row elementwise(const op_record& of) {
             .why = "one loop over the elements serves every memory format, blocks of 16 samples among them"};
 }
 
+/// The same of an operator of one's own, whose record brings it.
+template <elementwise_forward Forward, elementwise_backward Backward, bool KeepsZero = true>
+constexpr operator_row own_elementwise() {
+    operator_row row = elementwise<Forward, Backward, KeepsZero>(op::relu_record);
+    row.of = nullptr;
+    return row;
+}
+
 inline constexpr operator_row elementwise_rows[] = {
     elementwise<detail::of_one<kernels::relu_forward>, kernels::relu_backward>(op::relu_record),
     elementwise<detail::of_one<kernels::sigmoid_forward>, kernels::sigmoid_backward, false>(op::sigmoid_record),

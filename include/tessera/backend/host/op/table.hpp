@@ -79,16 +79,19 @@ static_assert(
 
 } // namespace detail
 
-/// What a graph holds of an operator is its record.
-constexpr const operator_row* row_of(const op_attributes& a) { return row_of(record_of(a)); }
+/// The row of the table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}. Null: there is none.
+inline const operator_row* row_of(const op_attributes& a) {
+    const op_record& r = record_of(a);
+    const operator_row* const found = row_of(r);
+    return found != nullptr ? found : static_cast<const operator_row*>(r.row_for("host"));
+}
 
 /// Whether the host computes a pass of an operator: by its row, or by the plain loops that the reference has; in fp32
 /// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of all
-/// passes. (A template only so that the loops are compiled where it is asked.)
-template <class Real = float>
-constexpr bool supports(const op_record& r, pass, precision p) {
+/// passes.
+constexpr bool supports(const op_record& r, pass what, precision p) {
     return p != precision::bf16 &&
-           (row_of(r) != nullptr || reference::find_row<Real>(r, reference::library_rows<Real>) != nullptr);
+           (row_of(r) != nullptr || r.row_for("host") != nullptr || reference::supports(r, what, p));
 }
 
 /// Why the operator of this path is not supported.
@@ -99,7 +102,7 @@ inline std::string refusal_of(const op_record& r, precision p, const std::string
                "with_precision<bf16, ...>, or on the CUDA or the reference backend";
     }
     return "tessera: " + path + ": the host backend does not know the operator " + r.name +
-           ", and the reference has no plain loops for it; give it a row in backend/host/op/";
+           ", and the reference has no plain loops for it; its record may bring a row: .rows = {{\"host\", &row}}";
 }
 
 /// The table as text, a line for each operator of the library.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/reference/loops.hpp"
+#include "tessera/backend/reference/op/function.hpp"
 #include "tessera/backend/reference/op/row.hpp"
 
 #include <cmath>
@@ -36,33 +37,6 @@ void clip_gradient(const shard<Real>& s, int o) {
         }
     });
 }
-
-/// gradient[o] = gradient[output] * derivative(value[from]).
-template <class Real, class Function>
-void map_gradient(const shard<Real>& s, int o, int from, Function derivative) {
-    const Real* const dy = s.gradient(s.output());
-    const Real* const px = s.value(from);
-    Real* const to = s.gradient(o);
-    s.walk({s.gradient_at(s.output()), s.value_at(from), s.gradient_at(o)}, [&](const auto& r) {
-        for (index_t i = 0; i < r.count; ++i) {
-            to[r.at[2] + i * r.step[2]] += dy[r.at[0] + i * r.step[0]] * derivative(px[r.at[1] + i * r.step[1]]);
-        }
-    });
-}
-
-/// y = value(x), dx = dy * slope(what the operator's description says that its gradient reads: x, or y).
-template <class Function>
-struct function_loops {
-    template <class Real>
-    static void forward(const shard<Real>& s, int) {
-        map(s, s.input(), [](Real x) { return Function::value(x); });
-    }
-    template <class Real>
-    static void backward(const shard<Real>& s, int o) {
-        const int from = (s.d.operands[o].gradient_reads & bit(s.output())) != 0 ? s.output() : o;
-        map_gradient(s, o, from, [](Real x) { return Function::slope(x); });
-    }
-};
 
 struct sigmoid_function {
     template <class Real>
@@ -142,13 +116,11 @@ template <class Real>
 inline constexpr operator_row<Real> relu_row = row_of<Real, detail::relu_loops>(op::relu_record);
 template <class Real>
 inline constexpr operator_row<Real>
-    sigmoid_row = row_of<Real, detail::function_loops<detail::sigmoid_function>>(op::sigmoid_record);
+    sigmoid_row = row_of<Real, function_loops<detail::sigmoid_function>>(op::sigmoid_record);
 template <class Real>
-inline constexpr operator_row<Real>
-    tanh_row = row_of<Real, detail::function_loops<detail::tanh_function>>(op::tanh_record);
+inline constexpr operator_row<Real> tanh_row = row_of<Real, function_loops<detail::tanh_function>>(op::tanh_record);
 template <class Real>
-inline constexpr operator_row<Real>
-    gelu_row = row_of<Real, detail::function_loops<detail::gelu_function>>(op::gelu_record);
+inline constexpr operator_row<Real> gelu_row = row_of<Real, function_loops<detail::gelu_function>>(op::gelu_record);
 template <class Real>
 inline constexpr operator_row<Real> add_row = row_of<Real, detail::add_loops>(op::add_record);
 template <class Real>

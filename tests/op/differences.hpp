@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of an operator against central differences of its forward pass, in double.
+#pragma once
+
+#include "op/harness.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace tests {
+
+inline void check_gradients(const op_case& c) {
+    const double step = 1e-5;
+    op_instance op(c);
+    op.forward();
+    op.backward();
+    for (int o = 0; o < op.d.operands.size(); ++o) {
+        const ts::operand_kind kind = op.d.operands[o].kind;
+        if (ts::gradient_nest(op.d, o) < 0 || kind == ts::operand_kind::intermediate) {
+            continue; // of the latter, what remains for the inputs is checked there
+        }
+        const std::vector<double> analytic = op.gradient[at(o)].numbers;
+        std::vector<double>& x = op.value[at(o)].numbers;
+        double error = 0;
+        double norm = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double before = x[i];
+            x[i] = before + step;
+            const double above = op.objective();
+            x[i] = before - step;
+            const double below = op.objective();
+            x[i] = before;
+            const double numeric = (above - below) / (2 * step);
+            error += (numeric - analytic[i]) * (numeric - analytic[i]);
+            norm += numeric * numeric;
+        }
+        CAPTURE(c.name);
+        CAPTURE(o);
+        CHECK(norm > 0);
+        CHECK(std::sqrt(error) <= 1e-6 * std::sqrt(norm));
+    }
+}
+
+} // namespace tests
