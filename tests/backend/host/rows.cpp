@@ -129,8 +129,8 @@ TEST_CASE("a kernel that a plan names and nobody has is refused, not computed as
 
 TEST_CASE("an element-wise operator is a row of two functions") {
     constexpr host::operator_row rows[] = {
-        host::elementwise<host::detail::each<square>, host::detail::each_times<twice>>(square_record),
-        host::elementwise<host::detail::each<square>, host::detail::each_times<twice>, false>(square_record)};
+        host::elementwise<host::each<square>, host::each_times<twice>>(square_record),
+        host::elementwise<host::each<square>, host::each_times<twice>, false>(square_record)};
     const op_case like{"square", {.kind = ts::op_kind{&square_record}}, {ts::make_shape(2, 3, 2, 2)}};
     op_instance whole(like);
     host::format_table table;
