@@ -18,7 +18,8 @@ struct check_backend {
         const graph_view g = detail::storage_of<Net, 64>.view();
         for (int op = 0; op < g.op_count; ++op) {
             const op_attributes& a = g.ops[op].attributes;
-            if (!B::supports(record_of(a), pass::forward, a.math) || !B::supports(record_of(a), pass::backward, a.math)) {
+            if (!B::supports(record_of(a), pass::forward, a.math) ||
+                !B::supports(record_of(a), pass::backward, a.math)) {
                 return op;
             }
         }
