@@ -115,6 +115,16 @@ if [ -x "$programs/plan" ]; then
   refused 1 "there is no machine 'p101'; did you mean p100?" plan --machine p101
   refused 1 "there is no search 'best'; --list names them" $lenet --search best
   refused 1 "there is no search 'megatorn'; did you mean megatron?" $lenet --search data --compare megatorn
+  refused 1 "there is no schedule 'gpip'; did you mean gpipe?; --list names them" $lenet --search pipeline --schedule gpip
+  refused 1 "there is no synchronization policy 'zero-4'; did you mean zero-1, zero-2 or zero-3?; --list names them" $lenet --search data --sync zero-4
+  refused 1 "makes a pipeline that could follow the schedule 'gpipe'; give --search pipeline or fit" $lenet --search data --schedule gpipe
+  refused 1 "no search is asked for whose strategy could follow the policy 'p3'" $lenet --from "$work/lenet.json" --sync p3
+  refused 2 "--proposals: it is an option of the search mcmc; leave --proposals out" $lenet --search data --proposals 5
+  refused 2 "--slice: it is an option of the policy p3; leave --slice out" $lenet --search data --sync buckets --slice 5
+  refused 2 "proposals is 0; give a whole number from 1 to 100000000" $lenet --proposals 0
+  refused 2 "proposals is 2.5; give a whole number" $lenet --proposals 2.5
+  refused 2 "'many' is no number" $lenet --proposals many
+  refused 1 "interleaved 1F1B takes micro-batches in groups" $lenet --search pipeline --schedule interleaved --micro-batches 3
   refused 1 "has 8 devices, not 9" plan --nodes 2 --devices 9
   refused 1 "the network has no layer 'conv9'; did you mean conv1 or conv2?" $lenet --explain conv9
   refused 2 "says how many nodes it has; leave --nodes out" plan --network lenet5 --machine "$work/host.json" --nodes 2
@@ -123,7 +133,7 @@ if [ -x "$programs/plan" ]; then
   refused 1 "cannot write '/dev/null'" $lenet --proposals 100000000 --report /dev/null
   refused 1 "is too large to be simulated as a whole" plan --network lenet5 --nodes 2048 --devices 8192 --search data
   refused 1 "the strategy does not fit: device 0 needs" $lenet --search data --memory 1000
-  refused 1 "3 stages do not divide 2 devices" $lenet --search gpipe --stages 3
+  refused 1 "3 stages do not divide 2 devices" $lenet --search pipeline --schedule gpipe --stages 3
   refused 1 "cannot read '$work/nowhere.json'" $lenet --from "$work/nowhere.json"
   refused 1 "is for 2 devices and the machine has 1" plan --network lenet5 --machine host --nodes 1 --from "$work/lenet.json"
   refused 1 "the strategy is for another network" plan --network vgg16 --machine host --nodes 2 --from "$work/lenet.json"

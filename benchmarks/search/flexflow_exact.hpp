@@ -38,7 +38,7 @@ inline void exact_one(const char* name, const ts::graph& network_of, int devices
         mine.patience = 10'000;
         mine.temperature = 0.02;
         const search::named_strategy data{"data parallel", search::data_parallel(g, devices)};
-        const search::named_strategy single{"single device", search::single_device(g)};
+        const search::named_strategy single{"one device", search::single_device(g)};
         const std::vector<search::named_strategy> starts{data, single, data, single}; // all in the space
         return search::mcmc(g, on, starts, mine).cost;
     };

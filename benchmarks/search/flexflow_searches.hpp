@@ -39,7 +39,7 @@ public:
         : which_(which), settings_(s), on_(machine(devices)), graph_(network(which, devices, s)) {
         const double begin = seconds();
         for (search::named_strategy& e : search::hand_designed(graph_.view(), on_)) {
-            if (e.name != "single device" && e.name != "model parallel") {
+            if (e.name != "one device" && e.name != "model parallel") {
                 starts_.push_back(std::move(e));
             }
         }

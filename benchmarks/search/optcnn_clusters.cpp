@@ -7,7 +7,7 @@
 #include "tessera/machine/presets.hpp"
 #include "tessera/net/describe.hpp"
 #include "tessera/net/sequences.hpp"
-#include "tessera/search/optcnn_cluster.hpp"
+#include "tessera/search/optcnn_compared.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -6,9 +6,10 @@
 #include "examples/zoo/transformers.hpp"
 #include "support/random_strategy.hpp"
 #include "tessera/host.hpp"
-#include "tessera/search/hand_designed.hpp"
 #include "tessera/search/optcnn.hpp"
 #include "tessera/search/proposals.hpp"
+#include "tessera/search/quick_searches.hpp"
+#include "tessera/search/run.hpp"
 
 #include <cstdio>
 #include <string>
@@ -89,13 +90,17 @@ inline std::vector<named> strategies(const ts::graph_view& g) {
         }
         all.push_back({name, devices, s});
     };
-    add("one device", 1, ts::search::single_device(g));
-    add("data parallel", 2, ts::search::data_parallel(g, 2));
-    add("model parallel", 2, ts::search::model_parallel(g, 2));
-    add("one weird trick", 2, ts::search::one_weird_trick(g, 2));
-    add("optcnn", 2, ts::search::optcnn(g, ts::machines::host(2)));
-    add("megatron", 2, ts::search::megatron(g, 1, 2));
-    add("operator placement", 2, ts::search::operator_placement(g, 1, 2));
+    const ts::cluster on(ts::fully_linked(ts::machines::host(2)));
+    for (const ts::search::search_record* r : ts::search::quick_searches) {
+        ts::search::search_options how;
+        if (ts::find_option(*r, ts::search::faithful_option.name) != nullptr) {
+            how.values.set(ts::search::faithful_option.name, 1);
+        }
+        const bool alone = r == &ts::search::single_device_record;
+        if (applies(*r, g, on)) {
+            add(std::string(r->title), alone ? 1 : 2, ts::search::run(*r, g, on, how).best);
+        }
+    }
     const auto legal = [&](const ts::strategy& s, int devices) {
         try {
             ts::require(g, s.view(), devices);
@@ -119,7 +124,6 @@ inline std::vector<named> strategies(const ts::graph_view& g) {
             ++found;
         }
     }
-    const ts::cluster on(ts::fully_linked(ts::machines::host(2)));
     const ts::search::proposer propose(g, on, {});
     for (std::uint64_t seed = 1; seed <= 14; ++seed) {
         ts::search::random_numbers pick{seed};

@@ -30,6 +30,32 @@ namespace views = ranges::views;
 
 constexpr auto named = [](const auto& entry) { return std::string(entry.name); };
 
+/// An option of searches, schedules or policies, as its row says.
+void add_option(CLI::App& app, planner::request& r, const planner::known_option& o) {
+    const std::string name(o.row.name);
+    const std::string flag = "--" + name;
+    const auto refusal = [row = o.row](const std::string& text) {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        return text.empty() || *end != '\0' ? "'" + text + "' is no number" : ts::refusal_of(row, value);
+    };
+    if (o.row.whole && o.row.least == 0 && o.row.most == 1) {
+        app.add_flag_callback(
+            flag, [&r, name] { r.given[name] = 1; }, std::string(o.row.about));
+        return;
+    }
+    char type[80];
+    std::snprintf(type, sizeof type, "%s in [%.12g - %.12g]", o.row.whole ? "INT" : "FLOAT", o.row.least, o.row.most);
+    char usual[40] = "";
+    if (o.one_usual) {
+        std::snprintf(usual, sizeof usual, " [%.12g]", o.row.usual);
+    }
+    app.add_option_function<double>(
+           flag, [&r, name](double value) { r.given[name] = value; }, std::string(o.row.about) + usual)
+        ->check(refusal)
+        ->type_name(type);
+}
+
 void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--network", r.network, "network of the zoo")->capture_default_str();
     app.add_option("--machine", r.machine, "kind of machine, or a machine file")->capture_default_str();
@@ -46,21 +72,10 @@ void add_options(CLI::App& app, planner::request& r) {
     auto* search =
         app.add_option("--search", r.search, "search, or a strategy that everybody knows")->capture_default_str();
     app.add_option("--from", r.from, "strategy file instead of a search")->excludes(search);
-    app.add_option("--resume", r.resume, "keep the state of mcmc in this file; if it is there, go on from it");
-    app.add_option("--proposals", r.proposals, "of each chain of mcmc")
-        ->check(CLI::Range(1, 100000000))
-        ->capture_default_str();
-    app.add_option("--simulations", r.simulations, "of fit, before it refines what it found")
-        ->check(CLI::Range(1, 100000))
-        ->capture_default_str();
-    app.add_option("--seed", r.seed, "of mcmc")->capture_default_str();
-    app.add_option("--byte-price", r.byte_price,
-                   "of mcmc: ms that a GB between devices costs beside the time that it takes")
-        ->check(CLI::Range(0.0, 1e6))
-        ->capture_default_str();
-    app.add_flag("--faithful", r.faithful,
-                 "of optcnn and elimination: what the search finds, even where a baseline is faster");
-    app.add_option("--stages", r.stages, "of a pipeline; the devices, if not said")->check(CLI::Range(1, 16384));
+    app.add_option("--resume", r.resume,
+                   "keep the state of " + planner::those_that_go_on() + " in this file; if it is there, go on from it");
+    app.add_option("--schedule", r.schedule, "that pipelines follow");
+    app.add_option("--sync", r.policy, "policy that synchronizes gradients");
     app.add_option("--micro-batches", r.micro_batches, "into which a batch is cut")->check(CLI::Range(1, 65536));
     app.add_flag("--recompute", r.recompute, "repeat forward instead of keeping results");
     app.add_flag("--table", r.table, "print the strategy");
@@ -70,7 +85,10 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--report", r.report_out, "write a report as HTML");
     app.add_option("--trace", r.trace_out, "write a trace for Perfetto");
     app.add_option("--write-machine", r.machine_out, "write the machine as JSON");
-    app.add_flag("--list", r.list, "name networks, machines and searches");
+    app.add_flag("--list", r.list, "name networks, machines, searches, schedules and policies");
+    for (const planner::known_option& o : planner::known_options()) {
+        add_option(app, r, o);
+    }
 }
 
 /// A line for each of what has a name.
@@ -78,14 +96,16 @@ template <class Entries, class About>
 void list(const char* title, const Entries& entries, About about) {
     std::puts(title);
     for (const auto& [name, text] : views::zip(entries | views::transform(named), entries | views::transform(about))) {
-        std::printf("  %-18s %s\n", name.c_str(), std::string(text).c_str());
+        std::printf("  %-25s %s\n", name.c_str(), std::string(text).c_str());
     }
 }
 
 void list_all() {
     list("networks", networks::zoo(), &networks::zoo_entry::what);
     list("machines", planner::machine_kinds(), &planner::machine_kind::about);
-    list("searches and strategies", planner::search_kinds(), &planner::search_kind::about);
+    list("searches and strategies", planner::listed_searches(), &planner::listed::about);
+    list("schedules of pipelines", planner::listed_schedules(), &planner::listed::about);
+    list("policies that synchronize gradients", planner::listed_policies(), &planner::listed::about);
 }
 
 void run(const planner::request& r) {
@@ -97,11 +117,20 @@ void run(const planner::request& r) {
         throw ts::error("there is no network '" + r.network + "'" + ts::did_you_mean(r.network, names) +
                         "; --list names them");
     }
+    std::vector<std::string> searches;
     if (r.from.empty()) {
-        planner::require_search(r.search);
+        searches.push_back(r.search);
     }
     if (!r.compare.empty() && !planner::is_file_name(r.compare)) {
-        planner::require_search(r.compare);
+        searches.push_back(r.compare);
+    }
+    for (const std::string& name : searches) {
+        planner::require_search(name);
+    }
+    planner::require_schedule(r, searches);
+    if (const std::string unused = planner::unused_option(r, searches); !unused.empty()) {
+        throw CLI::ValidationError("--" + unused,
+                                   "it is an option of " + planner::owners_of(unused) + "; leave --" + unused + " out");
     }
     planner::require_writable(r);
     const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
@@ -120,9 +149,9 @@ void run(const planner::request& r) {
     planner::write_strategy(problem, found, r);
     if (planner::interruptible::flag()) {
         std::fprintf(stderr, "plan: interrupted; what follows is the best so far%s\n",
-                     r.search != "mcmc" ? ""
-                     : r.resume.empty() ? "; with --resume FILE a search can go on"
-                                        : ("; the same command goes on from '" + r.resume + "'").c_str());
+                     !planner::can_go_on(r.search) ? ""
+                     : r.resume.empty()            ? "; with --resume FILE a search can go on"
+                                                   : ("; the same command goes on from '" + r.resume + "'").c_str());
     }
     planner::present(problem, found, read ? r.from : r.search, r);
 }
@@ -147,8 +176,9 @@ int main(int count, char** arguments) {
             throw CLI::ValidationError("--nodes",
                                        "the machine '" + r.machine + "' says how many nodes it has; leave --nodes out");
         }
-        if (!r.resume.empty() && (r.search != "mcmc" || !r.from.empty())) {
-            throw CLI::ValidationError("--resume", "only --search mcmc can go on from a file; leave --resume out");
+        if (!r.resume.empty() && (!planner::can_go_on(r.search) || !r.from.empty())) {
+            throw CLI::ValidationError("--resume", "only --search " + planner::those_that_go_on() +
+                                                       " can go on from a file; leave --resume out");
         }
         run(r);
         return output::finish("plan",

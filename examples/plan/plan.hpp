@@ -2,12 +2,14 @@
 // What the planner's sources share.
 #pragma once
 
+#include <tessera/base/registry.hpp>
 #include <tessera/layout/strategy.hpp>
 #include <tessera/machine/cluster.hpp>
 #include <tessera/op/optimizer.hpp>
 #include <tessera/simulate/task_time.hpp>
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,12 +44,9 @@ struct request {
     ts::index_t batch = 0;
     ts::index_t memory = -1;
     std::string search = "mcmc";
-    int proposals = 2000;
-    int simulations = 48;
-    unsigned seed = 1;
-    double byte_price = 0; ///< ms per GB
-    bool faithful = false; ///< to a paper: what its search finds, even where everybody knows something faster
-    int stages = 0;
+    std::string schedule;                ///< of pipelines
+    std::string policy;                  ///< by which gradients are synchronized
+    std::map<std::string, double> given; ///< options of searches, schedules and policies
     int micro_batches = 1;
     bool recompute = false;
     std::string optimizer = "momentum";
@@ -79,21 +78,36 @@ public:
     static const std::atomic<bool>& flag();
 };
 
-/// The searches and named strategies, and what they are.
-struct search_kind {
+/// What there is by a name, and a line about it.
+struct listed {
     std::string name;
     std::string about;
 };
-const std::vector<search_kind>& search_kinds();
+std::vector<listed> listed_searches();
+std::vector<listed> listed_schedules();
+std::vector<listed> listed_policies();
+
+/// An option of searches, schedules or policies.
+struct known_option {
+    ts::option_row row;
+    bool one_usual = true; ///< all that have it take the same value where none is given
+};
+std::vector<known_option> known_options();
+/// "the search mcmc and the policy p3": what has an option.
+std::string owners_of(const std::string& option);
+/// An option that is given and that nothing that is asked for has; "" where there is none.
+std::string unused_option(const request& r, const std::vector<std::string>& searches);
 
 /// Throws tessera::error, with names that are like it, for a search that does not exist.
 void require_search(const std::string& name);
-/// Runs a search, with its progress on a terminal; interrupted it returns the best so far. Throws tessera::error for names that do not exist and for
-/// what does not fit.
+/// The same for the schedule and the policy that a request names, and where none of its searches follows a schedule.
+void require_schedule(const request& r, const std::vector<std::string>& searches);
+/// True where a search keeps its state in a file.
+bool can_go_on(const std::string& search);
+std::string those_that_go_on();
+/// Runs a search, with its progress on a terminal, and prints what it says; interrupted it returns the best so far. Throws tessera::error for names
+/// that do not exist and for what does not fit.
 ts::strategy find_strategy(const problem& p, const std::string& name, const request& r);
-
-/// The fastest strategy that fits; prints what else was simulated. Throws tessera::error, with what is lacking, where nothing fits.
-ts::strategy fitted(const problem& p, const request& r);
 
 /// Throws tessera::error, in words, where the plan of a strategy would take too long to order or too much memory: its time grows with the cube of the devices
 /// among which gradients are exchanged.

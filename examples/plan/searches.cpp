@@ -1,192 +1,203 @@
 // SPDX-License-Identifier: Apache-2.0
-// The searches that the planner knows by name.
+// The searches, schedules and policies that the planner knows: those of the library's lists, with their options.
 #include "examples/plan/plan.hpp"
 
-#include <tessera/base/nearest.hpp>
 #include <tessera/execute/search_threads.hpp>
 #include <tessera/io/coarse_search_file.hpp>
+#include <tessera/io/progress.hpp>
 #include <tessera/io/waiting.hpp>
-#include <tessera/schedule/gpipe.hpp>
-#include <tessera/schedule/one_forward_one_backward.hpp>
-#include <tessera/schedule/stages.hpp>
-#include <tessera/schedule/zero_bubble.hpp>
-#include <tessera/search/coarse_search.hpp>
-#include <tessera/search/optcnn_cluster.hpp>
-#include <tessera/search/pipeline.hpp>
+#include <tessera/schedule/policies.hpp>
+#include <tessera/schedule/schedules.hpp>
+#include <tessera/search/searches.hpp>
 
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/transform.hpp>
+
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace planner {
 
 namespace {
 
-/// What a search under the additive model found, or a baseline that is faster by simulation: prints which, beside the others.
-ts::strategy compared(const problem& p, const request& r, const std::string& name, const ts::strategy& found) {
-    ts::search::compare_options how;
-    how.faithful = r.faithful;
+constexpr const char* advice = "--list names them";
+
+const ts::search::search_record& search_of(const std::string& name) {
+    return ts::find_record(ts::record_list(ts::search::library_searches), name, "search", advice);
+}
+const ts::schedule::schedule_record* schedule_of(const request& r) {
+    return r.schedule.empty()
+               ? nullptr
+               : &ts::find_record(ts::record_list(ts::schedule::library_schedules), r.schedule, "schedule", advice);
+}
+const ts::schedule::policy_record* policy_of(const request& r) {
+    return r.policy.empty() ? nullptr
+                            : &ts::find_record(ts::record_list(ts::schedule::library_policies), r.policy,
+                                               "synchronization policy", advice);
+}
+
+/// Calls use(record, kind) for all that has options.
+template <class Use>
+void each_record(const Use& use) {
+    for (const ts::search::search_record* r : ts::search::library_searches) {
+        use(*r, "search");
+    }
+    for (const ts::schedule::schedule_record* r : ts::schedule::library_schedules) {
+        use(*r, "schedule");
+    }
+    for (const ts::schedule::policy_record* r : ts::schedule::library_policies) {
+        use(*r, "policy");
+    }
+}
+
+/// The row of an option where one of those that are asked for has it.
+const ts::option_row* row_of(const std::string& option, const std::string& search, const request& r) {
+    const ts::option_row* row = search.empty() ? nullptr : ts::find_option(search_of(search), option);
+    if (const auto* schedule = schedule_of(r); row == nullptr && schedule != nullptr) {
+        row = ts::find_option(*schedule, option);
+    }
+    if (const auto* policy = policy_of(r); row == nullptr && policy != nullptr) {
+        row = ts::find_option(*policy, option);
+    }
+    return row;
+}
+
+template <class Records>
+std::vector<listed> listed_in(const Records& all) {
+    const auto line = [](const auto* r) { return listed{std::string(r->name), std::string(r->about)}; };
+    return all | ranges::views::transform(line) | ranges::to<std::vector>();
+}
+
+ts::search::search_options options_of(const problem& p, const std::string& name, const request& r) {
+    ts::search::search_options how;
     how.lowering.update = p.update;
-    const ts::search::compared_search all = compare_with_baselines(p.network, p.on, name, found, how);
-    std::fputs(to_text(all).c_str(), stdout);
-    return all.best();
-}
-
-ts::search::optcnn_result solved(const problem& p) {
-    const ts::io::waiting sign("OptCNN");
-    return solve_optcnn(p.network, ts::search::make_optcnn_problem(p.network, p.on), p.on.devices());
-}
-
-ts::strategy modelled(const problem& p, const request& r) {
-    const ts::search::optcnn_result found = solved(p);
-    std::printf("found by %s%s\n", to_text(found.by),
-                found.by == ts::search::optcnn_method::eliminations
-                    ? ""
-                    : (", over tables of " + std::to_string(found.width) + " operators").c_str());
-    return compared(p, r, "OptCNN", found.best);
-}
-
-ts::strategy eliminated(const problem& p, const request& r) {
-    const auto solve = [](const ts::search::optcnn_problem& costs) {
-        const ts::io::waiting sign("elimination");
-        return eliminate_variables(costs.costs);
-    };
-    const auto costs = ts::search::make_optcnn_problem(p.network, p.on);
-    const ts::search::variable_elimination_solution found = solve(costs);
-    if (found.state != ts::search::status::solved) {
-        throw ts::error("variable elimination meets tables over " + std::to_string(found.order.width) +
-                        " operators, which are too large here; use --search optcnn, which then groups operators of a "
-                        "kind, or mcmc");
+    how.schedule = search_of(name).takes_all ? schedule_of(r) : nullptr;
+    how.policy = policy_of(r);
+    how.micro_batches = r.micro_batches > 1 ? r.micro_batches : 0;
+    how.recompute = r.recompute;
+    how.threads = ts::search_threads();
+    for (const auto& [option, value] : r.given) {
+        const ts::option_row* row = row_of(option, name, r);
+        if (row != nullptr && (how.schedule != nullptr || schedule_of(r) == nullptr ||
+                               ts::find_option(*schedule_of(r), option) == nullptr)) {
+            how.values.set(row->name, value);
+        }
     }
-    return compared(p, r, "variable elimination", costs.strategy_of(found.choice));
-}
-
-ts::strategy searched(const problem& p, const request& r) {
-    ts::search::coarse_search_options how;
-    how.search.chain.budget = r.proposals;
-    how.search.chain.seed = r.seed;
-    how.search.chain.milliseconds_per_gigabyte = r.byte_price;
-    how.search.chain.lowering.update = p.update;
-    how.search.drop_slow_starts = true;
-    how.search.most_chains = 4;
-    how.most_proposals = r.proposals;
-    how.chains = 4;
-    how.search.interrupted = &interruptible::flag();
-    const interruptible while_searching;
-    how.search.threads = ts::search_threads();
-    std::optional<ts::io::file_journal> journal;
-    if (!r.resume.empty()) {
-        journal.emplace(r.resume);
-    }
-    std::vector<ts::search::named_strategy> starts;
-    {
-        const ts::io::waiting sign("experts' strategies");
-        starts = ts::search::hand_designed(p.network, p.on);
-    }
-    ts::io::progress_options shown;
-    shown.unit = "proposals";
-    // Parts of the machine are searched too, with as many proposals as that takes.
-    ts::io::progress_bar bar("searching", 0, shown);
-    const auto report = [&](const ts::search::search_progress& now) {
-        bar.advance(now.made - bar.done(), now.best_cost == INT64_MAX
-                                               ? "nothing fits yet"
-                                               : "best " + std::to_string(now.best_cost / 1000) +
-                                                     (r.byte_price > 0 ? " us with the price of bytes" : " us"));
-    };
-    return ts::search::coarse_search(p.network, p.on, std::move(starts), how, report, journal ? &*journal : nullptr)
-        .best;
-}
-
-ts::strategy piped(const problem& p, const std::string& name, const request& r) {
-    const int devices = p.on.devices();
-    const int stages = r.stages > 0 ? r.stages : devices;
-    if (devices % stages != 0) {
-        throw ts::error(std::to_string(stages) + " stages do not divide " + std::to_string(devices) +
-                        " devices; give --stages");
-    }
-    const int micro_batches = r.micro_batches > 1 ? r.micro_batches : 2 * stages;
-    const auto times = ts::search::operator_times(p.network, p.on.class_of(0));
-    const std::vector<int> stage = ts::schedule::balance_stages(times, stages);
-    const ts::pipeline_schedule order = name == "gpipe"  ? ts::schedule::gpipe(stages, micro_batches)
-                                        : name == "1f1b" ? ts::schedule::one_forward_one_backward(stages, micro_batches)
-                                                         : ts::schedule::zero_bubble_h1(stages, micro_batches);
-    return ts::search::pipeline(p.network, stage, order, devices / stages);
+    return how;
 }
 
 } // namespace
 
-const std::vector<search_kind>& search_kinds() {
-    static const std::vector<search_kind> all = {
-        {"mcmc",
-         "FlexFlow's Markov chains, parts of the machine first, from experts' strategies, priced by simulation"},
-        {"fit", "the fastest that fits: schedule, micro-batches, stages, what is inside them, re-materialization"},
-        {"optcnn", "OptCNN's eliminations under the additive model; a baseline where one is faster, or --faithful"},
-        {"elimination", "the same exactly by variable elimination, for networks that OptCNN's rules leave large"},
-        {"data", "data parallel"},
-        {"model", "model parallel"},
-        {"one-weird-trick", "convolutions by samples, linear layers by channels"},
-        {"single", "one device"},
-        {"mesh", "nodes by samples, devices of a node by channels"},
-        {"megatron", "Megatron-LM's splits of pairs of linear layers within nodes"},
-        {"placement", "operators placed one after the other within nodes"},
-        {"gpipe", "a pipeline of --stages and --micro-batches, all forward first"},
-        {"1f1b", "a pipeline, one forward, one backward"},
-        {"zero-bubble", "a pipeline, ZB-H1"},
-    };
+std::vector<listed> listed_searches() { return listed_in(ts::search::library_searches); }
+std::vector<listed> listed_schedules() { return listed_in(ts::schedule::library_schedules); }
+std::vector<listed> listed_policies() { return listed_in(ts::schedule::library_policies); }
+
+std::vector<known_option> known_options() {
+    std::vector<known_option> all;
+    each_record([&](const auto& record, const char*) {
+        for (const ts::option_row& row : record.options) {
+            const auto same = [&](const known_option& o) { return o.row.name == row.name; };
+            const auto known = std::find_if(all.begin(), all.end(), same);
+            if (row.name.empty()) {
+                continue;
+            }
+            if (known == all.end()) {
+                all.push_back({row, true});
+            } else {
+                known->one_usual = known->one_usual && known->row.usual == row.usual;
+            }
+        }
+    });
     return all;
 }
 
-void require_search(const std::string& name) {
-    std::vector<std::string> names;
-    for (const search_kind& s : search_kinds()) {
-        names.push_back(s.name);
+std::string owners_of(const std::string& option) {
+    std::string names;
+    each_record([&](const auto& record, const char* kind) {
+        if (ts::find_option(record, option) != nullptr) {
+            names += (names.empty() ? "the " : " and the ") + std::string(kind) + " " + std::string(record.name);
+        }
+    });
+    return names;
+}
+
+void require_search(const std::string& name) { (void)search_of(name); }
+bool can_go_on(const std::string& name) { return search_of(name).resumes; }
+std::string those_that_go_on() {
+    std::string names;
+    for (const ts::search::search_record* r : ts::search::library_searches) {
+        names += r->resumes ? (names.empty() ? "" : " or ") + std::string(r->name) : "";
     }
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-        throw ts::error("there is no search '" + name + "'" + ts::did_you_mean(name, names) + "; --list names them");
+    return names;
+}
+
+std::string unused_option(const request& r, const std::vector<std::string>& searches) {
+    for (const auto& [option, value] : r.given) {
+        bool used = false;
+        for (const std::string& name : searches) {
+            used = used || row_of(option, name, r) != nullptr;
+        }
+        if (!used && row_of(option, {}, r) == nullptr) {
+            return option;
+        }
+    }
+    return {};
+}
+
+void require_schedule(const request& r, const std::vector<std::string>& searches) {
+    if (policy_of(r) != nullptr && searches.empty()) {
+        throw ts::error("no search is asked for whose strategy could follow the policy '" + r.policy +
+                        "'; a strategy file says its own");
+    }
+    const auto* schedule = schedule_of(r);
+    const bool follows = std::any_of(searches.begin(), searches.end(),
+                                     [](const std::string& name) { return search_of(name).takes_all; });
+    if (schedule != nullptr && !follows) {
+        throw ts::error("no search that is asked for makes a pipeline that could follow the schedule '" + r.schedule +
+                        "'; give --search pipeline or fit");
     }
 }
 
 ts::strategy find_strategy(const problem& p, const std::string& name, const request& r) {
-    const int devices = p.on.devices();
-    int per_node = 0;
-    for (int d = 0; d < devices; ++d) {
-        per_node += p.on.node_of(d) == p.on.node_of(0) ? 1 : 0;
-    }
-    per_node = devices % per_node == 0 ? per_node : 1;
-    ts::strategy s;
-    require_search(name);
-    if (name == "fit") {
-        return fitted(p, r);
-    }
-    if (name == "mcmc") {
-        s = searched(p, r);
-    } else if (name == "optcnn") {
-        s = modelled(p, r);
-    } else if (name == "elimination") {
-        s = eliminated(p, r);
-    } else if (name == "data") {
-        s = ts::search::data_parallel(p.network, devices);
-    } else if (name == "model") {
-        s = ts::search::model_parallel(p.network, devices);
-    } else if (name == "one-weird-trick") {
-        s = ts::search::one_weird_trick(p.network, devices);
-    } else if (name == "single") {
-        s = ts::search::single_device(p.network);
-    } else if (name == "mesh") {
-        s = ts::search::mesh(p.network, devices / per_node, per_node);
-    } else if (name == "megatron") {
-        s = ts::search::megatron(p.network, devices / per_node, per_node);
-    } else if (name == "placement") {
-        s = ts::search::operator_placement(p.network, devices / per_node, per_node);
+    const ts::search::search_record& search = search_of(name);
+    ts::search::search_options how = options_of(p, name, r);
+    const bool shows = !search.unit.empty();
+    ts::io::progress_options line;
+    line.unit = search.unit;
+    std::optional<ts::io::progress_bar> bar;
+    std::optional<ts::io::waiting> sign;
+    std::optional<interruptible> while_searching;
+    const auto report = [&](const ts::search::search_progress& now) {
+        if (!bar) {
+            bar.emplace(std::string(search.title), now.budget, line);
+        }
+        bar->advance(now.made - bar->done(), now.best_cost < 0 ? ""
+                                             : now.best_cost == INT64_MAX
+                                                 ? "nothing fits yet"
+                                                 : "best " + std::to_string(now.best_cost / 1000) + " us");
+    };
+    if (shows) {
+        while_searching.emplace();
+        how.interrupted = &interruptible::flag();
+        how.report = report;
     } else {
-        s = piped(p, name, r);
+        sign.emplace(std::string(search.title));
     }
-    if (r.micro_batches > 1 && s.schedule.stages == 0) {
-        s.micro_batches = r.micro_batches;
+    if (shows && !search.fixed_budget) {
+        bar.emplace(std::string(search.title), 0, line);
     }
-    for (ts::configuration& c : s.ops) {
-        c.recompute = c.recompute || r.recompute;
-        c.uneven = c.uneven || s.micro_batches > 1;
+    std::optional<ts::io::file_journal> journal;
+    if (!r.resume.empty() && search.resumes) {
+        how.journal = &journal.emplace(r.resume);
     }
-    return s;
+    const ts::search::search_found found = ts::search::run(search, p.network, p.on, how);
+    if (bar) {
+        bar->clear();
+    }
+    sign.reset();
+    std::fputs(found.text.c_str(), stdout);
+    return found.best;
 }
 
 } // namespace planner

@@ -2,6 +2,7 @@
 // docs/adding_a_search.md, word for word: the search, and what it finds beside the baselines.
 // clang-format off
 #include <tessera/search/compared.hpp>
+#include <tessera/search/record.hpp>
 
 namespace ts = tessera;
 
@@ -28,9 +29,22 @@ inline ts::strategy greedy(const ts::graph_view& g, const ts::cluster& on, const
     }
     return best;
 }
+
+inline constexpr ts::option_row rounds_option{"rounds", "of greedy, through all operators", 2, 1, 1000};
+
+inline constexpr ts::search::search_record greedy_record{
+    .name = "greedy",
+    .title = "greedy",
+    .about = "one operator after the other, by simulation",
+    .run = [](const ts::graph_view& g, const ts::cluster& on, const ts::search::search_options& o) {
+        return ts::search::search_found{greedy(g, on, {o.values.as<int>(rounds_option)})};
+    },
+    .options = {rounds_option},
+};
 // clang-format on
 
 #include <tessera/machine/presets.hpp>
+#include <tessera/search/searches.hpp>
 
 #include <doctest/doctest.h>
 
@@ -57,4 +71,23 @@ TEST_CASE("the search of the page beside the baselines") {
     CHECK(greedy(g.view(), node) == found); // the same each time
     CHECK(all.result().step.makespan < all.all[1].step.makespan);
     CHECK(all.all[1].name == "data parallel");
+}
+
+TEST_CASE("the search of the page is run by its name") {
+    const ts::graph g = ts::describe<network>(64);
+    const ts::cluster node(ts::machines::p100_nodes(1));
+    // clang-format off
+    std::vector<const ts::search::search_record*> searches = ts::search::every_search();
+    searches.push_back(&greedy_record);
+    const auto& row = ts::find_record(ts::record_list(searches), "greedy", "search");
+    ts::search::search_options how;
+    how.values.set("rounds", 3);
+    const ts::strategy by_name = ts::search::run(row, g.view(), node, how).best;
+    // clang-format on
+    CHECK(by_name == greedy(g.view(), node, {3}));
+    how.values.set("round", 3);
+    CHECK_THROWS_WITH_AS((void)ts::search::run(row, g.view(), node, how),
+                         "the search 'greedy' has no option 'round'; did you mean rounds?; it has rounds", ts::error);
+    searches.pop_back();
+    CHECK_THROWS_AS((void)ts::find_record(ts::record_list(searches), "greedy", "search"), ts::error);
 }

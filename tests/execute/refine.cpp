@@ -206,3 +206,39 @@ TEST_CASE("refine wants the devices that the strategy was made for") {
     CHECK_THROWS_WITH_AS(ts::refine<test_networks::lenet5::network>(found{}, ts::host::devices(3)),
                          doctest::Contains("made for 2 devices and there are 3"), ts::error);
 }
+
+namespace {
+
+constexpr ts::search::search_record halves_record{
+    .name = "halves",
+    .title = "the first half alone",
+    .about = "a search of one's own",
+    .run =
+        [](const ts::graph_view& g, const ts::cluster&, const ts::search::search_options&) {
+            ts::strategy s = ts::search::data_parallel(g, 2);
+            s.ops[0] = {};
+            return ts::search::search_found{s};
+        },
+};
+
+} // namespace
+
+TEST_CASE("refine tries what the searches of its list find, one's own too, and nothing twice") {
+    using network = test_networks::mlp::network;
+    const ts::host::devices devices(2);
+    ts::refine_options how{.turns = 1, .turn_seconds = 0.0, .predict = false};
+    how.tried.push_back(&halves_record);
+    how.tried.push_back(&halves_record);
+    const auto count = [](const ts::refined_strategy& r, const std::string& name) {
+        return std::count_if(r.tried.begin(), r.tried.end(), [&](const auto& t) { return t.name == name; });
+    };
+    const auto with = ts::refine<network>(ts::strategy_of<network, 2, 8>{}, devices, ts::sgd{}, {}, how);
+    CHECK(count(with, "the first half alone") == 1);
+    CHECK(count(with, "data parallel") == 1);
+    CHECK(count(with, "found") == 1);
+    CHECK(count(with, "one device") == 0); // the same as what was found
+    how.tried.clear();
+    const auto without = ts::refine<network>(ts::strategy_of<network, 2, 8>{}, devices, ts::sgd{}, {}, how);
+    CHECK(without.tried.size() == 1);
+    CHECK(count(without, "found") == 1);
+}

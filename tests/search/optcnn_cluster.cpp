@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/search/optcnn_cluster.hpp"
+#include "tessera/search/optcnn_compared.hpp"
 
 #include "examples/networks.hpp"
 #include "examples/zoo/recurrent.hpp"

@@ -5,6 +5,7 @@
 #include "tessera/base/error.hpp"
 #include "tessera/base/nearest.hpp"
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,8 @@ class record_list {
 public:
     template <std::size_t N>
     constexpr record_list(const Record* const (&all)[N]) : first_(all), last_(all + N) {}
+    template <std::size_t N>
+    constexpr record_list(const std::array<const Record*, N>& all) : first_(all.data()), last_(all.data() + N) {}
     record_list(const std::vector<const Record*>& all) : first_(all.data()), last_(all.data() + all.size()) {}
 
     constexpr const Record* const* begin() const { return first_; }
@@ -91,8 +94,21 @@ private:
 
 template <class Record, std::size_t N>
 record_list(const Record* const (&)[N]) -> record_list<Record>;
+template <class Record, std::size_t N>
+record_list(const std::array<const Record*, N>&) -> record_list<Record>;
 template <class Record>
 record_list(const std::vector<const Record*>&) -> record_list<Record>;
+
+/// Two lists, one after the other.
+template <class Record, std::size_t N, std::size_t M>
+constexpr std::array<const Record*, N + M> join(const std::array<const Record*, N>& a,
+                                                const std::array<const Record*, M>& b) {
+    std::array<const Record*, N + M> all{};
+    for (std::size_t i = 0; i < N + M; ++i) {
+        all[i] = i < N ? a[i] : b[i - N];
+    }
+    return all;
+}
 
 /// The record of a name; `kind` is what they are. Throws tessera::error, with names that are like it and the advice that is given, where there is none.
 template <class Record>
@@ -125,6 +141,18 @@ constexpr const option_row* find_option(const Record& r, std::string_view name) 
         }
     }
     return nullptr;
+}
+
+/// The options that a record has of those that are given.
+template <class Record>
+option_values options_of(const Record& r, const option_values& given) {
+    option_values own;
+    for (const option_row& o : r.options) {
+        if (!o.name.empty() && given.has(o.name)) {
+            own.set(o.name, given[o]);
+        }
+    }
+    return own;
 }
 
 /// Why a value is none of an option's; "" where it is.

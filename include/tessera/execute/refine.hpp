@@ -7,8 +7,10 @@
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/synthetic_batch.hpp"
+#include "tessera/machine/presets.hpp"
 #include "tessera/search/mcmc.hpp"
-#include "tessera/search/optcnn.hpp"
+#include "tessera/search/quick_searches.hpp"
+#include "tessera/search/run.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -24,6 +26,8 @@ struct refine_options {
     bool predict = true;
     std::int64_t proposals = 2000;
     int searched = 2; ///< so many of what the search found are tried
+    /// Whose strategies are tried beside the one that is given.
+    std::vector<const search::search_record*> tried = search::measured_searches();
 };
 
 /// What became of one strategy.
@@ -90,13 +94,14 @@ public:
           data_(g) {}
 
     /// Builds what a strategy needs. One that breaks a rule or does not fit in memory is kept with the reason.
-    void enter(const char* name, const strategy& how) {
+    void enter(std::string name, const strategy& how) {
+        const std::uint64_t hash = hash_of(how);
         for (const entry& e : entries_) {
-            if (is_same(e.how, how)) {
+            if (e.hash == hash && is_same(e.how, how)) {
                 return; // under another name
             }
         }
-        entries_.push_back({{.name = name}, how, {}, {}});
+        entries_.push_back({{.name = static_cast<std::string&&>(name)}, how, hash, {}, {}});
         entry& e = entries_.back();
         try {
             e.runs.reset(new session<B>(g_, how, devices_.count(), update_, training_, backend_, devices_.threads()));
@@ -207,6 +212,7 @@ private:
     struct entry {
         tried_strategy result;
         strategy how;
+        std::uint64_t hash = 0;
         owned<session<B>> runs;
         std::vector<double> steps;
     };
@@ -222,8 +228,9 @@ private:
 
 } // namespace detail
 
-/// Measures `found` against data parallelism, one weird trick, model parallelism, what OptCNN finds for this host at run time, data
-/// parallelism on fewer devices, one device, and what MCMC finds from the best of these with measured times of their tasks, in alternation, for the batch that `found` was made for, and gives the fastest.
+/// Measures `found` against what the searches of `how.tried` find for a host (data parallelism, one weird trick, model parallelism, one device, OptCNN), data
+/// parallelism on fewer devices, and what MCMC finds from the best of these with measured times of their tasks, in alternation, for the batch that
+/// `found` was made for, and gives the fastest.
 /// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error where `found` was
 /// made for another number of devices, or nothing can run.
 template <class Net, class B = default_backend<Net>, PlannedStrategy S>
@@ -238,14 +245,18 @@ refined_strategy refine(const S& found, const local_devices& devices, const opti
     const graph_view g = network.view();
     detail::strategy_race<B> race(g, devices, update, training);
     race.enter("found", strategy(strategy_view(found.view())));
-    race.enter("data parallel", search::data_parallel(g, devices.count()));
-    race.enter("one weird trick", search::one_weird_trick(g, devices.count()));
-    race.enter("model parallel", search::model_parallel(g, devices.count()));
-    race.enter("optcnn", search::optcnn(g, machines::host(devices.count())));
+    const cluster host(machines::this_host(devices.count()));
+    for (const search::search_record* r : how.tried) {
+        search::search_options o;
+        o.lowering.update = update;
+        if (find_option(*r, search::faithful_option.name) != nullptr) {
+            o.values.set(search::faithful_option.name, 1); // the measurement compares
+        }
+        race.enter(std::string(r->title), search::run(*r, g, host, o).best);
+    }
     for (int fewer = devices.count() / 2; fewer > 1; fewer /= 2) {
         race.enter("data parallel", search::data_parallel(g, fewer));
     }
-    race.enter("one device", search::single_device(g));
     if (how.predict) {
         race.predict(how);
     }

@@ -276,8 +276,8 @@ inline mcmc_result coarse_search(const graph_view& g, const cluster& on, std::ve
     for (named_strategy& s : parts.run(report)) {
         starts.push_back(std::move(s));
     }
-    search_journal
-        none; // what was found on parts so far is priced on the whole, but that is not where the search goes on
+    // What was found on parts so far is priced on the whole, but that is not where the search goes on.
+    search_journal none;
     search_journal& keep = parts.interrupted() || journal == nullptr ? none : *journal;
     const detail::progress_after after{parts.made(), report};
     std::optional<mcmc_result> found;
@@ -285,5 +285,33 @@ inline mcmc_result coarse_search(const graph_view& g, const cluster& on, std::ve
              &found);
     return std::move(*found);
 }
+
+inline constexpr option_row proposals_option{"proposals", "of each chain of mcmc", 2000, 1, 100'000'000};
+inline constexpr option_row seed_option{"seed", "of mcmc", 1, 0, 4'294'967'295};
+inline constexpr option_row byte_price_option{
+    "byte-price", "of mcmc: ms that a GB between devices costs beside the time that it takes", 0, 0, 1e6, false};
+
+inline constexpr search_record mcmc_record{
+    .name = "mcmc",
+    .title = "MCMC",
+    .about =
+        "FlexFlow's Markov chains, parts of the machine first, from strategies designed by hand, priced by simulation",
+    .run =
+        [](const graph_view& g, const cluster& on, const search_options& o) {
+            coarse_search_options how;
+            how.search.chain.budget = how.most_proposals = o.values.as<std::int64_t>(proposals_option);
+            how.search.chain.seed = o.values.as<std::uint64_t>(seed_option);
+            how.search.chain.milliseconds_per_gigabyte = o.values[byte_price_option];
+            how.search.chain.lowering = o.lowering;
+            how.search.drop_slow_starts = true;
+            how.search.most_chains = how.chains = 4;
+            how.search.threads = o.threads;
+            how.search.interrupted = o.interrupted;
+            return search_found{coarse_search(g, on, hand_designed(g, on), how, o.report, o.journal).best};
+        },
+    .options = {proposals_option, seed_option, byte_price_option},
+    .resumes = true,
+    .unit = "proposals",
+};
 
 } // namespace tessera::search

@@ -5,7 +5,7 @@
 
 #include "tessera/layout/change.hpp"
 #include "tessera/search/finished_step.hpp"
-#include "tessera/search/proportional.hpp"
+#include "tessera/search/hand_designed.hpp"
 
 #include <cstdio>
 #include <string>
@@ -40,9 +40,8 @@ struct compared_search {
     index_t shortfall() const { return all[0].step.makespan - all[fastest].step.makespan; }
 };
 
-/// Simulates what a search found, data parallelism (on unequal devices also in proportion to their rates; of several
-/// nodes also on one), model parallelism, one weird
-/// trick and one device, and chooses. Throws tessera::error where what was found breaks a rule.
+/// Simulates what a search found, the baselines among the strategies designed by hand that apply to the machine and, of several nodes, data
+/// parallelism on one, and chooses. Throws tessera::error where what was found breaks a rule.
 inline compared_search compare_with_baselines(const graph_view& g, const cluster& on, const std::string& name,
                                               const strategy& found, const compare_options& o = {}) {
     require(g, found.view(), on.devices());
@@ -70,17 +69,14 @@ inline compared_search compare_with_baselines(const graph_view& g, const cluster
     while (node < on.devices() && on.node_of(node) == on.node_of(0)) {
         ++node;
     }
-    const int devices = on.devices();
-    add("data parallel", data_parallel(g, devices));
-    if (unequal_devices(on, devices, g.ops[0].attributes.math)) {
-        add("data parallel in proportion", data_parallel_in_proportion(g, on));
+    for (const search_record* b : designed_strategies) {
+        if (b->is_baseline && applies(*b, g, on)) {
+            add(std::string(b->title), b->run(g, on, {}).best);
+        }
     }
-    if (node > 1 && node < devices) {
+    if (node > 1 && node < on.devices()) {
         add("data parallel on one node", data_parallel(g, node));
     }
-    add("model parallel", model_parallel(g, devices));
-    add("one weird trick", one_weird_trick(g, devices));
-    add("one device", single_device(g));
     for (std::size_t i = 1; i < r.all.size(); ++i) {
         const compared_strategy& x = r.all[i];
         const compared_strategy& best = r.all[r.fastest];

@@ -116,18 +116,6 @@ inline std::string to_text(const graph_view& g, const fit_choice& x) {
     return x.overlap ? s + ", overlapped" : s;
 }
 
-/// What a policy makes for a number of devices that may share parameters.
-inline synchronization synchronization_of(const graph_view& g, const schedule::policy_record& policy, int members,
-                                          const schedule::worker_speed& speed, const option_values& options = {}) {
-    schedule::policy_setting on{schedule::gradients_of(g, speed, members), members, speed};
-    for (const option_row& o : policy.options) {
-        if (!o.name.empty() && options.has(o.name)) {
-            on.options.set(o.name, options[o]);
-        }
-    }
-    return schedule::make(policy, on);
-}
-
 /// The choice as a strategy; `times` are those of a list-scheduled schedule, `speed` that of the devices.
 inline strategy strategy_of(const graph_view& g, const fit_choice& x, const fit_options& o,
                             const schedule::step_times& times = {}, const schedule::worker_speed& speed = {}) {

@@ -17,6 +17,14 @@ inline schedule::worker_speed speed_of(const cluster& on, const cost::roofline_e
     return {rate > 0 ? rate : 1, way > 0 ? static_cast<double>(way) / 1000 : 1};
 }
 
+/// What a policy makes for a number of devices that may share parameters.
+inline synchronization synchronization_of(const graph_view& g, const schedule::policy_record& policy, int members,
+                                          const schedule::worker_speed& speed, const option_values& options = {}) {
+    schedule::policy_setting on{schedule::gradients_of(g, speed, members), members, speed};
+    on.options = options_of(policy, options);
+    return schedule::make(policy, on);
+}
+
 namespace detail {
 
 /// What estimates have to know of a policy.

@@ -218,4 +218,29 @@ inline grid_result search_grid(const graph_view& g, const cluster& on, const gri
     return grid_searcher(g, on, o).run();
 }
 
+inline constexpr option_row largest_tensor_option{
+    "largest-tensor", "devices that divide one operator of a grid, at most; 0: those of a node", 0, 0, 16384};
+inline constexpr option_row largest_micro_batch_option{
+    "largest-micro-batch", "samples of one replica's micro-batch of a grid, at most", 4, 1, 1 << 24};
+
+inline constexpr search_record grid_record{
+    .name = "grid",
+    .title = "grid",
+    .about = "data x tensor x stages under 1F1B, for networks of repeated blocks on many devices",
+    .run =
+        [](const graph_view& g, const cluster& on, const search_options& o) {
+            grid_options how;
+            how.lowering = o.lowering;
+            how.largest_tensor = o.values.as<int>(largest_tensor_option);
+            how.largest_micro_batch = o.values.as<index_t>(largest_micro_batch_option);
+            const grid_result found = search_grid(g, on, how);
+            const device_grid& x = found.best.grid;
+            return search_found{strategy_of(g, x),
+                                "data " + std::to_string(x.data) + " x tensor " + std::to_string(x.tensor) +
+                                    " x stages " + std::to_string(x.stages) + ", " + std::to_string(x.micro_batches) +
+                                    " micro-batches, places: " + found.best.within + "\n"};
+        },
+    .options = {largest_tensor_option, largest_micro_batch_option},
+};
+
 } // namespace tessera::search

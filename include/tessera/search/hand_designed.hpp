@@ -5,14 +5,9 @@
 #include "tessera/machine/cluster.hpp"
 #include "tessera/schedule/stages.hpp"
 #include "tessera/search/proportional.hpp"
+#include "tessera/search/record.hpp"
 
 namespace tessera::search {
-
-/// A strategy to start from, or to compare with.
-struct named_strategy {
-    std::string name;
-    strategy value;
-};
 
 namespace detail {
 
@@ -143,26 +138,128 @@ inline strategy operator_placement(const graph_view& g, int replicas, int parts)
     return s;
 }
 
-/// The strategies of experts for a cluster of equal nodes, data parallelism first; all can be starts of a search (central_copy() cannot).
-inline std::vector<named_strategy> hand_designed(const graph_view& g, const cluster& on) {
+/// A machine as rows of as many devices as there are in its first node; rows of one where that does not divide them.
+struct node_grid {
+    int nodes = 1;
+    int per_node = 1;
+};
+inline node_grid node_grid_of(const cluster& on) {
     const int devices = on.devices();
     int per_node = 0;
     for (int d = 0; d < devices; ++d) {
         per_node += on.node_of(d) == on.node_of(0) ? 1 : 0;
     }
     per_node = devices % per_node == 0 ? per_node : 1;
+    return {devices / per_node, per_node};
+}
+
+namespace detail {
+
+template <strategy (*Make)(const graph_view&, int devices)>
+search_found on_all_devices(const graph_view& g, const cluster& on, const search_options&) {
+    return {Make(g, on.devices())};
+}
+template <strategy (*Make)(const graph_view&, int nodes, int per_node)>
+search_found on_nodes(const graph_view& g, const cluster& on, const search_options&) {
+    const node_grid grid = node_grid_of(on);
+    return {Make(g, grid.nodes, grid.per_node)};
+}
+inline bool has_nodes(const graph_view&, const cluster& on) { return node_grid_of(on).per_node > 1; }
+
+} // namespace detail
+
+inline constexpr search_record data_parallel_record{
+    .name = "data",
+    .title = "data parallel",
+    .about = "every operator split by samples",
+    .run = detail::on_all_devices<data_parallel>,
+    .is_start = true,
+    .is_baseline = true,
+    .is_measured = true,
+};
+inline constexpr search_record proportional_record{
+    .name = "proportional",
+    .title = "data parallel in proportion",
+    .about = "data parallel, samples in proportion to the devices' rates",
+    .run = [](const graph_view& g, const cluster& on,
+              const search_options&) { return search_found{data_parallel_in_proportion(g, on)}; },
+    .applies = [](const graph_view& g,
+                  const cluster& on) { return unequal_devices(on, on.devices(), g.ops[0].attributes.math); },
+    .is_start = true,
+    .is_baseline = true,
+};
+inline constexpr search_record one_weird_trick_record{
+    .name = "one-weird-trick",
+    .title = "one weird trick",
+    .about = "convolutions by samples, linear layers by channels",
+    .run = detail::on_all_devices<one_weird_trick>,
+    .is_start = true,
+    .is_baseline = true,
+    .is_measured = true,
+};
+inline constexpr search_record model_parallel_record{
+    .name = "model",
+    .title = "model parallel",
+    .about = "every operator split by channels or features",
+    .run = detail::on_all_devices<model_parallel>,
+    .is_start = true,
+    .is_baseline = true,
+    .is_measured = true,
+};
+inline constexpr search_record single_device_record{
+    .name = "single",
+    .title = "one device",
+    .about = "every operator whole on the first device",
+    .run = [](const graph_view& g, const cluster&, const search_options&) { return search_found{single_device(g)}; },
+    .is_start = true,
+    .is_baseline = true,
+    .is_measured = true,
+};
+inline constexpr search_record mesh_record{
+    .name = "mesh",
+    .title = "mesh of nodes x devices",
+    .about = "nodes by samples, devices of a node by channels: Mesh-TensorFlow",
+    .run = detail::on_nodes<mesh>,
+    .applies = detail::has_nodes,
+    .is_start = true,
+};
+inline constexpr search_record megatron_record{
+    .name = "megatron",
+    .title = "Megatron within nodes",
+    .about = "Megatron-LM's splits of pairs of linear layers within nodes",
+    .run = detail::on_nodes<megatron>,
+    .applies = detail::has_nodes,
+    .is_start = true,
+};
+inline constexpr search_record operator_placement_record{
+    .name = "placement",
+    .title = "operators placed within nodes",
+    .about = "operators placed one after the other within nodes",
+    .run = detail::on_nodes<operator_placement>,
+    .applies = detail::has_nodes,
+    .is_start = true,
+};
+inline constexpr search_record central_copy_record{
+    .name = "central-copy",
+    .title = "central copy",
+    .about = "torch.nn.DataParallel: parameters on the first device, copied out in every step",
+    .run = detail::on_all_devices<central_copy>,
+};
+
+/// Strategies designed by hand. A new one is a record, and a row here.
+inline constexpr std::array designed_strategies{
+    &data_parallel_record,  &proportional_record,       &one_weird_trick_record,
+    &model_parallel_record, &single_device_record,      &mesh_record,
+    &megatron_record,       &operator_placement_record, &central_copy_record,
+};
+
+/// Those from which a search may start on a machine, by their titles, data parallelism first.
+inline std::vector<named_strategy> hand_designed(const graph_view& g, const cluster& on) {
     std::vector<named_strategy> all;
-    all.push_back({"data parallel", data_parallel(g, devices)});
-    if (unequal_devices(on, devices, g.ops[0].attributes.math)) {
-        all.push_back({"data parallel in proportion", data_parallel_in_proportion(g, on)});
-    }
-    all.push_back({"one weird trick", one_weird_trick(g, devices)});
-    all.push_back({"model parallel", model_parallel(g, devices)});
-    all.push_back({"single device", single_device(g)});
-    if (per_node > 1) {
-        all.push_back({"mesh of nodes x devices", mesh(g, devices / per_node, per_node)});
-        all.push_back({"Megatron within nodes", megatron(g, devices / per_node, per_node)});
-        all.push_back({"operators placed within nodes", operator_placement(g, devices / per_node, per_node)});
+    for (const search_record* r : designed_strategies) {
+        if (r->is_start && applies(*r, g, on)) {
+            all.push_back({std::string(r->title), r->run(g, on, {}).best});
+        }
     }
     return all;
 }

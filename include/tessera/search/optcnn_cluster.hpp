@@ -5,8 +5,9 @@
 #pragma once
 
 #include "tessera/cost/collective.hpp"
-#include "tessera/search/compared.hpp"
+#include "tessera/machine/cluster.hpp"
 #include "tessera/search/optcnn.hpp"
+#include "tessera/search/proportional.hpp"
 
 #include <array>
 #include <map>
@@ -286,26 +287,6 @@ Problem make_optcnn_problem(const graph_view& g, const cluster& on, const config
         return make_optcnn_problem<Problem>(g, uniform_machine(on, g.ops[0].attributes.math), options);
     }
     return detail::cluster_builder<Problem>(g, on, options).run();
-}
-
-/// What OptCNN found on a device graph, how, and beside which baselines.
-struct optcnn_on_cluster : compared_search {
-    optcnn_result
-        model; ///< OptCNN's own answer, its cost in the additive model, how it was found and how wide the problem was
-};
-
-/// OptCNN on a device graph: the fastest by simulation of what it finds and the baselines, by name, or, if the
-/// comparison is to be faithful, what it finds, with the
-/// shortfall. Throws what compare_with_baselines() throws.
-template <class Problem = optcnn_problem>
-optcnn_on_cluster optcnn_search(const graph_view& g, const cluster& on, const optcnn_options& options = {},
-                                const compare_options& comparison = {}) {
-    const Problem problem = make_optcnn_problem<Problem>(g, on, options.offered);
-    optcnn_result found = solve_optcnn(g, problem, on.devices(), options);
-    optcnn_on_cluster r;
-    static_cast<compared_search&>(r) = compare_with_baselines(g, on, "OptCNN", found.best, comparison);
-    r.model = static_cast<optcnn_result&&>(found);
-    return r;
 }
 
 } // namespace tessera::search

@@ -4,11 +4,9 @@
 #pragma once
 
 #include "tessera/base/clock.hpp"
-#include "tessera/base/function_ref.hpp"
 #include "tessera/search/mcmc.hpp"
-#include "tessera/search/thread_pool.hpp"
+#include "tessera/search/record.hpp"
 
-#include <atomic>
 #include <utility>
 
 namespace tessera::search {
@@ -33,15 +31,6 @@ struct parallel_search_options {
 
     bool is_interrupted() const { return interrupted != nullptr && interrupted->load(); }
 };
-
-struct search_progress {
-    std::int64_t made = 0;         ///< proposals of all chains
-    std::int64_t budget = 0;       ///< that all chains may make, an estimate where their work is limited
-    index_t best_cost = INT64_MAX; ///< see mcmc_options::cost
-};
-
-/// Called from time to time, by one thread at a time; empty: nobody wants to know.
-using search_report = function_ref<void(const search_progress&)>;
 
 /// A search under way as a value, see io/search_file.hpp.
 struct search_state {

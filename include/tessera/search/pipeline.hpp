@@ -5,8 +5,10 @@
 #include "tessera/cost/roofline.hpp"
 #include "tessera/machine/device_graph.hpp"
 #include "tessera/schedule/gpipe.hpp"
+#include "tessera/schedule/one_forward_one_backward.hpp"
 #include "tessera/schedule/stages.hpp"
 #include "tessera/search/baselines.hpp"
+#include "tessera/search/record.hpp"
 
 namespace tessera::search {
 
@@ -99,5 +101,58 @@ inline strategy hypar_flow(const graph_view& g, const device_class& on, int stag
     return pipeline(g, schedule::balance_stages(operator_times(g, on), stages), schedule::gpipe(stages, micro_batches),
                     replicas);
 }
+
+inline constexpr option_row stages_option{"stages", "workers of a pipeline; 0: as many as devices", 0, 0, 16384};
+
+namespace detail {
+
+/// Stages of a pipeline as they are asked for. Throws tessera::error where they do not divide the devices.
+inline int asked_stages(const cluster& on, const search_options& o) {
+    const int given = o.values.as<int>(stages_option);
+    const int stages = given > 0 ? given : on.devices();
+    if (on.devices() % stages != 0) {
+        throw error(std::to_string(stages) + " stages do not divide " + std::to_string(on.devices()) +
+                    " devices; give --stages");
+    }
+    return stages;
+}
+
+} // namespace detail
+
+inline constexpr search_record pipeline_record{
+    .name = "pipeline",
+    .title = "pipeline",
+    .about = "stages of equal time, each data parallel, under a schedule (1f1b if none is given)",
+    .run =
+        [](const graph_view& g, const cluster& on, const search_options& o) {
+            schedule::settings x;
+            x.which = o.schedule != nullptr ? o.schedule : &schedule::one_forward_one_backward_record;
+            x.workers = detail::asked_stages(on, o);
+            x.micro_batches = o.micro_batches > 0 ? o.micro_batches : 2 * x.workers;
+            x.options = options_of(*x.which, o.values);
+            x.again = !o.recompute                  ? schedule::rematerialize::none
+                      : x.which->last_returns_first ? schedule::rematerialize::except_last
+                                                    : schedule::rematerialize::all;
+            require(schedule::check(x));
+            const std::vector<int> stage = schedule::balance_stages(operator_times(g, on.class_of(0)), x.stages());
+            return search_found{
+                pipeline(g, stage, schedule::make(x), {.width = on.devices() / x.workers, .again = x.again})};
+        },
+    .options = {stages_option},
+    .takes_all = true,
+};
+
+inline constexpr search_record hypar_flow_record{
+    .name = "hypar-flow",
+    .title = "HyPar-Flow",
+    .about = "HyPar-Flow's hybrid: GPipe over replicated stages of equal time",
+    .run =
+        [](const graph_view& g, const cluster& on, const search_options& o) {
+            const int stages = detail::asked_stages(on, o);
+            return search_found{hypar_flow(g, on.class_of(0), stages, on.devices() / stages,
+                                           o.micro_batches > 0 ? o.micro_batches : 2 * stages)};
+        },
+    .options = {stages_option},
+};
 
 } // namespace tessera::search

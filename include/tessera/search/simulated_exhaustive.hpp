@@ -66,4 +66,31 @@ inline simulated_optimum simulate_all(const graph_view& g, const cluster& on, co
     return e.result;
 }
 
+inline constexpr option_row most_strategies_option{
+    "most-strategies", "that the exhaustive search simulates; it refuses more", 1'000'000, 1, 1e9};
+
+inline constexpr search_record exhaustive_record{
+    .name = "exhaustive",
+    .title = "exhaustive",
+    .about = "every block's configurations on every regular placement, all simulated: for small networks",
+    .run =
+        [](const graph_view& g, const cluster& on, const search_options& o) {
+            proposal_options space;
+            space.only_blocks = space.only_regular = true;
+            detail::block_enumeration e(g, on, data_parallel(g, on.devices()), space);
+            if (e.result.space > o.values[most_strategies_option]) {
+                throw error("there are " + std::to_string(static_cast<long long>(std::min(e.result.space, 1e18))) +
+                            " strategies to simulate, more than " +
+                            std::to_string(o.values.as<long long>(most_strategies_option)) +
+                            "; use another search, a smaller network or fewer devices, or allow more");
+            }
+            e.run();
+            if (e.result.cost == INT64_MAX) {
+                throw error("no strategy of the exhaustive search keeps the rules");
+            }
+            return search_found{e.result.best};
+        },
+    .options = {most_strategies_option},
+};
+
 } // namespace tessera::search

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A search by its record: checks what is asked for, runs it, and gives what it finds what it does not see to itself.
+#pragma once
+
+#include "tessera/search/fit_policies.hpp"
+#include "tessera/search/record.hpp"
+
+namespace tessera::search {
+
+namespace detail {
+
+/// Throws tessera::error for an option that neither the search nor the schedule or policy that is asked for has, and for values out of limits.
+inline void check_options(const search_record& r, const search_options& o) {
+    for (int i = 0; i < o.values.count(); ++i) {
+        const std::string_view name = o.values.name(i);
+        const option_row* row = find_option(r, name);
+        row = row == nullptr && o.schedule != nullptr ? find_option(*o.schedule, name) : row;
+        row = row == nullptr && o.policy != nullptr ? find_option(*o.policy, name) : row;
+        if (row == nullptr) {
+            require_options(r, o.values, "search"); // says what it has
+        } else if (const std::string why = refusal_of(*row, o.values[*row]); !why.empty()) {
+            throw error("the search '" + std::string(r.name) + "' is refused: " + why);
+        }
+    }
+    if (o.schedule != nullptr && !r.takes_all) {
+        throw error("the search '" + std::string(r.name) + "' makes no pipeline that could follow the schedule '" +
+                    std::string(o.schedule->name) + "'; search with pipeline or fit");
+    }
+}
+
+} // namespace detail
+
+/// Runs a search. What it finds is given the micro-batches, the recomputation and the policy that are asked for, unless it takes them itself.
+/// Throws tessera::error for options that it does not have, and where it finds nothing.
+inline search_found run(const search_record& r, const graph_view& g, const cluster& on, const search_options& o = {}) {
+    detail::check_options(r, o);
+    search_found found = r.run(g, on, o);
+    strategy& s = found.best;
+    if (o.micro_batches > 1 && s.schedule.stages == 0 && !r.takes_all) {
+        s.micro_batches = o.micro_batches;
+    }
+    for (configuration& c : s.ops) {
+        c.recompute = c.recompute || (o.recompute && !r.takes_all);
+        c.uneven = c.uneven || s.micro_batches > 1;
+    }
+    if (o.policy != nullptr && !r.weighs_policy) {
+        s.sync = synchronization_of(g, *o.policy, on.devices(), speed_of(on), o.values);
+        s.period = s.sync.average_every > 1 ? s.sync.average_every : s.period;
+    }
+    require(g, s.view(), on.devices());
+    return found;
+}
+
+} // namespace tessera::search

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searches, schedules and policies by name: each row makes, on a small network, a strategy whose plan is sound and that comes back from a strategy file;
+// names are unique, options mean one thing, and one's own are run like the library's.
+#include "tessera/execute/search_threads.hpp"
+#include "tessera/io/strategy_file.hpp"
+#include "tessera/machine/presets.hpp"
+#include "tessera/plan/finish.hpp"
+#include "tessera/schedule/policies.hpp"
+#include "tessera/schedule/schedules.hpp"
+#include "tessera/search/searches.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+namespace {
+
+namespace ts = tessera;
+namespace search = ts::search;
+namespace schedule = ts::schedule;
+
+struct head : ts::linear<24> {};
+struct wide : ts::linear<24> {};
+struct last : ts::linear<8> {};
+struct blocks : ts::sequential<ts::features<24>, head, ts::repeat<5, wide, ts::relu>, last, ts::cross_entropy> {};
+
+/// Its plan is verified, and it comes back from a file.
+void check_strategy(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& update) {
+    ts::lower_options o;
+    o.update = update;
+    ts::plan p = ts::lower(g, s.view(), devices, o);
+    CHECK_NOTHROW(ts::finish(g, p));
+    const std::string text = ts::io::to_json(g, s, devices).dump();
+    CHECK(ts::is_same(ts::io::strategy_from_text(g, text).value, s));
+}
+
+template <class List>
+void check_names(const List& all) {
+    std::set<std::string_view> names;
+    for (const auto* r : all) {
+        CAPTURE(std::string(r->name));
+        CHECK(names.insert(r->name).second);
+        CHECK(!r->name.empty());
+        CHECK(r->name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos);
+        CHECK(!r->title.empty());
+        CHECK(!r->about.empty());
+        const std::string wrong = "x" + std::string(r->name);
+        CHECK(&ts::find_record(ts::record_list(all), r->name, "row") == r);
+        CHECK_THROWS_WITH_AS(ts::find_record(ts::record_list(all), wrong, "row"), doctest::Contains("there is no row"),
+                             ts::error);
+    }
+}
+
+/// Every option keeps to its own limits, and has one meaning and one pair of limits wherever it is one.
+template <class List>
+void check_options(const List& all, std::vector<ts::option_row>& seen) {
+    for (const auto* r : all) {
+        for (const ts::option_row& o : r->options) {
+            if (o.name.empty()) {
+                continue;
+            }
+            CAPTURE(std::string(o.name));
+            CHECK(ts::refusal_of(o, o.usual) == "");
+            CHECK(ts::refusal_of(o, o.least - 1) != "");
+            CHECK(ts::refusal_of(o, o.most + 1) != "");
+            CHECK(ts::refusal_of(o, (o.least + o.most) / 2 + 0.25).empty() == !o.whole);
+            for (const ts::option_row& other : seen) {
+                if (other.name == o.name) {
+                    CHECK(other.about == o.about);
+                    CHECK(other.least == o.least);
+                    CHECK(other.most == o.most);
+                    CHECK(other.whole == o.whole);
+                }
+            }
+            seen.push_back(o);
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("names are unique, a wrong one is refused with what it may have meant, options mean one thing") {
+    check_names(search::library_searches);
+    check_names(schedule::library_schedules);
+    check_names(schedule::library_policies);
+    std::vector<ts::option_row> seen;
+    check_options(search::library_searches, seen);
+    check_options(schedule::library_schedules, seen);
+    check_options(schedule::library_policies, seen);
+    CHECK(seen.size() > 15);
+    CHECK_THROWS_WITH_AS(
+        ts::find_record(ts::record_list(search::library_searches), "mcmmc", "search"),
+        "there is no search 'mcmmc'; did you mean mcmc?; there are mcmc, fit, exhaustive, grid, pipeline, "
+        "hypar-flow, optcnn, elimination, grouped-optcnn, data, proportional, one-weird-trick, model, "
+        "single, mesh, megatron, placement, central-copy",
+        ts::error);
+    CHECK_THROWS_WITH_AS(ts::find_record(ts::record_list(schedule::library_policies), "zero-4", "policy", "see --list"),
+                         "there is no policy 'zero-4'; did you mean zero-1, zero-2 or zero-3?; see --list", ts::error);
+    std::size_t measured = 0; // wherever it stands in the list
+    for (const search::search_record* r : search::library_searches) {
+        measured += r->is_measured ? 1 : 0;
+    }
+    CHECK(search::measured_searches().size() == measured);
+}
+
+TEST_CASE("every search finds by its name what has a sound plan and comes back from a file") {
+    const ts::graph network = ts::describe<blocks>(32);
+    const ts::graph_view g = network.view();
+    const ts::cluster on(ts::machines::p100_nodes(2, 2));
+    for (const search::search_record* r : search::every_search()) {
+        CAPTURE(std::string(r->name));
+        search::search_options o;
+        o.lowering.update = ts::sgd{.momentum = 0.9F};
+        o.threads = ts::search_threads(2);
+        int reports = 0;
+        const auto count = [&](const search::search_progress&) { ++reports; };
+        o.report = count;
+        if (ts::find_option(*r, "proposals") != nullptr) {
+            o.values.set("proposals", 20);
+        }
+        if (ts::find_option(*r, "simulations") != nullptr) {
+            o.values.set("simulations", 4);
+        }
+        const ts::cluster two(ts::machines::p100_nodes(1, 2)); // where there are few strategies
+        const ts::cluster& where = r == &search::exhaustive_record ? two : on;
+        const search::search_found found = search::run(*r, g, where, o);
+        check_strategy(g, found.best, where.devices(), o.lowering.update);
+        CHECK((reports > 0) == !r->unit.empty());
+        CHECK(search::run(*r, g, where, o).best == found.best); // pure
+    }
+}
+
+TEST_CASE("options by name reach the search, and others are refused") {
+    const ts::graph network = ts::describe<blocks>(32);
+    const ts::graph_view g = network.view();
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    search::search_options o;
+    o.values.set("stages", 2);
+    const ts::strategy two = search::run(search::pipeline_record, g, on, o).best;
+    CHECK(two.schedule.stages == 2);
+    CHECK(two.micro_batches == 4);
+    o.values.set("stages", 3);
+    CHECK_THROWS_WITH_AS(search::run(search::pipeline_record, g, on, o),
+                         "3 stages do not divide 4 devices; give --stages", ts::error);
+    o.values.set("stages", 2.5);
+    CHECK_THROWS_WITH_AS(search::run(search::pipeline_record, g, on, o),
+                         "the search 'pipeline' is refused: stages is 2.5; give a whole number from 0 to 16384",
+                         ts::error);
+    CHECK_THROWS_WITH_AS(search::run(search::mcmc_record, g, on, o),
+                         "the search 'mcmc' has no option 'stages'; it has proposals, seed, byte-price", ts::error);
+    search::search_options few;
+    few.values.set("most-strategies", 10);
+    CHECK_THROWS_WITH_AS(search::run(search::exhaustive_record, g, on, few),
+                         doctest::Contains("more than 10; use another"), ts::error);
+    search::search_options scheduled;
+    scheduled.schedule = &schedule::gpipe_record;
+    CHECK_THROWS_WITH_AS(search::run(search::data_parallel_record, g, on, scheduled),
+                         "the search 'data' makes no pipeline that could follow the schedule 'gpipe'; search with "
+                         "pipeline or fit",
+                         ts::error);
+    search::search_options again;
+    again.micro_batches = 2;
+    again.recompute = true;
+    const ts::strategy whole = search::run(search::data_parallel_record, g, on, again).best;
+    CHECK(whole.micro_batches == 2);
+    CHECK(whole.ops[0].recompute);
+}
+
+TEST_CASE("every schedule, followed by its name, gives what has a sound plan and comes back from a file") {
+    const ts::graph network = ts::describe<blocks>(32);
+    const ts::graph_view g = network.view();
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    for (const schedule::schedule_record* r : schedule::library_schedules) {
+        for (const bool recompute : {false, true}) {
+            CAPTURE(std::string(r->name));
+            search::search_options o;
+            o.schedule = r;
+            o.recompute = recompute;
+            o.values.set("stages", 2);
+            for (const ts::option_row& row : r->options) {
+                row.name.empty() ? void() : o.values.set(row.name, 2);
+            }
+            o.micro_batches = 4;
+            const ts::strategy s = search::run(search::pipeline_record, g, on, o).best;
+            schedule::settings x{r, 2, 4, options_of(*r, o.values)};
+            x.again = !recompute              ? schedule::rematerialize::none
+                      : r->last_returns_first ? schedule::rematerialize::except_last
+                                              : schedule::rematerialize::all;
+            CHECK(s.schedule == schedule::make(x));
+            check_strategy(g, s, on.devices(), ts::sgd{});
+        }
+    }
+}
+
+TEST_CASE("every policy, asked for by its name, gives what has a sound plan and comes back from a file") {
+    const ts::graph network = ts::describe<blocks>(32);
+    const ts::graph_view g = network.view();
+    const ts::cluster on(ts::machines::p100_nodes(1));
+    std::set<std::uint64_t> different;
+    for (const schedule::policy_record* r : schedule::library_policies) {
+        CAPTURE(std::string(r->name));
+        search::search_options o;
+        o.policy = r;
+        const ts::strategy usual = search::run(search::data_parallel_record, g, on, o).best;
+        CHECK(!usual.sync.is_usual());
+        check_strategy(g, usual, on.devices(), ts::sgd{});
+        for (const ts::option_row& row : r->options) { // each of them changes something
+            search::search_options other = o;
+            if (row.name.empty()) {
+                continue;
+            }
+            CAPTURE(std::string(row.name));
+            row.name == schedule::credit_option.name ? other.values.set("partition", 50) : void();
+            row.name == schedule::fusion_cycle_option.name ? other.values.set("fusion-bytes", 1e9) : void();
+            row.name == schedule::bucket_option.name ? other.values.set("first-bucket-bytes", 100) : void();
+            const ts::strategy before = search::run(search::data_parallel_record, g, on, other).best;
+            other.values.set(row.name, 3);
+            const ts::strategy s = search::run(search::data_parallel_record, g, on, other).best;
+            CHECK(!(s.sync == before.sync));
+            check_strategy(g, s, on.devices(), ts::sgd{});
+        }
+        different.insert(ts::hash_of_fields(usual.sync));
+    }
+    CHECK(different.size() >= 9);
+}
