@@ -213,4 +213,20 @@ TEST_CASE("a split that breaks a rule is refused with the rule's words") {
     CHECK_THROWS_AS(make(placed, 3, x), ts::error);
 }
 
+TEST_CASE("a plan of several steps does not run in parts") {
+    struct network : ts::sequential<ts::features<8>, fc, ts::cross_entropy> {};
+    const ts::graph g = ts::describe<network>(4);
+    ts::strategy s(g.view());
+    s.period = 2;
+    ts::plan p = ts::lower(g.view(), s.view(), 1, {});
+    ts::reference::backend backend{ts::optimizer()};
+    backend.bind(p, g.view(), nullptr);
+    ts::finish(g.view(), p);
+    ts::workers threads(1);
+    const ts::parameter_store store(p);
+    ts::executor<ts::reference::backend> whole(backend, threads, g.view(), p, store);
+    CHECK_THROWS_WITH_AS(whole.run_tasks({}, 0, 1),
+                         "tessera: a plan of several steps, or with queues, runs whole and not in parts", ts::error);
+}
+
 } // namespace

@@ -287,7 +287,11 @@ TEST_CASE("composition and inverse: all triples of small layouts") {
     CHECK(shorter > 1000);
 }
 
-TEST_CASE("layouts and redistributions as texts") {
+TEST_CASE("layouts and redistributions as texts, and their names in a compiler's message") {
+    const std::string name(ts::full_type_name<cut>());
+    CHECK(name.find("extents<8, 12>") != std::string::npos);
+    CHECK(name.find("dims<tessera::shards_at<1, 3, 4>, tessera::shards<1>") != std::string::npos);
+    CHECK(ts::full_type_name<elsewhere>().find("place<1, 2, 3, 0>") != std::string_view::npos);
     CHECK(rows::text() == "8x12 f32, dimension 0 in 4, on devices 0 1 2 3");
     CHECK(summands::text() == "8x12 f32, 4 summands, on devices 0 1 2 3");
     CHECK(halo::text() == "8x12 f32, dimension 0 in 0:3 1:5 3:7 5:8, on devices 0 1 2 3");

@@ -80,7 +80,7 @@ inline std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t
 }
 
 /// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over. A copy is a loop of its own over the same
-/// samples and costs next to nothing, so that it is a view, which views of range-v3 take (tessera/io/range_v3.hpp). By itself it has no batches.
+/// samples and copies at most one batch, so that it is a view, which views of range-v3 take (tessera/io/range_v3.hpp). By itself it has no batches.
 template <class Element>
 class basic_batch_range {
 public:
@@ -185,18 +185,8 @@ private:
         std::vector<Element> inputs;
         std::vector<std::int32_t> labels;
     };
-    /// Where a loop is. Copies of the range begin anew.
+    /// Where a loop is: a copy of the range has its own, which begin() sets.
     struct loop {
-        loop() = default;
-        loop(const loop&) {}
-        loop(loop&&) noexcept = default;
-        loop& operator=(const loop& other) {
-            if (this != &other) *this = loop();
-            return *this;
-        }
-        loop& operator=(loop&&) noexcept = default;
-        ~loop() = default;
-
         std::vector<Element> inputs; ///< of a shuffled batch
         std::vector<std::int32_t> labels;
         std::int64_t position = 0;
