@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
@@ -211,6 +212,21 @@ TEST_CASE("a split that breaks a rule is refused with the rule's words") {
     CHECK_THROWS_AS(make(coupled, 2, x), ts::error);
     plain_sharded<conv, ts::split<ts::sample, 2>, ts::place<0, 1, 2>>* placed = nullptr;
     CHECK_THROWS_AS(make(placed, 3, x), ts::error);
+}
+
+TEST_CASE("backward leaves what forward made, and forward what backward made") {
+    plain_sharded<conv, ts::split<ts::sample, 2>> op{ts::local_devices(2), ts::make_shape(4, 4, 6, 8)};
+    op.forward();
+    const std::vector<float> output = op.output();
+    std::fill(op.input().begin(), op.input().end(), 0.0F);
+    op.backward();
+    CHECK(op.output() == output); // of the input that forward has read
+    const std::vector<float> gradient = op.gradient(0);
+    op.forward();
+    CHECK(op.output() != output);
+    CHECK(op.gradient(0) == gradient);
+    op.backward();
+    CHECK(op.gradient(0) != gradient); // now of an input of zeros
 }
 
 TEST_CASE("a plan of several steps does not run in parts") {
