@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One table of mistakes that drives both sides of the rules of pipelines and synchronization: tests/compile_fail/NAME.cpp makes the mistake in a type,
-// and the row of that name in a value, which is refused with the words, the layer and the numbers that the compiler must print.
+// One table of mistakes that drives both sides of the rules of pipelines and synchronization:
+// tests/compile_fail/NAME.cpp makes the mistake in a type, and the row of that name in a value, which is refused with
+// the words, the layer and the numbers that the compiler must print.
 #include "docs/page.hpp"
 #include "support/refusal.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strategy that is a type says everything that a value says: stages, recomputation, micro-batches, schedule, statistics, synchronization,
-// overlap, period and precision. The value is the one that the functions of values make, and so is the plan.
+// A strategy that is a type says everything that a value says: stages, recomputation, micro-batches, schedule,
+// statistics, synchronization, overlap, period and precision. The value is the one that the functions of values make,
+// and so is the plan.
 #include "tessera/layout/typed_layout_of.hpp"
 #include "tessera/layout/typed_redistribution.hpp"
 #include "tessera/net/precision.hpp"
@@ -250,7 +251,8 @@ TEST_CASE("statistics, parameters on one device and the precision") {
 
 namespace {
 
-/// What a schedule's type says of every size is so of the schedule that it makes, and what it refuses the function refuses in the same words.
+/// What a schedule's type says of every size is so of the schedule that it makes, and what it refuses the function
+/// refuses in the same words.
 template <class Order>
 int check_sizes() {
     int made = 0;

@@ -30,7 +30,8 @@ inline std::string text_of_rule(tessera::rule broken, const std::string& layer, 
            std::to_string(needed) + "]";
 }
 
-/// The same of a rule that no layer is to blame for; `step` is what is said of a schedule's step, as "forward of stage 0, micro-batch 1, ".
+/// The same of a rule that no layer is to blame for; `step` is what is said of a schedule's step, as "forward of stage
+/// 0, micro-batch 1, ".
 inline std::string text_of_rule(tessera::rule broken, tessera::index_t found, tessera::index_t needed,
                                 const std::string& step = "") {
     return "tessera: " + std::string(tessera::to_text(broken)) + " [" + step + "found " + std::to_string(found) +

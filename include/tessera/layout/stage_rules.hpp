@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of stages: which operators are in which, what the schedule has to do with them, and over which samples batch norms may take their
-// statistics.
+// The rules of stages: which operators are in which, what the schedule has to do with them, and over which samples
+// batch norms may take their statistics.
 #pragma once
 
 #include "tessera/layout/schedule_rules.hpp"
@@ -59,8 +59,8 @@ constexpr index_t stages_of(const strategy_view& s) {
     return last + 1;
 }
 
-/// The first rule that the stages of a strategy break: they are numbered from 0 without gaps, none reads what a later one makes, and there are
-/// as many as the schedule has.
+/// The first rule that the stages of a strategy break: they are numbered from 0 without gaps, none reads what a later
+/// one makes, and there are as many as the schedule has.
 constexpr problem check_stages(const graph_view& g, const strategy_view& s, const schedule_facts& schedule) {
     for (int op = 0; op < g.op_count; ++op) {
         const int own = s.ops[op].stage;
@@ -96,8 +96,8 @@ constexpr problem check_stages(const graph_view& g, const strategy_view& s, cons
     return {};
 }
 
-/// The first rule that training breaks: batch norms that meet in all micro-batches need a schedule that lets them, and a plan of several steps
-/// parameters that are stored where they are needed.
+/// The first rule that training breaks: batch norms that meet in all micro-batches need a schedule that lets them, and
+/// a plan of several steps parameters that are stored where they are needed.
 constexpr problem check_training(const graph_view& g, const strategy_view& s, const schedule_facts& schedule) {
     if (s.period > 1 && s.parameters_on >= 0) {
         return detail::broken(rule::period_on_one_device, -1, -1, s.period, 1);
@@ -109,8 +109,8 @@ constexpr problem check_training(const graph_view& g, const strategy_view& s, co
     return {};
 }
 
-/// The first rule that a schedule breaks by itself, or for the edges between the stages of a strategy that keeps their rules: a step would wait
-/// for itself.
+/// The first rule that a schedule breaks by itself, or for the edges between the stages of a strategy that keeps their
+/// rules: a step would wait for itself.
 constexpr problem check_schedule(const graph_view& g, const strategy_view& s, const pipeline_schedule& schedule) {
     detail::step_table given(schedule);
     if (const problem p = given.fill()) {

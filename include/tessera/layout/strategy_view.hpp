@@ -8,17 +8,20 @@
 
 namespace tessera {
 
-/// Over which samples batch normalization takes its statistics where a batch is cut into micro-batches or split over devices. Running statistics
-/// follow once for every step: the whole mini-batch's (GPipe's rule: Huang et al., arXiv 1811.06965, section 3.2), or the first replica's.
+/// Over which samples batch normalization takes its statistics where a batch is cut into micro-batches or split over
+/// devices. Running statistics follow once for every step: the whole mini-batch's (GPipe's rule: Huang et al., arXiv
+/// 1811.06965, section 3.2), or the first replica's.
 enum class statistics_over : std::uint8_t {
     micro_batch, ///< one device that runs the same micro-batches is the comparison
-    /// All micro-batches meet in every batch norm, forward and backward, and the numbers are those of one device without micro-batches. A stage
-    /// with a batch norm takes one operator after the other, each for all micro-batches, so that the next stage waits for all of them. Only
-    /// for schedules whose workers finish everything forward before they go backward (GPipe); others are refused.
+    /// All micro-batches meet in every batch norm, forward and backward, and the numbers are those of one device
+    /// without micro-batches. A stage with a batch norm takes one operator after the other, each for all micro-batches,
+    /// so that the next stage waits for all of them. Only for schedules whose workers finish everything forward before
+    /// they go backward (GPipe); others are refused.
     mini_batch,
-    /// Every shard of samples of a batch norm by itself (of each micro-batch), as under Horovod, PyTorch's DDP and HyPar-Flow: the shards exchange
-    /// nothing, and one device that takes their samples one after the other is the comparison. Running statistics are kept where the shard of the
-    /// first samples lies, and follow its statistics alone (DDP broadcasts the buffers of rank 0, with Horovod rank 0 saves its own).
+    /// Every shard of samples of a batch norm by itself (of each micro-batch), as under Horovod, PyTorch's DDP and
+    /// HyPar-Flow: the shards exchange nothing, and one device that takes their samples one after the other is the
+    /// comparison. Running statistics are kept where the shard of the first samples lies, and follow its statistics
+    /// alone (DDP broadcasts the buffers of rank 0, with Horovod rank 0 saves its own).
     replica,
 };
 
@@ -45,8 +48,8 @@ struct strategy_view {
     int period = 1;
 };
 
-/// What a strategy that is a type says of every operator, as a constant: its view, but for a schedule and messages, which are made when the
-/// program runs.
+/// What a strategy that is a type says of every operator, as a constant: its view, but for a schedule and messages,
+/// which are made when the program runs.
 template <class Strategy>
 constexpr strategy_view configurations_of() {
     if constexpr (requires { Strategy::configurations(); }) {

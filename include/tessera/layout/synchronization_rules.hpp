@@ -55,7 +55,8 @@ constexpr problem broken_gradient(rule what, const graph_view& g, int parameter,
 
 } // namespace detail
 
-/// The first rule that the modes of a strategy's synchronization break together, with the first layer whose parameter it cannot treat so.
+/// The first rule that the modes of a strategy's synchronization break together, with the first layer whose parameter
+/// it cannot treat so.
 constexpr problem check_modes(const graph_view& g, const strategy_view& s, const sync_modes& sync) {
     const int first = detail::first_trained(g);
     const auto refuse_with = [&](rule what, index_t found_number, index_t needed_number) {
@@ -86,7 +87,8 @@ constexpr problem check_modes(const graph_view& g, const strategy_view& s, const
     return {};
 }
 
-/// The first rule that messages break: each slice of every gradient goes once, parameters in slices are divided by their members alone.
+/// The first rule that messages break: each slice of every gradient goes once, parameters in slices are divided by
+/// their members alone.
 constexpr problem check_messages(const graph_view& g, const synchronization& sync) {
     detail::int_array pieces(static_cast<std::size_t>(g.parameter_count), 0);
     detail::int_array slices(static_cast<std::size_t>(g.parameter_count), 0);

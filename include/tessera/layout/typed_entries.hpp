@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a strategy that is a type says of all its layers together. Schedules and synchronization are in schedule/typed_pipeline.hpp and
-// schedule/typed_synchronization.hpp.
+// What a strategy that is a type says of all its layers together. Schedules and synchronization are in
+// schedule/typed_pipeline.hpp and schedule/typed_synchronization.hpp.
 #pragma once
 
 #include "tessera/layout/typed_options.hpp"
@@ -55,7 +55,8 @@ struct overlap {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::strategy_numbers& s) { s.overlap = true; }
 };
-/// The network computes in this precision: fp32, tf32 or bf16. The strategy's `network` is with_precision<Precision, Net>.
+/// The network computes in this precision: fp32, tf32 or bf16. The strategy's `network` is with_precision<Precision,
+/// Net>.
 template <class Precision>
 struct compute_in {
     static constexpr detail::says what = detail::says::precision;
@@ -64,8 +65,8 @@ struct compute_in {
     using network = with_precision<Precision, Net>;
 };
 
-/// One stage begins at each of these layers, which stand in the order of the network (at the first instance, or at instance<L, i>); what comes
-/// before the first of them is in the first stage, too.
+/// One stage begins at each of these layers, which stand in the order of the network (at the first instance, or at
+/// instance<L, i>); what comes before the first of them is in the first stage, too.
 template <class... Layers>
 struct stages_from {
     static constexpr detail::says what = detail::says::stages;

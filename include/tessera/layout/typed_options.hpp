@@ -95,7 +95,8 @@ struct uneven {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.c.uneven = true; }
 };
-/// Splits of coupled loops (batch norm's samples, a cross-entropy's classes) are meant, with the all-reduce of statistics.
+/// Splits of coupled loops (batch norm's samples, a cross-entropy's classes) are meant, with the all-reduce of
+/// statistics.
 struct with_reduction {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.c.reduces = true; }
@@ -147,14 +148,15 @@ struct recompute {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.c.recompute = true; }
 };
-/// States that the gradient of the layer's parameters is the sum over Count shards; refused where it is not, for instance because
-/// replicas were counted.
+/// States that the gradient of the layer's parameters is the sum over Count shards; refused where it is not, for
+/// instance because replicas were counted.
 template <int Count>
 struct gradient_of {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.gradient_of = Count; }
 };
-/// Every shard receives its whole input. Refused where the layer splits the input along a coupled loop, whose point is that it need not.
+/// Every shard receives its whole input. Refused where the layer splits the input along a coupled loop, whose point is
+/// that it need not.
 struct gathered {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.gathered = true; }

@@ -137,9 +137,9 @@ constexpr auto blamed() {
 
 } // namespace detail
 
-/// A strategy for a network, on a machine of Devices devices and for batches of Batch samples, written by hand: on<> for layers, and what holds
-/// for all of them (others<>, stages_from<>, micro_batches<>, pipeline<>, synchronize<>, overlap, ...). Layers that are not named run whole on the
-/// first device of their stage. A wrong one does not compile.
+/// A strategy for a network, on a machine of Devices devices and for batches of Batch samples, written by hand: on<>
+/// for layers, and what holds for all of them (others<>, stages_from<>, micro_batches<>, pipeline<>, synchronize<>,
+/// overlap, ...). Layers that are not named run whole on the first device of their stage. A wrong one does not compile.
 template <class Net, int Devices, index_t Batch, class... Entries>
 struct strategy_of {
     using network = typename decltype(detail::network_of<Net, Entries...>())::type;

@@ -8,7 +8,8 @@ namespace tessera {
 
 namespace detail {
 
-/// A strategy as a constant; `refused.op` is the operator, `entry` the on<> or other entry that is to blame, and `part` which of its layers.
+/// A strategy as a constant; `refused.op` is the operator, `entry` the on<> or other entry that is to blame, and `part`
+/// which of its layers.
 template <int Ops, int Pool>
 struct strategy_storage {
     configuration ops[static_cast<std::size_t>(Ops + 1)]{};
@@ -37,7 +38,8 @@ struct strategy_storage {
     }
 };
 
-/// How many different contributions the gradient of an operator's parameters has: shards that differ in more than the replica.
+/// How many different contributions the gradient of an operator's parameters has: shards that differ in more than the
+/// replica.
 constexpr index_t contributions(const configuration& c, const description& d) {
     const int w = d.find_operand(operand_kind::parameter, 0);
     index_t n = 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines in a strategy that is a type: pipeline<one_forward_one_backward>. The schedules' own files say what their types are.
+// Pipelines in a strategy that is a type: pipeline<one_forward_one_backward>. The schedules' own files say what their
+// types are.
 #pragma once
 
 #include "tessera/layout/typed_options.hpp"
@@ -36,7 +37,8 @@ struct one_stage_each {
 
 } // namespace schedule::detail
 
-/// The stages as a pipeline in this order. Layers that say no device run on the first one of their stage's worker. An Order is a type with
+/// The stages as a pipeline in this order. Layers that say no device run on the first one of their stage's worker. An
+/// Order is a type with
 ///     static constexpr problem check(int stages, int micro_batches);         // by itself
 ///     static constexpr schedule_facts facts(int stages, int micro_batches);  // of what make() returns
 ///     static constexpr int worker_of(int stage, int stages);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule written step by step in a strategy that is a type: steps<worker<forward_of<0, 0>, backward_of<0, 0>>, ...>.
+// A schedule written step by step in a strategy that is a type: steps<worker<forward_of<0, 0>, backward_of<0, 0>>,
+// ...>.
 #pragma once
 
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -60,8 +61,8 @@ struct results_kept {
     }
 };
 
-/// A schedule of workers, with as many stages and micro-batches as their steps have. Layers that say no device run on that of their stage's
-/// worker: the first one on device 0, the second on device 1, and so on.
+/// A schedule of workers, with as many stages and micro-batches as their steps have. Layers that say no device run on
+/// that of their stage's worker: the first one on device 0, the second on device 1, and so on.
 template <class... Parts>
 struct steps {
     static constexpr detail::says what = detail::says::schedule;

@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// What the times at which gradients are ready, and the orders that follow, are predicted with: one worker's speed in 10^9 FLOP/s and its link's
-/// in 10^6 bytes/s, and how many workers share the batch.
+/// What the times at which gradients are ready, and the orders that follow, are predicted with: one worker's speed in
+/// 10^9 FLOP/s and its link's in 10^6 bytes/s, and how many workers share the batch.
 template <index_t Gigaflops = 1000, index_t Megabytes = 1000, int Workers = 1>
 struct predicted_for {
     static constexpr schedule::worker_speed speed{static_cast<double>(Gigaflops),
