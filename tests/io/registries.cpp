@@ -148,6 +148,30 @@ TEST_CASE("options by name reach the search, and others are refused") {
                          ts::error);
     CHECK_THROWS_WITH_AS(search::run(search::mcmc_record, g, on, o),
                          "the search 'mcmc' has no option 'stages'; it has proposals, seed, byte-price", ts::error);
+    std::int64_t most = 0;
+    const auto note = [&](const search::search_progress& p) { most = std::max(most, p.made); };
+    search::search_options quick;
+    quick.report = note;
+    quick.values.set("simulations", 3);
+    search::run(search::fit_record, g, on, quick);
+    const std::int64_t simulated = most;
+    quick.values.set("simulations", 6);
+    search::run(search::fit_record, g, on, quick);
+    CHECK(most > simulated);
+    most = 0;
+    quick.values = {};
+    quick.values.set("proposals", 10);
+    search::run(search::mcmc_record, g, on, quick);
+    const std::int64_t proposed = most;
+    quick.values.set("proposals", 40);
+    search::run(search::mcmc_record, g, on, quick);
+    CHECK(most > 2 * proposed);
+    search::search_options own;
+    own.values.set("faithful", 1);
+    CHECK(search::run(search::optcnn_record, g, on, own).text.find("returned: OptCNN\n") != std::string::npos);
+    search::search_options alone;
+    alone.values.set("largest-tensor", 1);
+    CHECK(search::run(search::grid_record, g, on, alone).text.find(" x tensor 1 x ") != std::string::npos);
     search::search_options few;
     few.values.set("most-strategies", 10);
     CHECK_THROWS_WITH_AS(search::run(search::exhaustive_record, g, on, few),
@@ -188,6 +212,11 @@ TEST_CASE("every schedule, followed by its name, gives what has a sound plan and
                                               : schedule::rematerialize::all;
             CHECK(s.schedule == schedule::make(x));
             check_strategy(g, s, on.devices(), ts::sgd{});
+            for (const ts::option_row& row : r->options) { // each of them changes something
+                row.name.empty() ? void() : o.values.set(row.name, 1);
+            }
+            const bool has_none = r->options[0].name.empty();
+            CHECK((search::run(search::pipeline_record, g, on, o).best.schedule == s.schedule) == has_none);
         }
     }
 }
