@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN on a device graph: transfers and sums are priced on the routes that they take, not all on the worst link; what
-// is found is
-// compared with the baselines by simulation.
+// OptCNN on a device graph: transfers and sums are priced on the routes that they take, not all on the worst link.
 #pragma once
 
 #include "tessera/cost/collective.hpp"
