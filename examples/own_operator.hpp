@@ -16,31 +16,23 @@ namespace ts = tessera;
 
 // ---- element by element: x / (1 + |x|) ---------------------------------------------------------------------------------------------------
 
-struct softsign_function {
-    template <class Real>
-    static Real value(Real x) {
-        return x / (1 + std::abs(x));
-    }
-    /// Of the input: the description says that the gradient reads it.
-    template <class Real>
-    static Real slope(Real x) {
-        return 1 / ((1 + std::abs(x)) * (1 + std::abs(x)));
-    }
-};
+inline constexpr auto softsign_of = [](auto x) { return x / (1 + std::abs(x)); };
+/// Of the input: the description says that the gradient reads it.
+inline constexpr auto softsign_slope = [](auto x) { return 1 / ((1 + std::abs(x)) * (1 + std::abs(x))); };
 
 inline void softsign_forward(const float* x, const float*, float* y, std::ptrdiff_t count) {
     for (std::ptrdiff_t i = 0; i < count; ++i) {
-        y[i] = softsign_function::value(x[i]);
+        y[i] = softsign_of(x[i]);
     }
 }
 inline void softsign_backward(const float* x, const float* dy, float* dx, std::ptrdiff_t count) {
     for (std::ptrdiff_t i = 0; i < count; ++i) {
-        dx[i] = dy[i] * softsign_function::slope(x[i]);
+        dx[i] = dy[i] * softsign_slope(x[i]);
     }
 }
 
 /// Plain loops serve the oracle of tests, and every backend that has no row; the host's row takes any memory format.
-inline constexpr auto softsign_loops = ts::reference::own_rows_of<ts::reference::function_loops<softsign_function>>();
+inline constexpr auto softsign_loops = ts::reference::own_function_rows(softsign_of, softsign_slope);
 inline constexpr auto softsign_host = ts::host::own_elementwise<softsign_forward, softsign_backward>();
 
 inline constexpr ts::op_record softsign_record{

@@ -139,6 +139,22 @@ constexpr operator_row elementwise(const op_record& of) {
             .why = "one loop over the elements serves every memory format, blocks of 16 samples among them"};
 }
 
+/// The same from the functions of one number that forward and its derivative are, which have no state.
+template <bool KeepsZero = true, class Function, class Derivative>
+constexpr operator_row elementwise(const op_record& of, Function, Derivative) {
+    constexpr elementwise_forward forward = [](const float* x, const float*, float* y, std::ptrdiff_t count) {
+        for (std::ptrdiff_t i = 0; i < count; ++i) {
+            y[i] = Function{}(x[i]);
+        }
+    };
+    constexpr elementwise_backward backward = [](const float* read, const float* dy, float* dx, std::ptrdiff_t count) {
+        for (std::ptrdiff_t i = 0; i < count; ++i) {
+            dx[i] = dy[i] * Derivative{}(read[i]);
+        }
+    };
+    return elementwise<forward, backward, KeepsZero>(of);
+}
+
 /// The same of an operator of one's own, whose record brings it.
 template <elementwise_forward Forward, elementwise_backward Backward, bool KeepsZero = true>
 constexpr operator_row own_elementwise() {

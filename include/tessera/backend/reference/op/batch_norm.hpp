@@ -158,6 +158,8 @@ struct batch_norm_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> batch_norm_row = row_of<Real, detail::batch_norm_loops>(op::batch_norm_record);
+inline constexpr operator_row<Real> batch_norm_rows[] = {
+    row_of<Real, detail::batch_norm_loops>(op::batch_norm_record),
+};
 
 } // namespace tessera::reference

@@ -27,10 +27,10 @@ struct copy_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> concat_row = row_of<Real, detail::copy_loops>(op::concat_record);
-template <class Real>
-inline constexpr operator_row<Real> flatten_row = row_of<Real, detail::copy_loops>(op::flatten_record);
-template <class Real>
-inline constexpr operator_row<Real> slice_row = row_of<Real, detail::copy_loops>(op::slice_record);
+inline constexpr operator_row<Real> copy_rows[] = {
+    row_of<Real, detail::copy_loops>(op::concat_record),
+    row_of<Real, detail::copy_loops>(op::flatten_record),
+    row_of<Real, detail::copy_loops>(op::slice_record),
+};
 
 } // namespace tessera::reference

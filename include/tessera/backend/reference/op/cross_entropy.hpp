@@ -97,7 +97,8 @@ struct cross_entropy_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real>
-    cross_entropy_row = row_of<Real, detail::cross_entropy_loops>(op::cross_entropy_record);
+inline constexpr operator_row<Real> cross_entropy_rows[] = {
+    row_of<Real, detail::cross_entropy_loops>(op::cross_entropy_record),
+};
 
 } // namespace tessera::reference

@@ -56,9 +56,9 @@ struct dropout_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> dropout_row = row_of<Real, detail::dropout_loops<false>>(op::dropout_record);
-template <class Real>
-inline constexpr operator_row<Real>
-    channel_dropout_row = row_of<Real, detail::dropout_loops<true>>(op::channel_dropout_record);
+inline constexpr operator_row<Real> dropout_rows[] = {
+    row_of<Real, detail::dropout_loops<false>>(op::dropout_record),
+    row_of<Real, detail::dropout_loops<true>>(op::channel_dropout_record),
+};
 
 } // namespace tessera::reference

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operators. One of one input is a struct of two functions, and a row.
+// Element-wise operators. One of one input is a row of two functions.
 #pragma once
 
 #include "tessera/backend/reference/loops.hpp"
@@ -38,43 +38,10 @@ void clip_gradient(const shard<Real>& s, int o) {
     });
 }
 
-struct sigmoid_function {
-    template <class Real>
-    static Real value(Real x) {
-        return 1 / (1 + std::exp(-x));
-    }
-    template <class Real>
-    static Real slope(Real y) {
-        return y * (1 - y);
-    }
-};
-
-struct tanh_function {
-    template <class Real>
-    static Real value(Real x) {
-        return std::tanh(x);
-    }
-    template <class Real>
-    static Real slope(Real y) {
-        return 1 - y * y;
-    }
-};
-
 template <class Real>
 Real normal_distribution(Real x) {
     return Real(0.5) * std::erfc(-x * Real(0.70710678118654752440));
 }
-
-struct gelu_function {
-    template <class Real>
-    static Real value(Real x) {
-        return x * normal_distribution(x);
-    }
-    template <class Real>
-    static Real slope(Real x) {
-        return normal_distribution(x) + x * std::exp(-x * x / 2) * Real(0.39894228040143267794);
-    }
-};
 
 /// Not a factor: what is not finite stays out of what is clipped.
 struct relu_loops {
@@ -113,17 +80,19 @@ struct multiply_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> relu_row = row_of<Real, detail::relu_loops>(op::relu_record);
-template <class Real>
-inline constexpr operator_row<Real>
-    sigmoid_row = row_of<Real, function_loops<detail::sigmoid_function>>(op::sigmoid_record);
-template <class Real>
-inline constexpr operator_row<Real> tanh_row = row_of<Real, function_loops<detail::tanh_function>>(op::tanh_record);
-template <class Real>
-inline constexpr operator_row<Real> gelu_row = row_of<Real, function_loops<detail::gelu_function>>(op::gelu_record);
-template <class Real>
-inline constexpr operator_row<Real> add_row = row_of<Real, detail::add_loops>(op::add_record);
-template <class Real>
-inline constexpr operator_row<Real> multiply_row = row_of<Real, detail::multiply_loops>(op::multiply_record);
+inline constexpr operator_row<Real> elementwise_rows[] = {
+    row_of<Real, detail::relu_loops>(op::relu_record),
+    function_row<Real>(
+        op::sigmoid_record, [](auto x) { return 1 / (1 + std::exp(-x)); }, [](auto y) { return y * (1 - y); }),
+    function_row<Real>(
+        op::tanh_record, [](auto x) { return std::tanh(x); }, [](auto y) { return 1 - y * y; }),
+    function_row<Real>(
+        op::gelu_record, [](auto x) { return x * detail::normal_distribution(x); },
+        [](auto x) {
+            return detail::normal_distribution(x) + x * std::exp(-x * x / 2) * decltype(x)(0.39894228040143267794);
+        }),
+    row_of<Real, detail::add_loops>(op::add_record),
+    row_of<Real, detail::multiply_loops>(op::multiply_record),
+};
 
 } // namespace tessera::reference

@@ -81,9 +81,9 @@ struct position_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> embedding_row = row_of<Real, detail::embedding_loops>(op::embedding_record);
-template <class Real>
-inline constexpr operator_row<Real>
-    position_embedding_row = row_of<Real, detail::position_loops>(op::position_embedding_record);
+inline constexpr operator_row<Real> embedding_rows[] = {
+    row_of<Real, detail::embedding_loops>(op::embedding_record),
+    row_of<Real, detail::position_loops>(op::position_embedding_record),
+};
 
 } // namespace tessera::reference

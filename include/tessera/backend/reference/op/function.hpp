@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/reference/loops.hpp"
+#include "tessera/backend/reference/op/row.hpp"
 
 namespace tessera::reference {
 
@@ -23,18 +24,28 @@ void map_gradient(const shard<Real>& s, int o, int from, Function derivative) {
 
 } // namespace detail
 
-/// y = value(x), dx = dy * slope(what the operator's description says that its gradient reads: x, or y).
-template <class Function>
+/// y = value(x), dx = dy * slope(what the operator's description says that its gradient reads: x, or y). Both are functions without state.
+template <class Value, class Slope>
 struct function_loops {
     template <class Real>
-    static void forward(const shard<Real>& s, int) {
-        detail::map(s, s.input(), [](Real x) { return Function::value(x); });
+    static void forward(const detail::shard<Real>& s, int) {
+        detail::map(s, s.input(), [](Real x) { return Value{}(x); });
     }
     template <class Real>
-    static void backward(const shard<Real>& s, int o) {
+    static void backward(const detail::shard<Real>& s, int o) {
         const int from = (s.d.operands[o].gradient_reads & bit(s.output())) != 0 ? s.output() : o;
-        detail::map_gradient(s, o, from, [](Real x) { return Function::slope(x); });
+        detail::map_gradient(s, o, from, [](Real x) { return Slope{}(x); });
     }
 };
+
+template <class Real, class Value, class Slope>
+constexpr operator_row<Real> function_row(const op_record& of, Value, Slope) {
+    return row_of<Real, function_loops<Value, Slope>>(of);
+}
+/// For an operator of one's own, whose record brings them: op_record{..., .rows = {{"reference", &these}}}.
+template <class Value, class Slope>
+constexpr own_rows own_function_rows(Value, Slope) {
+    return own_rows_of<function_loops<Value, Slope>>();
+}
 
 } // namespace tessera::reference

@@ -135,6 +135,8 @@ struct layer_norm_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> layer_norm_row = row_of<Real, detail::layer_norm_loops>(op::layer_norm_record);
+inline constexpr operator_row<Real> layer_norm_rows[] = {
+    row_of<Real, detail::layer_norm_loops>(op::layer_norm_record),
+};
 
 } // namespace tessera::reference

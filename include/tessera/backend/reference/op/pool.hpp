@@ -127,11 +127,10 @@ struct mean {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> max_pool_row = row_of<Real, detail::largest>(op::max_pool_record);
-template <class Real>
-inline constexpr operator_row<Real> average_pool_row = row_of<Real, detail::mean<false>>(op::average_pool_record);
-template <class Real>
-inline constexpr operator_row<Real>
-    global_average_pool_row = row_of<Real, detail::mean<true>>(op::global_average_pool_record);
+inline constexpr operator_row<Real> pool_rows[] = {
+    row_of<Real, detail::largest>(op::max_pool_record),
+    row_of<Real, detail::mean<false>>(op::average_pool_record),
+    row_of<Real, detail::mean<true>>(op::global_average_pool_record),
+};
 
 } // namespace tessera::reference

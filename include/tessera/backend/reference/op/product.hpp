@@ -96,15 +96,12 @@ struct matrix_product {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> conv2d_row = row_of<Real, detail::weighted_sum>(op::conv2d_record, true);
-template <class Real>
-inline constexpr operator_row<Real> linear_row = row_of<Real, detail::weighted_sum>(op::linear_record, true);
-template <class Real>
-inline constexpr operator_row<Real>
-    transposed_conv2d_row = row_of<Real, detail::weighted_sum>(op::transposed_conv2d_record);
-template <class Real>
-inline constexpr operator_row<Real> expert_linear_row = row_of<Real, detail::weighted_sum>(op::expert_linear_record);
-template <class Real>
-inline constexpr operator_row<Real> matmul_row = row_of<Real, detail::matrix_product>(op::matmul_record);
+inline constexpr operator_row<Real> product_rows[] = {
+    row_of<Real, detail::weighted_sum>(op::conv2d_record, true),
+    row_of<Real, detail::weighted_sum>(op::linear_record, true),
+    row_of<Real, detail::weighted_sum>(op::transposed_conv2d_record),
+    row_of<Real, detail::weighted_sum>(op::expert_linear_record),
+    row_of<Real, detail::matrix_product>(op::matmul_record),
+};
 
 } // namespace tessera::reference

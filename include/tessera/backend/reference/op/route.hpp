@@ -99,6 +99,8 @@ struct route_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> route_row = row_of<Real, detail::route_loops>(op::route_record);
+inline constexpr operator_row<Real> route_rows[] = {
+    row_of<Real, detail::route_loops>(op::route_record),
+};
 
 } // namespace tessera::reference

@@ -109,6 +109,8 @@ struct softmax_loops {
 } // namespace detail
 
 template <class Real>
-inline constexpr operator_row<Real> softmax_row = row_of<Real, detail::softmax_loops>(op::softmax_record);
+inline constexpr operator_row<Real> softmax_rows[] = {
+    row_of<Real, detail::softmax_loops>(op::softmax_record),
+};
 
 } // namespace tessera::reference

@@ -14,6 +14,7 @@
 #include "tessera/backend/reference/op/route.hpp"
 #include "tessera/backend/reference/op/softmax.hpp"
 
+#include <array>
 #include <span>
 #include <string>
 
@@ -23,36 +24,48 @@ namespace tessera::reference {
 template <class Real>
 using operator_table = std::span<const operator_row<Real>* const>;
 
+namespace detail {
+
+/// The rows of each header.
+template <class Real>
+constexpr auto all_rows() {
+    // clang-format off
+    constexpr std::span<const operator_row<Real>> families[] = {
+        batch_norm_rows<Real>,
+        copy_rows<Real>,
+        cross_entropy_rows<Real>,
+        dropout_rows<Real>,
+        elementwise_rows<Real>,
+        embedding_rows<Real>,
+        layer_norm_rows<Real>,
+        pool_rows<Real>,
+        product_rows<Real>,
+        route_rows<Real>,
+        softmax_rows<Real>,
+    };
+    // clang-format on
+    constexpr std::size_t count = [&] {
+        std::size_t n = 0;
+        for (const auto& rows : families) {
+            n += rows.size();
+        }
+        return n;
+    }();
+    std::array<const operator_row<Real>*, count> all{};
+    std::size_t n = 0;
+    for (const auto& rows : families) {
+        for (const operator_row<Real>& r : rows) {
+            all[n++] = &r;
+        }
+    }
+    return all;
+}
+
+} // namespace detail
+
 /// Those of the library.
 template <class Real>
-inline constexpr const operator_row<Real>* library_rows[] = {
-    &batch_norm_row<Real>,
-    &concat_row<Real>,
-    &flatten_row<Real>,
-    &slice_row<Real>,
-    &cross_entropy_row<Real>,
-    &dropout_row<Real>,
-    &channel_dropout_row<Real>,
-    &relu_row<Real>,
-    &sigmoid_row<Real>,
-    &tanh_row<Real>,
-    &gelu_row<Real>,
-    &add_row<Real>,
-    &multiply_row<Real>,
-    &embedding_row<Real>,
-    &position_embedding_row<Real>,
-    &layer_norm_row<Real>,
-    &max_pool_row<Real>,
-    &average_pool_row<Real>,
-    &global_average_pool_row<Real>,
-    &conv2d_row<Real>,
-    &linear_row<Real>,
-    &transposed_conv2d_row<Real>,
-    &expert_linear_row<Real>,
-    &matmul_row<Real>,
-    &route_row<Real>,
-    &softmax_row<Real>,
-};
+inline constexpr auto library_rows = detail::all_rows<Real>();
 
 /// Null for an operator that neither a table has nor brings its own.
 template <class Real>
