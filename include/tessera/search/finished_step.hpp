@@ -6,6 +6,7 @@
 #include "tessera/machine/cluster.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower.hpp"
+#include "tessera/plan/scratch.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 namespace tessera::search {
@@ -17,10 +18,17 @@ struct finished_step {
     bool fits = true;                  ///< every device has that much
 };
 
-/// Lowers, places and simulates a strategy that keeps the rules. Throws what lower() and simulate() throw.
+/// The plan of a strategy that keeps the rules, bound by a cost model: what searches simulate, and whose memory they ask for.
+inline plan bound_plan(const graph_view& g, const strategy& s, int devices, const lower_options& o = {}) {
+    plan p = lower(g, s.view(), devices, o);
+    bind_by_model(g, p);
+    return p;
+}
+
+/// Lowers, binds, places and simulates a strategy that keeps the rules. Throws what lower() and simulate() throw.
 inline finished_step simulate_finished(const graph_view& g, const cluster& on, const strategy& s,
                                        const simulation::task_times& times = {}, const lower_options& lowering = {}) {
-    plan p = lower(g, s.view(), on.devices(), lowering);
+    plan p = bound_plan(g, s, on.devices(), lowering);
     complete(p);
     simulation::timeline t = simulation::simulate(g, p, on, times);
     finished_step r{t.makespan, p.moved_bytes, static_cast<std::vector<index_t>&&>(t.peak_bytes)};
@@ -33,7 +41,7 @@ inline finished_step simulate_finished(const graph_view& g, const cluster& on, c
 
 /// True if the plan of a strategy, with all that is gathered and on its way, fits in the devices' memory.
 inline bool fits(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {}) {
-    plan p = lower(g, s.view(), on.devices(), o);
+    plan p = bound_plan(g, s, on.devices(), o);
     plan_memory(p);
     for (int d = 0; d < on.devices(); ++d) {
         const index_t limit = on.class_of(d).memory_bytes;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/search/finished_step.hpp"
 #include "tessera/search/fit_candidates.hpp"
 #include "tessera/simulate/simulate.hpp"
 
@@ -97,7 +97,7 @@ private:
     plan lowered(const fit_choice& x) {
         const strategy s = made(x);
         require(g_, s.view(), on_.devices());
-        return lower(g_, s.view(), on_.devices(), o_.lowering);
+        return bound_plan(g_, s, on_.devices(), o_.lowering);
     }
     /// With what its simulation needs: waits are simulated only where devices copy in turn.
     plan planned(const fit_choice& x) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/plan/memory.hpp"
+#include "tessera/search/finished_step.hpp"
 #include "tessera/search/grid_times.hpp"
 
 namespace tessera::search {
@@ -111,7 +112,7 @@ private:
             const int b = repeats_.block_of(few.op_of[op]);
             s.ops[op].start = b < 0 ? x.tensor : b == repeats_.count ? 2 * x.tensor : 0;
         }
-        plan p = lower(few.network.view(), s.view(), 3 * x.tensor, options_);
+        plan p = bound_plan(few.network.view(), s, 3 * x.tensor, options_);
         plan_memory(p);
         for (int k = 0; k < 3; ++k) {
             const auto first = p.arena_bytes.begin() + std::ptrdiff_t{k} * x.tensor;

@@ -8,6 +8,7 @@
 #include "tessera/backend/cuda/flags.hpp"
 #include "tessera/backend/cuda/merge.hpp"
 #include "tessera/plan/lanes.hpp"
+#include "tessera/plan/scratch.hpp"
 
 namespace tessera::cuda {
 
@@ -57,7 +58,7 @@ public:
             }
             p_.tasks.push_back(static_cast<task&&>(t));
         }
-        add_scratch();
+        bind_scratch();
     }
 
 private:
@@ -174,22 +175,14 @@ private:
         }
     }
 
-    void add_scratch() {
+    void bind_scratch() {
         const std::vector<shared_work> shared = find_shared_work(p_, o_.gpus);
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
             composer c(p_, p_.tasks[i], o_.fuse);
             compose_task(c, static_cast<int>(i), g_, where_, o_.update, shared[i], algorithms_);
-            if (c.scratch_bytes() == 0) {
-                continue;
+            if (c.scratch_bytes() > 0) {
+                p_.tasks[i].scratch = add_scratch(p_, p_.tasks[i].device, c.scratch_bytes());
             }
-            tile x;
-            x.kind = tile_kind::scratch;
-            x.device = p_.tasks[i].device;
-            x.region = box{1, {{0, c.scratch_bytes() / 4}}};
-            x.elements = c.scratch_bytes() / 4;
-            x.bytes = c.scratch_bytes();
-            p_.tiles.push_back(x);
-            p_.tasks[i].scratch = static_cast<int>(p_.tiles.size()) - 1;
         }
     }
 

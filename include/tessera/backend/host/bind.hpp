@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/host/choose.hpp"
+#include "tessera/plan/scratch.hpp"
 
 namespace tessera::host::detail {
 
@@ -94,17 +95,6 @@ private:
         return static_cast<int>(p_.tiles.size()) - 1;
     }
 
-    int add_scratch(int device, index_t bytes) {
-        tile x;
-        x.kind = tile_kind::scratch;
-        x.device = device;
-        x.region = whole(make_shape((bytes + 3) / 4));
-        x.elements = (bytes + 3) / 4;
-        x.bytes = bytes;
-        p_.tiles.push_back(x);
-        return static_cast<int>(p_.tiles.size()) - 1;
-    }
-
     struct converted {
         int from = 0, format = 0, to = 0, step = 0;
     };
@@ -179,7 +169,7 @@ private:
         r.reads = {t};
         r.writes = {to};
         const index_t bytes = reorder_scratch(table_, {tile_at(t).format, f, tile_at(t).region.extents()});
-        r.scratch = bytes > 0 ? add_scratch(r.device, bytes) : -1;
+        r.scratch = bytes > 0 ? add_scratch(p_, r.device, bytes) : -1;
         p_.tasks.push_back(static_cast<task&&>(r));
         return to;
     }
@@ -219,7 +209,7 @@ private:
         t.reads = static_cast<std::vector<int>&&>(reads);
         t.writes = static_cast<std::vector<int>&&>(writes);
         if (k.scratch > 0) {
-            t.scratch = add_scratch(t.device, k.scratch);
+            t.scratch = add_scratch(p_, t.device, k.scratch);
         }
         if (k.workspace > 0) {
             bind_workspace(t, k.workspace);
@@ -228,7 +218,7 @@ private:
 
     void bind_workspace(task& t, index_t bytes) {
         if (is_forward(t.what)) {
-            t.workspace = add_scratch(t.device, bytes);
+            t.workspace = add_scratch(p_, t.device, bytes);
             t.writes.push_back(t.workspace);
             workspaces_.push_back({t.op, t.shard_number, t.micro_batch, t.workspace});
             return;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scratch memory of tasks, which binding adds: a backend by what its implementations ask for, a cost model by what it assumes.
+#pragma once
+
+#include "tessera/cost/workspace.hpp"
+#include "tessera/net/graph.hpp"
+#include "tessera/plan/plan.hpp"
+
+namespace tessera {
+
+/// A tile of working memory on a device.
+template <class Plan>
+int add_scratch(Plan& p, int device, index_t bytes) {
+    tile x;
+    x.kind = tile_kind::scratch;
+    x.device = device;
+    x.region = whole(make_shape((bytes + 3) / 4));
+    x.elements = (bytes + 3) / 4;
+    x.bytes = bytes;
+    p.tiles.push_back(x);
+    return static_cast<int>(p.tiles.size()) - 1;
+}
+
+/// Binds a logical plan for a machine that nobody has: formats stay plain, and tasks get the working memory that the cost model assumes. What follows
+/// is what follows any binding: complete(), or finish().
+template <class Plan>
+void bind_by_model(const graph_view& g, Plan& p) {
+    std::vector<description> known;
+    known.reserve(static_cast<std::size_t>(g.op_count));
+    for (int op = 0; op < g.op_count; ++op) {
+        known.push_back(g.describe(op));
+    }
+    for (task& t : p.tasks) {
+        const bool computes = t.kind == task_kind::compute && t.what != pass::update;
+        const index_t bytes =
+            computes ? cost::workspace_bytes(known[static_cast<std::size_t>(t.op)], t.ranges) : index_t{0};
+        if (bytes > 0) {
+            t.scratch = add_scratch(p, t.device, bytes);
+        }
+    }
+}
+
+} // namespace tessera
