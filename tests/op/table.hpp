@@ -108,6 +108,7 @@ inline const std::vector<op_case>& op_table() {
         {"sigmoid", {.kind = op_kind::sigmoid}, {make_shape(3, 5)}},
         {"tanh", {.kind = op_kind::tanh}, {make_shape(2, 3, 2, 3)}},
         {"gelu", {.kind = op_kind::gelu}, {make_shape(4, 6)}},
+        {"silu", {.kind = op_kind::silu}, {make_shape(4, 6)}},
         {"add", {.kind = op_kind::add}, {make_shape(2, 3, 4, 3), make_shape(2, 3, 4, 3)}},
         {"multiply", {.kind = op_kind::multiply}, {make_shape(3, 5), make_shape(3, 5)}},
         {"concat", {.kind = op_kind::concat}, {make_shape(2, 3, 2, 3), make_shape(2, 1, 2, 3), make_shape(2, 4, 2, 3)}},

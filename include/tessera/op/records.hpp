@@ -19,6 +19,7 @@
 #include "tessera/op/pool.hpp"
 #include "tessera/op/relu.hpp"
 #include "tessera/op/sigmoid.hpp"
+#include "tessera/op/silu.hpp"
 #include "tessera/op/slice.hpp"
 #include "tessera/op/softmax.hpp"
 #include "tessera/op/tanh.hpp"

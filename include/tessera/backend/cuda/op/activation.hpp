@@ -13,7 +13,11 @@
     FUNCTION(gelu, x, \
              x * 0.5f * erfcf(-x * 0.70710678118654752440f), \
              0.5f * erfcf(-x * 0.70710678118654752440f) + x * expf(-x * x / 2) * 0.39894228040143267794f, \
-             "cuDNN's classic interface has no gelu, and cublasLt's is the approximation by tanh")
+             "cuDNN's classic interface has no gelu, and cublasLt's is the approximation by tanh") \
+    FUNCTION(silu, x, \
+             x / (1 + expf(-x)), \
+             (1 + x - x / (1 + expf(-x))) / (1 + expf(-x)), \
+             "backward of cuDNN's swish asks for input and output, and the plan has freed the output")
 // clang-format on
 
 namespace tessera::cuda::kernels {

@@ -11,8 +11,10 @@
 #include "tessera/op/multiply.hpp"
 #include "tessera/op/relu.hpp"
 #include "tessera/op/sigmoid.hpp"
+#include "tessera/op/silu.hpp"
 #include "tessera/op/tanh.hpp"
 
+#include <cmath>
 #include <cstring>
 
 namespace tessera::host {
@@ -168,6 +170,9 @@ inline constexpr operator_row elementwise_rows[] = {
     elementwise<detail::of_one<kernels::sigmoid_forward>, kernels::sigmoid_backward, false>(op::sigmoid_record),
     elementwise<detail::of_one<kernels::tanh_forward>, kernels::tanh_backward>(op::tanh_record),
     elementwise<detail::of_one<kernels::gelu_forward>, kernels::gelu_backward>(op::gelu_record),
+    elementwise(
+        op::silu_record, [](float x) { return x / (1 + std::exp(-x)); },
+        [](float x) { return (1 + x - x / (1 + std::exp(-x))) / (1 + std::exp(-x)); }),
     elementwise<kernels::add, detail::pass_on>(op::add_record),
     elementwise<detail::multiply, detail::multiply>(op::multiply_record),
 };

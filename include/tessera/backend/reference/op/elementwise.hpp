@@ -91,6 +91,9 @@ inline constexpr operator_row<Real> elementwise_rows[] = {
         [](auto x) {
             return detail::normal_distribution(x) + x * std::exp(-x * x / 2) * decltype(x)(0.39894228040143267794);
         }),
+    function_row<Real>(
+        op::silu_record, [](auto x) { return x / (1 + std::exp(-x)); },
+        [](auto x) { return (1 + x - x / (1 + std::exp(-x))) / (1 + std::exp(-x)); }),
     row_of<Real, detail::add_loops>(op::add_record),
     row_of<Real, detail::multiply_loops>(op::multiply_record),
 };
