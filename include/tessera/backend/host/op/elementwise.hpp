@@ -34,11 +34,25 @@ void each(const float* x, const float*, float* y, std::ptrdiff_t count) {
     }
 }
 
+template <class Function>
+void each_of(const float* x, const float*, float* y, std::ptrdiff_t count) {
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        y[i] = Function{}(x[i]);
+    }
+}
+
 /// From the function's derivative at what its gradient reads.
 template <float (*Derivative)(float)>
 void each_times(const float* read, const float* dy, float* dx, std::ptrdiff_t count) {
     for (std::ptrdiff_t i = 0; i < count; ++i) {
         dx[i] = Derivative(read[i]) * dy[i];
+    }
+}
+
+template <class Derivative>
+void each_times_of(const float* read, const float* dy, float* dx, std::ptrdiff_t count) {
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        dx[i] = Derivative{}(read[i]) * dy[i];
     }
 }
 
@@ -143,18 +157,8 @@ constexpr operator_row elementwise(const op_record& of) {
 
 /// The same from the functions of one number that forward and its derivative are, which have no state.
 template <bool KeepsZero = true, class Function, class Derivative>
-constexpr operator_row elementwise(const op_record& of, Function, Derivative) {
-    constexpr elementwise_forward forward = [](const float* x, const float*, float* y, std::ptrdiff_t count) {
-        for (std::ptrdiff_t i = 0; i < count; ++i) {
-            y[i] = Function{}(x[i]);
-        }
-    };
-    constexpr elementwise_backward backward = [](const float* read, const float* dy, float* dx, std::ptrdiff_t count) {
-        for (std::ptrdiff_t i = 0; i < count; ++i) {
-            dx[i] = dy[i] * Derivative{}(read[i]);
-        }
-    };
-    return elementwise<forward, backward, KeepsZero>(of);
+constexpr operator_row function_row(const op_record& of, Function, Derivative) {
+    return elementwise<each_of<Function>, each_times_of<Derivative>, KeepsZero>(of);
 }
 
 /// The same of an operator of one's own, whose record brings it.
@@ -170,7 +174,7 @@ inline constexpr operator_row elementwise_rows[] = {
     elementwise<detail::of_one<kernels::sigmoid_forward>, kernels::sigmoid_backward, false>(op::sigmoid_record),
     elementwise<detail::of_one<kernels::tanh_forward>, kernels::tanh_backward>(op::tanh_record),
     elementwise<detail::of_one<kernels::gelu_forward>, kernels::gelu_backward>(op::gelu_record),
-    elementwise(
+    function_row(
         op::silu_record, [](float x) { return x / (1 + std::exp(-x)); },
         [](float x) { return (1 + x - x / (1 + std::exp(-x))) / (1 + std::exp(-x)); }),
     elementwise<kernels::add, detail::pass_on>(op::add_record),
