@@ -25,7 +25,9 @@ const ts::graph& mlp() {
     return g;
 }
 
-ts::strategy base() { return test_support::with_everything(search::data_parallel(mlp().view(), 2)); }
+ts::strategy base() {
+    return test_support::with_everything(search::data_parallel(mlp().view(), 2), mlp().view().parameter_count);
+}
 
 ts::strategy changed(const changed_field& f) {
     ts::strategy s = base();
@@ -171,13 +173,20 @@ namespace {
 
 /// Changed alone these contradict the other fields, so that no file with them can be read.
 const std::set<std::string> contradictions{"configuration::partial",
+                                           "configuration::stage",
+                                           "gradient_slice::parameter",
+                                           "gradient_slice::slice",
+                                           "gradient_slice::slices",
+                                           "message::pieces",
                                            "pipeline_schedule::micro_batches",
                                            "pipeline_schedule::stages",
                                            "step::micro_batch",
                                            "step::stage",
                                            "step::what",
                                            "strategy::micro_batches",
+                                           "strategy::schedule",
                                            "synchronization::average_every",
+                                           "synchronization::messages",
                                            "synchronization::shards_parameters"};
 
 } // namespace

@@ -69,14 +69,17 @@ inline std::map<std::string, std::size_t> field_counts() {
 }
 
 /// A strategy of a chain of at least two operators split by samples, in which everything that has fields of its own is there.
-inline ts::strategy with_everything(const ts::strategy& by_samples) {
+inline ts::strategy with_everything(const ts::strategy& by_samples, int parameters) {
     ts::strategy s = by_samples;
     for (std::size_t op = 0; op < s.ops.size(); ++op) {
         s.ops[op].stage = 2 * op < s.ops.size() ? 0 : 1;
     }
     s.place(1, {0, 1});
     s.follow(ts::schedule::gpipe(2, 2));
-    s.sync.messages = {{ts::exchange::all_reduce, 0, {{0, 0, 2}}}};
+    s.sync.messages = {{ts::exchange::all_reduce, 0, {{0, 0, 2}}}, {ts::exchange::sliced, 0, {{0, 1, 2}}}};
+    for (int p = 1; p < parameters; ++p) { // messages hold all gradients
+        s.sync.messages[1].pieces.push_back({p, 0, 1});
+    }
     return s;
 }
 
