@@ -12,6 +12,7 @@
 #include "tessera/op/expert.hpp"
 #include "tessera/op/flatten.hpp"
 #include "tessera/op/gelu.hpp"
+#include "tessera/op/group_norm.hpp"
 #include "tessera/op/layer_norm.hpp"
 #include "tessera/op/linear.hpp"
 #include "tessera/op/matmul.hpp"

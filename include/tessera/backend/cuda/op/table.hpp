@@ -14,6 +14,7 @@
 #include "tessera/backend/cuda/op/dropout.hpp"
 #include "tessera/backend/cuda/op/embedding.hpp"
 #include "tessera/backend/cuda/op/experts.hpp"
+#include "tessera/backend/cuda/op/group_norm.hpp"
 #include "tessera/backend/cuda/op/layer_norm.hpp"
 #include "tessera/backend/cuda/op/linear.hpp"
 #include "tessera/backend/cuda/op/matmul.hpp"
@@ -41,7 +42,7 @@ inline constexpr row_group row_groups[] = {
     convolution_row, pool_rows,         linear_row,     activation_rows, combine_rows,
     concat_row,      flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
     softmax_row,     matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
-    expert_rows,     cross_entropy_row,
+    expert_rows,     cross_entropy_row, group_norm_row,
 };
 
 constexpr int count_rows() {

@@ -13,6 +13,7 @@
 #include "tessera/backend/host/op/embedding.hpp"
 #include "tessera/backend/host/op/experts.hpp"
 #include "tessera/backend/host/op/global_average.hpp"
+#include "tessera/backend/host/op/group_norm.hpp"
 #include "tessera/backend/host/op/layer_norm.hpp"
 #include "tessera/backend/host/op/linear.hpp"
 #include "tessera/backend/host/op/matmul.hpp"
@@ -39,6 +40,7 @@ inline constexpr std::span<const operator_row> operator_rows[] = {
     embedding_rows,
     expert_rows,
     global_average_rows,
+    group_norm_rows,
     layer_norm_rows,
     linear_rows,
     matmul_rows,

@@ -8,6 +8,7 @@
 #include "tessera/backend/reference/op/dropout.hpp"
 #include "tessera/backend/reference/op/elementwise.hpp"
 #include "tessera/backend/reference/op/embedding.hpp"
+#include "tessera/backend/reference/op/group_norm.hpp"
 #include "tessera/backend/reference/op/layer_norm.hpp"
 #include "tessera/backend/reference/op/pool.hpp"
 #include "tessera/backend/reference/op/product.hpp"
@@ -37,6 +38,7 @@ constexpr auto all_rows() {
         dropout_rows<Real>,
         elementwise_rows<Real>,
         embedding_rows<Real>,
+        group_norm_rows<Real>,
         layer_norm_rows<Real>,
         pool_rows<Real>,
         product_rows<Real>,
