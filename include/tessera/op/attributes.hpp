@@ -25,8 +25,6 @@ struct op_kind {
 
     friend constexpr bool operator==(op_kind, op_kind) = default;
 
-    constexpr operator int() const;
-
 #define TESSERA_OPERATOR(name) static const op_kind name;
     TESSERA_OPERATORS(TESSERA_OPERATOR)
 #undef TESSERA_OPERATOR

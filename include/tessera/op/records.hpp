@@ -35,17 +35,6 @@ inline constexpr const op_record* library_operators[] = {TESSERA_OPERATORS(TESSE
 
 constexpr const op_record& record_of(const op_attributes& a) { return *a.kind.record; }
 
-constexpr op_kind::operator int() const {
-    int number = 0;
-    for (const op_record* r : library_operators) {
-        if (r == record) {
-            return number;
-        }
-        ++number;
-    }
-    return -1;
-}
-
 /// The weight of the newest statistics in an operator's running state; 0 for an operator that has none.
 constexpr double momentum_of(const op_attributes& a) {
     return record_of(a).momentum == nullptr ? 0 : record_of(a).momentum(a);
