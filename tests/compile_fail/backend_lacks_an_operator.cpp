@@ -17,7 +17,9 @@ inline constexpr ts::op_record own_record{
     .infer = [](const ts::op_attributes&, const ts::shape* x, int n) { return ts::op::infer_alike(x, n); },
     .describe = [](const ts::op_attributes&, const ts::shape* x,
                    int) { return ts::op::describe_function(*x, 1, false); },
-#ifndef TESSERA_EXPECT_ERROR
+#ifdef TESSERA_EXPECT_ERROR
+    .rows = {},
+#else
     .rows = {{"reference", &twice_loops}},
 #endif
 };

@@ -86,7 +86,7 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
 }
 
 TEST_CASE("parameters in slices that are gathered for statistics over all micro-batches are no damage") {
-    const damage_case c(20810);
+    const damage_case c(20810, test_support::drawn_from::recorded);
     CHECK(c.what.find("GPipe, ZeRO 3 on 6 devices, 4 micro-batches") != std::string::npos);
     CHECK(c.p.joint_statistics);
     CHECK(c.usable);

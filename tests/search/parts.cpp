@@ -133,7 +133,11 @@ TEST_CASE("parts: renumbered and repeated strategies keep what else a strategy s
     s.micro_batches = 2;
     s.overlap = true;
     s.statistics = ts::statistics_over::mini_batch;
-    s.sync.messages.push_back({ts::exchange::all_reduce, 0, {{0, 0, 1}, {1, 0, 1}}});
+    ts::message all{ts::exchange::all_reduce, 0, {}};
+    for (int p = 0; p < of_64.view().parameter_count; ++p) {
+        all.pieces.push_back({p, 0, 1});
+    }
+    s.sync.messages.push_back(all);
     const ts::strategy whole = search::repeated(s, of_64.view(), 4, 4);
     CHECK(same_else(whole));
     CHECK(whole.parameters_on == -1);

@@ -22,7 +22,7 @@ struct damage_case {
     std::string what;
     bool usable = false;
 
-    explicit damage_case(std::uint64_t number) : made(number) {
+    explicit damage_case(std::uint64_t number, drawn_from which = drawn_from::all) : made(number, which) {
         random pick{ts::op::mix(number ^ 0xda3a9eULL)};
         coverage seen;
         const random_pair pair = draw_pair(made.network.view(), made.how, number * 64, seen);

@@ -2,6 +2,8 @@
 // The split of an operator from the layouts of its inputs and of its output.
 #pragma once
 
+#include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
+
 #include "tessera/layout/typed_layout.hpp"
 
 namespace tessera {

@@ -2,6 +2,8 @@
 // Layouts as types: layout<extents<64, 320>, dims<shards<2>, shards<1>>> is 64 x 320 numbers, the rows in two shards on devices 0 and 1.
 #pragma once
 
+#include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
+
 #include "tessera/layout/tensor_layout.hpp"
 #include "tessera/layout/typed_strategy.hpp"
 

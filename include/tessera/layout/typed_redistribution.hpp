@@ -2,6 +2,8 @@
 // redistribution<From, To>: what it takes to bring a tensor from one layout to another, as constants.
 #pragma once
 
+#include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
+
 #include "tessera/layout/typed_layout.hpp"
 
 namespace tessera {
