@@ -21,7 +21,7 @@ struct probe_network : sequential<features<16>, probe_layer, cross_entropy> {};
 
 /// Layers of a size at which rates are measured.
 struct rate_conv : conv2d<64, window<3>, padding<1>> {};
-struct rate_convs : sequential<image<64, 28, 28>, rate_conv, relu, global_average_pool, cross_entropy> {};
+struct rate_convs : sequential<image<64, 28, 28>, rate_conv, relu, flatten, cross_entropy> {};
 struct rate_linear : linear<1024> {};
 struct rate_linears : sequential<features<1024>, rate_linear, cross_entropy> {};
 
