@@ -30,12 +30,13 @@ void leave(rlim_t bytes) {
 }
 
 /// Makes room for what the main thread will put on its stack.
-void touch_stack() {
+[[gnu::noinline]] int touch_stack() {
     constexpr std::size_t bytes = 1U << 20U;
     volatile char room[bytes];
     for (std::size_t i = 0; i < bytes; i += 4096) {
         room[i] = 0;
     }
+    return room[0];
 }
 
 /// How this program ends as a process of its own that runs the next test with so much memory left.
@@ -63,7 +64,8 @@ TEST_CASE("a step with little memory left" * doctest::skip()) {
     try {
         const ts::host::devices devices(2);
         ts::host::backend backend = ts::make_backend<ts::host::backend>(ts::sgd{}, ts::session_options{});
-        touch_stack(); // which cannot grow any more where there is no address space left, and ends the process by a signal
+        (void)
+            touch_stack(); // which cannot grow any more where there is no address space left, and ends the process by a signal
         leave(static_cast<rlim_t>(std::atol(kilobytes)) << 10U);
         ts::session<ts::host::backend> session(g.view(), ts::search::data_parallel(g.view(), 2), 2, ts::sgd{}, {},
                                                backend, devices.threads());
