@@ -4,6 +4,7 @@
 
 #include "tessera/search/finished_step.hpp"
 #include "tessera/search/proposals.hpp"
+#include "tessera/search/record.hpp"
 #include "tessera/simulate/delta.hpp"
 
 namespace tessera::search {
