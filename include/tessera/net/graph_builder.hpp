@@ -215,11 +215,8 @@ private:
         const op_node* all = ops.data();
         for (int i = op_count - 1; i >= 0; --i) {
             const op_record& other = record_of(all[i].attributes);
-            if (&other == &own) {
-                return true;
-            }
-            if (std::string_view(other.name) == own.name) {
-                return false;
+            if (same_operator(other, own)) {
+                return &other == &own;
             }
         }
         return true;

@@ -7,6 +7,7 @@
 #include "tessera/op/description.hpp"
 
 #include <string_view>
+#include <type_traits>
 
 namespace tessera {
 
@@ -47,6 +48,14 @@ struct op_record {
     index_t (*integers)(const op_attributes&, const shape&, int slot) = nullptr;
     own_row rows[4] = {}; ///< of an operator that is not the library's, whose backends have rows for it themselves
 
+    constexpr bool brings_row_for(std::string_view backend) const {
+        for (const own_row& r : rows) {
+            if (r.backend != nullptr && backend == r.backend) {
+                return true;
+            }
+        }
+        return false;
+    }
     /// Null where it brings none for a backend.
     constexpr const void* row_for(std::string_view backend) const {
         for (const own_row& r : rows) {
@@ -58,8 +67,20 @@ struct op_record {
     }
 };
 
+/// Whether two records are one: they have one name.
+constexpr bool same_operator(const op_record& a, const op_record& b) { return std::string_view(a.name) == b.name; }
+
 /// The name of an operator.
-constexpr const char* to_text(op_kind kind) { return kind.record == nullptr ? "none" : kind.record->name; }
+constexpr const char* to_text(op_kind kind) {
+    return !std::is_constant_evaluated() && kind.record == nullptr ? "none" : kind.record->name;
+}
+
+constexpr bool operator==(op_kind a, op_kind b) {
+    if (!std::is_constant_evaluated() && a.record == b.record) {
+        return true;
+    }
+    return std::string_view(to_text(a)) == to_text(b);
+}
 
 namespace detail {
 

@@ -70,7 +70,7 @@ inline constexpr auto operator_rows = detail::all_rows();
 /// The row of an operator, or null where the backend does not have it.
 constexpr const operator_row* row_of(const op_record& of) {
     for (const operator_row* r : operator_rows) {
-        if (r->of == &of) {
+        if (same_operator(*r->of, of)) {
             return r;
         }
     }
@@ -80,8 +80,12 @@ constexpr const operator_row* row_of(const op_attributes& a) { return row_of(rec
 
 /// Whether the backend computes a pass of an operator in a precision. A shard may still be refused for its size when its plan is bound.
 constexpr bool supports(const op_record& of, pass what, precision math) {
-    const operator_row* const r = row_of(of);
-    return r != nullptr && r->offers(what, math);
+    for (const operator_row* r : operator_rows) {
+        if (same_operator(*r->of, of)) {
+            return r->offers(what, math);
+        }
+    }
+    return false;
 }
 
 /// The precisions that a row serves, such as "fp32, tf32".

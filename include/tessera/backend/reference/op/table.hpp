@@ -88,11 +88,11 @@ const operator_row<Real>* find_row(const op_record& record, operator_table<Real>
 /// Whether the backend computes a pass of an operator: all passes of what it has, in every precision.
 constexpr bool supports(const op_record& record, pass, precision) {
     for (const operator_row<float>* r : library_rows<float>) {
-        if (r->of == &record) {
+        if (same_operator(*r->of, record)) {
             return true;
         }
     }
-    return record.row_for("reference") != nullptr;
+    return record.brings_row_for("reference");
 }
 
 /// Throws tessera::error for an operator that has no row.
