@@ -184,11 +184,13 @@ void require_options(const Record& r, const option_values& given, const std::str
                     known += (known.empty() ? "; it has " : ", ") + names.back();
                 }
             }
-            throw error("the " + kind + " '" + std::string(r.name) + "' has no option '" + std::string(given.name(i)) +
-                        "'" + did_you_mean(given.name(i), names) + known);
+            std::string text = "the " + kind + " '";
+            text.append(r.name).append("' has no option '").append(given.name(i)).append("'");
+            throw error(text.append(did_you_mean(given.name(i), names)).append(known));
         }
         if (const std::string why = refusal_of(*o, given[*o]); !why.empty()) {
-            throw error("the " + kind + " '" + std::string(r.name) + "' is refused: " + why);
+            std::string text = "the " + kind + " '";
+            throw error(text.append(r.name).append("' is refused: ").append(why));
         }
     }
 }

@@ -23,6 +23,7 @@
 namespace tessera::cuda::kernels {
 
 // clang-format off
+// NOLINTBEGIN(bugprone-macro-parentheses): they are expressions of another language, and words
 #define TESSERA_FUNCTION_KERNELS(name, argument, value_of_x, slope_of_argument, reason) \
     inline constexpr kernel name##_forward{#name "_forward", true}; \
     inline constexpr kernel name##_backward{#name "_backward", true}; \
@@ -37,6 +38,7 @@ namespace tessera::cuda::kernels {
         template <class T> \
         __device__ void name##_backward_of(const arguments& a) { function_backward<name##_function, T>(a); } \
         TYPED_KERNEL(name##_backward))
+// NOLINTEND(bugprone-macro-parentheses)
 // clang-format on
 TESSERA_OWN_FUNCTIONS(TESSERA_FUNCTION_KERNELS)
 #undef TESSERA_FUNCTION_KERNELS
@@ -80,6 +82,7 @@ void function_backward(const shard_call& s) {
 namespace tessera::cuda {
 
 // clang-format off
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define TESSERA_FUNCTION_ROW(name, argument, value_of_x, slope_of_argument, reason) \
     {.of = &op::name##_record, \
      .forward = detail::function_forward<kernels::name##_forward>, \
@@ -88,6 +91,7 @@ namespace tessera::cuda {
      .calls_backward = "kernel:" #name "_backward", \
      .why = reason, \
      .code = kernels::name##_code},
+// NOLINTEND(bugprone-macro-parentheses)
 // clang-format on
 
 inline constexpr operator_row activation_rows[] = {

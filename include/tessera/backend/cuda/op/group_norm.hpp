@@ -119,7 +119,8 @@ inline kernel_numbers group_numbers(const shard_call& s) {
     n.n[1] = s.volume(s.input()) / n.n[0];
     n.n[2] = s.size(s.input(), 2) * s.size(s.input(), 3);
     n.n[3] = groups;
-    n.f[0] = static_cast<double>(x.volume() / x[0] / own.groups);
+    const index_t elements = x.volume() / x[0] / own.groups;
+    n.f[0] = static_cast<double>(elements);
     n.f[1] = own.epsilon;
     return n;
 }

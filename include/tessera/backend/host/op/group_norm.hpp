@@ -27,7 +27,8 @@ public:
         channels_ = x[1] / groups_;
         plane_ = x[2] * x[3];
         const shape& whole = d.operands[0].extents;
-        count_ = static_cast<double>(whole.volume() / whole[0] / own.groups);
+        const index_t elements = whole.volume() / whole[0] / own.groups;
+        count_ = static_cast<double>(elements);
     }
 
     void run(const run_state&) override {
