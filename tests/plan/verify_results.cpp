@@ -40,7 +40,9 @@ TEST_CASE(
     ts::lower_options o;
     o.update = ts::sgd{};
     for (const int devices : {2, 3}) {
-        for (const auto& [every, period] : {std::pair{1, 1}, {1, 2}, {2, 2}, {2, 4}}) {
+        for (const auto& averaged : {std::pair{1, 1}, {1, 2}, {2, 2}, {2, 4}}) {
+            const int every = averaged.first; // clang 14 captures no structured bindings
+            const int period = averaged.second;
             ts::strategy s = test_support::data_parallel(g, devices, ts::schedule::parameter_average(every));
             s.period = period;
             const ts::plan good = test_support::planned(g, s, devices, o); // verified

@@ -72,7 +72,13 @@ namespace tessera {
 /// In a strategy that is a type: pipeline<interleaved<2>>, with so many stages of every worker.
 template <int Chunks>
 struct interleaved {
-    static constexpr int workers(int stages) { return Chunks > 0 ? stages / Chunks : 1; }
+    static constexpr int workers([[maybe_unused]] int stages) {
+        if constexpr (Chunks > 0) {
+            return stages / Chunks;
+        } else {
+            return 1; // check() refuses it
+        }
+    }
     static constexpr problem check(int stages, int micro_batches) {
         return schedule::check_interleaved(workers(stages), Chunks, micro_batches);
     }

@@ -59,9 +59,9 @@ TEST_CASE("the kernels of an operator leave those of others as they are") {
     const std::vector<char> binary = cuda::compile_kernels(90, cuda::kernel_source(&cuda::layer_norm_row));
     const auto others = kernels_in(binary);
     CHECK(others.size() + 8 == all.size());
-    for (const auto& [name, code] : others) {
-        CAPTURE(name);
-        CHECK(all.at(name) == code);
+    for (const auto& other : others) {
+        CAPTURE(other.first);
+        CHECK(all.at(other.first) == other.second);
     }
 }
 
