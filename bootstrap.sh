@@ -25,6 +25,8 @@ benchmarks=(
   "2,000 random networks, each under a random strategy, schedule and policy, against one device in double|\$build/benchmarks/same_numbers/random_networks"
   "10,000 random schedules, verified or refused, and their plans damaged|\$build/benchmarks/schedules/random_schedules"
   "120,000 times one wrong number, entry or task in plans of 1,000 random networks: refused, or right all the same|\$build/benchmarks/schedules/random_damage"
+  "10,000 random proposals: delta simulation against full simulation, bit for bit|\$build/benchmarks/simulate/delta_full"
+  "workspaces: the cost model's in predicted memory, and the host's|\$build/benchmarks/simulate/workspaces"
   "sharded operators|\$build/benchmarks/ops/sharded"
   "search: OptCNN against the obvious strategies|\$build/benchmarks/search/optcnn"
   "search: MCMC beside experts and OptCNN|\$build/benchmarks/search/mcmc"

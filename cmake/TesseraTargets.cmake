@@ -10,12 +10,13 @@
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
 # What includes the JSON library, directly or not.
-set(TESSERA_JSON_HEADERS io/json.hpp io/json_builder.hpp io/json_text.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
+set(TESSERA_JSON_HEADERS io/checkpoint.hpp io/safetensors.hpp io/json.hpp io/json_builder.hpp io/json_text.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
                          io/strategy_reader.hpp io/trace.hpp)
 # What includes the headers of CUDA's libraries, directly or not; the rest of backend/cuda, to the list of calls, needs none.
-set(TESSERA_CUDA_HEADERS backend call_timer communicators descriptors error guards handles measure module prepare prepared_call
-                         prepared_fused program)
-set(TESSERA_CORE_LAYERS base op net layout machine task cost schedule plan simulate search)
+set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure
+                         issue/communicators issue/descriptors issue/error issue/guards issue/handles issue/module issue/prepare
+                         issue/prepared_call issue/prepared_fused issue/program)
+set(TESSERA_CORE_LAYERS base op net part layout strategy machine task cost schedule plan simulate search)
 
 # tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...] [WITHOUT <header>...])
 # Fragments (*.inl) are installed but are no headers of their own, so they are not checked to compile alone.

@@ -3,12 +3,12 @@
 
 # tessera_put_together(<result> <name> <source>...): writes sources that hold up to TESSERA_TESTS_TOGETHER of those each, and lists them;
 # where that is 0, the sources themselves. Every source is included in a namespace of its own, behind the headers of all, so the same
-# names do not meet. What has conditions, a namespace of the library's or compile options of its own stays alone.
+# names do not meet. What has conditions, a namespace of the library's, a source that it includes or compile options of its own stays alone.
 function(tessera_put_together result name)
   set(alone)
   set(all)
   foreach(source IN LISTS ARGN)
-    file(STRINGS "${source}" odd REGEX "^ *# *(if|define)|^(extern|namespace tessera|template <>)")
+    file(STRINGS "${source}" odd REGEX "^ *# *(if|define|include .*\\.cpp\")|^(extern|namespace tessera|template <>)")
     get_source_file_property(options "${source}" COMPILE_OPTIONS)
     if(odd OR options OR TESSERA_TESTS_TOGETHER LESS 2)
       list(APPEND alone "${source}")

@@ -5,11 +5,11 @@
 
 #include <tessera/tessera.hpp>
 
-#include <tessera/layout/typed_layout_of.hpp>
 #include <tessera/layout/typed_redistribution.hpp>
 #include <tessera/plan/finish.hpp>
-#include <tessera/plan/lower.hpp>
+#include <tessera/plan/lower/lower.hpp>
 #include <tessera/plan/print.hpp>
+#include <tessera/strategy/typed_layout_of.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/net/network.hpp"
+#include "tessera/part/residual.hpp"
 
 namespace networks {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three operators, each defined outside the library: what it computes with is its description, how it is computed are its rows.
+// Three operators, each defined outside the library: an expression; a description with its loops; one with a kernel of its own.
 #pragma once
 
-#include <tessera/backend/host/op/elementwise.hpp>
-#include <tessera/backend/reference/op/function.hpp>
+#include <tessera/backend/host/op/row.hpp>
 #include <tessera/backend/reference/op/row.hpp>
 #include <tessera/net/network.hpp>
 #include <tessera/op/opaque.hpp>
@@ -16,35 +15,8 @@ namespace ts = tessera;
 
 // ---- element by element: x / (1 + |x|) ---------------------------------------------------------------------------------------------------
 
-inline constexpr auto softsign_of = [](auto x) { return x / (1 + std::abs(x)); };
-/// Of the input: the description says that the gradient reads it.
-inline constexpr auto softsign_slope = [](auto x) { return 1 / ((1 + std::abs(x)) * (1 + std::abs(x))); };
-
-inline void softsign_forward(const float* x, const float*, float* y, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        y[i] = softsign_of(x[i]);
-    }
-}
-inline void softsign_backward(const float* x, const float* dy, float* dx, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        dx[i] = dy[i] * softsign_slope(x[i]);
-    }
-}
-
-/// Plain loops serve the oracle of tests, and every backend that has no row; the host's row takes any memory format.
-inline constexpr auto softsign_loops = ts::reference::own_function_rows(softsign_of, softsign_slope);
-inline constexpr auto softsign_host = ts::host::own_elementwise<softsign_forward, softsign_backward>();
-
-inline constexpr ts::op_record softsign_record{
-    .name = "softsign",
-    .infer = [](const ts::op_attributes&, const ts::shape* x, int count) { return ts::op::infer_alike(x, count); },
-    .describe = [](const ts::op_attributes&, const ts::shape* x,
-                   int) { return ts::op::describe_function(*x, 3, false); },
-    .rows = {{"reference", &softsign_loops}, {"host", &softsign_host}},
-};
-
-struct softsign {
-    static constexpr ts::op_attributes attributes{.kind = {&softsign_record}};
+struct softsign : ts::elementwise<softsign> {
+    static constexpr auto of(auto x) { return x / (1 + abs(x)); }
 };
 
 // ---- a normalization: x / sqrt(mean of x^2 + epsilon) * gamma (Zhang and Sennrich 2019, "Root mean square layer normalization") ------------

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines that nobody here has: what a step of AlexNet takes on P100 nodes under strategies designed by hand and under a searched one, and
-// what a pipeline of VGG-16 takes in time and memory under two schedules, all predicted from the very plans that an executor would run.
+// what a pipeline of VGG-16 takes in time and memory under two schedules, all predicted from the very plans that an executor would run,
+// bound by a cost model, which adds the workspaces that it assumes.
 // Usage: predict [GPUs, a multiple of 4 up to 16] [proposals]
 #include "examples/networks.hpp"
 #include "examples/output.hpp"
@@ -8,14 +9,13 @@
 #include <tessera/tessera.hpp>
 
 #include <tessera/machine/presets.hpp>
-#include <tessera/plan/finish.hpp>
-#include <tessera/plan/lower.hpp>
-#include <tessera/schedule/gpipe.hpp>
-#include <tessera/schedule/one_forward_one_backward.hpp>
+#include <tessera/schedule/schedules.hpp>
 #include <tessera/schedule/stages.hpp>
-#include <tessera/search/mcmc.hpp>
+#include <tessera/search/finished_step.hpp>
+#include <tessera/search/mcmc/mcmc.hpp>
 #include <tessera/search/pipeline.hpp>
-#include <tessera/simulate/simulate.hpp>
+#include <tessera/search/quick_searches.hpp>
+#include <tessera/search/run.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -26,7 +26,7 @@ namespace ts = tessera;
 namespace {
 
 ts::simulation::timeline predict(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on) {
-    ts::plan p = ts::lower(g, s.view(), on.devices());
+    ts::plan p = ts::search::bound_plan(g, s, on.devices());
     ts::finish(g, p);
     return ts::simulation::simulate(g, p, on);
 }
@@ -41,12 +41,15 @@ void strategies(const ts::cluster& on, int proposals) {
     const ts::graph network = ts::describe<networks::alexnet_without_dropout>(32 * devices);
     const ts::graph_view g = network.view();
     std::printf("AlexNet, batch %d, on %d P100s\n", 32 * devices, devices);
-    const std::vector<ts::search::named_strategy> known = {
-        {"one device", ts::search::single_device(g)},
-        {"data parallel", ts::search::data_parallel(g, devices)},
-        {"model parallel", ts::search::model_parallel(g, devices)},
-        {"one weird trick", ts::search::one_weird_trick(g, devices)},
-        {"OptCNN", ts::search::optcnn(g, ts::machines::p100_cluster(devices))}};
+    std::vector<ts::search::named_strategy> known;
+    for (const char* name : {"single", "data", "model", "one-weird-trick", "optcnn"}) {
+        const ts::search::search_record& r = ts::search::quick_search_named(name);
+        ts::search::search_options o;
+        if (ts::find_option(r, ts::search::faithful_option.name) != nullptr) {
+            o.values.set(ts::search::faithful_option.name, 1); // what it finds, even where another is faster
+        }
+        known.push_back({std::string(r.title), ts::search::run(r, g, on, o).best});
+    }
     for (const ts::search::named_strategy& s : known) {
         print(s.name.c_str(), predict(g, s.value, on));
     }
@@ -64,15 +67,18 @@ void pipelines(const ts::cluster& on) {
     const std::vector<int> stage = ts::schedule::balance_stages(ts::search::operator_times(g, on.class_of(0)), stages);
     std::printf("VGG-16, batch 64 in %d micro-batches through %d stages\n", micro_batches, stages);
     print("one device", predict(g, ts::search::single_device(g), on));
-    const auto all_forward_first = ts::schedule::gpipe(stages, micro_batches);
-    const auto alternating = ts::schedule::one_forward_one_backward(stages, micro_batches);
-    ts::strategy gpipe = ts::search::pipeline(g, stage, all_forward_first);
+    const auto by_name = [&](const char* name) {
+        const ts::schedule::schedule_record& r = ts::schedule::schedule_named(name);
+        return ts::search::pipeline(g, stage,
+                                    ts::schedule::make({&r, stages, micro_batches, {}, usual_rematerialization(r)}));
+    };
+    ts::strategy gpipe = by_name("gpipe");
     print("GPipe", predict(g, gpipe, on));
     for (ts::configuration& c : gpipe.ops) {
         c.recompute = true;
     }
     print("GPipe, recomputing", predict(g, gpipe, on));
-    print("one forward, one backward", predict(g, ts::search::pipeline(g, stage, alternating), on));
+    print("one forward, one backward", predict(g, by_name("1f1b"), on));
 }
 
 } // namespace

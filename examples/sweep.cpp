@@ -4,11 +4,9 @@
 #include "examples/output.hpp"
 
 #include <tessera/io/range_v3.hpp>
-#include <tessera/layout/tensor_layout.hpp>
 #include <tessera/machine/presets.hpp>
-#include <tessera/plan/finish.hpp>
-#include <tessera/plan/lower.hpp>
-#include <tessera/simulate/simulate.hpp>
+#include <tessera/search/finished_step.hpp>
+#include <tessera/strategy/operand_layout.hpp>
 #include <tessera/tessera.hpp>
 
 #include <range/v3/action/sort.hpp>
@@ -68,7 +66,7 @@ row predicted(int batch, const std::optional<ts::loop_name>& first, const std::o
         return ts::layout_of_operand(g.describe(op), operand, s.ops[static_cast<std::size_t>(op)], s.pool.data(),
                                      ts::held::value);
     };
-    ts::plan p = ts::lower(g, s.view(), devices);
+    ts::plan p = ts::search::bound_plan(g, s, devices);
     ts::finish(g, p);
     return {batch, text_of(first), text_of(second),
             ts::redistribute(layout(1, g.describe(1).output()),

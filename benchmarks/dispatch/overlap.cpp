@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication beside computation on this host: the same strategy with its communication among the computation and on lanes of its own, in
+// Communication beside computation on this host: the same strategy with its communication among the computation and on streams of its own, in
 // turns in one run; what the simulation of threads predicts of both.
 //   overlap [DEVICES [SECONDS]]     default 2 devices, 3 seconds for every strategy
-// ratio: among / beside, above 1 where the lane gains. hidden: share of the lane's time during which its device computes.
+// ratio: among / beside, above 1 where the stream gains. hidden: share of the stream's time during which its device computes.
 #include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"
 #include "support/high_water.hpp"
-#include "tessera/backend/host/this_host.hpp"
+#include "tessera/backend/host/measure/this_host.hpp"
 #include "tessera/host.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ struct mlp
     : ts::sequential<ts::features<1024>, layers::fc1, ts::relu, layers::fc2, ts::relu, layers::fc3, ts::cross_entropy> {
 };
 
-/// Nanoseconds that communication lanes work, and of them those during which the device's computation works too.
+/// Nanoseconds that communication streams work, and of them those during which the device's computation works too.
 struct hidden_time {
     index_t all = 0;
     index_t hidden = 0;
@@ -39,7 +39,7 @@ struct hidden_time {
 
 hidden_time hidden_in(const ts::plan& p, const simulation::timeline& t) {
     hidden_time h;
-    for (int d = 0; d < p.devices && p.lanes > 1; ++d) {
+    for (int d = 0; d < p.devices && p.streams > 1; ++d) {
         for (const int c : p.order[static_cast<std::size_t>(d + p.devices)]) {
             const simulation::task_span& x = t.tasks[static_cast<std::size_t>(c)];
             h.all += x.end - x.start;
@@ -90,18 +90,18 @@ void compare(const std::string& name, const ts::graph& network, const std::strin
         }
     }
     std::vector<double> share;
-    std::vector<double> lane;
+    std::vector<double> stream;
     for (int k = 0; k < 9; ++k) {
         simulation::timeline t;
         sides[1].session->step(data.inputs, t);
         const hidden_time h = hidden_in(sides[1].session->training_plan(), t);
         share.push_back(static_cast<double>(h.hidden) / static_cast<double>(std::max<index_t>(1, h.all)));
-        lane.push_back(static_cast<double>(h.all) * 1e-6 / devices);
+        stream.push_back(static_cast<double>(h.all) * 1e-6 / devices);
     }
     const double among = benchmarks::median(sides[0].seconds) * 1e3;
     const double beside = benchmarks::median(sides[1].seconds) * 1e3;
     std::printf("| %s | %s | %d | %.3f | %.3f | %.3f | %.3f | %.0f %% | %.3f | %.3f | %.3f |\n", name.c_str(),
-                how.c_str(), devices, among, beside, among / beside, benchmarks::median(lane),
+                how.c_str(), devices, among, beside, among / beside, benchmarks::median(stream),
                 100 * benchmarks::median(share), sides[0].predicted, sides[1].predicted,
                 sides[0].predicted / sides[1].predicted);
     std::fflush(stdout);
@@ -115,9 +115,9 @@ int main(int count, char** arguments) {
         const double seconds = count > 2 ? std::atof(arguments[2]) : 3;
         const ts::local_devices team(devices);
         backend b(ts::sgd{.momentum = 0.9F});
-        std::printf("%ld cores; threads of a run with lanes: %d\n\n", sysconf(_SC_NPROCESSORS_ONLN), 2 * devices);
+        std::printf("%ld cores; threads of a run with streams: %d\n\n", sysconf(_SC_NPROCESSORS_ONLN), 2 * devices);
         std::printf(
-            "| network | strategy | devices | among, ms | beside, ms | ratio | on the lane, ms a device | hidden | "
+            "| network | strategy | devices | among, ms | beside, ms | ratio | on the stream, ms a device | hidden | "
             "predicted among, ms | predicted beside, ms | predicted ratio |\n"
             "|---|---|---|---|---|---|---|---|---|---|---|\n");
         const ts::device_class on = ts::machines::this_host(devices).classes[0];

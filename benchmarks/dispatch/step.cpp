@@ -12,7 +12,7 @@
 #include "support/same_numbers.hpp"
 
 #include <tessera/host.hpp>
-#include <tessera/search/baselines.hpp>
+#include <tessera/search/by_hand/baselines.hpp>
 
 #include <cstdio>
 #include <exception>

@@ -5,7 +5,7 @@
 
 #include "tessera/backend/cuda/bind.hpp"
 #include "tessera/net/precision.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -188,8 +188,8 @@ inline ts::device_class measure_roofline(const options& o, bool print) {
                     static_cast<long long>(c.launch));
         const ts::device_class h200 = ts::machines::h200_nodes().classes[0];
         const auto peak = [&](ts::work_kind kind) { return h200.rate(kind, precision_of(o)); };
-        const auto share = [](ts::index_t reached, ts::index_t peak) {
-            return static_cast<long long>(reached * 100 / peak);
+        const auto share = [](ts::index_t reached, ts::index_t most) {
+            return static_cast<long long>(reached * 100 / most);
         };
         std::printf(
             "in per cent of machine/presets.hpp's %s: roofline_efficiency{{%lld, %lld, %lld}, %lld}; launch %lld ns "

@@ -4,13 +4,9 @@
 
 #include "benchmarks/papers/gradients.hpp"
 #include "benchmarks/papers/p3.hpp"
-#include "tessera/schedule/gems.hpp"
-#include "tessera/schedule/interleaved.hpp"
-#include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/schedule/zero_bubble.hpp"
-#include "tessera/search/grouped_optcnn.hpp"
-#include "tessera/search/mcmc.hpp"
-#include "tessera/search/optcnn.hpp"
+#include "tessera/search/mcmc/mcmc.hpp"
+#include "tessera/search/optcnn/grouped.hpp"
+#include "tessera/search/optcnn/optcnn.hpp"
 
 #include <map>
 #include <string>
@@ -178,21 +174,27 @@ private:
     std::vector<schedule::ready_gradient> gradients(const ts::graph& g, int workers_of_it) const {
         return schedule::gradients_of(g.view(), speed(), workers_of_it);
     }
-    /// Synchronization by name.
-    ts::synchronization policy(const std::string& name, const ts::graph& g, int sharing) const {
-        const std::vector<schedule::ready_gradient> all = gradients(g, sharing);
-        const schedule::worker_speed rates = speed();
-        const int n = on_.devices();
-        return name == "servers"   ? schedule::parameter_server(all, {n})
-               : name == "P3"      ? schedule::p3(all, {n, 50'000, rates})
-               : name == "fused"   ? schedule::tensor_fusion(all)
-               : name == "buckets" ? schedule::buckets(all)
-               : name == "prioritized all-reduces"
-                   ? schedule::byte_scheduler(all, {ts::exchange::all_reduce, 1, 2'000'000, 4'000'000, rates})
-               : name == "prioritized slices"
-                   ? schedule::byte_scheduler(all, {ts::exchange::sliced, 1, 2'000'000, 4'000'000, rates})
-               : name == "blocking" ? schedule::blocking_all_reduce(all)
-                                    : ts::synchronization{};
+    /// Synchronization by the table's words, whatever is no policy's being every gradient by itself.
+    ts::synchronization policy(const std::string& words, const ts::graph& g, int sharing) const {
+        struct {
+            const char* words;
+            const char* name;
+            benchmarks::by_name_options options;
+        } const known[] = {
+            {"servers", "parameter-server", {}},
+            {"P3", "p3", {}},
+            {"fused", "tensor-fusion", {}},
+            {"buckets", "buckets", {}},
+            {"prioritized all-reduces", "byte-scheduler-all-reduce", {{"partition", 2e6}, {"credit", 4e6}}},
+            {"prioritized slices", "byte-scheduler-slices", {{"partition", 2e6}, {"credit", 4e6}}},
+            {"blocking", "blocking-all-reduce", {}},
+        };
+        for (const auto& x : known) {
+            if (words == x.words) {
+                return policy_by(x.name, gradients(g, sharing), on_.devices(), x.options, speed());
+            }
+        }
+        return {};
     }
 
     /// K stages on each of n / K replicas.
@@ -230,17 +232,17 @@ private:
         const auto parts = [&](int count, int wanted) {
             return static_cast<int>(std::min<index_t>(wanted, cell_.batch / count));
         };
-        add("GPipe", replicas(1), pipeline(n, schedule::gpipe(n, parts(1, 4 * n), schedule::rematerialize::all), true),
-            true);
+        add("GPipe", replicas(1),
+            pipeline(n, schedule_by("gpipe", n, parts(1, 4 * n), {}, schedule::rematerialize::all), true), true);
         const std::size_t before = all_.size();
         for (int k = 2; k <= n; k *= 2) {
-            add("HyPar-Flow", replicas(n / k), pipeline(k, schedule::gpipe(k, parts(n / k, 2 * k)), false), true);
+            add("HyPar-Flow", replicas(n / k), pipeline(k, schedule_by("gpipe", k, parts(n / k, 2 * k)), false), true);
         }
         std::sort(all_.begin() + static_cast<std::ptrdiff_t>(before), all_.end(), [&](candidate& a, candidate& b) {
             return std::pair{bytes_of(a) > limit_, a.ms} < std::pair{bytes_of(b) > limit_, b.ms};
         });
         all_.resize(std::min(all_.size(), before + 1));
-        add("GEMS", replicas(1), pipeline(n, schedule::gems(n, parts(1, 2)), false), true);
+        add("GEMS", replicas(1), pipeline(n, schedule_by("gems", n, parts(1, 2)), false), true);
         whole_ = cell_.describe(cell_.batch);
         const ts::graph_view v = whole_.view();
         add("OptCNN", whole_, optcnn(v), true);
@@ -265,14 +267,12 @@ private:
 
     /// Where MCMC starts: data parallelism or, where that does not fit, another split that does.
     ts::strategy start(const ts::graph_view& v) const {
-        const int n = on_.devices();
-        for (const ts::strategy& s :
-             {search::data_parallel(v, n), search::one_weird_trick(v, n), search::model_parallel(v, n)}) {
-            if (search::fits(v, on_, s)) {
+        for (const char* name : {"data", "one-weird-trick", "model"}) {
+            if (ts::strategy s = found_by(name, v, on_); search::fits(v, on_, s)) {
                 return s;
             }
         }
-        return search::data_parallel(v, n);
+        return found_by("data", v, on_);
     }
 
     /// OptCNN's optimum; where that takes too long, with one choice for all steps of a recurrent layer.
@@ -321,7 +321,7 @@ private:
                     add(c.name + "'s splits, no barrier, " + how, whole_, s, false);
                 }
             }
-            ts::strategy s = search::one_weird_trick(whole_.view(), n);
+            ts::strategy s = found_by("one-weird-trick", whole_.view(), on_);
             s.sync = policy(how, whole_, n);
             add(std::string("one weird trick, no barrier, ") + how, whole_, s, false);
         }
@@ -338,15 +338,14 @@ private:
                 }
                 const std::string shape = std::to_string(k) + " stages x " + std::to_string(count) + ", " +
                                           std::to_string(m) + " micro-batches, ";
-                add(shape + "1F1B, no barrier", replicas(count),
-                    pipeline(k, schedule::one_forward_one_backward(k, m), false), false);
+                add(shape + "1F1B, no barrier", replicas(count), pipeline(k, schedule_by("1f1b", k, m), false), false);
                 add(shape + "1F1B recomputing, no barrier", replicas(count),
-                    pipeline(k, schedule::one_forward_one_backward(k, m), true), false);
-                add(shape + "ZB-H1, no barrier", replicas(count), pipeline(k, schedule::zero_bubble_h1(k, m), false),
+                    pipeline(k, schedule_by("1f1b", k, m), true), false);
+                add(shape + "ZB-H1, no barrier", replicas(count), pipeline(k, schedule_by("zero-bubble", k, m), false),
                     false);
                 if (2 * k <= one(count).view().op_count) { // every stage needs an operator
                     add(shape + "interleaved, no barrier", replicas(count),
-                        pipeline(k, schedule::interleaved(k, 2, m), false), false);
+                        pipeline(k, schedule_by("interleaved", k, m), false), false);
                 }
             }
         }

@@ -33,14 +33,14 @@ void network(const char* name, bool recurrent, index_t per_device) {
             ts::simulation::task_times times;
             times.collectives = collectives;
             std::vector<row> rows;
-            rows.push_back(make_row(v, on, "data parallel", search::data_parallel(v, n), times));
-            rows.push_back(recurrent ? make_row(v, on, "expert", search::operator_placement(v, n / 4, 4), times)
-                                     : make_row(v, on, "expert", search::one_weird_trick(v, n), times));
-            rows.push_back(make_row(v, on, "channels within nodes", search::mesh(v, n / 4, 4), times));
+            rows.push_back(row_of("data", v, on, times));
+            const ts::strategy expert = found_by(recurrent ? "placement" : "one-weird-trick", v, on);
+            rows.push_back(make_row(v, on, "expert", expert, times));
+            rows.push_back(make_row(v, on, "channels within nodes", found_by("mesh", v, on), times));
             if (!recurrent) {
                 rows.push_back(make_row(v, on, "OptCNN", search::optcnn(v, ts::uniform_machine(on)), times));
             }
-            const step central = simulated(v, search::central_copy(v, n), on, times);
+            const step central = simulated(v, found_by("central-copy", v, on), on, times);
             const row found = searched(v, on, rows, work, times);
             std::printf("| %s | %s | %d | %s |", name, p100 ? "P100" : "K80", n,
                         collectives ? "collectives" : "servers");
@@ -66,9 +66,9 @@ void prices() {
     const ts::graph_view v = g.view();
     ts::simulation::task_times times;
     times.collectives = false;
-    std::vector<row> known = {make_row(v, on, "data parallel", search::data_parallel(v, 64), times),
-                              make_row(v, on, "expert", search::operator_placement(v, 16, 4), times),
-                              make_row(v, on, "channels within nodes", search::mesh(v, 16, 4), times)};
+    std::vector<row> known = {row_of("data", v, on, times),
+                              make_row(v, on, "expert", found_by("placement", v, on), times),
+                              make_row(v, on, "channels within nodes", found_by("mesh", v, on), times)};
     std::printf("\n### What less traffic costs: NMT on 64 K80, gradients by servers\n\n"
                 "| strategy | ms per GB | ms per step | GB between devices | of them between nodes | search |\n"
                 "|---|---|---|---|---|---|\n");

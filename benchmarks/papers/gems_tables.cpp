@@ -23,10 +23,10 @@ using namespace papers;
 
 /// Plain model parallelism, one batch after the other.
 ts::pipeline_schedule one_by_one(int stages, int batches) {
-    ts::pipeline_schedule s = schedule::gems(stages, batches);
+    ts::pipeline_schedule s = schedule_by("gems", stages, batches);
     s.mirrored.clear();
     for (int w = 0; w < stages; ++w) {
-        for (ts::step& x : s.workers[static_cast<std::size_t>(w)]) {
+        for (ts::action& x : s.workers[static_cast<std::size_t>(w)]) {
             x.stage = w;
         }
     }
@@ -40,14 +40,14 @@ void closed_forms() {
     for (const int k : {4, 8}) {
         for (const int r : {2, 8, 64}) {
             const index_t plain = schedule::timetable_of(one_by_one(k, r)).makespan;
-            const index_t gems = schedule::timetable_of(schedule::gems(k, r)).makespan;
+            const index_t gems = schedule::timetable_of(schedule_by("gems", k, r)).makespan;
             const ts::graph g = ts::describe<networks::large_resnet<256, 12>>(r);
             const ts::graph_view v = g.view();
             const ts::cluster on(v100_quads(k / 4));
             const std::vector<int> stage =
                 schedule::balance_stages(search::operator_times(net.view(), on.class_of(0)), k);
             const double a = step_ms(v, search::pipeline(v, stage, one_by_one(k, r)), on);
-            const double b = step_ms(v, search::pipeline(v, stage, schedule::gems(k, r)), on);
+            const double b = step_ms(v, search::pipeline(v, stage, schedule_by("gems", k, r)), on);
             std::printf("| %d | %d | %lld | %lld | %d | %.3f | %.3f |\n", k, r, static_cast<long long>(plain),
                         static_cast<long long>(gems), k + r * k * 2 + r - 1,
                         static_cast<double>(plain) / static_cast<double>(gems), a / b);
@@ -76,15 +76,16 @@ void memory(int k) {
     };
     row("one GPU", 1, [](const ts::graph_view& g) { return search::single_device(g); });
     row("model parallel", 1,
-        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule::gpipe(k, 1)); });
+        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule_by("gpipe", k, 1)); });
     row("model parallel, twice the batch", 2,
-        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule::gpipe(k, 1)); });
+        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule_by("gpipe", k, 1)); });
     row("GPipe without re-materialization", 4,
-        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule::gpipe(k, 4)); });
+        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule_by("gpipe", k, 4)); });
     row("GPipe", 4, [&](const ts::graph_view& g) { return gpipe(g, stages(g), k, 4); });
-    row("GEMS-MAST", 2, [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule::gems(k, 2)); });
+    row("GEMS-MAST", 2,
+        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule_by("gems", k, 2)); });
     row("GEMS-MASTER", 8,
-        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule::gems(k, 8)); });
+        [&](const ts::graph_view& g) { return search::pipeline(g, stages(g), schedule_by("gems", k, 8)); });
 }
 
 void scaling() {
@@ -95,10 +96,10 @@ void scaling() {
         const card c = copies > shown ? standing_for(infiniband, shown, copies) : infiniband;
         const ts::cluster on(v100_quads(shown, c.megabytes, c.latency));
         const std::vector<int> stage = schedule::balance_stages(search::operator_times(one.view(), on.class_of(0)), k);
-        ts::strategy s = replicas_of(search::pipeline(one.view(), stage, schedule::gems(k, batches)), shown, k);
+        ts::strategy s = replicas_of(search::pipeline(one.view(), stage, schedule_by("gems", k, batches)), shown, k);
         const ts::graph g = replicas_of(one, shown);
         if (blocking) {
-            s.sync = schedule::blocking_all_reduce(schedule::gradients_of(g.view()));
+            s.sync = policy_by("blocking-all-reduce", schedule::gradients_of(g.view()), shown);
         }
         return step_ms(g.view(), s, on);
     };

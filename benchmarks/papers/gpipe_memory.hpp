@@ -5,7 +5,7 @@
 #include "benchmarks/papers/schedules.hpp"
 #include "benchmarks/papers/transformer.hpp"
 #include "examples/zoo/amoebanet.hpp"
-#include "tessera/schedule/interleaved.hpp"
+#include "tessera/part/residual.hpp"
 
 namespace networks {
 
@@ -79,7 +79,8 @@ void explain_table_1(const Cells& cells_of, const Cut& by_cells) {
         row(name, "nothing else: all results in f32, gradients with them", 6.26, all);
         row(name, "all results in bf16", 6.26, (all - gradients) / 2 + gradients);
         const std::vector<int> cell = cells_of(v);
-        ts::strategy again = search::pipeline(v, cell, schedule::interleaved(1, cell.back() + 1, 1));
+        ts::strategy again =
+            search::pipeline(v, cell, schedule_by("interleaved", 1, 1, {{"chunks", double(cell.back() + 1)}}));
         recompute_all(v, again);
         row(name, "every cell computed again, f32", 6.26,
             in_gb(memory_of(v, again, 1, ts::optimizer(ts::adam{})).arena));

@@ -3,12 +3,6 @@
 #pragma once
 
 #include "benchmarks/papers/hybrids.hpp"
-#include "tessera/schedule/blocking_all_reduce.hpp"
-#include "tessera/schedule/buckets.hpp"
-#include "tessera/schedule/byte_scheduler.hpp"
-#include "tessera/schedule/p3.hpp"
-#include "tessera/schedule/parameter_server.hpp"
-#include "tessera/schedule/tensor_fusion.hpp"
 
 namespace papers {
 
@@ -158,7 +152,7 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
     }
     std::vector<waiting> queue;
     for (const ts::message& m : s.sync.messages) {
-        const auto parameter = static_cast<std::size_t>(m.pieces[0].parameter);
+        const auto parameter = static_cast<std::size_t>(m.slices[0].parameter);
         queue.push_back({layer[parameter], ready[parameter], &m});
     }
     const std::vector<waiting> sent = queue;
@@ -166,8 +160,8 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
         return s.sync;
     }
     std::sort(queue.begin(), queue.end(), [](const waiting& a, const waiting& b) {
-        const ts::gradient_slice& x = a.what->pieces[0];
-        const ts::gradient_slice& y = b.what->pieces[0];
+        const ts::gradient_slice& x = a.what->slices[0];
+        const ts::gradient_slice& y = b.what->slices[0];
         return a.layer != b.layer           ? a.layer < b.layer
                : x.parameter != y.parameter ? x.parameter < y.parameter
                                             : x.slice < y.slice;

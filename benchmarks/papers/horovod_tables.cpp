@@ -31,9 +31,9 @@ public:
     explicit measured(const network& n, int shown = 2)
         : what(n), workers_(n.describe(batch), shown * gpus_per_server, p100_pcie()), shown_(shown) {
         const auto& all = workers_.gradients();
-        plans_.push_back(workers_.plan(schedule::tensor_fusion(all)));
-        plans_.push_back(workers_.plan(schedule::tensor_fusion(all, {0, 0})));
-        plans_.push_back(workers_.plan(schedule::blocking_all_reduce(all)));
+        plans_.push_back(workers_.plan(policy_by("tensor-fusion", all)));
+        plans_.push_back(workers_.plan(policy_by("tensor-fusion", all, 1, {{"fusion-bytes", 0}, {"fusion-cycle", 0}})));
+        plans_.push_back(workers_.plan(policy_by("blocking-all-reduce", all)));
     }
     /// Per cent of so many times one GPU. `policy`: 0 fused, 1 each gradient by itself, 2 blocking.
     double efficiency(int policy, int nodes, double share, index_t latency = 5000) const {
@@ -48,7 +48,7 @@ public:
         return 100 * (ms(1, nodes, share, latency) / ms(0, nodes, share, latency) - 1);
     }
     int tensors() const { return static_cast<int>(workers_.gradients().size()); }
-    int messages() const { return static_cast<int>(schedule::tensor_fusion(workers_.gradients()).messages.size()); }
+    int messages() const { return static_cast<int>(policy_by("tensor-fusion", workers_.gradients()).messages.size()); }
     network what;
 
 private:

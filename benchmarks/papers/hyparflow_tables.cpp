@@ -65,7 +65,7 @@ private:
         if (x.partitions > 1) {
             const std::vector<int> stage = schedule::balance_stages(
                 search::operator_times(one.view(), skylake_process(x.processes, 0)), x.partitions);
-            s = search::pipeline(one.view(), stage, schedule::gpipe(x.partitions, x.micro_batches));
+            s = search::pipeline(one.view(), stage, schedule_by("gpipe", x.partitions, x.micro_batches));
         }
         known_.push_back({x, nodes, replicas_of(one, replicas), {}});
         entry& e = known_.back();

@@ -34,14 +34,14 @@ curve utilization(const char* title, const workers& w, p3_system which, double g
         out = name(places[i].from) == "host 0" && name(places[i].to) == "fabric" ? static_cast<int>(i) : out;
     }
     const ts::plan p = w.plan(p3_policy(w, which), 4);
-    ts::simulation::carrier how(on, w.view(), w.times(mxnet_server));
-    const ts::simulation::activity_graph a = ts::simulation::activities_of(p, how);
+    ts::simulation::task_activities activities(on, w.view(), w.times(mxnet_server));
+    const ts::simulation::activity_graph a = ts::simulation::activities_of(p, activities);
     std::vector<int> order(a.items.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i);
     }
     ts::simulation::schedule times;
-    ts::simulation::scheduler(on.devices(), how.lanes()).run(a.items, order, times);
+    ts::simulation::scheduler(on.devices(), activities.lanes()).run(a.items, order, times);
     curve c;
     const double begin = static_cast<double>(times.makespan) / 4;
     const double span = static_cast<double>(times.makespan) - begin;

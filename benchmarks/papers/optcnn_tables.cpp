@@ -13,11 +13,10 @@ constexpr index_t per_device = 32; // samples (the paper's, which grows with the
 template <class Net>
 std::vector<row> rows_for(const ts::graph& g, const ts::cluster& on, const ts::simulation::task_times& times) {
     const ts::graph_view v = g.view();
-    const int n = on.devices();
     std::vector<row> rows;
-    rows.push_back(make_row(v, on, "data parallel", search::data_parallel(v, n), times));
-    rows.push_back(make_row(v, on, "model parallel", search::model_parallel(v, n), times));
-    rows.push_back(make_row(v, on, "one weird trick", search::one_weird_trick(v, n), times));
+    for (const char* name : {"data", "model", "one-weird-trick"}) {
+        rows.push_back(row_of(name, v, on, times));
+    }
     search::optcnn_options as_published;
     as_published.offered.with_reduction = false;
     as_published.elimination.leaf_rule = false;
@@ -67,15 +66,16 @@ void additive(const char* name) {
     for (const int devices : {4, 16}) {
         const ts::graph g = ts::describe<Net>(per_device * devices);
         const ts::graph_view v = g.view();
-        const ts::machine on = ts::uniform_machine(ts::cluster(ts::machines::p100_nodes(devices / 4)));
+        const ts::cluster nodes(ts::machines::p100_nodes(devices / 4));
+        const ts::machine on = ts::uniform_machine(nodes);
         search::optcnn_options as_published;
         as_published.offered.with_reduction = false;
         const auto ms = [&](const ts::strategy& s) {
             return static_cast<double>(ts::cost::total_cost(v, s, on)) * 1e-6;
         };
-        const double data = ms(search::data_parallel(v, devices));
-        const double model = ms(search::model_parallel(v, devices));
-        const double trick = ms(search::one_weird_trick(v, devices));
+        const double data = ms(found_by("data", v, nodes));
+        const double model = ms(found_by("model", v, nodes));
+        const double trick = ms(found_by("one-weird-trick", v, nodes));
         const double found = static_cast<double>(search::optcnn_search(v, on, as_published).cost) * 1e-6;
         const double reduced = static_cast<double>(search::optcnn_search(v, on).cost) * 1e-6;
         std::printf("| %s | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.2f |\n", name, devices, data, model, trick, found,

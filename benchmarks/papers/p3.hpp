@@ -12,14 +12,14 @@ enum class p3_system { servers, slices, priorities };
 inline ts::synchronization p3_policy(const workers& w, p3_system which) {
     std::vector<schedule::ready_gradient> all = w.gradients();
     if (which == p3_system::servers) {
-        return schedule::parameter_server(all, {w.count()});
+        return policy_by("parameter-server", all, w.count());
     }
     if (which == p3_system::slices) { // as urgent as each other: first come, first served
         for (schedule::ready_gradient& x : all) {
             x.layer = 0;
         }
     }
-    ts::synchronization s = schedule::p3(all, {w.count()});
+    ts::synchronization s = policy_by("p3", all, w.count());
     s.urgent_first = which == p3_system::priorities;
     return s;
 }

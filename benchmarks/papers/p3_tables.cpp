@@ -94,10 +94,10 @@ void resnet_at_four(const workers& resnet) {
     };
     const auto plain = schedule::gradients_of(resnet.view());
     const double card = gigabits / 8 * machines / (2.0 * (machines - 1)); // bytes per ns; pushes and pulls share it
-    order("in an order made for the default speeds, 10^12 FLOP/s and 1 GB/s", fixed(schedule::p3(plain, {machines})));
+    order("in an order made for the default speeds, 10^12 FLOP/s and 1 GB/s", fixed(policy_by("p3", plain, machines)));
     order("in an order made for the simulated speeds",
-          fixed(schedule::p3(resnet.gradients(), {machines, 50'000, {1, card}})));
-    order("as p3() makes it: of what is ready at run time, the most urgent first", schedule::p3(plain, {machines}));
+          fixed(policy_by("p3", resnet.gradients(), machines, {}, {1, card})));
+    order("as p3() makes it: of what is ready at run time, the most urgent first", policy_by("p3", plain, machines));
     std::printf("\nThe same, where one thing is other than assumed; the paper has %+.0f %%.\n\n"
                 "| assumed | P3, %% | off |\n|---|---|---|\n",
                 paper);

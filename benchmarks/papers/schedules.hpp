@@ -3,10 +3,10 @@
 #pragma once
 
 #include "benchmarks/papers/clusters.hpp"
+#include "benchmarks/support/by_name.hpp"
 #include "benchmarks/support/timing.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
-#include "tessera/schedule/gpipe.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/schedule/timetable.hpp"
 #include "tessera/search/pipeline.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -19,6 +19,9 @@ namespace papers {
 
 namespace search = tessera::search;
 namespace schedule = tessera::schedule;
+using benchmarks::found_by;
+using benchmarks::policy_by;
+using benchmarks::schedule_by;
 
 inline double in_ms(index_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }
 inline double in_gb(index_t bytes) { return static_cast<double>(bytes) * 1e-9; }
@@ -33,7 +36,7 @@ inline void recompute_all(const ts::graph_view& g, ts::strategy& s) {
 /// GPipe: a stage for every operator, re-materialization of everything.
 inline ts::strategy gpipe(const ts::graph_view& g, const std::vector<int>& stage, int stages, int micro_batches,
                           schedule::rematerialize which = schedule::rematerialize::all, bool recomputes = true) {
-    ts::strategy s = search::pipeline(g, stage, schedule::gpipe(stages, micro_batches, which));
+    ts::strategy s = search::pipeline(g, stage, schedule_by("gpipe", stages, micro_batches, {}, which));
     recomputes ? recompute_all(g, s) : void();
     return s;
 }
@@ -58,7 +61,8 @@ inline double steady_ms(const ts::graph_view& g, ts::strategy s, const ts::clust
     return (ms(steps) - ms(2)) / (steps - 2);
 }
 
-/// What a plan needs of the devices' memory.
+/// What a plan needs of the devices' memory: parameters, state and results alone, as the papers count. Plans are not bound, because the cost model's
+/// workspaces are those of a library that none of the papers' machines is known to have used.
 struct memory_use {
     index_t persistent = 0; ///< bytes of parameters and optimizer state, all devices together
     index_t arena = 0;      ///< bytes of everything else at its peak, all devices together
@@ -89,7 +93,7 @@ inline index_t parameters_of(const ts::graph_view& g) {
 
 // ---- GPipe's closed models, balanced stages, free communication; throughput relative to K=2, M=1 -------------------------
 
-/// M K / (M + K - 1): what is computed again starts with the step backward.
+/// M K / (M + K - 1): what is computed again starts with the backward action.
 inline double late_recompute(int stages, int micro_batches) {
     const double k = stages;
     const double m = micro_batches;
@@ -99,12 +103,12 @@ inline double late_recompute(int stages, int micro_batches) {
 /// What is computed again does not wait for the gradient that comes from the next stage; F : R : B = 1 : 1 : 2.
 inline double early_recompute(int stages, int micro_batches) {
     const auto time = [](int k, int m) {
-        ts::pipeline_schedule s = schedule::gpipe(k, m, schedule::rematerialize::all);
-        for (std::vector<ts::step>& list : s.workers) {
-            std::vector<ts::step> longer;
-            for (const ts::step& x : list) {
-                if (x.what == ts::step_kind::backward) {
-                    longer.push_back({x.stage, x.micro_batch, ts::step_kind::recompute});
+        ts::pipeline_schedule s = schedule_by("gpipe", k, m, {}, schedule::rematerialize::all);
+        for (std::vector<ts::action>& list : s.workers) {
+            std::vector<ts::action> longer;
+            for (const ts::action& x : list) {
+                if (x.what == ts::action_kind::backward) {
+                    longer.push_back({x.stage, x.micro_batch, ts::action_kind::recompute});
                 }
                 longer.push_back(x);
             }

@@ -2,10 +2,11 @@
 // What the papers' tables share: a strategy's simulated step and traffic, and the one place that searches.
 #pragma once
 
+#include "benchmarks/support/by_name.hpp"
 #include "benchmarks/support/search_rule.hpp"
 #include "benchmarks/support/timing.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/optcnn.hpp"
+#include "tessera/search/optcnn/optcnn.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -16,6 +17,7 @@ namespace papers {
 
 namespace ts = tessera;
 namespace search = tessera::search;
+using benchmarks::found_by;
 using ts::index_t;
 
 /// One step of a strategy as the simulator predicts it.
@@ -74,6 +76,11 @@ inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::s
                     const ts::simulation::task_times& times = {}) {
     const step is = simulated(g, s, on, times);
     return {name, static_cast<ts::strategy&&>(s), is};
+}
+/// The same of the library's search of a name, by its title.
+inline row row_of(std::string_view search, const ts::graph_view& g, const ts::cluster& on,
+                  const ts::simulation::task_times& times = {}) {
+    return make_row(g, on, std::string(search::quick_search_named(search).title), found_by(search, g, on), times);
 }
 
 /// FlexFlow's search from the strategies given, parts of the machine first; `work` as search_rule's, `byte_price` in ms per GB.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "examples/zoo/transformers.hpp"
+#include "tessera/part/residual.hpp"
 
 namespace networks {
 

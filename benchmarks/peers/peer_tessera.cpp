@@ -10,7 +10,7 @@
 #include "examples/networks.hpp"
 
 #include <tessera/host.hpp>
-#include <tessera/search/baselines.hpp>
+#include <tessera/search/by_hand/baselines.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "tessera/net/network.hpp"
-#include "tessera/net/sequences.hpp"
+#include "tessera/part/attention.hpp"
+#include "tessera/part/lstm.hpp"
+#include "tessera/part/residual.hpp"
 
 namespace torch_networks {
 

@@ -6,10 +6,7 @@
 // round ends when the last transfer has; policies take turns, and the median of their rounds counts. P3's plans are of one step each, as a trainer
 // runs them; the others' are of all steps of a round, so that they too may go on where nothing but their order holds them up.
 #include "benchmarks/schedules/support.hpp"
-#include "tessera/schedule/blocking_all_reduce.hpp"
-#include "tessera/schedule/byte_scheduler.hpp"
-#include "tessera/schedule/p3.hpp"
-#include "tessera/schedule/parameter_server.hpp"
+#include "benchmarks/support/by_name.hpp"
 
 namespace {
 
@@ -31,7 +28,7 @@ struct tower {
 };
 
 constexpr index_t batch = 32;
-constexpr index_t slice = 50'000; // the paper's
+constexpr double slice = 50'000; // the paper's
 constexpr double ratios[] = {8, 4, 2, 1.5, 1, 0.75, 0.5, 0.25};
 
 struct policy {
@@ -42,12 +39,13 @@ struct policy {
 
 std::vector<policy> policies(const ts::graph_view& g, int devices) {
     const std::vector<ts::schedule::ready_gradient> gradients = ts::schedule::gradients_of(g);
-    return {{"blocking", ts::schedule::blocking_all_reduce(gradients), true},
-            {"servers", ts::schedule::parameter_server(gradients, {devices}), false},
-            {"ByteScheduler",
-             ts::schedule::byte_scheduler(gradients, {.servers = devices, .partition = 2 * slice, .credit = 8 * slice}),
-             false},
-            {"P3", ts::schedule::p3(gradients, {devices, slice}), true}};
+    const auto by = [&](const char* name, benchmarks::by_name_options options = {}) {
+        return benchmarks::policy_by(name, gradients, devices, options);
+    };
+    return {{"blocking", by("blocking-all-reduce"), true},
+            {"servers", by("parameter-server"), false},
+            {"ByteScheduler", by("byte-scheduler", {{"partition", 2 * slice}, {"credit", 8 * slice}}), false},
+            {"P3", by("p3", {{"slice", slice}}), true}};
 }
 
 struct side {

@@ -3,6 +3,7 @@
 //   step_times [DEVICES [SECONDS]]     default 2 devices, 2 seconds for every pipeline
 // The predictions of all pipelines are made before the first of them runs; of tasks and of steps the lower quartile counts (see task_clock.hpp).
 #include "benchmarks/schedules/support.hpp"
+#include "benchmarks/support/by_name.hpp"
 #include "examples/networks.hpp"
 #include "examples/zoo/unet.hpp"
 
@@ -42,10 +43,10 @@ int main(int count, char** arguments) {
             std::vector<const ts::plan*> plans;
             for (const int m : {2, 4, 8}) {
                 const test_support::scheduled kinds[] = {
-                    {"GPipe", ts::schedule::gpipe(devices, m), false},
-                    {"GPipe, re-materialization", ts::schedule::gpipe(devices, m), true},
-                    {"1F1B", ts::schedule::one_forward_one_backward(devices, m), false},
-                    {"GEMS", ts::schedule::gems(devices, m), false}};
+                    {"GPipe", benchmarks::schedule_by("gpipe", devices, m), false},
+                    {"GPipe, re-materialization", benchmarks::schedule_by("gpipe", devices, m), true},
+                    {"1F1B", benchmarks::schedule_by("1f1b", devices, m), false},
+                    {"GEMS", benchmarks::schedule_by("gems", devices, m), false}};
                 for (const test_support::scheduled& x : kinds) {
                     prepared p{name, x.name, m, {}, 0, {}};
                     p.run.reset(new ts::session<ts::host::backend>(g, test_support::pipeline_of(g, x, on), devices,

@@ -4,10 +4,10 @@
 
 #include "benchmarks/support/timing.hpp"
 #include "support/high_water.hpp"
-#include "tessera/backend/host/this_host.hpp"
+#include "tessera/backend/host/measure/this_host.hpp"
 #include "tessera/host.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 
 #include <cstdio>
 #include <cstdlib>

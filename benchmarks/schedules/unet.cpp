@@ -9,10 +9,10 @@
 // memory.cpp).
 #include "examples/zoo/unet.hpp"
 #include "benchmarks/schedules/support.hpp"
+#include "benchmarks/support/by_name.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/svg_plot.hpp"
-#include "tessera/search/fit.hpp"
-#include "tessera/simulate/simulate.hpp"
+#include "tessera/search/fit/fit.hpp"
 
 namespace {
 
@@ -29,12 +29,13 @@ std::vector<method> methods(const ts::graph_view& g, int devices, int m, const t
     all.push_back({"one device", ts::search::single_device(g)});
     all.push_back({"data parallel", ts::search::data_parallel(g, devices)});
     const test_support::scheduled pipelines[] = {
-        {"model parallel (fill-drain)", ts::schedule::gpipe(devices, 1), false},
-        {"GPipe, M = " + std::to_string(m), ts::schedule::gpipe(devices, m), false},
-        {"GPipe, M = " + std::to_string(m) + ", re-materialization", ts::schedule::gpipe(devices, m), true},
-        {"1F1B, M = " + std::to_string(m), ts::schedule::one_forward_one_backward(devices, m), false},
-        {"GEMS MAST (M = 2)", ts::schedule::gems(devices, 2), false},
-        {"GEMS MASTER, M = " + std::to_string(m), ts::schedule::gems(devices, m), false}};
+        {"model parallel (fill-drain)", benchmarks::schedule_by("gpipe", devices, 1), false},
+        {"GPipe, M = " + std::to_string(m), benchmarks::schedule_by("gpipe", devices, m), false},
+        {"GPipe, M = " + std::to_string(m) + ", re-materialization", benchmarks::schedule_by("gpipe", devices, m),
+         true},
+        {"1F1B, M = " + std::to_string(m), benchmarks::schedule_by("1f1b", devices, m), false},
+        {"GEMS MAST (M = 2)", benchmarks::schedule_by("gems", devices, 2), false},
+        {"GEMS MASTER, M = " + std::to_string(m), benchmarks::schedule_by("gems", devices, m), false}};
     for (const test_support::scheduled& x : pipelines) {
         all.push_back({x.name, test_support::pipeline_of(g, x, on)});
     }
@@ -63,9 +64,9 @@ void measure(index_t batch) {
     std::vector<method> all = methods(g, devices, 4, on.class_of(0));
     ts::search::fit_options o;
     o.reached = ts::host::reached_here();
-    o.lanes = false; // no cores are left for them
+    o.overlap = false; // no cores are left for them
     all.push_back(found(g, on, 0, o));
-    ts::plan plain = ts::lower(g, all[1].how.view(), devices, {.update = searched_for.update()});
+    ts::plan plain = ts::search::bound_plan(g, all[1].how, devices, {.update = searched_for.update()});
     ts::plan_memory(plain);
     all.push_back(found(g, on, peak_of(plain) * 3 / 4, o)); // in less than data parallelism needs
     for (const method& x : all) {
@@ -85,7 +86,7 @@ void measure(index_t batch) {
 double simulated(const ts::graph_view& g, const ts::strategy& s, const ts::cluster& on, ts::plan& p) {
     ts::lower_options o;
     o.update = ts::sgd{.momentum = 0.9F};
-    p = ts::lower(g, s.view(), on.devices(), o);
+    p = ts::search::bound_plan(g, s, on.devices(), o);
     ts::plan_memory(p);
     return static_cast<double>(simulation::simulate(g, p, on).makespan) * 1e-6;
 }
@@ -123,7 +124,7 @@ int plot(const std::string& file) {
         ts::io::plot_series curve{"batch " + std::to_string(batch), {}, {}};
         for (const int k : lengths) {
             const ts::cluster on(ts::machines::p100_nodes((k + 3) / 4, k < 4 ? k : 4));
-            const test_support::scheduled x{"", ts::schedule::gpipe(k, batch), false};
+            const test_support::scheduled x{"", benchmarks::schedule_by("gpipe", k, batch), false};
             ts::strategy s = test_support::pipeline_of(g, x, on.class_of(0));
             ts::plan p;
             const double ms = simulated(g, s, on, p);

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "benchmarks/search/flexflow_settings.hpp"
-#include "tessera/search/mcmc.hpp"
-#include "tessera/search/simulated_exhaustive.hpp"
+#include "tessera/search/exhaustive/simulated.hpp"
+#include "tessera/search/mcmc/mcmc.hpp"
 
 namespace flexflow {
 

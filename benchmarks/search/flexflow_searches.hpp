@@ -4,7 +4,7 @@
 
 #include "benchmarks/search/flexflow_settings.hpp"
 #include "benchmarks/search/patterns.hpp"
-#include "tessera/search/coarse_search.hpp"
+#include "tessera/search/coarse/coarse_search.hpp"
 #include "tessera/simulate/critical_path.hpp"
 
 namespace flexflow {
@@ -116,9 +116,9 @@ private:
 
 inline void print_gain(const char* name, const problem& p, const ts::strategy& s) {
     const ts::plan plan = ts::lower(p.g(), s.view(), p.devices());
-    simulation::carrier how(p.on(), p.g(), {});
-    const simulation::timeline t = simulation::simulate(plan, how);
-    const simulation::critical_time c = simulation::critical_path(plan, how);
+    simulation::task_activities activities(p.on(), p.g(), {});
+    const simulation::timeline t = simulation::simulate(plan, activities);
+    const simulation::critical_time c = simulation::critical_path(plan, activities);
     double busy = 0;
     for (const ts::index_t b : t.device_busy) {
         busy += in_ms(b) / p.devices();

@@ -5,8 +5,8 @@
 #include "benchmarks/search/flexflow_networks.hpp"
 #include "benchmarks/support/search_rule.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/plan/lower.hpp"
-#include "tessera/search/hand_designed.hpp"
+#include "tessera/plan/lower/lower.hpp"
+#include "tessera/search/by_hand/hand_designed.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 #include <chrono>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "benchmarks/search/flexflow_settings.hpp"
-#include "tessera/search/mcmc.hpp"
+#include "tessera/search/mcmc/mcmc.hpp"
 
 namespace flexflow {
 

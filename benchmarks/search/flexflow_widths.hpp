@@ -3,8 +3,8 @@
 #pragma once
 
 #include "benchmarks/search/flexflow_settings.hpp"
-#include "tessera/search/eliminate.hpp"
-#include "tessera/search/variable_elimination.hpp"
+#include "tessera/search/optcnn/eliminate.hpp"
+#include "tessera/search/optcnn/variable_elimination.hpp"
 
 #include <algorithm>
 #include <initializer_list>

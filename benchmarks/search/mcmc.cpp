@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints, for each network and number of P100s, what MCMC finds beside data parallelism, the best expert and OptCNN, all simulated (how fast proposals
 // are priced by full and by delta simulation: flexflow speed). Arguments: seconds per search, and the number of nodes if not all.
-#include "tessera/search/mcmc.hpp"
+#include "tessera/search/mcmc/mcmc.hpp"
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/optcnn.hpp"
+#include "tessera/part/residual.hpp"
+#include "tessera/search/optcnn/optcnn.hpp"
 
 #include <chrono>
 #include <cstdio>

@@ -6,8 +6,8 @@
 #include "examples/zoo/zoo.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/net/describe.hpp"
-#include "tessera/net/sequences.hpp"
-#include "tessera/search/optcnn_compared.hpp"
+#include "tessera/part/lstm.hpp"
+#include "tessera/search/optcnn/compared.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // Names what a strategy does: how much of the arithmetic and of the weights is under which kind of split.
 #pragma once
 
-#include "tessera/search/hand_designed.hpp"
+#include "tessera/search/by_hand/hand_designed.hpp"
 
 #include <algorithm>
 #include <cstdio>

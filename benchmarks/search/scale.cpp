@@ -4,7 +4,8 @@
 #include "benchmarks/support/timing.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/grid_search.hpp"
+#include "tessera/search/finished_step.hpp"
+#include "tessera/search/grid/search.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +41,7 @@ void compare(const ts::cluster& on, int data, int tensor, int stages, int micro_
     const search::grid_cost c = estimate(x);
     const double fast = milliseconds_since(start);
     start = clock_type::now();
-    ts::plan p = ts::lower(g.view(), search::strategy_of(g.view(), x).view(), on.devices(), adam());
+    ts::plan p = search::bound_plan(g.view(), search::strategy_of(g.view(), x), on.devices(), adam());
     const ts::index_t whole = ts::simulation::simulate(g.view(), p, on).makespan;
     ts::plan_memory(p);
     const double slow = milliseconds_since(start);

@@ -6,8 +6,8 @@
 #include "examples/zoo/transformers.hpp"
 #include "support/random_strategy.hpp"
 #include "tessera/host.hpp"
-#include "tessera/search/optcnn.hpp"
-#include "tessera/search/proposals.hpp"
+#include "tessera/search/mcmc/proposals.hpp"
+#include "tessera/search/optcnn/optcnn.hpp"
 #include "tessera/search/quick_searches.hpp"
 #include "tessera/search/run.hpp"
 
@@ -91,7 +91,7 @@ inline std::vector<named> strategies(const ts::graph_view& g) {
         all.push_back({name, devices, s});
     };
     const ts::cluster on(ts::fully_linked(ts::machines::host(2)));
-    for (const ts::search::search_record* r : ts::search::quick_searches) {
+    for (const ts::search::search_record* r : ts::search::quick_searches<>) {
         ts::search::search_options how;
         if (ts::find_option(*r, ts::search::faithful_option.name) != nullptr) {
             how.values.set(ts::search::faithful_option.name, 1);

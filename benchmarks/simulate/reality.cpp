@@ -8,7 +8,7 @@
 #include "benchmarks/simulate/cases.hpp"
 #include "benchmarks/simulate/report.hpp"
 #include "benchmarks/support/timing.hpp"
-#include "tessera/backend/host/this_host.hpp"
+#include "tessera/backend/host/measure/this_host.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/execute/search_threads.hpp"
-#include "tessera/search/coarse_search.hpp"
+#include "tessera/search/coarse/coarse_search.hpp"
 
 namespace benchmarks {
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <tessera/base/registry.hpp>
-#include <tessera/layout/strategy.hpp>
 #include <tessera/machine/cluster.hpp>
 #include <tessera/op/optimizer.hpp>
 #include <tessera/simulate/task_time.hpp>
+#include <tessera/strategy/strategy.hpp>
 
 #include <atomic>
 #include <map>

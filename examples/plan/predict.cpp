@@ -3,7 +3,7 @@
 
 #include <tessera/io/shown_run.hpp>
 #include <tessera/io/waiting.hpp>
-#include <tessera/search/print.hpp>
+#include <tessera/search/explain/print.hpp>
 
 #include <cstdio>
 
@@ -28,7 +28,7 @@ void require_plannable(const problem& p, const ts::strategy& s) {
                       joined);
         throw ts::error(std::string("the plan of this strategy is too large to be simulated as a whole: ") + text +
                         "; use fewer devices with --nodes or --devices, or split some layers over fewer of them "
-                        "(grid_search.hpp prices networks of repeated blocks on thousands of devices)");
+                        "(grid/search.hpp prices networks of repeated blocks on thousands of devices)");
     }
 }
 

@@ -5,8 +5,8 @@
 #include <tessera/base/nearest.hpp>
 #include <tessera/io/report_network.hpp>
 #include <tessera/io/waiting.hpp>
-#include <tessera/search/baselines.hpp>
-#include <tessera/search/print.hpp>
+#include <tessera/search/by_hand/baselines.hpp>
+#include <tessera/search/explain/print.hpp>
 #include <tessera/search/same_places.hpp>
 
 #include <range/v3/algorithm/max.hpp>
@@ -63,7 +63,7 @@ void print_baseline(const problem& p, const std::string& name, const ts::strateg
 std::string text_of_difference(const problem& p, const ts::strategy& found, const ts::strategy& other,
                                const std::string& called, const std::string& name) {
     const std::vector<int> order = ts::search::same_places(p.network, p.on, found, other);
-    const ts::strategy moved = ts::search::in_old_numbers(other, p.network, order);
+    const ts::strategy moved = ts::search::in_old_numbers(p.network, other, order);
     const auto elsewhere = [](const auto& device) { return device.second != static_cast<int>(device.first); };
     std::string renumbered;
     for (const auto& [d, is] : views::enumerate(order) | views::filter(elsewhere)) {

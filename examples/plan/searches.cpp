@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The searches, schedules and policies that the planner knows: those of the library's lists, with their options.
+// How the planner runs the searches, schedules and policies of the library's lists (lists.cpp shows them).
 #include "examples/plan/plan.hpp"
 
 #include <tessera/execute/search_threads.hpp>
@@ -9,9 +9,6 @@
 #include <tessera/schedule/policies.hpp>
 #include <tessera/schedule/schedules.hpp>
 #include <tessera/search/searches.hpp>
-
-#include <range/v3/range/conversion.hpp>
-#include <range/v3/view/transform.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -23,32 +20,12 @@ namespace {
 
 constexpr const char* advice = "--list names them";
 
-const ts::search::search_record& search_of(const std::string& name) {
-    return ts::find_record(ts::record_list(ts::search::library_searches), name, "search", advice);
-}
+const ts::search::search_record& search_of(const std::string& name) { return ts::search::search_named(name, advice); }
 const ts::schedule::schedule_record* schedule_of(const request& r) {
-    return r.schedule.empty()
-               ? nullptr
-               : &ts::find_record(ts::record_list(ts::schedule::library_schedules), r.schedule, "schedule", advice);
+    return r.schedule.empty() ? nullptr : &ts::schedule::schedule_named(r.schedule, advice);
 }
 const ts::schedule::policy_record* policy_of(const request& r) {
-    return r.policy.empty() ? nullptr
-                            : &ts::find_record(ts::record_list(ts::schedule::library_policies), r.policy,
-                                               "synchronization policy", advice);
-}
-
-/// Calls use(record, kind) for all that has options.
-template <class Use>
-void each_record(const Use& use) {
-    for (const ts::search::search_record* r : ts::search::library_searches) {
-        use(*r, "search");
-    }
-    for (const ts::schedule::schedule_record* r : ts::schedule::library_schedules) {
-        use(*r, "schedule");
-    }
-    for (const ts::schedule::policy_record* r : ts::schedule::library_policies) {
-        use(*r, "policy");
-    }
+    return r.policy.empty() ? nullptr : &ts::schedule::policy_named(r.policy, advice);
 }
 
 /// The row of an option where one of those that are asked for has it.
@@ -61,12 +38,6 @@ const ts::option_row* row_of(const std::string& option, const std::string& searc
         row = ts::find_option(*policy, option);
     }
     return row;
-}
-
-template <class Records>
-std::vector<listed> listed_in(const Records& all) {
-    const auto line = [](const auto* r) { return listed{std::string(r->name), std::string(r->about)}; };
-    return all | ranges::views::transform(line) | ranges::to<std::vector>();
 }
 
 ts::search::search_options options_of(const problem& p, const std::string& name, const request& r) {
@@ -88,39 +59,6 @@ ts::search::search_options options_of(const problem& p, const std::string& name,
 }
 
 } // namespace
-
-std::vector<listed> listed_searches() { return listed_in(ts::search::library_searches); }
-std::vector<listed> listed_schedules() { return listed_in(ts::schedule::library_schedules); }
-std::vector<listed> listed_policies() { return listed_in(ts::schedule::library_policies); }
-
-std::vector<known_option> known_options() {
-    std::vector<known_option> all;
-    each_record([&](const auto& record, const char*) {
-        for (const ts::option_row& row : record.options) {
-            const auto same = [&](const known_option& o) { return o.row.name == row.name; };
-            const auto known = std::find_if(all.begin(), all.end(), same);
-            if (row.name.empty()) {
-                continue;
-            }
-            if (known == all.end()) {
-                all.push_back({row, true});
-            } else {
-                known->one_usual = known->one_usual && known->row.usual == row.usual;
-            }
-        }
-    });
-    return all;
-}
-
-std::string owners_of(const std::string& option) {
-    std::string names;
-    each_record([&](const auto& record, const char* kind) {
-        if (ts::find_option(record, option) != nullptr) {
-            names += (names.empty() ? "the " : " and the ") + std::string(kind) + " " + std::string(record.name);
-        }
-    });
-    return names;
-}
 
 void require_search(const std::string& name) { (void)search_of(name); }
 bool can_go_on(const std::string& name) { return search_of(name).resumes; }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "tessera/net/network.hpp"
-#include "tessera/net/sequences.hpp"
 
 namespace networks {
 

@@ -2,8 +2,8 @@
 // DLRM (Naumov et al. 2019): tables of categories, a perceptron for numbers, the products of all pairs of their vectors, another perceptron.
 #pragma once
 
+#include "tessera/net/dag.hpp"
 #include "tessera/net/network.hpp"
-#include "tessera/net/sequences.hpp"
 
 #include <utility>
 

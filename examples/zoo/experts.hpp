@@ -3,7 +3,8 @@
 #pragma once
 
 #include "examples/zoo/transformers.hpp"
-#include "tessera/net/experts.hpp"
+#include "tessera/part/experts.hpp"
+#include "tessera/part/residual.hpp"
 
 namespace networks {
 

@@ -3,8 +3,9 @@
 // leaves open is said here: vocabularies, the width of embeddings (that of the hidden layers), states that start from zeros.
 #pragma once
 
+#include "tessera/net/dag.hpp"
 #include "tessera/net/network.hpp"
-#include "tessera/net/sequences.hpp"
+#include "tessera/part/lstm.hpp"
 
 namespace networks {
 

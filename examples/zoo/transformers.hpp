@@ -2,8 +2,10 @@
 // Transformers: the GPT family, BERT-large, and the encoder and decoder of 2017.
 #pragma once
 
+#include "tessera/net/dag.hpp"
 #include "tessera/net/network.hpp"
-#include "tessera/net/sequences.hpp"
+#include "tessera/part/attention.hpp"
+#include "tessera/part/residual.hpp"
 
 namespace networks {
 

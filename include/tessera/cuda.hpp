@@ -5,7 +5,7 @@
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
 #include "tessera/backend/cuda/backend.hpp"
-#include "tessera/backend/cuda/print.hpp"
+#include "tessera/backend/cuda/calls/print.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/sharded.hpp"
 #include "tessera/execute/trainer.hpp"

@@ -5,7 +5,7 @@
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
 #include "tessera/backend/host/backend.hpp"
-#include "tessera/backend/host/measured_tasks.hpp"
+#include "tessera/backend/host/measure/measured_tasks.hpp"
 #include "tessera/execute/refine.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/sharded.hpp"

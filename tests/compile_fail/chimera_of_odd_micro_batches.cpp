@@ -3,8 +3,8 @@
 // expect-error: saying<tessera::pipeline<tessera::chimera<
 // expect-error: found<5>
 // expect-error: needed<2>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/chimera.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

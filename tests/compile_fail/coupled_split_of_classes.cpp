@@ -4,7 +4,7 @@
 // expect-error: loop_name::channel
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

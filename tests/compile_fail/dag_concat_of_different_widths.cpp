@@ -4,6 +4,7 @@
 // expect-error: loop_name::width
 // expect-error: found<6>
 // expect-error: needed<8>
+#include <tessera/net/dag.hpp>
 #include <tessera/net/describe.hpp>
 
 namespace ts = tessera;

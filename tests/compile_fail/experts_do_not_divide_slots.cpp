@@ -5,7 +5,6 @@
 // expect-error: found<8>
 // expect-error: needed<3>
 #include <tessera/net/describe.hpp>
-#include <tessera/net/sequences.hpp>
 
 namespace ts = tessera;
 

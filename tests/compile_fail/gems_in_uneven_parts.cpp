@@ -3,8 +3,8 @@
 // expect-error: saying<tessera::pipeline<tessera::gems<3>
 // expect-error: found<4>
 // expect-error: needed<3>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/gems.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

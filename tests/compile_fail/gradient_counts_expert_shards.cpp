@@ -3,8 +3,8 @@
 // expect-error: layer<first>
 // expect-error: found<4>
 // expect-error: needed<2>
-#include <tessera/layout/typed_strategy.hpp>
-#include <tessera/net/experts.hpp>
+#include <tessera/part/experts.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: found<8>
 // expect-error: needed<3>
 #include <tessera/net/describe.hpp>
-#include <tessera/net/sequences.hpp>
+#include <tessera/part/attention.hpp>
 
 namespace ts = tessera;
 

@@ -3,6 +3,7 @@
 // expect-error: layer<wrong>
 // expect-error: found<1>
 // expect-error: needed<0>
+#include <tessera/net/dag.hpp>
 #include <tessera/net/describe.hpp>
 
 namespace ts = tessera;

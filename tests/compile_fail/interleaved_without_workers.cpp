@@ -3,8 +3,8 @@
 // expect-error: saying<tessera::pipeline<tessera::interleaved<3>
 // expect-error: found<0>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/interleaved.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

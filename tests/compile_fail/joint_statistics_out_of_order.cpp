@@ -3,9 +3,9 @@
 // expect-error: layer<norm1>
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/gpipe.hpp>
-#include <tessera/schedule/typed_steps.hpp>
+#include <tessera/schedule/typed_actions.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 
@@ -17,8 +17,9 @@ struct network : ts::sequential<ts::image<1, 6, 6>, conv1, norm1, ts::relu, ts::
 #ifdef TESSERA_EXPECT_ERROR
 using by_hand = ts::strategy_of<
     network, 2, 8, ts::stages_from<conv1, fc1>, ts::micro_batches<2>, ts::statistics<ts::statistics_over::mini_batch>,
-    ts::steps<ts::worker<ts::forward_of<0, 0>, ts::forward_of<0, 1>, ts::forward_of<1, 0>, ts::forward_of<1, 1>,
-                         ts::backward_of<1, 0>, ts::backward_of<0, 0>, ts::backward_of<1, 1>, ts::backward_of<0, 1>>>>;
+    ts::actions<
+        ts::worker<ts::forward_of<0, 0>, ts::forward_of<0, 1>, ts::forward_of<1, 0>, ts::forward_of<1, 1>,
+                   ts::backward_of<1, 0>, ts::backward_of<0, 0>, ts::backward_of<1, 1>, ts::backward_of<0, 1>>>>;
 #else
 using by_hand = ts::strategy_of<network, 2, 8, ts::stages_from<conv1, fc1>, ts::micro_batches<2>,
                                 ts::statistics<ts::statistics_over::mini_batch>, ts::pipeline<ts::gpipe>>;

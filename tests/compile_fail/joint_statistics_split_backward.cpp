@@ -3,9 +3,9 @@
 // expect-error: layer<norm1>
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/gpipe.hpp>
 #include <tessera/schedule/zero_bubble.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

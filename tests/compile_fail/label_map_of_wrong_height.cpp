@@ -3,6 +3,7 @@
 // expect-error: layer<loss>
 // expect-error: found<4>
 // expect-error: needed<8>
+#include <tessera/net/dag.hpp>
 #include <tessera/net/describe.hpp>
 
 namespace ts = tessera;

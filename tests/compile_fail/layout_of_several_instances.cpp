@@ -2,7 +2,7 @@
 // expect-error: the network has the layer several times: say which one, as in instance<layer, 0>
 // expect-error: relu
 // expect-error: found<2>
-#include <tessera/layout/typed_layout_of.hpp>
+#include <tessera/strategy/typed_layout_of.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: relu
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/typed_layout_of.hpp>
+#include <tessera/strategy/typed_layout_of.hpp>
 
 namespace ts = tessera;
 

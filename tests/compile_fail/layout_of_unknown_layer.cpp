@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: the strategy configures a layer that the network does not have
 // expect-error: layer<fc3>
-#include <tessera/layout/typed_layout_of.hpp>
+#include <tessera/strategy/typed_layout_of.hpp>
 
 namespace ts = tessera;
 

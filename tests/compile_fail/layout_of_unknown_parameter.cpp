@@ -2,7 +2,7 @@
 // expect-error: the layer has no such input or parameter
 // expect-error: layer<fc1>
 // expect-error: found<2>
-#include <tessera/layout/typed_layout_of.hpp>
+#include <tessera/strategy/typed_layout_of.hpp>
 
 namespace ts = tessera;
 

@@ -4,7 +4,7 @@
 // expect-error: found<5>
 // expect-error: needed<4>
 #include <tessera/net/describe.hpp>
-#include <tessera/net/sequences.hpp>
+#include <tessera/part/lstm.hpp>
 
 namespace ts = tessera;
 

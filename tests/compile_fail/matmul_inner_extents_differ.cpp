@@ -4,8 +4,8 @@
 // expect-error: loop_name::reduction
 // expect-error: found<4>
 // expect-error: needed<6>
+#include <tessera/net/dag.hpp>
 #include <tessera/net/describe.hpp>
-#include <tessera/net/sequences.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: layer<network>
 // expect-error: found<16>
 // expect-error: needed<8>
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -4,7 +4,7 @@
 // expect-error: found<5>
 // expect-error: needed<4>
 #include <tessera/net/describe.hpp>
-#include <tessera/net/experts.hpp>
+#include <tessera/part/experts.hpp>
 
 namespace ts = tessera;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-error: a network to be trained needs a loss, such as cross_entropy
+// expect-error: a network to be trained needs a loss, such as a cross-entropy
 // expect-error: layer<network>
 // expect-error: found<0>
 // expect-error: needed<1>

@@ -3,6 +3,7 @@
 // expect-error: layer<fc2>
 // expect-error: found<0>
 // expect-error: needed<1>
+#include <tessera/net/dag.hpp>
 #include <tessera/net/describe.hpp>
 
 namespace ts = tessera;

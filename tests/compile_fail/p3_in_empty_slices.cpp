@@ -3,8 +3,8 @@
 // expect-error: saying<tessera::synchronize<tessera::p3<2, 0
 // expect-error: found<0>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/p3.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: layer<drop1>
 // expect-error: found<2>
 // expect-error: needed<4>
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -6,7 +6,7 @@
 // expect-error: found<3>
 // expect-error: needed<50>
 // expect-error: tessera: the degree does not divide the extent; say uneven if uneven shards are meant
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -3,6 +3,7 @@
 // expect-error: layer<out>
 // expect-error: found<2>
 // expect-error: needed<1>
+#include <tessera/net/dag.hpp>
 #include <tessera/net/describe.hpp>
 
 namespace ts = tessera;

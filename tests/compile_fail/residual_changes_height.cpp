@@ -5,6 +5,7 @@
 // expect-error: found<6>
 // expect-error: needed<8>
 #include <tessera/net/describe.hpp>
+#include <tessera/part/residual.hpp>
 
 namespace ts = tessera;
 

@@ -4,6 +4,7 @@
 // expect-error: found<2>
 // expect-error: needed<4>
 #include <tessera/net/describe.hpp>
+#include <tessera/part/residual.hpp>
 
 namespace ts = tessera;
 

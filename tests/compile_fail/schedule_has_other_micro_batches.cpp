@@ -3,8 +3,8 @@
 // expect-error: layer<network>
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
-#include <tessera/schedule/typed_steps.hpp>
+#include <tessera/schedule/typed_actions.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 
@@ -15,10 +15,10 @@ struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, f
 
 #ifdef TESSERA_EXPECT_ERROR
 using by_hand = ts::strategy_of<network, 2, 8, ts::micro_batches<2>,
-                                ts::steps<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>>>>;
+                                ts::actions<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>>>>;
 #else
 using by_hand = ts::strategy_of<network, 2, 8, ts::micro_batches<1>,
-                                ts::steps<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>>>>;
+                                ts::actions<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>>>>;
 #endif
 
 inline constexpr bool good = by_hand::ok;

@@ -3,8 +3,8 @@
 // expect-error: layer<network>
 // expect-error: found<3>
 // expect-error: needed<2>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/interleaved.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-error: the schedule has a deadlock: a step waits for itself through others
-// expect-error: step_kind::backward, 0, 0>
+// expect-error: the schedule has a deadlock: an action waits for itself through others
+// expect-error: action_kind::backward, 0, 0>
 // expect-error: found<7>
 // expect-error: needed<0>
-#include <tessera/layout/typed_strategy.hpp>
-#include <tessera/schedule/typed_steps.hpp>
+#include <tessera/schedule/typed_actions.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 
@@ -16,13 +16,13 @@ struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, f
 #ifdef TESSERA_EXPECT_ERROR
 using by_hand = ts::strategy_of<
     network, 2, 8, ts::stages_from<fc1, fc3>, ts::micro_batches<2>,
-    ts::steps<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>, ts::forward_of<0, 1>, ts::backward_of<0, 1>>,
-              ts::worker<ts::forward_of<1, 1>, ts::backward_of<1, 1>, ts::forward_of<1, 0>, ts::backward_of<1, 0>>>>;
+    ts::actions<ts::worker<ts::forward_of<0, 0>, ts::backward_of<0, 0>, ts::forward_of<0, 1>, ts::backward_of<0, 1>>,
+                ts::worker<ts::forward_of<1, 1>, ts::backward_of<1, 1>, ts::forward_of<1, 0>, ts::backward_of<1, 0>>>>;
 #else
 using by_hand = ts::strategy_of<
     network, 2, 8, ts::stages_from<fc1, fc3>, ts::micro_batches<2>,
-    ts::steps<ts::worker<ts::forward_of<0, 0>, ts::forward_of<0, 1>, ts::backward_of<0, 0>, ts::backward_of<0, 1>>,
-              ts::worker<ts::forward_of<1, 0>, ts::backward_of<1, 0>, ts::forward_of<1, 1>, ts::backward_of<1, 1>>>>;
+    ts::actions<ts::worker<ts::forward_of<0, 0>, ts::forward_of<0, 1>, ts::backward_of<0, 0>, ts::backward_of<0, 1>>,
+                ts::worker<ts::forward_of<1, 0>, ts::backward_of<1, 0>, ts::forward_of<1, 1>, ts::backward_of<1, 1>>>>;
 #endif
 
 inline constexpr bool good = by_hand::ok;

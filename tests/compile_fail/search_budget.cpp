@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: the search needs more work than a constant expression may do; raise the budget or search at run time
 // expect-error: constant_expression_budget<
-#include <tessera/search/static_optcnn.hpp>
+#include <tessera/search/optcnn/static_optcnn.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: layout_number<0>
 // expect-error: found<2>
 // expect-error: needed<0>
-#include <tessera/layout/typed_fit.hpp>
+#include <tessera/strategy/typed_fit.hpp>
 
 namespace ts = tessera;
 

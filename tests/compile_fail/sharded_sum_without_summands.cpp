@@ -4,7 +4,7 @@
 // expect-error: layout_number<1>
 // expect-error: found<1>
 // expect-error: needed<2>
-#include <tessera/layout/typed_fit.hpp>
+#include <tessera/strategy/typed_fit.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: layer<fc1>
 // expect-error: found<1>
 // expect-error: needed<2>
-#include <tessera/layout/typed_fit.hpp>
+#include <tessera/strategy/typed_fit.hpp>
 
 namespace ts = tessera;
 

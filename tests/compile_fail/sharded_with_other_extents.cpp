@@ -5,7 +5,7 @@
 // expect-error: dimension<1>
 // expect-error: found<52>
 // expect-error: needed<50>
-#include <tessera/layout/typed_fit.hpp>
+#include <tessera/strategy/typed_fit.hpp>
 
 namespace ts = tessera;
 

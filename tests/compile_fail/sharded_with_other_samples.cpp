@@ -5,7 +5,7 @@
 // expect-error: dimension<0>
 // expect-error: found<2>
 // expect-error: needed<4>
-#include <tessera/layout/typed_fit.hpp>
+#include <tessera/strategy/typed_fit.hpp>
 
 namespace ts = tessera;
 

@@ -3,8 +3,8 @@
 // expect-error: layer<fc1>
 // expect-error: found<0>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/typed_messages.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

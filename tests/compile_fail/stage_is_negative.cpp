@@ -3,7 +3,7 @@
 // expect-error: layer<fc1>
 // expect-error: found<-1>
 // expect-error: needed<0>
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -3,7 +3,7 @@
 // expect-error: layer<network>
 // expect-error: found<1000000001>
 // expect-error: needed<6>
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

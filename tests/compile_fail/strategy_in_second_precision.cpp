@@ -2,7 +2,7 @@
 // expect-error: with_precision goes around a network once; say one precision
 // expect-error: found<2>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

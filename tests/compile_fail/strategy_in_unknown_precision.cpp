@@ -2,7 +2,7 @@
 // expect-error: with_precision takes fp32, tf32 or bf16, and then the network
 // expect-error: found<0>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

@@ -4,7 +4,6 @@
 // expect-error: found<792>
 // expect-error: needed<800>
 #include <tessera/net/describe.hpp>
-#include <tessera/net/sequences.hpp>
 
 namespace ts = tessera;
 

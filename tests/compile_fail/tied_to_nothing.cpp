@@ -4,7 +4,6 @@
 // expect-error: found<0>
 // expect-error: needed<1>
 #include <tessera/net/describe.hpp>
-#include <tessera/net/sequences.hpp>
 
 namespace ts = tessera;
 

@@ -3,8 +3,8 @@
 // expect-error: saying<tessera::synchronize<tessera::ring_all_reduce
 // expect-error: found<0>
 // expect-error: needed<1>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/ring_all_reduce.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

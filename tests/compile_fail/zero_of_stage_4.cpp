@@ -3,8 +3,8 @@
 // expect-error: saying<tessera::synchronize<tessera::zero<4
 // expect-error: found<4>
 // expect-error: needed<3>
-#include <tessera/layout/typed_strategy.hpp>
 #include <tessera/schedule/zero.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 namespace ts = tessera;
 

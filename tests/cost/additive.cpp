@@ -3,7 +3,7 @@
 
 #include "examples/networks.hpp"
 #include "tessera/cost/tiling.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/search/configurations.hpp"
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 
 #include "tessera/machine/presets.hpp"
 #include "tessera/net/describe.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/search/finished_step.hpp"
 
 #include <doctest/doctest.h>

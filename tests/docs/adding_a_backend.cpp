@@ -57,7 +57,7 @@ private:
 
 #include <doctest/doctest.h>
 
-#include <tessera/search/baselines.hpp>
+#include <tessera/search/by_hand/baselines.hpp>
 
 namespace {
 

@@ -14,7 +14,7 @@ inline ts::synchronization layer_by_layer(const std::vector<ts::schedule::ready_
             s.messages.push_back({ts::exchange::all_reduce, 0, {}});
             layer = x.layer;
         }
-        s.messages.back().pieces.push_back({x.parameter, 0, 1}); // slice 0 of 1: all of it
+        s.messages.back().slices.push_back({x.parameter, 0, 1}); // slice 0 of 1: all of it
     }
     return s;
 }
@@ -26,37 +26,29 @@ inline constexpr ts::schedule::policy_record layer_by_layer_record{
     .about = "the gradients of each layer together",
     .make = [](const ts::schedule::policy_setting& x) { return layer_by_layer(x.gradients); },
 };
+#include <tessera/schedule/typed_synchronization.hpp>
+
+/// In a strategy that is a type: synchronize<by_layers>.
+struct by_layers {
+    static constexpr ts::problem check() { return {}; } // no setting that could break a rule
+    static constexpr ts::sync_modes modes() { return {.has_messages = true}; } // of what make() returns
+    static ts::synchronization make(const std::vector<ts::schedule::ready_gradient>& gradients,
+                                    const ts::schedule::worker_speed&) {
+        return layer_by_layer(gradients);
+    }
+};
 // clang-format on
+
+#include "docs/small_network.hpp"
 
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/trainer.hpp>
-#include <tessera/machine/presets.hpp>
-#include <tessera/search/fit.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 #include <doctest/doctest.h>
 
-namespace {
-
-struct fc1 : ts::linear<8> {};
-struct fc2 : ts::linear<8> {};
-struct network : ts::sequential<ts::features<6>, fc1, ts::relu, fc2, ts::cross_entropy> {};
-
-struct samples {
-    std::vector<float> inputs;
-    std::vector<std::int32_t> labels;
-    int size = 16;
-
-    samples() {
-        for (int i = 0; i < size * 6; ++i) {
-            inputs.push_back(static_cast<float>(i % 7) / 7.0F - 0.5F);
-        }
-        for (int i = 0; i < size; ++i) {
-            labels.push_back(i % 8);
-        }
-    }
-};
-
-} // namespace
+using docs_support::network;
+using docs_support::samples;
 
 TEST_CASE("training under the policy of the page") {
     const samples batch;
@@ -65,7 +57,7 @@ TEST_CASE("training under the policy of the page") {
     ts::strategy s = ts::search::data_parallel(g.view(), 2);
     s.sync = layer_by_layer(ts::schedule::gradients_of(g.view()));
     CHECK(s.sync.messages.size() == 2);           // fc2's weight and bias, then fc1's
-    CHECK(s.sync.messages[0].pieces.size() == 2);
+    CHECK(s.sync.messages[0].slices.size() == 2);
     // clang-format on
     // clang-format off
     ts::trainer<network, ts::reference::backend> together(ts::local_devices(2), s, 16, ts::sgd{.learning_rate = 0.1F});
@@ -86,20 +78,12 @@ TEST_CASE("the policy of the page is chosen by its name, and fit() tries it") {
     const ts::synchronization by_name = ts::schedule::make(row, {ts::schedule::gradients_of(g.view())});
     // clang-format on
     CHECK(by_name == layer_by_layer(ts::schedule::gradients_of(g.view())));
-    const ts::cluster two(ts::machines::p100_nodes(1, 2));
     how.schedules.clear();
     how.micro_batches = {1};
-    how.simulations = 1000;
-    const auto of_the_page = [](const ts::search::fit_result& r) {
-        std::size_t n = 0;
-        for (const ts::search::fit_row& x : r.rows) {
-            n += x.refused.empty() && x.how.policy == &layer_by_layer_record ? 1 : 0;
-        }
-        return n;
-    };
-    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) > 0);
+    const auto of_the_page = [](const ts::search::fit_row& x) { return x.how.policy == &layer_by_layer_record; };
+    CHECK(docs_support::fits(g, how, of_the_page));
     how.policies.pop_back();
-    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) == 0);
+    CHECK(!docs_support::fits(g, how, of_the_page));
 }
 
 TEST_CASE("a policy that forgets a gradient is refused") {
@@ -110,4 +94,22 @@ TEST_CASE("a policy that forgets a gradient is refused") {
     s.sync.messages.pop_back(); // fc1's
     CHECK_THROWS_AS((ts::trainer<network, ts::reference::backend>(ts::local_devices(2), s, 16, ts::sgd{})), ts::error);
     // clang-format on
+}
+
+TEST_CASE("training under the type of the page") {
+    const samples batch;
+    const ts::graph g = ts::describe<network>(16);
+    // clang-format off
+    using typed = ts::strategy_of<network, 2, 16, ts::others<ts::split<ts::sample, 2>>, ts::synchronize<by_layers>>;
+    static_assert(typed::ok);
+    const ts::strategy value(typed::view());
+    CHECK(value.sync == layer_by_layer(ts::schedule::gradients_of(g.view())));
+    CHECK(by_layers::modes() == ts::modes_of(value.sync));
+    ts::trainer<network, ts::reference::backend> together(ts::local_devices(2), typed{}, ts::sgd{.learning_rate = 0.1F});
+    // clang-format on
+    ts::trainer<network, ts::reference::backend> alone(ts::local_devices(1), ts::search::single_device(g.view()), 16,
+                                                       ts::sgd{.learning_rate = 0.1F});
+    for (int step = 0; step < 5; ++step) {
+        CHECK(together.step(batch) == doctest::Approx(alone.step(batch)).epsilon(1e-5));
+    }
 }

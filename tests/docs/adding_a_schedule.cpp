@@ -9,12 +9,12 @@ namespace ts = tessera;
 inline ts::pipeline_schedule first_in_first_out(int stages, int micro_batches) {
     ts::pipeline_schedule s = ts::schedule::empty_schedule(stages, stages, micro_batches);
     for (int stage = 0; stage < stages; ++stage) {
-        std::vector<ts::step>& list = s.workers[static_cast<std::size_t>(stage)];
+        std::vector<ts::action>& list = s.workers[static_cast<std::size_t>(stage)];
         for (int m = 0; m < micro_batches; ++m) {
-            list.push_back({stage, m, ts::step_kind::forward});
+            list.push_back({stage, m, ts::action_kind::forward});
         }
         for (int m = 0; m < micro_batches; ++m) {
-            list.push_back({stage, m, ts::step_kind::backward});
+            list.push_back({stage, m, ts::action_kind::backward});
         }
     }
     return s;
@@ -25,43 +25,40 @@ inline constexpr ts::schedule::schedule_record first_in_first_out_record{
     .name = "first-in-first-out",
     .title = "first in, first out",
     .about = "all forward, then all backward, the first one first",
-    .make = [](const ts::schedule::settings& x, const ts::schedule::step_times&) {
+    .make = [](const ts::schedule::settings& x, const ts::schedule::action_times&) {
         return first_in_first_out(x.workers, x.micro_batches);
     },
 };
+#include <tessera/schedule/typed_pipeline.hpp>
+
+/// In a strategy that is a type: pipeline<in_arrival_order>. Stage i is on worker i.
+struct in_arrival_order {
+    static constexpr ts::problem check(int stages, int micro_batches) {
+        return ts::schedule::check_pipeline(stages, stages, micro_batches);
+    }
+    static constexpr ts::schedule_facts facts(int stages, int micro_batches) {
+        return {stages, micro_batches, ts::rule::none}; // statistics over the mini-batch: all go forward first
+    }
+    static constexpr int worker_of(int stage, int /*stages*/) { return stage; }
+    static ts::pipeline_schedule make(int stages, int micro_batches) {
+        return first_in_first_out(stages, micro_batches);
+    }
+};
 // clang-format on
 
+#include "docs/small_network.hpp"
 #include "support/refusal.hpp"
 
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/trainer.hpp>
-#include <tessera/machine/presets.hpp>
-#include <tessera/search/fit.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
 
 #include <doctest/doctest.h>
 
-namespace {
-
-struct fc1 : ts::linear<8> {};
-struct fc2 : ts::linear<8> {};
-struct network : ts::sequential<ts::features<6>, fc1, ts::relu, fc2, ts::cross_entropy> {};
-
-struct samples {
-    std::vector<float> inputs;
-    std::vector<std::int32_t> labels;
-    int size = 16;
-
-    samples() {
-        for (int i = 0; i < size * 6; ++i) {
-            inputs.push_back(static_cast<float>(i % 7) / 7.0F - 0.5F);
-        }
-        for (int i = 0; i < size; ++i) {
-            labels.push_back(i % 8);
-        }
-    }
-};
-
-} // namespace
+using docs_support::fc1;
+using docs_support::fc2;
+using docs_support::network;
+using docs_support::samples;
 
 TEST_CASE("the timetable of the schedule of the page") {
     // clang-format off
@@ -88,19 +85,13 @@ TEST_CASE("the schedule of the page is chosen by its name, and fit() tries it") 
                          doctest::Contains("there is no schedule 'first-in'; did you mean first-in-first-out?"),
                          ts::error);
     const ts::graph g = ts::describe<network>(16);
-    const ts::cluster two(ts::machines::p100_nodes(1, 2));
     how.micro_batches = {4};
-    how.simulations = 1000;
-    const auto of_the_page = [](const ts::search::fit_result& r) {
-        std::size_t n = 0;
-        for (const ts::search::fit_row& x : r.rows) {
-            n += x.refused.empty() && x.how.order.which == &first_in_first_out_record ? 1 : 0;
-        }
-        return n;
+    const auto of_the_page = [](const ts::search::fit_row& x) {
+        return x.how.order.which == &first_in_first_out_record;
     };
-    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) > 0);
+    CHECK(docs_support::fits(g, how, of_the_page));
     how.schedules.pop_back();
-    CHECK(of_the_page(ts::search::fit(g.view(), two, how)) == 0);
+    CHECK(!docs_support::fits(g, how, of_the_page));
 }
 
 TEST_CASE("training under the schedule of the page") {
@@ -119,4 +110,30 @@ TEST_CASE("training under the schedule of the page") {
     std::swap(wrong.schedule.workers[0][0], wrong.schedule.workers[0][4]);
     CHECK_THROWS_AS((ts::trainer<network, ts::reference::backend>(ts::local_devices(2), wrong, 16, ts::sgd{})),
                     ts::error);
+}
+
+TEST_CASE("training under the type of the page") {
+    const samples batch;
+    const ts::graph g = ts::describe<network>(16);
+    // clang-format off
+    using typed = ts::strategy_of<network, 2, 16, ts::stages_from<fc1, fc2>, ts::micro_batches<4>,
+                                  ts::pipeline<in_arrival_order>>;
+    static_assert(typed::ok);
+    CHECK(in_arrival_order::facts(2, 4) == ts::facts_of(first_in_first_out(2, 4)));
+    ts::trainer<network, ts::reference::backend> pipelined(ts::local_devices(2), typed{}, ts::sgd{.learning_rate = 0.1F});
+    // clang-format on
+    const ts::strategy s = ts::search::pipeline(g.view(), {0, 0, 1, 1}, first_in_first_out(2, 4));
+    CHECK(ts::strategy(typed::view()).schedule == s.schedule);
+    for (const int micro_batches : {1, 2, 5}) {
+        for (const int stages : {1, 3}) {
+            CHECK(in_arrival_order::facts(stages, micro_batches) ==
+                  ts::facts_of(first_in_first_out(stages, micro_batches)));
+        }
+    }
+    CHECK(in_arrival_order::check(2, 0).broken == ts::rule::pipeline_is_empty);
+    ts::trainer<network, ts::reference::backend> alone(ts::local_devices(1), ts::search::single_device(g.view()), 16,
+                                                       ts::sgd{.learning_rate = 0.1F});
+    for (int step = 0; step < 5; ++step) {
+        CHECK(pipelined.step(batch) == doctest::Approx(alone.step(batch)).epsilon(1e-5));
+    }
 }

@@ -3,10 +3,10 @@
 #include <tessera/tessera.hpp>
 
 #include <tessera/backend/cuda/bind.hpp>
-#include <tessera/backend/cuda/print.hpp>
+#include <tessera/backend/cuda/calls/print.hpp>
 #include <tessera/machine/presets.hpp>
 #include <tessera/plan/finish.hpp>
-#include <tessera/plan/lower.hpp>
+#include <tessera/plan/lower/lower.hpp>
 #include <tessera/schedule/buckets.hpp>
 #include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/simulate/simulate.hpp>
@@ -29,9 +29,20 @@ struct network : ts::sequential<ts::features<256>, fc1, ts::relu, fc2, ts::cross
 using piped = ts::strategy_of<network, 4, 128,
     ts::stages_from<fc1, fc2>, ts::micro_batches<8>, ts::pipeline<ts::one_forward_one_backward, ts::devices_each<2>>,
     ts::others<ts::split<ts::sample, 2>>, ts::synchronize<ts::buckets<>>>;
+struct conv1 : ts::conv2d<64, ts::window<3>, ts::initial_weights<ts::initial::kaiming_normal>> {};
+struct head : ts::linear<10, ts::initial_weights<ts::initial::truncated_normal<2, 100>>,
+                         ts::initial_bias<ts::initial::zeros>> {};
 // clang-format on
+struct drawn : ts::sequential<ts::image<3, 4, 4>, conv1, ts::flatten, head, ts::cross_entropy> {};
 
 } // namespace
+
+TEST_CASE("layers say what their parameters hold before training") {
+    const ts::graph g = ts::describe<drawn>(2);
+    CHECK(g.parameters[0].initial.how == ts::initial_values::kaiming_normal);
+    CHECK(g.parameters[2].initial.number == 0.02F);
+    CHECK(g.parameters[3].initial.how == ts::initial_values::zeros);
+}
 
 TEST_CASE("a pipeline as a type") {
     static_assert(piped::ok);
@@ -79,10 +90,10 @@ R"(
 1 task 1 compute fc1 forward | device 0 gpu 0 | cublasLtMatmul 64x64x256 TN bias relu workspace 33554432 <0:p0+65536 <0:a33554432+65536 >0:a33619968+16384 <0:p65536+256 >0:a0+33554432
 )",
 R"(
-26 task 20 update fc2 update | exchange gpu 0 | ncclReduceScatter 320 f32 >0:a33701888+2560 | group 1 communicator 0 rank 0 | after 22 | event
+26 task 20 update fc2 update | nccl gpu 0 | ncclReduceScatter 320 f32 >0:a33701888+2560 | group 1 communicator 0 rank 0 | after 22 | event
 )",
 R"(
-46 task 29 update fc1 update | exchange gpu 0 | ncclAllGather 8192 f32 >0:p0+65536 | group 6 communicator 0 rank 0 | after 44
+46 task 29 update fc1 update | nccl gpu 0 | ncclAllGather 8192 f32 >0:p0+65536 | group 6 communicator 0 rank 0 | after 44
 )"
              // clang-format on
          }) {

@@ -50,7 +50,7 @@ network it does so in fp32.
 |---|---|---|---|
 )";
     for (const ts::op_record* r : ts::library_operators) {
-        CHECK_MESSAGE((ts::reference::find_row<float>(*r, ts::reference::library_rows<float>) != nullptr), r->name);
+        CHECK_MESSAGE((ts::reference::find_row<float>(*r) != nullptr), r->name);
         text +=
             "| `" + std::string(r->name) + "` | " + (r->inputs == 0 ? "2 or more" : std::to_string(r->inputs)) + " | " +
             served(*r, [](const auto& a, ts::pass b, ts::precision c) { return ts::host::supports(a, b, c); }) + " | " +

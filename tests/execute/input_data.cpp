@@ -4,7 +4,6 @@
 
 #include "support/refusal.hpp"
 #include "tessera/net/describe.hpp"
-#include "tessera/net/sequences.hpp"
 #include "tessera/op/records.hpp"
 
 #include <doctest/doctest.h>

@@ -201,7 +201,7 @@ TEST_CASE("a stage with a loss of its own may go backward before another loss is
         const auto is = [&](const char* name) { return v.ops[op].name.find(name) != std::string_view::npos; };
         stage.push_back(is("near_l") ? 1 : is("far_l") ? 2 : 0);
     }
-    using enum ts::step_kind;
+    using enum ts::action_kind;
     ts::pipeline_schedule order = ts::schedule::empty_schedule(1, 3, 1);
     order.workers[0] = {{0, 0, forward}, {1, 0, forward},  {1, 0, backward},
                         {2, 0, forward}, {2, 0, backward}, {0, 0, backward}};

@@ -128,6 +128,14 @@ TEST_CASE("one's own operators train under drawn splits as the oracle does, on t
     }
 }
 
+TEST_CASE("an expression of one's own has kernels on the host where networks are types") {
+    const ts::op_record& r = ts::record_of(own::softsign::attributes);
+    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operators_of<network>>()).find(r) != nullptr);
+    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::softsign>>()).find(r) != nullptr);
+    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::rms_norm>>()).find(r) == nullptr);
+    CHECK(ts::host::supports(r, ts::pass::forward, ts::precision::fp32));
+}
+
 TEST_CASE("an opaque body is split along the loops that it declares free, and along no other") {
     const ts::shape x = ts::make_shape(4, 6, 8);
     for (const int free : {1, 2}) {
@@ -146,7 +154,7 @@ TEST_CASE("an opaque body is split along the loops that it declares free, and al
 TEST_CASE("an operator without rows is refused by name when it is bound, on every backend") {
     ts::graph g = ts::describe<network>(batch);
     for (ts::op_node& op : g.ops) {
-        if (op.attributes.kind.record == &own::softsign_record) {
+        if (op.attributes.kind == own::softsign::attributes.kind) {
             op.attributes.kind = {&without_rows};
         }
     }

@@ -3,7 +3,7 @@
 #include "support/strategy_fields.hpp"
 
 #include <tessera/host.hpp>
-#include <tessera/search/static_optcnn.hpp>
+#include <tessera/search/optcnn/static_optcnn.hpp>
 
 #include <doctest/doctest.h>
 

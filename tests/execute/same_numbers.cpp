@@ -12,7 +12,7 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-/// Puts the tasks of the plans of every other strategy on two lanes at random.
+/// Puts the tasks of the plans of every other strategy on two streams at random.
 struct scattering_backend : ts::reference::backend {
     int run;
 
@@ -20,7 +20,7 @@ struct scattering_backend : ts::reference::backend {
     void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store* store) {
         backend::bind(p, g, store);
         if (run % 2 == 1) {
-            random_lanes(p, static_cast<std::uint64_t>(run));
+            random_streams(p, static_cast<std::uint64_t>(run));
         }
     }
 };

@@ -4,6 +4,7 @@
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/net/dag.hpp"
 #include "tessera/schedule/policies.hpp"
 #include "tessera/schedule/schedules.hpp"
 

@@ -152,7 +152,7 @@ TEST_CASE("over slow links a queue carries the slices of the first layers first,
         CAPTURE(queued);
         slow_session s(queued);
         const ts::plan& p = s.it.training_plan();
-        CHECK(p.lanes == (queued ? 3 : 2));
+        CHECK(p.streams == (queued ? 3 : 2));
         std::deque<ts::simulation::timeline> seen(4);
         for (ts::simulation::timeline& t : seen) {
             s.it.step(s.data.inputs, t);

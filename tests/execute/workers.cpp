@@ -2,7 +2,7 @@
 // Devices as threads: exceptions, many devices on few cores, plans whose tasks fail while others wait.
 #include "tessera/execute/workers.hpp"
 #include "tessera/execute/executor.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include <doctest/doctest.h>
 
@@ -148,7 +148,7 @@ TEST_CASE("workers that slept wake up, and an idle set of workers ends") {
     }
 }
 
-TEST_CASE("devices on any number of cores make progress in the plan's order, run after run, on one lane and on two") {
+TEST_CASE("devices on any number of cores make progress in the plan's order, run after run, on one stream and on two") {
     const ts::graph g = ts::describe<network>(16);
     ts::workers threads(8);
     for (const int devices : {8, 1, 3, 5}) { // of them in use

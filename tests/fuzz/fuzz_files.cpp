@@ -10,7 +10,7 @@
 #include "tessera/machine/presets.hpp"
 
 #ifdef TESSERA_FUZZ_PROFILE // where the host backend is there, whose file it is
-#include "tessera/backend/host/profile.hpp"
+#include "tessera/backend/host/measure/profile.hpp"
 #endif
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done with a file that could be read: the strategy is planned and simulated.
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 void use(const tessera::graph_view& g, const tessera::strategy& s, int devices, const tessera::cluster& on);

@@ -168,7 +168,7 @@ TEST_CASE("options by name reach the search, and others are refused") {
     CHECK(most > 2 * proposed);
     search::search_options own;
     own.values.set("faithful", 1);
-    CHECK(search::run(search::optcnn_record, g, on, own).text.find("returned: OptCNN\n") != std::string::npos);
+    CHECK(search::run(search::optcnn_record<>, g, on, own).text.find("returned: OptCNN\n") != std::string::npos);
     search::search_options alone;
     alone.values.set("largest-tensor", 1);
     CHECK(search::run(search::grid_record, g, on, alone).text.find(" x tensor 1 x ") != std::string::npos);

@@ -7,8 +7,8 @@
 #include "tessera/io/search_file.hpp"
 #include "tessera/io/strategy_file.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/print.hpp"
-#include "tessera/search/side_by_side.hpp"
+#include "tessera/search/by_hand/side_by_side.hpp"
+#include "tessera/search/explain/print.hpp"
 
 #include <doctest/doctest.h>
 
@@ -67,7 +67,7 @@ TEST_CASE("strategy fields: each is changed by one of the changes, which leave a
     list("strategy", static_cast<const ts::strategy*>(nullptr));
     list("configuration", static_cast<const ts::configuration*>(nullptr));
     list("pipeline_schedule", static_cast<const ts::pipeline_schedule*>(nullptr));
-    list("step", static_cast<const ts::step*>(nullptr));
+    list("action", static_cast<const ts::action*>(nullptr));
     list("synchronization", static_cast<const ts::synchronization*>(nullptr));
     list("message", static_cast<const ts::message*>(nullptr));
     list("gradient_slice", static_cast<const ts::gradient_slice*>(nullptr));
@@ -177,12 +177,12 @@ const std::set<std::string> contradictions{"configuration::partial",
                                            "gradient_slice::parameter",
                                            "gradient_slice::slice",
                                            "gradient_slice::slices",
-                                           "message::pieces",
+                                           "message::slices",
                                            "pipeline_schedule::micro_batches",
                                            "pipeline_schedule::stages",
-                                           "step::micro_batch",
-                                           "step::stage",
-                                           "step::what",
+                                           "action::micro_batch",
+                                           "action::stage",
+                                           "action::what",
                                            "strategy::micro_batches",
                                            "strategy::schedule",
                                            "synchronization::average_every",

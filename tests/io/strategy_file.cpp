@@ -174,7 +174,7 @@ TEST_CASE("strategy file: messages that are none") {
     s.sync.messages = {{ts::exchange::server, 0, {{1, 0, 1}}}};
     s.sync.messages.push_back({ts::exchange::sliced, 0, {}}); // with every other gradient
     for (int p = 0; p < g.parameter_count; ++p) {
-        p != 1 ? s.sync.messages[1].pieces.push_back({p, 0, 1}) : void();
+        p != 1 ? s.sync.messages[1].slices.push_back({p, 0, 1}) : void();
     }
     s.sync.sum_at = ts::sync_time::after_backward;
     const std::string good = io::to_text(io::to_json(g, s, 1));
@@ -203,14 +203,14 @@ TEST_CASE("strategy file: schedules that do not hold together") {
     CHECK(refusal(g, good).empty());
     CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 F0.0"))
               .find("forward of stage 0, micro-batch 0, found 2, needed 1]") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0")).find("has 11 steps") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 G0.1")).find("has the step \"G0.1\"") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0  F0.1")).find("has the step \"\"") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 F9.1")).find(ts::to_text(ts::rule::step_outside_schedule)) !=
+    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0")).find("has 11 actions") != std::string::npos);
+    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 G0.1")).find("has the action \"G0.1\"") != std::string::npos);
+    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0  F0.1")).find("has the action \"\"") != std::string::npos);
+    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 F9.1")).find(ts::to_text(ts::rule::action_outside_schedule)) !=
           std::string::npos);
     CHECK(refusal(g, with(good, "\"stages\": 2", "\"stages\": 2000000")).find("/schedule/stages is 2000000") !=
           std::string::npos);
-    CHECK(refusal(g, with(good, "\"stages\": 2", "\"stages\": 1048576")).find("has 12 steps") != std::string::npos);
+    CHECK(refusal(g, with(good, "\"stages\": 2", "\"stages\": 1048576")).find("has 12 actions") != std::string::npos);
     CHECK(refusal(g, with(good, "\"keeps\": [2]", "\"keeps\": [3]")).find("/schedule/keeps/0 is 3") !=
           std::string::npos);
 }

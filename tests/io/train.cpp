@@ -3,7 +3,8 @@
 #include "tessera/io/train.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/net/sequences.hpp"
+#include "tessera/part/attention.hpp"
+#include "tessera/part/residual.hpp"
 
 #include <doctest/doctest.h>
 

@@ -31,10 +31,10 @@ import mutants
 from room import ROOT, Out, Room
 
 ROOMS = {  # name: patterns of headers below include/tessera, folders of tests that must catch their faults
-    "simulate": (["simulate/*.hpp"], ["simulate", "machine"]),
+    "simulate": (["simulate/**/*.hpp"], ["simulate", "machine"]),
     "schedule": (["schedule/*.hpp"], ["schedule", "simulate"]),
-    "verify": (["plan/verif*.hpp"], ["plan", "schedule"]),
-    "search": (["search/*.hpp"], ["search"]),
+    "verify": (["plan/verify/*.hpp"], ["plan", "schedule"]),
+    "search": (["search/**/*.hpp"], ["search"]),
 }
 LIBRARY = ROOT / "include/tessera"
 

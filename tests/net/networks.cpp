@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way to compose a network, as the graph that it becomes, and the rules of composition.
 #include "support/refusal.hpp"
+#include "tessera/execute/initialize.hpp"
+#include "tessera/net/dag.hpp"
 #include "tessera/net/describe.hpp"
-#include "tessera/net/initialize.hpp"
+#include "tessera/part/residual.hpp"
 
 #include <doctest/doctest.h>
 
@@ -170,9 +172,10 @@ TEST_CASE("rules of composition, with their words") {
     CHECK(words<ts::sequential<fc, ts::cross_entropy>>() == "tessera: a sequential network starts with its input, such "
                                                             "as image<> or features<> [layer (the network itself), "
                                                             "found 0, needed 1]");
-    CHECK(words<ts::sequential<ts::features<8>, fc>>() ==
-          "tessera: a network to be trained needs a loss, such as cross_entropy [layer (the network itself), found 0, "
-          "needed 1]");
+    CHECK(
+        words<ts::sequential<ts::features<8>, fc>>() ==
+        "tessera: a network to be trained needs a loss, such as a cross-entropy [layer (the network itself), found 0, "
+        "needed 1]");
     CHECK(words<of_features<ts::cross_entropy>>() ==
           "tessera: nothing may follow a loss [layer cross_entropy, found 1, needed "
           "0]");

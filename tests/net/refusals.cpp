@@ -3,6 +3,7 @@
 // a constant expression the same problem, of which tests/compile_fail shows the message.
 #include "support/refusal.hpp"
 #include "tessera/net/describe.hpp"
+#include "tessera/part/residual.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,6 +2,7 @@
 // Shapes of outputs, and the rules that inputs can break, against formulas and by the words a user reads.
 #include "op/table.hpp"
 #include "support/refusal.hpp"
+#include "tessera/net/dag.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcc compiles the core: networks, plans and searches may stand in a .cu file beside kernels of the user's.
+// nvcc compiles the core: networks, strategies, their plans and searches may stand in a .cu file beside kernels of the user's.
 #include "tessera/tessera.hpp"
+
+#include "tessera/plan/lower/lower.hpp"
 
 namespace {
 
@@ -23,5 +25,6 @@ __global__ void scale(float* x, float by, int n) {
 int main() {
     const ts::graph g = ts::describe<network>(6);
     scale<<<1, 32>>>(nullptr, 2.0F, 0);
-    return g.view().op_count == 4 && by_hand::view().ops[0].degree[1] == 2 ? 0 : 1;
+    const ts::plan p = ts::lower(g.view(), by_hand::view(), by_hand::devices);
+    return g.view().op_count == 4 && by_hand::view().ops[0].degree[1] == 2 && !p.tasks.empty() ? 0 : 1;
 }

@@ -5,9 +5,9 @@
 #include "support/refusal.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/schedule/parameter_average.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 
 #include <doctest/doctest.h>
 
@@ -160,7 +160,7 @@ const mode_row mode_rows[] = {
     {rule::slices_in_slices, "fc3", 2, 1,
      [](ts::strategy& s) {
          s.sync.shards_parameters = true;
-         s.sync.messages[4].pieces = {{4, 0, 2}, {4, 1, 2}};
+         s.sync.messages[4].slices = {{4, 0, 2}, {4, 1, 2}};
      }},
 };
 
@@ -219,7 +219,7 @@ TEST_CASE("modes of synchronization that the rules accept are lowered to plans t
                 if (s.sync.messages.empty() || pick(3) != 0) {
                     s.sync.messages.push_back(ts::message{how, pick(6) - 1, {}});
                 }
-                s.sync.messages.back().pieces.push_back({p, k, slices});
+                s.sync.messages.back().slices.push_back({p, k, slices});
             }
         }
         s.sync.sum_at = static_cast<ts::sync_time>(pick(2));

@@ -2,13 +2,13 @@
 // The bytes of redistribution<From, To>, constants, against the copies of the plans that the strategies lower to, and the simulator's lanes.
 #include "support/random_strategy.hpp"
 #include "support/star.hpp"
-#include "tessera/layout/typed_layout_of.hpp"
 #include "tessera/layout/typed_redistribution.hpp"
 #include "tessera/op/mask.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/plan/movements.hpp"
 #include "tessera/simulate/activities.hpp"
+#include "tessera/strategy/typed_layout_of.hpp"
 
 #include <doctest/doctest.h>
 

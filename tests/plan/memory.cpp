@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory: brute force over time.
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include "support/networks.hpp"
 #include "support/random_strategy.hpp"

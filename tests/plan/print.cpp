@@ -3,7 +3,7 @@
 #include "tessera/plan/print.hpp"
 
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include "support/networks.hpp"
 #include "support/planned.hpp"

@@ -5,13 +5,9 @@
 #include "docs/page.hpp"
 #include "support/refusal.hpp"
 
-#include "tessera/plan/lower.hpp"
-#include "tessera/schedule/p3.hpp"
-#include "tessera/schedule/parameter_average.hpp"
-#include "tessera/schedule/parameter_server.hpp"
-#include "tessera/schedule/ring_all_reduce.hpp"
+#include "tessera/plan/lower/lower.hpp"
+#include "tessera/schedule/policies.hpp"
 #include "tessera/schedule/schedules.hpp"
-#include "tessera/schedule/zero.hpp"
 #include "tessera/search/pipeline.hpp"
 
 #include <functional>
@@ -23,9 +19,9 @@ namespace ts = tessera;
 namespace schedule = tessera::schedule;
 using test_support::contains;
 using test_support::message_of;
+using ts::action_kind;
 using ts::exchange;
 using ts::rule;
-using ts::step_kind;
 using ts::strategy;
 
 struct fc1 : ts::linear<8> {};
@@ -70,7 +66,7 @@ std::string in_stages(const std::vector<int>& first, const ts::pipeline_schedule
         s.statistics = statistics;
     });
 }
-std::string of_steps(const std::vector<std::vector<ts::step>>& workers) {
+std::string of_steps(const std::vector<std::vector<ts::action>>& workers) {
     ts::pipeline_schedule s = schedule::empty_schedule(2, 2, 2);
     s.workers = workers;
     return in_stages({0, 4}, s);
@@ -93,9 +89,9 @@ std::string made(Make&& make) {
     return message_of([&] { (void)make(); });
 }
 
-constexpr step_kind f = step_kind::forward;
-constexpr step_kind b = step_kind::backward;
-const std::vector<ts::step> second{{1, 0, f}, {1, 0, b}, {1, 1, f}, {1, 1, b}};
+constexpr action_kind f = action_kind::forward;
+constexpr action_kind b = action_kind::backward;
+const std::vector<ts::action> second{{1, 0, f}, {1, 0, b}, {1, 1, f}, {1, 1, b}};
 
 const std::vector<schedule::ready_gradient>& gradients() {
     static const std::vector<schedule::ready_gradient> all = schedule::gradients_of(ts::describe<mlp>(8).view());
@@ -130,9 +126,9 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
              x.options.set(schedule::parts_option.name, 3);
              return made([&] { return schedule::make(x); });
          }},
-        {"step_time_is_negative", [] { return made([] {
-                                           return schedule::chimera(2, 4, {1, -2});
-                                       }); }},
+        {"action_time_is_negative", [] { return made([] {
+                                             return schedule::chimera(2, 4, {1, -2});
+                                         }); }},
         {"pipeline_without_devices",
          [] {
              return made([] {
@@ -141,15 +137,15 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
                                              0);
              });
          }},
-        {"step_comes_twice",
+        {"action_comes_twice",
          [] {
              return of_steps({{{0, 0, f}, {0, 1, f}, {0, 0, b}, {0, 1, b}, {0, 1, f}}, second});
          }},
-        {"step_is_missing",
+        {"action_is_missing",
          [] {
              return of_steps({{{0, 0, f}, {0, 0, b}, {0, 1, b}}, second});
          }},
-        {"step_on_other_worker",
+        {"action_on_other_worker",
          [] {
              return of_steps(
                  {{{0, 0, f}, {0, 1, f}, {0, 0, b}}, {{1, 0, f}, {1, 0, b}, {1, 1, f}, {1, 1, b}, {0, 1, b}}});
@@ -157,14 +153,14 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
         {"backward_without_weights",
          [] {
              return of_steps({{{0, 0, f}, {0, 1, f}, {0, 0, b}, {0, 1, b}},
-                              {{1, 0, f}, {1, 0, b}, {1, 1, f}, {1, 1, step_kind::backward_input}}});
+                              {{1, 0, f}, {1, 0, b}, {1, 1, f}, {1, 1, action_kind::backward_input}}});
          }},
         {"schedule_waits_for_itself",
          [] {
              return of_steps(
                  {{{0, 0, f}, {0, 0, b}, {0, 1, f}, {0, 1, b}}, {{1, 1, f}, {1, 1, b}, {1, 0, f}, {1, 0, b}}});
          }},
-        {"step_of_negative_stage",
+        {"action_of_negative_stage",
          [] {
              ts::pipeline_schedule s = schedule::gpipe(1, 1);
              s.workers[0].insert(s.workers[0].begin(), {-1, 0, f});
@@ -205,6 +201,27 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
         {"p3_in_empty_slices", [] { return made([] {
                                         return schedule::p3(gradients(), {2, 0});
                                     }); }},
+        {"buckets_of_nothing", [] { return made([] {
+                                        return schedule::buckets(gradients(), {0, 1});
+                                    }); }},
+        {"first_bucket_is_negative", [] { return made([] {
+                                              return schedule::buckets(gradients(), {100, -1});
+                                          }); }},
+        {"zero_in_empty_buckets", [] { return made([] { return schedule::zero(gradients(), 1, 0); }); }},
+        {"fusion_of_negative_bytes", [] { return made([] {
+                                              return schedule::tensor_fusion(gradients(), {-1, 1});
+                                          }); }},
+        {"fusion_in_negative_time",
+         [] { return made([] {
+                  return schedule::tensor_fusion(gradients(), {100, -5});
+              }); }},
+        {"byte_scheduler_without_credit",
+         [] { return made([] {
+                  return schedule::byte_scheduler(gradients(), {exchange::server, 2, 10, 0, {}});
+              }); }},
+        {"servers_cut_nothing", [] { return made([] {
+                                         return schedule::parameter_server(gradients(), {2, 0});
+                                     }); }},
         {"gradients_of_no_workers",
          [] { return made([] { return schedule::gradients_of(ts::describe<mlp>(8).view(), {}, 0); }); }},
         {"worker_does_not_compute",
@@ -300,7 +317,7 @@ const std::map<rule, std::function<std::string()>>& of_values_alone() {
         {rule::times_for_other_stages,
          [] {
              return made([] {
-                 return schedule::timetable_of(schedule::gpipe(2, 2), std::vector<schedule::step_times>(3),
+                 return schedule::timetable_of(schedule::gpipe(2, 2), std::vector<schedule::action_times>(3),
                                                schedule::chain_of_stages(2));
              });
          }},
@@ -341,7 +358,7 @@ std::string as_said(const std::string& printed) {
         n = n == "network" ? "(the network itself)" : n;
         return "[layer " + (n.rfind("tessera::", 0) == 0 ? n.substr(9) : n);
     }
-    if (contains(printed, "step_kind::")) { // forward, 0, 1>
+    if (contains(printed, "action_kind::")) { // forward, 0, 1>
         std::string what = printed.substr(printed.find("::") + 2);
         const std::size_t stage = what.find(", ");
         const std::size_t m = what.find(", ", stage + 2);

@@ -2,7 +2,7 @@
 // Strategies that come at run time are refused by the same rules, in the same words, as those that the compiler refuses
 // (tests/compile_fail); and a typed strategy is the value that one would write by hand.
 #include "support/refusal.hpp"
-#include "tessera/layout/typed_strategy.hpp"
+#include "tessera/strategy/typed_strategy.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,14 +2,14 @@
 // A strategy that is a type says everything that a value says: stages, recomputation, micro-batches, schedule,
 // statistics, synchronization, overlap, period and precision. The value is the one that the functions of values make,
 // and so is the plan.
-#include "tessera/layout/typed_layout_of.hpp"
 #include "tessera/layout/typed_redistribution.hpp"
 #include "tessera/net/precision.hpp"
 #include "tessera/schedule/policies.hpp"
 #include "tessera/schedule/schedules.hpp"
+#include "tessera/schedule/typed_actions.hpp"
 #include "tessera/schedule/typed_messages.hpp"
-#include "tessera/schedule/typed_steps.hpp"
 #include "tessera/search/pipeline.hpp"
+#include "tessera/strategy/typed_layout_of.hpp"
 
 #include "support/canonical_plan.hpp"
 #include "support/planned.hpp"
@@ -79,11 +79,11 @@ TEST_CASE("every schedule as a type is that of its function") {
     check_same<in_two<ts::one_forward_one_backward, 8>>(pipeline<mlp>(two, schedule::one_forward_one_backward(2, 8)));
     check_same<in_four<ts::interleaved<2>, 4>>(pipeline<mlp>(four, schedule::interleaved(2, 2, 4)));
     check_same<in_two<ts::zero_bubble_h1<>, 4>>(pipeline<mlp>(two, schedule::zero_bubble_h1(2, 4)));
-    check_same<in_two<ts::zero_bubble_h1<ts::step_takes<1, 2, 3, 1>>, 1>>(
+    check_same<in_two<ts::zero_bubble_h1<ts::action_takes<1, 2, 3, 1>>, 1>>(
         pipeline<mlp>(two, schedule::zero_bubble_h1(2, 1, {1, 2, 3, 1})));
     check_same<in_four<ts::zero_bubble_v, 5>>(pipeline<mlp>(four, schedule::zero_bubble_v(2, 5)));
     check_same<in_two<ts::chimera<>, 4>>(pipeline<mlp>(two, schedule::chimera(2, 4)));
-    check_same<in_two<ts::chimera<ts::step_takes<1, 3>>, 6>>(pipeline<mlp>(two, schedule::chimera(2, 6, {1, 3})));
+    check_same<in_two<ts::chimera<ts::action_takes<1, 3>>, 6>>(pipeline<mlp>(two, schedule::chimera(2, 6, {1, 3})));
     check_same<in_two<ts::gems<>, 4>>(pipeline<mlp>(two, schedule::gems(2, 4)));
     check_same<in_two<ts::gems<2>, 8>>(pipeline<mlp>(two, schedule::gems(2, 4, 2)));
 }
@@ -118,27 +118,29 @@ TEST_CASE("stages of several devices, recomputation and layers apart") {
     check_same<apart>(s);
 }
 
-TEST_CASE("a schedule written step by step is the one that is made") {
+TEST_CASE("a schedule written action by action is the one that is made") {
     using by_hand = typed<
         mlp, 2, ts::stages_from<fc1, fc3>, ts::micro_batches<2>, ts::others<ts::uneven>,
-        ts::steps<
+        ts::actions<
             ts::worker<ts::forward_of<0, 0>, ts::forward_of<0, 1>, ts::backward_of<0, 0>, ts::backward_of<0, 1>>,
             ts::worker<ts::forward_of<1, 0>, ts::backward_of<1, 0>, ts::forward_of<1, 1>, ts::backward_of<1, 1>>>>;
     check_same<by_hand>(pipeline<mlp>(two, schedule::one_forward_one_backward(2, 2)));
-    using opposite = typed<
-        mlp, 2, ts::stages_from<fc1, fc3>, ts::micro_batches<2>, ts::others<ts::uneven>,
-        ts::steps<ts::worker<ts::forward_of<0, 0>, ts::forward_of<1, 1>, ts::recompute_of<0, 0>, ts::backward_of<1, 1>,
+    using opposite =
+        typed<mlp, 2, ts::stages_from<fc1, fc3>, ts::micro_batches<2>, ts::others<ts::uneven>,
+              ts::actions<
+                  ts::worker<ts::forward_of<0, 0>, ts::forward_of<1, 1>, ts::recompute_of<0, 0>, ts::backward_of<1, 1>,
                              ts::backward_input_of<0, 0>, ts::backward_weight_of<0, 0>>,
                   ts::worker<ts::forward_of<0, 1>, ts::forward_of<1, 0>, ts::backward_of<1, 0>, ts::backward_of<0, 1>>,
                   ts::mirrored<1>, ts::results_kept<0>>>;
     ts::pipeline_schedule s = schedule::empty_schedule(2, 2, 2);
-    using ts::step_kind;
-    s.workers[0] = {{0, 0, step_kind::forward},  {1, 1, step_kind::forward},        {0, 0, step_kind::recompute},
-                    {1, 1, step_kind::backward}, {0, 0, step_kind::backward_input}, {0, 0, step_kind::backward_weight}};
-    s.workers[1] = {{0, 1, step_kind::forward},
-                    {1, 0, step_kind::forward},
-                    {1, 0, step_kind::backward},
-                    {0, 1, step_kind::backward}};
+    using ts::action_kind;
+    s.workers[0] = {{0, 0, action_kind::forward},        {1, 1, action_kind::forward},
+                    {0, 0, action_kind::recompute},      {1, 1, action_kind::backward},
+                    {0, 0, action_kind::backward_input}, {0, 0, action_kind::backward_weight}};
+    s.workers[1] = {{0, 1, action_kind::forward},
+                    {1, 0, action_kind::forward},
+                    {1, 0, action_kind::backward},
+                    {0, 1, action_kind::backward}};
     s.mirrored = {0, 1};
     s.keeps = {1, 0};
     check_same<opposite>(pipeline<mlp>(two, s));

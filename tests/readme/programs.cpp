@@ -25,7 +25,6 @@ using found = ts::search::static_optcnn<lenet, 64, ts::machines::host_threads<2>
 #include <tessera/io/train.hpp>
 #include <tessera/net/paths.hpp>
 #include <tessera/net/precision.hpp>
-#include <tessera/net/sequences.hpp>
 #include <tessera/plan/print.hpp>
 #include <tessera/schedule/buckets.hpp>
 

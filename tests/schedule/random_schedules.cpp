@@ -25,7 +25,7 @@ TEST_CASE("random schedules and policies are verified or refused with the rule; 
     }
     CHECK(found.verified.total() + found.refused.total() == schedules);
     CHECK(found.verified.rows.size() >= 8);  // schedules
-    CHECK(found.policies.rows.size() == 12); // all, and none
+    CHECK(found.policies.rows.size() == 13); // all, and none
     CHECK(found.refused.rows.size() >= 4);   // rules
     for (std::size_t kind = 0; kind < mutation_kinds; ++kind) {
         CAPTURE(mutations[kind]);

@@ -118,7 +118,7 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
         CHECK(trained(sync, 2, true) == one); // two steps, then one; communication beside computation
     }
 #ifdef TESSERA_TEST_HOST
-    for (const auto& policy : {small_policies(g, devices)[5], small_policies(g, devices)[10]}) {
+    for (const auto& policy : {small_policy(g, devices, "p3"), small_policy(g, devices, "zero-3")}) {
         const std::string& name = policy.first;
         const ts::synchronization& sync = policy.second;
         CAPTURE(name);

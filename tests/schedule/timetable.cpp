@@ -22,10 +22,10 @@ namespace {
 namespace ts = tessera;
 namespace views = ranges::views;
 namespace schedule = tessera::schedule;
-using schedule::step_times;
+using schedule::action_times;
 using schedule::timetable;
+using ts::action_kind;
 using ts::index_t;
-using ts::step_kind;
 
 /// Every worker is idle for `idle`.
 void check_idle(const timetable& t, index_t idle) {
@@ -34,7 +34,7 @@ void check_idle(const timetable& t, index_t idle) {
     }
 }
 
-const std::vector<step_times> several{{1, 1, 1, 1, 1}, {1, 2, 1, 1, 1}, {3, 5, 2, 3, 1}};
+const std::vector<action_times> several{{1, 1, 1, 1, 1}, {1, 2, 1, 1, 1}, {3, 5, 2, 3, 1}};
 
 } // namespace
 
@@ -43,7 +43,7 @@ TEST_CASE("GPipe and 1F1B: idle for K-1 micro-batches, and as many in flight as 
         for (int m = 1; m <= 20; ++m) {
             CAPTURE(k);
             CAPTURE(m);
-            for (const step_times& times : several) {
+            for (const action_times& times : several) {
                 const timetable all = schedule::timetable_of(schedule::gpipe(k, m), times);
                 const timetable turns = schedule::timetable_of(schedule::one_forward_one_backward(k, m), times);
                 // Idle share (K-1)/(M+K-1): Huang et al., section 2.3.
@@ -64,22 +64,22 @@ TEST_CASE("GPipe with recomputation: K-1 times forward, recomputation and backwa
     for (int k = 1; k <= 6; ++k) {
         for (int m = 1; m <= 8; ++m) {
             // Recomputing as part of backward: backward takes Tf + Tb.
-            const step_times late{1, 3, 1, 1, 1};
+            const action_times late{1, 3, 1, 1, 1};
             CHECK(schedule::timetable_of(schedule::gpipe(k, m), late).makespan == (m + k - 1) * 4);
-            // As a step of its own it needs no gradient, so that all but the last stage do it while they wait.
+            // As an action of its own it needs no gradient, so that all but the last stage do it while they wait.
             ts::pipeline_schedule early = schedule::gpipe(k, m);
-            for (std::vector<ts::step>& list : early.workers) {
-                std::vector<ts::step> longer;
-                for (const ts::step& x : list) {
-                    if (x.what == step_kind::backward) {
-                        longer.push_back({x.stage, x.micro_batch, step_kind::recompute});
+            for (std::vector<ts::action>& list : early.workers) {
+                std::vector<ts::action> longer;
+                for (const ts::action& x : list) {
+                    if (x.what == action_kind::backward) {
+                        longer.push_back({x.stage, x.micro_batch, action_kind::recompute});
                     }
                     longer.push_back(x);
                 }
                 list = longer;
             }
             // M=1: forward through K stages, once more in the last, backward through K.
-            const timetable t = schedule::timetable_of(early, step_times{1, 2, 1, 1, 1});
+            const timetable t = schedule::timetable_of(early, action_times{1, 2, 1, 1, 1});
             CHECK(t.makespan <= (m + k - 1) * 4);
             CHECK((m > 1 || t.makespan == 3 * k + 1));
         }
@@ -100,7 +100,7 @@ TEST_CASE("interleaved 1F1B: idle over busy is (K-1)/(V M)") {
 TEST_CASE("ZB-H1: idle for (K-1)(Tf + Bi - W), K in flight everywhere, where there are at least K micro-batches") {
     for (int k = 1; k <= 8; ++k) {
         for (int m = k; m <= 3 * k; ++m) {
-            for (const step_times& times : {step_times{1, 2, 1, 1, 1}, {3, 3, 2, 1, 1}, {2, 5, 3, 2, 1}}) {
+            for (const action_times& times : {action_times{1, 2, 1, 1, 1}, {3, 3, 2, 1, 1}, {2, 5, 3, 2, 1}}) {
                 const timetable t = schedule::timetable_of(schedule::zero_bubble_h1(k, m), times);
                 check_idle(t, (k - 1) * (times.forward + times.backward_input - times.backward_weight));
                 for (int n : t.in_flight) {
@@ -111,15 +111,16 @@ TEST_CASE("ZB-H1: idle for (K-1)(Tf + Bi - W), K in flight everywhere, where the
     }
 }
 
-TEST_CASE("steps that take no time are steps all the same") {
-    const std::array some_take_none{step_times{0, 1, 1, 0, 0}, step_times{1, 0, 0, 0, 0}, step_times{0, 0, 0, 0, 0}};
+TEST_CASE("actions that take no time are actions all the same") {
+    const std::array some_take_none{action_times{0, 1, 1, 0, 0}, action_times{1, 0, 0, 0, 0},
+                                    action_times{0, 0, 0, 0, 0}};
     for (const auto& [k, m, times] :
          views::cartesian_product(views::closed_iota(1, 6), views::closed_iota(1, 8), some_take_none)) {
         const timetable t = schedule::timetable_of(schedule::zero_bubble_h1(k, m, times), times);
-        CHECK(t.steps.size() == static_cast<std::size_t>(3 * k * m));
+        CHECK(t.actions.size() == static_cast<std::size_t>(3 * k * m));
         CHECK(t.makespan <= (m + k - 1) * (times.forward + times.backward_input + times.backward_weight));
         if (k % 2 == 0 && m % 2 == 0) {
-            CHECK(schedule::timetable_of(schedule::chimera(k, m, times), times).steps.size() ==
+            CHECK(schedule::timetable_of(schedule::chimera(k, m, times), times).actions.size() ==
                   static_cast<std::size_t>(2 * k * m));
         }
     }
@@ -127,8 +128,8 @@ TEST_CASE("steps that take no time are steps all the same") {
 
 TEST_CASE("Chimera: both of its ratios, and from D/2+1 to D in flight") {
     for (int d = 2; d <= 16; d += 2) {
-        const step_times equal{1, 1, 1, 1, 1};
-        const step_times twice{1, 2, 1, 1, 1};
+        const action_times equal{1, 1, 1, 1, 1};
+        const action_times twice{1, 2, 1, 1, 1};
         for (int units = 1; units <= 3; ++units) {
             const int n = units * d;
             // (D-2)/(2N+D-2) with Tb = Tf.
@@ -146,15 +147,15 @@ TEST_CASE("Chimera: both of its ratios, and from D/2+1 to D in flight") {
 }
 
 TEST_CASE(
-    "ZB-V: no idle time between a worker's first and last step, 2K chunks in flight, from 2K-1 micro-batches on") {
+    "ZB-V: no idle time between a worker's first and last action, 2K chunks in flight, from 2K-1 micro-batches on") {
     for (int k = 1; k <= 8; ++k) {
         for (int m = 1; m <= 4 * k; ++m) {
             CAPTURE(k);
             CAPTURE(m);
-            const timetable t = schedule::timetable_of(schedule::zero_bubble_v(k, m), step_times{1, 2, 1, 1, 1});
+            const timetable t = schedule::timetable_of(schedule::zero_bubble_v(k, m), action_times{1, 2, 1, 1, 1});
             std::vector<index_t> first(static_cast<std::size_t>(k), -1);
             std::vector<index_t> last(static_cast<std::size_t>(k), 0);
-            for (const timetable::entry& e : t.steps) {
+            for (const timetable::entry& e : t.actions) {
                 index_t& begin = first[static_cast<std::size_t>(e.worker)];
                 begin = begin < 0 ? e.start : begin;
                 last[static_cast<std::size_t>(e.worker)] = e.end;
@@ -177,7 +178,7 @@ TEST_CASE(
 TEST_CASE("plain model parallelism: M K (Tf + Tb), one micro-batch in flight") {
     for (int k = 1; k <= 8; ++k) {
         for (int m = 1; m <= 8; ++m) {
-            for (const step_times& times : several) {
+            for (const action_times& times : several) {
                 const timetable t = schedule::timetable_of(schedule::fill_drain(k, m), times);
                 CHECK(t.makespan == m * k * (times.forward + times.backward));
                 check_idle(t, m * (k - 1) * (times.forward + times.backward));
@@ -193,7 +194,7 @@ TEST_CASE("GEMS: K Tf + R K Tb + (R-1) Tf, one mini-batch in flight; with P part
     for (int k = 1; k <= 8; ++k) {
         for (int r = 1; r <= 16; ++r) {
             for (int parts = 1; parts <= 4; ++parts) {
-                for (const step_times& times : several) { // of one part
+                for (const action_times& times : several) { // of one part
                     const timetable t = schedule::timetable_of(schedule::gems(k, r, parts), times);
                     CHECK(t.makespan ==
                           (k + parts - 1) * (times.forward + r * times.backward) + (r - 1) * parts * times.forward);
@@ -229,7 +230,7 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
                 }
                 const ts::pipeline_schedule s = schedule::make(x);
                 const timetable t = schedule::timetable_of(s);
-                CHECK(std::is_sorted(t.steps.begin(), t.steps.end(),
+                CHECK(std::is_sorted(t.actions.begin(), t.actions.end(),
                                      [](const auto& a, const auto& b) { return a.start < b.start; }));
                 CHECK(s.stages == x.stages());
                 CHECK(s.micro_batches == m);
@@ -238,7 +239,7 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
                 for (int i = 0; i < s.stages; ++i) {
                     CHECK(x.worker_of(i) == home[static_cast<std::size_t>(i)]);
                 }
-                for (const timetable::entry& e : t.steps) {
+                for (const timetable::entry& e : t.actions) {
                     const int worker = home[static_cast<std::size_t>(e.what.stage)];
                     CHECK(e.worker == (s.is_mirrored(e.what.micro_batch) ? k - 1 - worker : worker));
                     CHECK(s.keeps_results(e.what.micro_batch));
@@ -268,7 +269,7 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
     CHECK((!schedule::make(gems).keeps_results(6) && schedule::make(gems).keeps_results(7)));
 }
 
-TEST_CASE("what is no schedule is refused with the step and the reason") {
+TEST_CASE("what is no schedule is refused with the action and the reason") {
     const auto message = [](const ts::pipeline_schedule& s) {
         return test_support::message_of([&] { (void)schedule::timetable_of(s); });
     };
@@ -279,31 +280,32 @@ TEST_CASE("what is no schedule is refused with the step and the reason") {
     std::swap(s.workers[1][0], s.workers[1][2]);
     CHECK(message(s) == text_of_rule(rule::schedule_waits_for_itself, 6, 0, "backward of stage 0, micro-batch 1, "));
     s = schedule::gpipe(2, 2);
-    s.workers[0].push_back({0, 1, step_kind::forward});
-    CHECK(message(s) == text_of_rule(rule::step_comes_twice, 2, 1, "forward of stage 0, micro-batch 1, "));
+    s.workers[0].push_back({0, 1, action_kind::forward});
+    CHECK(message(s) == text_of_rule(rule::action_comes_twice, 2, 1, "forward of stage 0, micro-batch 1, "));
     s = schedule::gpipe(2, 2);
     s.workers[0].erase(s.workers[0].begin());
-    CHECK(message(s) == text_of_rule(rule::step_is_missing, 0, 1, "forward of stage 0, micro-batch 0, "));
+    CHECK(message(s) == text_of_rule(rule::action_is_missing, 0, 1, "forward of stage 0, micro-batch 0, "));
     s = schedule::gpipe(2, 2);
     s.workers[1].pop_back();
     CHECK(message(s) == text_of_rule(rule::backward_not_once, 0, 1, "backward of stage 1, micro-batch 0, "));
     s = schedule::zero_bubble_h1(2, 2);
     s.workers[1].pop_back();
     CHECK(message(s) == text_of_rule(rule::backward_not_once, 0, 1, "backward of stage 1, micro-batch 1, "));
-    s.workers[1].push_back({1, 1, step_kind::backward});
+    s.workers[1].push_back({1, 1, action_kind::backward});
     CHECK(message(s) == text_of_rule(rule::backward_not_once, 2, 1, "backward of stage 1, micro-batch 1, "));
-    s.workers[1].push_back({1, 1, step_kind::backward_weight});
+    s.workers[1].push_back({1, 1, action_kind::backward_weight});
     CHECK(message(s) == text_of_rule(rule::backward_not_once, 2, 1, "backward of stage 1, micro-batch 1, "));
     s = schedule::gpipe(2, 2);
     s.workers[1].push_back(s.workers[0].back());
     s.workers[0].pop_back();
-    CHECK(message(s) == text_of_rule(rule::step_on_other_worker, 1, 0, "backward of stage 0, micro-batch 0, "));
+    CHECK(message(s) == text_of_rule(rule::action_on_other_worker, 1, 0, "backward of stage 0, micro-batch 0, "));
     s = schedule::gpipe(2, 2);
     s.workers[0][0].stage = -1;
-    CHECK(message(s) == text_of_rule(rule::step_outside_schedule, -1, 2, "forward, micro-batch 0, "));
+    CHECK(message(s) == text_of_rule(rule::action_outside_schedule, -1, 2, "forward, micro-batch 0, "));
     s = schedule::gpipe(2, 2);
     s.workers[0][0].micro_batch = 2;
-    const std::string outside = text_of_rule(rule::step_outside_schedule, 2, 2, "forward of stage 0, micro-batch 2, ");
+    const std::string outside =
+        text_of_rule(rule::action_outside_schedule, 2, 2, "forward of stage 0, micro-batch 2, ");
     CHECK(message(s) == outside);
     CHECK(test_support::message_of([&] { (void)schedule::workers_of_stages(s); }) == outside);
     s.stages = -1;
@@ -314,7 +316,7 @@ TEST_CASE("what is no schedule is refused with the step and the reason") {
     s = schedule::gpipe(2, 2);
     s.keeps.push_back(0);
     CHECK(message(s) == text_of_rule(rule::marks_for_other_micro_batches, 3, 2));
-    const auto timed = [](const std::vector<schedule::step_times>& times,
+    const auto timed = [](const std::vector<schedule::action_times>& times,
                           const std::vector<std::vector<int>>& follows) {
         return test_support::message_of([&] { (void)schedule::timetable_of(schedule::gpipe(2, 2), times, follows); });
     };

@@ -14,13 +14,13 @@ namespace {
 
 namespace ts = tessera;
 namespace schedule = tessera::schedule;
-using schedule::step_times;
+using schedule::action_times;
 using ts::index_t;
 
-/// A step as (stage, micro-batch, what): F forward, B backward, G gradients of inputs alone, W of weights.
+/// An action as (stage, micro-batch, what): F forward, B backward, G gradients of inputs alone, W of weights.
 using job = std::tuple<int, int, char>;
 using lists = std::vector<std::vector<job>>;
-/// What a step of a kind takes on a stage.
+/// What an action of a kind takes on a stage.
 using durations = std::map<char, std::vector<index_t>>;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -100,7 +100,7 @@ lists virtual_pipelines(int workers, int chunks, int micro_batches, bool as_mega
 
 /// Zero bubble's first schedule as an event loop: forward and gradients of inputs in 1F1B's order as soon as they can, weights' gradients while a worker
 /// would wait. In units of one.
-index_t eager_zero_bubble(int stages, int micro_batches, const step_times& t) {
+index_t eager_zero_bubble(int stages, int micro_batches, const action_times& t) {
     const index_t never = INT64_MAX / 2;
     std::vector<std::vector<index_t>> forward(at(stages), std::vector<index_t>(at(micro_batches), never));
     auto inputs = forward;
@@ -135,8 +135,8 @@ index_t eager_zero_bubble(int stages, int micro_batches, const step_times& t) {
     return last;
 }
 
-/// Two opposite pipelines, step by step in units of one, by a drawn order of preference: for each worker and micro-batch a number.
-index_t drawn_opposite(int stages, int micro_batches, const step_times& t, int most, std::uint64_t seed) {
+/// Two opposite pipelines, action by action in units of one, by a drawn order of preference: for each worker and micro-batch a number.
+index_t drawn_opposite(int stages, int micro_batches, const action_times& t, int most, std::uint64_t seed) {
     const auto random = [&seed] {
         seed = seed * 6364136223846793005U + 1442695040888963407U;
         return static_cast<int>(seed >> 40);
@@ -149,8 +149,8 @@ index_t drawn_opposite(int stages, int micro_batches, const step_times& t, int m
             of.push_back(100 * m + random() % (100 * reach));
         }
     }
-    // Of every micro-batch: how many of its 2 * stages steps are done, and when the last of them ends. One step follows the other.
-    std::vector<int> steps(at(micro_batches), 0);
+    // Of every micro-batch: how many of its 2 * stages actions are done, and when the last of them ends. One action follows the other.
+    std::vector<int> actions(at(micro_batches), 0);
     std::vector<index_t> ends(at(micro_batches), 0);
     std::vector<index_t> busy(at(stages), 0);
     std::array<int, 2> begun{};
@@ -161,24 +161,25 @@ index_t drawn_opposite(int stages, int micro_batches, const step_times& t, int m
             int best = -1;
             int least = 0;
             for (int m = 0; m < micro_batches && busy[at(w)] <= now; ++m) {
-                const int step = steps[at(m)];
-                const int stage = step < stages ? step : 2 * stages - 1 - step;
+                const int action = actions[at(m)];
+                const int stage = action < stages ? action : 2 * stages - 1 - action;
                 const int side = m % 2;
-                const bool may = step > 0 || (begun[at(side)] - ended[at(side)] < most && m / 2 == begun[at(side)]);
-                if (step == 2 * stages || (side == 0 ? stage : stages - 1 - stage) != w || ends[at(m)] > now || !may) {
+                const bool may = action > 0 || (begun[at(side)] - ended[at(side)] < most && m / 2 == begun[at(side)]);
+                if (action == 2 * stages || (side == 0 ? stage : stages - 1 - stage) != w || ends[at(m)] > now ||
+                    !may) {
                     continue;
                 }
-                const int r = rank[at(w)][at(m)] + (step < stages ? 100 * late : 0);
+                const int r = rank[at(w)][at(m)] + (action < stages ? 100 * late : 0);
                 if (best < 0 || r < least) {
                     best = m;
                     least = r;
                 }
             }
             if (best >= 0) {
-                int& step = steps[at(best)];
-                begun[at(best % 2)] += step == 0 ? 1 : 0;
-                busy[at(w)] = ends[at(best)] = now + (step < stages ? t.forward : t.backward);
-                ended[at(best % 2)] += ++step == 2 * stages ? 1 : 0;
+                int& action = actions[at(best)];
+                begun[at(best % 2)] += action == 0 ? 1 : 0;
+                busy[at(w)] = ends[at(best)] = now + (action < stages ? t.forward : t.backward);
+                ended[at(best % 2)] += ++action == 2 * stages ? 1 : 0;
                 last = std::max(last, busy[at(w)]);
                 --left;
             }
@@ -189,7 +190,7 @@ index_t drawn_opposite(int stages, int micro_batches, const step_times& t, int m
 
 /// Times of the stages, drawn between 5 and 10.
 struct drawn_stages {
-    std::vector<step_times> given;
+    std::vector<action_times> given;
     durations walked;
 
     drawn_stages(int stages, std::uint64_t& seed) {
@@ -198,7 +199,7 @@ struct drawn_stages {
                 seed = seed * 6364136223846793005U + 1442695040888963407U;
                 return static_cast<index_t>(5 + (seed >> 40) % 6);
             };
-            const step_times t{some(), 2 * some(), some(), some(), 1};
+            const action_times t{some(), 2 * some(), some(), some(), 1};
             given.push_back(t);
             walked['F'].push_back(t.forward);
             walked['B'].push_back(t.backward);
@@ -208,7 +209,7 @@ struct drawn_stages {
     }
 };
 
-durations equal_stages(int stages, const step_times& t) {
+durations equal_stages(int stages, const action_times& t) {
     const auto all = [&](index_t x) { return std::vector<index_t>(at(stages), x); };
     return {{'F', all(t.forward)}, {'B', all(t.backward)}, {'G', all(t.backward_input)}, {'W', all(t.backward_weight)}};
 }
@@ -236,7 +237,7 @@ TEST_CASE("interleaved 1F1B is the walk of Megatron-LM's order; with M = K, wher
                 CHECK(theirs >= ours);
                 CHECK((m == k || theirs == ours));
                 most = std::max(most, percent(theirs, ours));
-                const step_times same{2, 3, 1, 1, 1}; // no difference where stages take equally long
+                const action_times same{2, 3, 1, 1, 1}; // no difference where stages take equally long
                 CHECK(schedule::timetable_of(s, same).makespan ==
                       walk(virtual_pipelines(k, v, m, true), k * v, equal_stages(k * v, same)));
             }
@@ -252,17 +253,17 @@ TEST_CASE("ZB-H1 with fewer micro-batches than stages is never slower than the w
     double fixed_faster = 0;
     for (int k = 2; k <= 8; ++k) {
         for (int m = 1; m <= k + 2; ++m) {
-            for (const step_times& t : {step_times{1, 2, 1, 1, 1},
-                                        {2, 3, 2, 1, 1},
-                                        {3, 7, 5, 2, 1},
-                                        {3, 5, 2, 3, 1},
-                                        {2, 7, 3, 4, 1},
-                                        {4, 7, 4, 3, 1}}) {
+            for (const action_times& t : {action_times{1, 2, 1, 1, 1},
+                                          {2, 3, 2, 1, 1},
+                                          {3, 7, 5, 2, 1},
+                                          {3, 5, 2, 3, 1},
+                                          {2, 7, 3, 4, 1},
+                                          {4, 7, 4, 3, 1}}) {
                 CAPTURE(k);
                 CAPTURE(m);
                 const index_t ours = schedule::timetable_of(schedule::zero_bubble_h1(k, m, t), t).makespan;
                 const index_t eager = eager_zero_bubble(k, m, t);
-                // The fixed order by itself: what no times are given for, as a step of each kind takes one.
+                // The fixed order by itself: what no times are given for, as an action of each kind takes one.
                 const index_t fixed = schedule::timetable_of(schedule::zero_bubble_h1(k, m), t).makespan;
                 if (m >= k) {
                     CHECK(ours == fixed);
@@ -285,7 +286,7 @@ TEST_CASE("Chimera for N > D: near the best of many drawn orders, and as many in
     const int draws = said != nullptr ? std::max(std::atoi(said), 1) : 100;
     double usual = 0;
     double worst = 0;
-    for (const step_times& t : {step_times{1, 1, 1, 1, 1}, {1, 2, 1, 1, 1}, {2, 3, 1, 1, 1}, {1, 3, 1, 1, 1}}) {
+    for (const action_times& t : {action_times{1, 1, 1, 1, 1}, {1, 2, 1, 1, 1}, {2, 3, 1, 1, 1}, {1, 3, 1, 1, 1}}) {
         for (const int d : {4, 6, 8}) {
             for (const int n : {d, d + 2, 2 * d, 3 * d, 4 * d, 6 * d}) {
                 if (said == nullptr && d * n > 100) {

@@ -2,7 +2,7 @@
 #include "tessera/search/configurations.hpp"
 
 #include "examples/networks.hpp"
-#include "tessera/layout/strategy.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 #include <doctest/doctest.h>
 

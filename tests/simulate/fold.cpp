@@ -3,8 +3,8 @@
 
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
-#include "tessera/search/hand_designed.hpp"
+#include "tessera/plan/lower/lower.hpp"
+#include "tessera/search/by_hand/hand_designed.hpp"
 #include "tests/support/networks.hpp"
 #include "tests/support/random_strategy.hpp"
 
@@ -21,9 +21,9 @@ sim::folded_timeline compare(const ts::graph_view& g, const ts::strategy& s, con
     if (finished) {
         ts::finish(g, p);
     }
-    sim::carrier how(on, g, {});
-    const sim::timeline whole = sim::simulate(p, how);
-    sim::folded_timeline folded = sim::simulate_folded(p, how);
+    sim::task_activities activities(on, g, {});
+    const sim::timeline whole = sim::simulate(p, activities);
+    sim::folded_timeline folded = sim::simulate_folded(p, activities);
     CHECK(folded.makespan == whole.makespan);
     CHECK(folded.spans(p.tasks.size()) == whole.tasks);
     for (int d = 0; d < on.devices(); ++d) { // devices of a class compute equally long

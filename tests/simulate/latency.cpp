@@ -6,7 +6,7 @@
 #include "tessera/simulate/simulate.hpp"
 
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 
@@ -21,8 +21,8 @@ namespace {
 namespace ts = tessera;
 namespace schedule = tessera::schedule;
 namespace sim = tessera::simulation;
+using ts::action_kind;
 using ts::index_t;
-using ts::step_kind;
 using namespace test_support::equal_layers;
 
 constexpr index_t nothing = 1; ///< what a task takes that should take no time
@@ -33,9 +33,9 @@ ts::cluster with_latency(int devices, index_t latency) {
     return test_support::star(devices, plenty, plenty, plenty, latency / 2);
 }
 
-/// What is simulated: the end of the pipeline's last step, and of all.
+/// What is simulated: the end of the pipeline's last action, and of all.
 struct seen {
-    index_t steps = 0;
+    index_t actions = 0;
     index_t all = 0;
 };
 
@@ -61,15 +61,15 @@ seen simulated(const ts::pipeline_schedule& order, index_t latency) {
     seen r;
     r.all = t.makespan;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        r.steps = p.tasks[i].kind == ts::task_kind::compute ? std::max(r.steps, t.tasks[i].end) : r.steps;
+        r.actions = p.tasks[i].kind == ts::task_kind::compute ? std::max(r.actions, t.tasks[i].end) : r.actions;
     }
     return r;
 }
 
-/// When the last step ends if every worker takes its list in order, what crosses from one worker to another takes the latency, and a step takes its
+/// When the last action ends if every worker takes its list in order, what crosses from one worker to another takes the latency, and an action takes its
 /// stage's layers.
 index_t walked(const ts::pipeline_schedule& s, index_t latency) {
-    using key = std::pair<std::pair<int, int>, step_kind>;
+    using key = std::pair<std::pair<int, int>, action_kind>;
     std::map<key, std::pair<index_t, std::size_t>> end; // and on which worker
     std::vector<std::size_t> next(s.workers.size(), 0);
     std::vector<index_t> free(s.workers.size(), 0);
@@ -77,21 +77,21 @@ index_t walked(const ts::pipeline_schedule& s, index_t latency) {
         moved = false;
         for (std::size_t w = 0; w < s.workers.size(); ++w) {
             for (; next[w] < s.workers[w].size(); ++next[w]) {
-                const ts::step& x = s.workers[w][next[w]];
+                const ts::action& x = s.workers[w][next[w]];
                 index_t start = free[w];
                 bool known = true;
-                const auto after = [&](int stage, step_kind kind) {
+                const auto after = [&](int stage, action_kind kind) {
                     const auto found = end.find({{stage, x.micro_batch}, kind});
                     known = known && found != end.end();
                     start = known ? std::max(start, found->second.first + (found->second.second != w ? latency : 0))
                                   : start;
                 };
-                if (x.what == step_kind::forward && x.stage > 0) {
-                    after(x.stage - 1, step_kind::forward);
-                } else if (x.what == step_kind::backward_weight) {
-                    after(x.stage, step_kind::backward_input);
-                } else if (x.what != step_kind::forward) {
-                    after(x.stage, step_kind::forward);
+                if (x.what == action_kind::forward && x.stage > 0) {
+                    after(x.stage - 1, action_kind::forward);
+                } else if (x.what == action_kind::backward_weight) {
+                    after(x.stage, action_kind::backward_input);
+                } else if (x.what != action_kind::forward) {
+                    after(x.stage, action_kind::forward);
                     if (x.stage + 1 < s.stages) {
                         after(x.stage + 1, x.what);
                     }
@@ -100,7 +100,7 @@ index_t walked(const ts::pipeline_schedule& s, index_t latency) {
                     break;
                 }
                 const index_t each = unit * layers / s.stages;
-                free[w] = start + (x.what == step_kind::backward ? 2 * each : each);
+                free[w] = start + (x.what == action_kind::backward ? 2 * each : each);
                 end[{{x.stage, x.micro_batch}, x.what}] = {free[w], w};
                 moved = true;
             }
@@ -130,9 +130,9 @@ TEST_CASE("plans over links with latency take what a walk of their lists takes; 
                     const index_t walk = walked(s, latency);
                     CAPTURE(schedule::to_text(x));
                     CAPTURE(latency);
-                    const double steps =
-                        static_cast<double>(plan.steps - walk) / unit; // in units; what takes no time takes 1 ns
-                    CHECK(std::abs(steps) < 1e-3);
+                    const double actions =
+                        static_cast<double>(plan.actions - walk) / unit; // in units; what takes no time takes 1 ns
+                    CHECK(std::abs(actions) < 1e-3);
                     // Two devices reduce and gather, each a way there and back; the last stage's has nothing to hide behind.
                     const double after = static_cast<double>(plan.all - walk - (x.mirrors() ? 2 * latency : 0)) / unit;
                     CHECK(std::abs(after) < 1e-3);

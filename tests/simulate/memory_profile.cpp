@@ -6,7 +6,7 @@
 #include "tessera/machine/lanes.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/simulate/activities.hpp"
 
 #include <doctest/doctest.h>

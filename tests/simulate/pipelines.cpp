@@ -5,7 +5,7 @@
 #include "tessera/simulate/simulate.hpp"
 
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 

@@ -5,8 +5,8 @@
 #include "tessera/machine/presets.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/plan/lower/lower.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 #include "tests/support/planned.hpp"
 #include "tests/support/random_strategy.hpp"
 
@@ -177,14 +177,15 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
             const ts::task* previous = nullptr;
             for (int i : list) {
                 const ts::task& task = p.tasks[static_cast<std::size_t>(i)];
-                const bool in_turn = host || !ts::is_beside(p.tiles, task) || task.lane == ts::task_lane::communication;
+                const bool in_turn =
+                    host || !ts::is_beside(p.tiles, task) || task.stream == ts::task_stream::communication;
                 const bool one_group = previous != nullptr && task.slices > 1 && previous->writes == task.writes;
                 const sim::task_span& span = t.tasks[static_cast<std::size_t>(i)];
                 REQUIRE(span.end > span.start);
                 REQUIRE((!in_turn || one_group || span.start >= before));
                 before = in_turn ? span.end : before;
                 last = std::max(last, span.end);
-                beside += task.lane == ts::task_lane::communication ? 1 : 0;
+                beside += task.stream == ts::task_stream::communication ? 1 : 0;
                 previous = &task;
             }
         }
@@ -223,8 +224,8 @@ TEST_CASE("simulate: what a GPU sums, updates and copies beside its computation 
     index_t updates = 0;
     const auto hold = [&](const ts::strategy& s) {
         const ts::plan p = planned(g.view(), s, 4);
-        sim::carrier how(on, g.view(), {});
-        const auto [what, when] = sim::run_activities(p, how);
+        sim::task_activities activities(on, g.view(), {});
+        const auto [what, when] = sim::run_activities(p, activities);
         const sim::timeline t = sim::simulate(g.view(), p, on);
         for (int d = 0; d < 4; ++d) {
             const int engine = on.lanes() + d;
@@ -268,8 +269,8 @@ TEST_CASE("simulate: what moves beside the computation of a host hides behind it
     const sim::timeline beside = sim::simulate(g.view(), p, on);
     index_t moved = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        CHECK((p.tasks[i].lane == ts::task_lane::communication) == ts::is_communication(p, p.tasks[i]));
-        moved += p.tasks[i].lane == ts::task_lane::communication && p.tasks[i].device == 0
+        CHECK((p.tasks[i].stream == ts::task_stream::communication) == ts::is_communication(p, p.tasks[i]));
+        moved += p.tasks[i].stream == ts::task_stream::communication && p.tasks[i].device == 0
                      ? beside.tasks[i].end - beside.tasks[i].start
                      : 0;
     }
@@ -277,7 +278,7 @@ TEST_CASE("simulate: what moves beside the computation of a host hides behind it
     CHECK(beside.makespan < among.makespan);
     CHECK(beside.makespan >= among.makespan - moved); // no more than all of it can hide
     CHECK(beside.device_busy[0] + moved == among.device_busy[0]);
-    const ts::strategy alone(g.view()); // nothing moves: the lane stays empty, the plan is the same
+    const ts::strategy alone(g.view()); // nothing moves: the stream stays empty, the plan is the same
     ts::strategy empty = alone;
     empty.overlap = true;
     CHECK(planned(g.view(), empty, 1).order[1].empty());

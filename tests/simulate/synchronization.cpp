@@ -76,7 +76,7 @@ std::vector<std::vector<int>> parameters_of(const ts::synchronization& s) {
     std::vector<std::vector<int>> all;
     for (const ts::message& m : s.messages) {
         all.emplace_back();
-        for (const ts::gradient_slice& x : m.pieces) {
+        for (const ts::gradient_slice& x : m.slices) {
             all.back().push_back(x.parameter);
         }
     }
@@ -275,11 +275,11 @@ TEST_CASE("buckets of ResNet-50's gradients: PyTorch's sizes give five") {
     std::vector<std::pair<std::size_t, index_t>> found;
     for (const ts::message& m : ts::schedule::buckets(all).messages) {
         index_t bytes = 0;
-        for (const ts::gradient_slice& x : m.pieces) {
+        for (const ts::gradient_slice& x : m.slices) {
             CHECK(x.slices == 1);
             bytes += 4 * sizes[at(x.parameter)];
         }
-        found.emplace_back(m.pieces.size(), bytes);
+        found.emplace_back(m.slices.size(), bytes);
     }
     // Worked out by hand from the sizes: 1 MiB closes the first, 25 MiB the others.
     CHECK(found == std::vector<std::pair<std::size_t, index_t>>{
@@ -292,9 +292,9 @@ TEST_CASE("P3: slices of at most 50,000, round robin, first layers first, at sli
     const ts::synchronization s = ts::schedule::p3(list, {2, 10'000, {1000, 1}});
     REQUIRE(s.messages.size() == 18);
     for (std::size_t i = 0; i < 18; ++i) {
-        CHECK(s.messages[i].pieces[0].parameter == (i < 3 || i >= 9 ? 2 : 0));
+        CHECK(s.messages[i].slices[0].parameter == (i < 3 || i >= 9 ? 2 : 0));
         CHECK(s.messages[i].how == ts::exchange::server);
-        CHECK(s.messages[i].server == s.messages[i].pieces[0].slice % 2);
+        CHECK(s.messages[i].server == s.messages[i].slices[0].slice % 2);
     }
     CHECK(ts::schedule::p3({gradient(0, 102'760'448)}, {4}).messages.size() == 2056);
     // With credit for three partitions two more of layer 2 are on their way when layer 0 comes; with credit for one it is P3.
@@ -302,8 +302,8 @@ TEST_CASE("P3: slices of at most 50,000, round robin, first layers first, at sli
         return ts::schedule::byte_scheduler(list, {ts::exchange::server, 2, 10'000, c, {1000, 1}}).messages;
     };
     CHECK(credit(10'000) == s.messages);
-    CHECK(credit(30'000)[4].pieces[0].parameter == 2);
-    CHECK(credit(30'000)[5].pieces[0].parameter == 0);
+    CHECK(credit(30'000)[4].slices[0].parameter == 2);
+    CHECK(credit(30'000)[5].slices[0].parameter == 0);
     using test_support::message_of;
     for (const int servers : {0, -1}) {
         const std::string text = test_support::text_of_rule(ts::rule::no_servers, servers, 1);
@@ -352,7 +352,7 @@ TEST_CASE("simulated: a bucket is one collective, a server's incast takes its by
     ts::synchronization one;
     one.messages = {{ts::exchange::server, 0, {}}};
     for (const ts::schedule::ready_gradient& x : all) {
-        one.messages[0].pieces.push_back({x.parameter, 0, 1});
+        one.messages[0].slices.push_back({x.parameter, 0, 1});
     }
     near(makespan(one), 2.0 * 3 * 4 * psi * ns);
     // Steps without a barrier overlap: two steps take less than twice as long as one, with P3's slices more than without.
@@ -411,7 +411,7 @@ TEST_CASE("tampered plans of every policy are refused") {
 }
 
 TEST_CASE(
-    "random pipelines with random policies, periods and lanes are sound, and simulated in the order of their data") {
+    "random pipelines with random policies, periods and streams are sound, and simulated in the order of their data") {
     namespace n = test_networks;
     const std::vector<ts::graph> networks{ts::describe<n::mlp::network>(6), ts::describe<n::unet::network>(4),
                                           ts::describe<n::recurrent::network>(4)};
@@ -479,18 +479,18 @@ TEST_CASE("what cannot hold is refused by name") {
     s.sync.shards_parameters = true;
     says(refusal(s, ts::sgd{}), ts::to_text(ts::rule::slices_not_sliced));
     s.sync = ts::schedule::buckets(all);
-    s.sync.messages.back().pieces.pop_back();
+    s.sync.messages.back().slices.pop_back();
     const auto of = [](ts::rule broken, const char* parameter, index_t found, index_t needed) {
         return test_support::text_of_rule(broken, parameter, "", found, needed);
     };
     CHECK(refusal(s, ts::sgd{}) == of(ts::rule::gradient_not_sent, "l1/weight", 0, 1));
     s.sync = ts::schedule::buckets(all);
-    s.sync.messages[0].pieces.push_back(s.sync.messages[0].pieces[0]);
+    s.sync.messages[0].slices.push_back(s.sync.messages[0].slices[0]);
     CHECK(refusal(s, ts::sgd{}) == of(ts::rule::slice_sent_twice, "l3/bias", 0, 1));
-    s.sync.messages[0].pieces.back().slices = 2;
+    s.sync.messages[0].slices.back().slices = 2;
     CHECK(refusal(s, ts::sgd{}) == of(ts::rule::slices_differ, "l3/bias", 2, 1));
-    s.sync.messages[0].pieces.back().slice = 2;
+    s.sync.messages[0].slices.back().slice = 2;
     CHECK(refusal(s, ts::sgd{}) == of(ts::rule::slice_outside_gradient, "l3/bias", 2, 2));
-    s.sync.messages[0].pieces.back().parameter = 77;
+    s.sync.messages[0].slices.back().parameter = 77;
     CHECK(refusal(s, ts::sgd{}) == of(ts::rule::message_of_no_gradient, "(the network itself)", 77, 6));
 }

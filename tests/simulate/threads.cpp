@@ -6,7 +6,7 @@
 #include "support/random_strategy.hpp"
 #include "tessera/plan/isolate.hpp"
 #include "tessera/schedule/p3.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/simulate/reuse.hpp"
 
 #include <doctest/doctest.h>

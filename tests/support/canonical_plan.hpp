@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as a text in which every number of it stands, and a number of 64 bits for a text: what must stay as it is when the inside of planning changes.
+// The names in it stay as they were recorded, whatever the fields are called now.
 #pragma once
 
 #include "tessera/plan/plan.hpp"
@@ -59,7 +60,7 @@ private:
     void plan_itself(const tessera::plan& p) {
         say("training", p.kind == tessera::run_kind::training);
         say("devices", p.devices);
-        say("lanes", p.lanes);
+        say("lanes", p.streams);
         say("micro_batches", p.micro_batches);
         say("joint", p.joint_statistics);
         say("replica", p.replica_statistics);
@@ -106,7 +107,7 @@ private:
         say("micro_batch", t.micro_batch);
         say("step", t.step);
         say("device", t.device);
-        say("lane", t.lane);
+        say("lane", t.stream);
         say("reads", t.reads);
         say("writes", t.writes);
         say("nests", t.first_nest * 100 + t.last_nest);

@@ -4,7 +4,7 @@
 
 #include "cuda_interpreter.hpp"
 
-#include "tessera/backend/cuda/leaders.hpp"
+#include "tessera/backend/cuda/calls/leaders.hpp"
 #include "tessera/execute/session.hpp"
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the kernels of the CUDA backend on the processor: their own text as C++, which cuda_kernels.cpp compiles.
+// Runs the kernels of the CUDA backend on the processor: their own text as C++, which cuda_kernels.cpp compiles; text that is made of expressions
+// is compiled while the tests run, by the compiler that $CXX names, or c++.
 #pragma once
 
 #include "tessera/backend/cuda/kernels/kernel.hpp"
@@ -13,9 +14,14 @@ namespace cuda_emulation {
 struct device_function {
     std::string name;
     void (*code)() = nullptr; ///< called by cuda_kernels.cpp
+    /// Of text that is compiled while the tests run: all threads of all blocks, which wait for none.
+    void (*whole)(unsigned blocks, unsigned threads, const void* arguments) = nullptr;
     bool has_run = false;
     bool has_barriers = false; ///< threads of a block wait for each other: known once it has run
 };
+
+/// Compiles the text of kernels and makes them known. Ends the program where that fails.
+void compile(const std::string& text);
 
 /// Null where there is none.
 device_function* find(const std::string& name);

@@ -356,9 +356,9 @@ public:
             }
             i = end;
         }
-        lanes_.resize(l.lanes.size());
+        streams_.resize(l.streams.size());
         for (std::size_t i = 0; i < l.calls.size(); ++i) {
-            lanes_[static_cast<std::size_t>(l.calls[i].lane)].push_back(i);
+            streams_[static_cast<std::size_t>(l.calls[i].stream)].push_back(i);
         }
     }
 
@@ -372,12 +372,12 @@ public:
             step_.correction2 = 1 - std::pow(static_cast<double>(how_.beta2), static_cast<double>(state.step) + 1);
         }
         std::vector<char> done(l_.calls.size(), 0);
-        std::vector<std::size_t> next(lanes_.size(), 0);
+        std::vector<std::size_t> next(streams_.size(), 0);
         for (std::size_t left = l_.calls.size(); left > 0;) {
             std::vector<std::size_t> ready;
-            for (std::size_t k = 0; k < lanes_.size(); ++k) {
-                if (next[k] < lanes_[k].size() && can_start(lanes_[k][next[k]], done, next)) {
-                    ready.push_back(lanes_[k][next[k]]);
+            for (std::size_t k = 0; k < streams_.size(); ++k) {
+                if (next[k] < streams_[k].size() && can_start(streams_[k][next[k]], done, next)) {
+                    ready.push_back(streams_[k][next[k]]);
                 }
             }
             if (ready.empty()) {
@@ -387,7 +387,7 @@ public:
             execute(first, last, state);
             for (std::size_t c = first; c < last; ++c) {
                 done[c] = 1;
-                ++next[static_cast<std::size_t>(l_.calls[c].lane)];
+                ++next[static_cast<std::size_t>(l_.calls[c].stream)];
                 --left;
             }
         }
@@ -398,9 +398,9 @@ private:
     bool can_start(std::size_t which, const std::vector<char>& done, const std::vector<std::size_t>& next) const {
         const auto [first, last] = group_[which];
         for (std::size_t c = first; c < last; ++c) {
-            const auto lane = static_cast<std::size_t>(l_.calls[c].lane);
-            for (std::size_t k = next[lane]; lanes_[lane][k] != c; ++k) {
-                if (lanes_[lane][k] < first || lanes_[lane][k] >= last) {
+            const auto stream = static_cast<std::size_t>(l_.calls[c].stream);
+            for (std::size_t k = next[stream]; streams_[stream][k] != c; ++k) {
+                if (streams_[stream][k] < first || streams_[stream][k] >= last) {
                     return false;
                 }
             }
@@ -417,7 +417,7 @@ private:
 
     void execute(std::size_t first, std::size_t last, const ts::run_state& state) {
         const ts::cuda::call& c = l_.calls[first];
-        if (std::holds_alternative<ts::cuda::exchange>(c.body)) {
+        if (std::holds_alternative<ts::cuda::point_to_point>(c.body)) {
             exchange_all(first, last);
         } else if (std::holds_alternative<ts::cuda::collective>(c.body)) {
             collect_all(first, last);
@@ -460,9 +460,9 @@ private:
     void exchange_all(std::size_t first, std::size_t last) {
         std::vector<char> taken(last - first, 0);
         for (std::size_t r = first; r < last; ++r) {
-            const auto& to = std::get<ts::cuda::exchange>(l_.calls[r].body);
+            const auto& to = std::get<ts::cuda::point_to_point>(l_.calls[r].body);
             for (std::size_t s = first; s < last && !to.sends; ++s) {
-                const auto& from = std::get<ts::cuda::exchange>(l_.calls[s].body);
+                const auto& from = std::get<ts::cuda::point_to_point>(l_.calls[s].body);
                 if (from.sends && taken[s - first] == 0 && l_.calls[s].rank == to.peer &&
                     from.peer == l_.calls[r].rank) {
                     if (from.count != to.count || from.type != to.type) {
@@ -549,7 +549,7 @@ private:
     ts::optimizer how_;
     ts::cuda::step_values step_;
     std::vector<std::pair<std::size_t, std::size_t>> group_;
-    std::vector<std::vector<std::size_t>> lanes_;
+    std::vector<std::vector<std::size_t>> streams_;
 };
 
 } // namespace test_support

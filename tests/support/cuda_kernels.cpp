@@ -6,6 +6,7 @@
     }
 #include "cuda_emulation.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <csetjmp>
 #include <cstdio>
@@ -13,7 +14,9 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 
+#include <dlfcn.h>
 #include <ucontext.h>
 
 namespace cuda_emulation {
@@ -169,16 +172,118 @@ static unsigned __float_as_uint(float f) { // NOLINT(bugprone-reserved-identifie
 
 namespace cuda_emulation {
 
+namespace {
+
+// Device code's vocabulary without barriers, and a list of the kernels that there are.
+constexpr const char* shim = R"(
+#include <cmath>
+#include <cstring>
+struct dimensions { unsigned x; };
+static dimensions threadIdx, blockIdx, blockDim, gridDim;
+static float __uint_as_float(unsigned x) { float f; std::memcpy(&f, &x, sizeof f); return f; }
+static unsigned __float_as_uint(float f) { unsigned x; std::memcpy(&x, &f, sizeof x); return x; }
+struct entry { const char* name; void (*run)(unsigned, unsigned, const void*); entry* next; };
+extern "C" entry* first_kernel;
+entry* first_kernel = nullptr;
+struct enrolled { entry e; enrolled(const char* n, void (*r)(unsigned, unsigned, const void*)) : e{n, r, first_kernel} { first_kernel = &e; } };
+#define __device__
+#define __shared__ static
+#define __syncthreads() __builtin_trap()
+#define KERNEL(name) \
+    static void name(arguments a); \
+    static void name##_run(unsigned blocks, unsigned threads, const void* given) { \
+        gridDim.x = blocks; \
+        blockDim.x = threads; \
+        for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) { \
+            for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) { name(*static_cast<const arguments*>(given)); } \
+        } \
+    } \
+    static enrolled name##_known(#name, name##_run); \
+    static void name(arguments a)
+#define TYPED_KERNEL(name) KERNEL(name) { name##_of<float>(a); } KERNEL(name##_bf16) { name##_of<bf16>(a); }
+)";
+
+struct entry {
+    const char* name;
+    void (*run)(unsigned, unsigned, const void*);
+    entry* next;
+};
+
+[[noreturn]] void fail(const std::string& what) {
+    std::fprintf(stderr, "cuda_kernels.cpp: %s\n", what.c_str());
+    std::abort();
+}
+
+/// Devices look kernels up on threads of their own.
+std::recursive_mutex& lookups() {
+    static std::recursive_mutex m;
+    return m;
+}
+
+/// The texts of the library's rows that are made of expressions.
+void compile_library() {
+    static bool done = false;
+    if (!done) {
+        done = true;
+        std::string text;
+        std::vector<std::string (*)()> seen;
+        for (const tessera::cuda::operator_row* const r : tessera::cuda::operator_rows) {
+            if (r->text != nullptr && std::find(seen.begin(), seen.end(), r->text) == seen.end()) {
+                seen.push_back(r->text);
+                text += r->text();
+            }
+        }
+        compile(text);
+    }
+}
+
+} // namespace
+
+void compile(const std::string& text) {
+    char folder[] = "/tmp/tessera_kernels_XXXXXX";
+    if (mkdtemp(folder) == nullptr) {
+        fail("no folder in /tmp for the text of kernels");
+    }
+    const std::string stem = std::string(folder) + "/kernels";
+    std::FILE* const f = std::fopen((stem + ".cpp").c_str(), "w");
+    const std::string all = shim + std::string(tessera::cuda::kernels::common_code) + text;
+    if (f == nullptr || std::fwrite(all.data(), 1, all.size(), f) != all.size() || std::fclose(f) != 0) {
+        fail("cannot write " + stem + ".cpp");
+    }
+    const char* const named = std::getenv("CXX");
+    const std::string compiler = named == nullptr ? "c++" : named;
+    if (std::system((compiler + " -std=c++20 -O1 -w -shared -fPIC -o " + stem + ".so " + stem + ".cpp").c_str()) != 0) {
+        fail("the text of kernels does not compile: " + stem + ".cpp");
+    }
+    void* const library = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        fail(dlerror());
+    }
+    for (const entry* e = *static_cast<entry**>(dlsym(library, "first_kernel")); e != nullptr; e = e->next) {
+        functions()[e->name] = {.name = e->name, .code = nullptr, .whole = e->run};
+    }
+    std::remove((stem + ".cpp").c_str());
+    std::remove((stem + ".so").c_str());
+    std::remove(folder);
+}
+
 namespace device = tessera::cuda::kernels::device;
 static_assert(sizeof(device::arguments) == sizeof(tessera::cuda::kernel_arguments));
 static_assert(sizeof(device::step_values) == sizeof(tessera::cuda::step_values));
 
 device_function* find(const std::string& name) {
-    const auto found = functions().find(name);
+    const std::scoped_lock one_at_a_time(lookups());
+    auto found = functions().find(name);
+    if (found == functions().end()) {
+        compile_library();
+        found = functions().find(name);
+    }
     return found == functions().end() ? nullptr : &found->second;
 }
 
 std::vector<std::string> names() {
+    const std::scoped_lock one_at_a_time(lookups());
+    compile_library();
     std::vector<std::string> all;
     for (const auto& [name, f] : functions()) {
         all.push_back(name);
@@ -187,6 +292,10 @@ std::vector<std::string> names() {
 }
 
 void launch(device_function& f, unsigned blocks, unsigned threads, const tessera::cuda::kernel_arguments& given) {
+    if (f.whole != nullptr) {
+        f.whole(blocks, threads, &given);
+        return;
+    }
     static device::arguments a;
     static void (*code)(device::arguments) = nullptr;
     std::memcpy(&a, &given, sizeof a);
@@ -210,7 +319,14 @@ void launch(device_function& f, unsigned blocks, unsigned threads, const tessera
 void launch(const tessera::cuda::kernel* which, tessera::element type, unsigned blocks, unsigned threads,
             const tessera::cuda::kernel_arguments& given) {
     const bool other = which->has_bf16 && type == tessera::element::bf16;
-    device_function* const f = find(std::string(which->name) + (other ? "_bf16" : ""));
+    const std::string name = std::string(which->name) + (other ? "_bf16" : "");
+    device_function* const f = [&] {
+        const std::scoped_lock one_at_a_time(lookups());
+        if (which->text != nullptr && functions().find(name) == functions().end()) {
+            compile(which->text);
+        }
+        return find(name);
+    }();
     if (f == nullptr) {
         std::fprintf(stderr, "there is no kernel %s\n", which->name);
         std::abort();

@@ -5,9 +5,9 @@
 #include "random_strategy.hpp"
 
 #include "tessera/backend/cuda/bind.hpp"
-#include "tessera/backend/cuda/print.hpp"
+#include "tessera/backend/cuda/calls/print.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include <set>
 #include <string>
@@ -80,7 +80,7 @@ private:
     }
     const ts::tile& root(int t) const { return p_.tiles[at(p_.root(t))]; }
     int gpu_of(int device) const { return l_.gpus[at(device)]; }
-    int gpu_of(const ts::cuda::call& c) const { return l_.lanes[at(c.lane)].gpu; }
+    int gpu_of(const ts::cuda::call& c) const { return l_.streams[at(c.stream)].gpu; }
 
     /// Every call touches memory of its own GPU, inside tiles, which are inside arenas.
     std::string memory() const {
@@ -249,7 +249,7 @@ private:
         for (std::size_t c = 0; c < n_; ++c) {
             const ts::cuda::call& x = l_.calls[c];
             const ts::task& t = p_.tasks[at(x.task)];
-            const ts::cuda::stream_lane& lane = l_.lanes[at(x.lane)];
+            const ts::cuda::call_stream& stream = l_.streams[at(x.stream)];
             if (x.group >= 0) {
                 continue;
             }
@@ -257,15 +257,15 @@ private:
             const bool of_parameters = t.kind == kind::update || t.kind == kind::reduce || t.kind == kind::gather;
             const bool copies =
                 t.kind == kind::copy; // of those that bring parts of others binding says where they belong
-            if (lane.device != t.device || (lane.beside && !any) ||
-                (!copies && lane.beside != (any && of_parameters)) || (copies && lane.beside != t.beside) ||
-                (copies && any && crosses(t, t.reads) && !lane.beside)) {
+            if (stream.device != t.device || (stream.beside && !any) ||
+                (!copies && stream.beside != (any && of_parameters)) || (copies && stream.beside != t.beside) ||
+                (copies && any && crosses(t, t.reads) && !stream.beside)) {
                 return of(c, "on another stream than its task's");
             }
             const bool own = std::holds_alternative<ts::cuda::kernel_launch>(x.body) ||
                              std::holds_alternative<ts::cuda::memory_copy>(x.body) ||
                              std::holds_alternative<ts::cuda::memory_clear>(x.body);
-            if (lane.beside && !own) {
+            if (stream.beside && !own) {
                 return of(c, "a library's call beside the computation");
             }
         }
@@ -274,21 +274,21 @@ private:
 
     /// All members of a communicator meet its groups in one order; groups are complete.
     std::string groups() const {
-        std::vector<int> last(l_.lanes.size(), -1);
+        std::vector<int> last(l_.streams.size(), -1);
         for (std::size_t c = 0; c < n_; ++c) {
             const ts::cuda::call& x = l_.calls[c];
-            const bool exchanges = std::holds_alternative<ts::cuda::exchange>(x.body) ||
+            const bool exchanges = std::holds_alternative<ts::cuda::point_to_point>(x.body) ||
                                    std::holds_alternative<ts::cuda::collective>(x.body);
-            if (exchanges != (x.group >= 0) || exchanges != (l_.lanes[at(x.lane)].device < 0)) {
+            if (exchanges != (x.group >= 0) || exchanges != (l_.streams[at(x.stream)].device < 0)) {
                 return of(c, "a group's call on a device's stream, or the other way round");
             }
             if (!exchanges) {
                 continue;
             }
-            if (x.group < last[at(x.lane)]) {
+            if (x.group < last[at(x.stream)]) {
                 return of(c, "groups out of order on a GPU");
             }
-            last[at(x.lane)] = x.group;
+            last[at(x.stream)] = x.group;
             if (l_.communicators[at(x.communicator)][at(x.rank)] != gpu_of(x)) {
                 return of(c, "a rank that is not its GPU's");
             }
@@ -315,7 +315,7 @@ private:
         std::set<int> ranks;
         for (std::size_t c = first; c < last; ++c) {
             const ts::cuda::call& x = l_.calls[c];
-            if (const auto* e = std::get_if<ts::cuda::exchange>(&x.body)) {
+            if (const auto* e = std::get_if<ts::cuda::point_to_point>(&x.body)) {
                 const int from = e->sends ? x.rank : e->peer;
                 const int to = e->sends ? e->peer : x.rank;
                 (e->sends ? sent : received)
@@ -357,7 +357,7 @@ private:
     std::string order() {
         before_.assign(n_, bits(n_));
         std::vector<bits> started(n_, bits(n_)); // what has ended before a call starts
-        std::vector<int> last(l_.lanes.size(), -1);
+        std::vector<int> last(l_.streams.size(), -1);
         for (std::size_t c = 0; c < n_;) {
             std::size_t end = c + 1;
             while (end < n_ && l_.calls[c].group >= 0 && l_.calls[end].group == l_.calls[c].group) {
@@ -369,9 +369,9 @@ private:
                     started[k].set(at(other));
                     started[k].join(before_[at(other)]);
                 };
-                const std::size_t lane = at(l_.calls[k].lane);
-                if (last[lane] >= 0) {
-                    join(last[lane]);
+                const std::size_t stream = at(l_.calls[k].stream);
+                if (last[stream] >= 0) {
+                    join(last[stream]);
                 }
                 for (const ts::cuda::call_wait& w : l_.calls[k].waits) {
                     if (w.call >= static_cast<int>(c) || !l_.calls[at(w.call)].records) {
@@ -379,13 +379,13 @@ private:
                     }
                     join(w.call);
                 }
-                now[lane] = static_cast<int>(k);
+                now[stream] = static_cast<int>(k);
             }
             for (std::size_t k = c; k < end; ++k) { // before_[k]: what has ended when k has ended
                 before_[k] = started[k];
                 for (std::size_t other = c; other < end; ++other) {
                     // An event, and what comes next in the stream, is after all that a group put on the stream.
-                    if (other != k && l_.calls[other].lane == l_.calls[k].lane) {
+                    if (other != k && l_.calls[other].stream == l_.calls[k].stream) {
                         before_[k].set(other);
                     }
                     before_[k].join(started[other]);

@@ -196,8 +196,8 @@ private:
             change(t.device);
             return "device" + of;
         case 7:
-            change_kind(t.lane, 3);
-            return "lane" + of;
+            change_kind(t.stream, 3);
+            return "stream" + of;
         case 8:
             change(t.first_nest);
             return "first_nest" + of;

@@ -8,6 +8,7 @@
 #include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ inline std::vector<named_schedule> every_schedule() {
     };
     schedule::settings two_parts = of(schedule::gems_record, 4);
     two_parts.options.set(schedule::parts_option.name, 2);
-    return {
+    std::vector<named_schedule> all = {
         {"model parallel", of(schedule::fill_drain_record, 1)},
         {"fill-drain", of(schedule::fill_drain_record, 4)},
         {"GPipe", of(schedule::gpipe_record, 4)},
@@ -47,6 +48,12 @@ inline std::vector<named_schedule> every_schedule() {
         {"GEMS MASTER", of(schedule::gems_record, 4)},
         {"GEMS MASTER, 2 parts", two_parts},
     };
+    for (const schedule::schedule_record* r : schedule::library_schedules) { // that nobody has thought of above
+        if (std::none_of(all.begin(), all.end(), [r](const named_schedule& x) { return x.how.which == r; })) {
+            all.push_back({std::string(r->title), of(*r, 4)});
+        }
+    }
+    return all;
 }
 
 /// The table's entry on some devices: stages of equally many operators, two workers on one device where there is no other, and with four

@@ -4,12 +4,7 @@
 #pragma once
 
 #include "tessera/execute/executor.hpp"
-#include "tessera/schedule/chimera.hpp"
-#include "tessera/schedule/gems.hpp"
-#include "tessera/schedule/gpipe.hpp"
-#include "tessera/schedule/interleaved.hpp"
-#include "tessera/schedule/one_forward_one_backward.hpp"
-#include "tessera/schedule/zero_bubble.hpp"
+#include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 
 #include <cstring>
@@ -95,19 +90,22 @@ struct scheduled {
     bool recompute = false;
 };
 
-/// Every schedule for so many devices and micro-batches.
+/// Every schedule of the library's list that takes so many devices and micro-batches, those that mirror with two micro-batches too (GEMS's MAST),
+/// and GPipe with re-materialization.
 inline std::vector<scheduled> all_schedules(int devices, int micro_batches) {
     namespace schedule = ts::schedule;
     std::vector<scheduled> all;
-    all.push_back({"fill-drain", schedule::gpipe(devices, 1), false});
-    all.push_back({"GPipe", schedule::gpipe(devices, micro_batches), false});
-    all.push_back({"GPipe, re-materialization", schedule::gpipe(devices, micro_batches), true});
-    all.push_back({"1F1B", schedule::one_forward_one_backward(devices, micro_batches), false});
-    all.push_back({"interleaved", schedule::interleaved(devices, 2, micro_batches), false});
-    all.push_back({"ZB-H1", schedule::zero_bubble_h1(devices, micro_batches), false});
-    all.push_back({"Chimera", schedule::chimera(devices, micro_batches), false});
-    all.push_back({"GEMS MAST", schedule::gems(devices, 2), false});
-    all.push_back({"GEMS MASTER", schedule::gems(devices, micro_batches), false});
+    const auto add = [&](const schedule::schedule_record& r, int count, const std::string& more, bool again) {
+        const schedule::settings x{&r, devices, count, {}, usual_rematerialization(r)};
+        if (schedule::is_possible(x)) {
+            all.push_back({std::string(r.title) + more, schedule::make(x), again});
+        }
+    };
+    for (const schedule::schedule_record* r : schedule::library_schedules) {
+        add(*r, micro_batches, "", false);
+        r->mirrors ? add(*r, 2, ", 2 micro-batches", false) : void();
+    }
+    add(schedule::schedule_named("gpipe"), micro_batches, ", re-materialization", true);
     return all;
 }
 

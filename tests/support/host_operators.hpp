@@ -203,7 +203,7 @@ struct tester {
     }
 
     void run(prepared& p) const {
-        const ts::owned<host::job> j = host::detail::make_job(p.b, table, stream.get());
+        const ts::owned<host::job> j = host::detail::make_job(p.b, table, stream.get(), host::all_rows());
         run(p, *j);
     }
     static void run(prepared& p, host::job& j) {
@@ -240,7 +240,7 @@ struct tester {
         std::vector<tile> values;
         std::vector<tile> gradients;
         expect(whole, c, values, gradients);
-        std::vector<host::candidate> all = host::detail::candidates_of(c, table);
+        std::vector<host::candidate> all = host::detail::candidates_of(c, table, host::all_rows());
         const std::size_t offered = all.size();
         host::add_plain_candidates(c, all); // what binding falls back to
         for (const host::candidate& k : all) {
@@ -249,7 +249,7 @@ struct tester {
             CAPTURE(c.last_nest);
             CAPTURE(c.emits);
             CAPTURE(host::detail::candidate_name(k, table, c.d->operands.size()));
-            CAPTURE(host::detail::problem_name(c));
+            CAPTURE(host::detail::problem_name(c, host::all_rows()));
             ++candidates;
             const bool mixes = k.engine == host::engine_kind::winograd; // an element with its neighbours
             const guarded workspace(k.workspace);
@@ -259,7 +259,7 @@ struct tester {
             }
             prepared p;
             prepare(p, whole, c, k, written, workspace.data());
-            const ts::owned<host::job> j = host::detail::make_job(p.b, table, stream.get());
+            const ts::owned<host::job> j = host::detail::make_job(p.b, table, stream.get(), host::all_rows());
             if (&k < all.data() + offered) {
                 computed[host::is_forward(c.what) ? 0 : 1][&ts::record_of(c.attributes)].insert(j->computed_by());
             }
@@ -284,7 +284,7 @@ struct tester {
     void fill_workspace(const op_instance& whole, const ts::compute_call& forward, const host::candidate& k,
                         const guarded& workspace) {
         bool found = false;
-        for (const host::candidate& f : host::detail::candidates_of(forward, table)) {
+        for (const host::candidate& f : host::detail::candidates_of(forward, table, host::all_rows())) {
             if (f.engine == k.engine && host::detail::entry_format(f) == host::detail::entry_format(k)) {
                 CHECK(f.workspace == k.workspace);
                 prepared p;

@@ -6,8 +6,8 @@
 #include "sweep.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/plan/lower.hpp"
-#include "tessera/plan/verify.hpp"
+#include "tessera/plan/lower/lower.hpp"
+#include "tessera/plan/verify/verify.hpp"
 
 #ifdef TESSERA_TEST_HOST
 #include "tessera/host.hpp"

@@ -2,8 +2,11 @@
 // Small networks on which any strategy must give the numbers of one device.
 #pragma once
 
+#include "tessera/net/dag.hpp"
 #include "tessera/net/describe.hpp"
-#include "tessera/net/sequences.hpp"
+#include "tessera/part/attention.hpp"
+#include "tessera/part/lstm.hpp"
+#include "tessera/part/residual.hpp"
 
 namespace test_networks {
 

@@ -5,7 +5,7 @@
 #include "op/table.hpp"
 #include "support/same_numbers.hpp"
 
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include <map>
 #include <tuple>

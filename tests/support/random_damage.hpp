@@ -7,7 +7,7 @@
 #include "random_pairs.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/net/initialize.hpp"
+#include "tessera/execute/initialize.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ public:
         for (int i = 0; i < g_.parameter_count; ++i) {
             std::vector<float> values(place(static_cast<int>(g_.parameters[i].extents.volume())));
             ts::initialize(g_, i, case_.made.seed, values);
-            ts::detail::store_parameter(backend_, store, i, g_.parameters[i].extents, values);
+            ts::detail::store_values(backend_, store, i, -1, g_.parameters[i].extents, values);
         }
         std::vector<ts::runnable> all;
         for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
@@ -153,7 +153,7 @@ private:
             if (!case_.p.gradients.empty()) {
                 add(p_.gradients, i, case_.p.period - 1, s);
             }
-            const std::vector<float> whole = ts::detail::stored_parameter(backend_, store, i, s);
+            const std::vector<float> whole = ts::detail::stored_values(backend_, store, i, -1, s);
             seen.emplace_back(whole.begin(), whole.end());
             double apart = 0; // how far copies are from each other
             for (const ts::parameter_store::entry& e : store.entries()) {

@@ -195,7 +195,7 @@ private:
             case known_op::layer_norm:
                 return of(ts::op::layer_norm_attributes{.epsilon = epsilon});
             default:
-                return {};
+                return ts::op_attributes{};
             }
         }
         template <class Own>

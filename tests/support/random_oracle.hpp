@@ -2,7 +2,7 @@
 // What tells rounding from faults: one device in double, nudged by what floats lose, and how far a training may be from it.
 #pragma once
 
-#include "random_network.hpp"
+#include "random_case.hpp"
 #include "same_numbers.hpp"
 
 #include <string>
@@ -18,30 +18,6 @@ struct training_record {
     ts::index_t rows = 0;                                    ///< of the evaluation
     ts::index_t least_correct = 0;
     ts::index_t most_correct = 0; ///< more where rounding decides
-};
-
-/// A random network with its data and how it is trained.
-struct random_case {
-    ts::graph network;
-    ts::optimizer how;
-    ts::index_t short_batch = 1;
-    std::uint64_t seed = 0;
-
-    explicit random_case(std::uint64_t number, drawn_from which = drawn_from::all)
-        : network(random_network(number, 9, which)), seed(number) {
-        random pick{ts::op::mix(number ^ 0x0b71ULL)};
-        const int kind = pick(5);
-        const float clip = pick(3) == 0 ? 0.05F : 0.0F;
-        const float scale = pick(4) == 0 ? 64.0F : 1.0F;
-        if (kind < 2) {
-            how = ts::optimizer(ts::sgd{.learning_rate = 0.05F, .weight_decay = kind == 1 ? 0.01F : 0.0F}, clip, scale);
-        } else if (kind < 4) {
-            how = ts::optimizer(ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F, .weight_decay = 0.01F}, clip, scale);
-        } else {
-            how = ts::optimizer(ts::adam{.learning_rate = 0.01F, .epsilon = 1e-3F}, clip, scale);
-        }
-        short_batch = 1 + pick(static_cast<int>(network.tensors[0].extents[0]));
-    }
 };
 
 /// The first samples of a batch.

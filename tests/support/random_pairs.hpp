@@ -4,60 +4,13 @@
 #pragma once
 
 #include "random_oracle.hpp"
-#include "random_schedule.hpp"
-
-#include "tessera/schedule/parameter_average.hpp"
+#include "random_pair.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace test_support {
-
-/// A strategy for a random network, with what it is.
-struct random_pair {
-    ts::strategy how;
-    int devices = 1;
-    std::string what;
-};
-
-/// Random splits; or a random pipeline with any schedule or any legal order; with a random synchronization policy, parameters on one device,
-/// averages of copies, communication lanes and plans of two steps now and then.
-inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& how, std::uint64_t seed, coverage& seen) {
-    random pick{ts::op::mix(seed ^ 0x9a17ULL)};
-    random_pair r;
-    r.devices = 1 + pick(pick(4) == 0 ? 6 : 4);
-    if (pick(3) == 0) {
-        r.how = random_strategy(g, r.devices, seed, seen);
-        r.what = "splits";
-    } else {
-        pipeline_case c = random_pipeline(g, r.devices, seed, seen);
-        if (pick(4) == 0) {
-            c.how.follow(random_order(stages_after(g, c.how, c.stages), 1 + pick(4), c.how.micro_batches, pick));
-            c.how.statistics = ts::statistics_over::micro_batch;
-            c.schedule = "any legal order";
-        }
-        r.how = static_cast<ts::strategy&&>(c.how);
-        r.what = c.schedule;
-    }
-    r.how.overlap = pick(3) == 0;
-    const int policy = pick(3) == 0 ? -1 : pick(13);
-    if (policy == 11 && how.state_count() == 0 && how.clip_norm == 0) {
-        r.how.sync = ts::schedule::parameter_average(1);
-        r.what += ", averages";
-    } else if (policy == 12) {
-        r.how.parameters_on = pick(r.devices);
-        r.what += ", parameters on one device";
-    } else if (policy >= 0 && policy < 11) {
-        auto all = small_policies(g, r.devices);
-        r.how.sync = all[place(policy)].second;
-        r.what += ", " + all[place(policy)].first;
-    }
-    r.how.period = r.how.parameters_on < 0 && pick(5) == 0 ? 2 : 1;
-    r.what += " on " + std::to_string(r.devices) + " devices, " + std::to_string(r.how.micro_batches) +
-              " micro-batches" + (r.how.period > 1 ? ", two steps at a time" : "");
-    return r;
-}
 
 /// What became of pairs of networks and strategies.
 struct pair_findings {

@@ -59,7 +59,7 @@ inline std::string rule_of(const std::string& message) {
     return rule;
 }
 
-/// A random order that the stages' edges allow: whichever worker and step come first. Any worker may have any stages; where micro-batches are
+/// A random order that the stages' edges allow: whichever worker and action come first. Any worker may have any stages; where micro-batches are
 /// mirrored, worker w has those of worker (workers - 1 - w).
 inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& follows, int workers, int micro_batches,
                                           random& pick) {
@@ -82,7 +82,7 @@ inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& f
     const std::size_t count = at(stages - 1, micro_batches - 1) + 1;
     std::vector<char> forward(count, 0), again(count, 0), backward(count, 0), weight(count, 0);
     while (true) {
-        std::vector<ts::step> ready;
+        std::vector<ts::action> ready;
         for (int i = 0; i < stages; ++i) {
             for (int m = 0; m < micro_batches; ++m) {
                 bool fed = true;
@@ -97,31 +97,31 @@ inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& f
                 }
                 if (forward[at(i, m)] == 0) {
                     if (fed) {
-                        ready.push_back({i, m, ts::step_kind::forward});
+                        ready.push_back({i, m, ts::action_kind::forward});
                     }
                     continue;
                 }
                 if (recomputes && again[at(i, m)] == 0 && backward[at(i, m)] == 0) {
-                    ready.push_back({i, m, ts::step_kind::recompute});
+                    ready.push_back({i, m, ts::action_kind::recompute});
                 }
                 if (answered && backward[at(i, m)] == 0) {
-                    ready.push_back({i, m, splits ? ts::step_kind::backward_input : ts::step_kind::backward});
+                    ready.push_back({i, m, splits ? ts::action_kind::backward_input : ts::action_kind::backward});
                 }
                 if (splits && backward[at(i, m)] != 0 && weight[at(i, m)] == 0) {
-                    ready.push_back({i, m, ts::step_kind::backward_weight});
+                    ready.push_back({i, m, ts::action_kind::backward_weight});
                 }
             }
         }
         if (ready.empty()) {
             return s;
         }
-        const ts::step x = ready[static_cast<std::size_t>(pick(static_cast<int>(ready.size())))];
+        const ts::action x = ready[static_cast<std::size_t>(pick(static_cast<int>(ready.size())))];
         const int own = home[static_cast<std::size_t>(x.stage)];
         s.workers[static_cast<std::size_t>(s.is_mirrored(x.micro_batch) ? workers - 1 - own : own)].push_back(x);
-        std::vector<char>& done = x.what == ts::step_kind::forward           ? forward
-                                  : x.what == ts::step_kind::recompute       ? again
-                                  : x.what == ts::step_kind::backward_weight ? weight
-                                                                             : backward;
+        std::vector<char>& done = x.what == ts::action_kind::forward           ? forward
+                                  : x.what == ts::action_kind::recompute       ? again
+                                  : x.what == ts::action_kind::backward_weight ? weight
+                                                                               : backward;
         done[at(x.stage, x.micro_batch)] = 1;
     }
 }
@@ -142,36 +142,36 @@ inline std::vector<std::vector<int>> stages_after(const ts::graph_view& g, const
     return after;
 }
 
-/// Two steps of a worker change places, one is lost, doubled, or done by another worker, or numbers do not fit.
+/// Two actions of a worker change places, one is lost, doubled, or done by another worker, or numbers do not fit.
 inline std::string damage(ts::pipeline_schedule& s, random& pick) {
-    std::vector<ts::step>& list = s.workers[static_cast<std::size_t>(pick(static_cast<int>(s.workers.size())))];
+    std::vector<ts::action>& list = s.workers[static_cast<std::size_t>(pick(static_cast<int>(s.workers.size())))];
     if (list.empty()) {
         return "none";
     }
     const auto where = static_cast<std::size_t>(pick(static_cast<int>(list.size())));
-    if (list[where].what == ts::step_kind::recompute) { // nobody has to say when
+    if (list[where].what == ts::action_kind::recompute) { // nobody has to say when
         return "none";
     }
     switch (pick(6)) {
     case 0:
     case 1:
         std::swap(list[where], list[static_cast<std::size_t>(pick(static_cast<int>(list.size())))]);
-        return "two steps swapped";
+        return "two actions swapped";
     case 2:
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(where));
-        return "a step lost";
+        return "an action lost";
     case 3:
         list.push_back(list[where]);
-        return "a step doubled";
+        return "an action doubled";
     case 4: {
-        const ts::step x = list[where];
+        const ts::action x = list[where];
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(where));
         s.workers[static_cast<std::size_t>(pick(static_cast<int>(s.workers.size())))].push_back(x);
-        return "a step at another worker's end";
+        return "an action at another worker's end";
     }
     default:
         list[where].micro_batch += 1;
-        return "a step of another micro-batch";
+        return "an action of another micro-batch";
     }
 }
 
@@ -391,7 +391,7 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
         }
         return;
     }
-    if (how == "a step lost" || how == "a step doubled" || how == "a step of another micro-batch") {
+    if (how == "an action lost" || how == "an action doubled" || how == "an action of another micro-batch") {
         found.wrong.push_back(std::to_string(seed) + ": accepted with " + how);
     }
     for (std::size_t kind = 0; kind < mutation_kinds; ++kind) {

@@ -2,9 +2,9 @@
 // Random legal strategies: every loop that may be split, uneven shards, cut points, replicas, arbitrary devices.
 #pragma once
 
-#include "tessera/layout/strategy.hpp"
 #include "tessera/op/mask.hpp"
 #include "tessera/plan/plan.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 namespace test_support {
 
@@ -114,14 +114,14 @@ inline ts::strategy random_strategy(const ts::graph_view& g, int devices, std::u
     return s;
 }
 
-/// Puts what does not compute on one of two lanes at random; the members of a collective on one of them together.
-inline void random_lanes(ts::plan& p, std::uint64_t seed) {
-    p.lanes = 2; // and no queues
+/// Puts what does not compute on one of two streams at random; the members of a collective on one of them together.
+inline void random_streams(ts::plan& p, std::uint64_t seed) {
+    p.streams = 2; // and no queues
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         ts::task& t = p.tasks[i];
         const std::uint64_t key = t.slices > 1 ? 2 * static_cast<std::uint64_t>(t.writes[0]) : 2 * i + 1;
         const bool leaves = t.kind != ts::task_kind::compute && ts::op::mix(seed ^ ts::op::mix(key)) % 2 == 0;
-        t.lane = leaves ? ts::task_lane::communication : ts::task_lane::compute;
+        t.stream = leaves ? ts::task_stream::communication : ts::task_stream::compute;
         t.priority = -1;
     }
 }

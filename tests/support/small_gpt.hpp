@@ -3,7 +3,7 @@
 #pragma once
 
 #include "examples/zoo/transformers.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 namespace test_networks {
 

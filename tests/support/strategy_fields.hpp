@@ -3,8 +3,8 @@
 // not changed below fails the first test of tests/io/strategy_fields.cpp.
 #pragma once
 
-#include "tessera/layout/strategy.hpp"
 #include "tessera/schedule/gpipe.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 #include <map>
 #include <string>
@@ -41,9 +41,9 @@ inline std::map<std::string, std::size_t> field_counts() {
         n["pipeline_schedule"] = count(a, b, c, d, e);
     }
     {
-        const ts::step s;
+        const ts::action s;
         const auto& [a, b, c] = s;
-        n["step"] = count(a, b, c);
+        n["action"] = count(a, b, c);
     }
     {
         const ts::synchronization s;
@@ -78,7 +78,7 @@ inline ts::strategy with_everything(const ts::strategy& by_samples, int paramete
     s.follow(ts::schedule::gpipe(2, 2));
     s.sync.messages = {{ts::exchange::all_reduce, 0, {{0, 0, 2}}}, {ts::exchange::sliced, 0, {{0, 1, 2}}}};
     for (int p = 1; p < parameters; ++p) { // messages hold all gradients
-        s.sync.messages[1].pieces.push_back({p, 0, 1});
+        s.sync.messages[1].slices.push_back({p, 0, 1});
     }
     return s;
 }
@@ -123,9 +123,9 @@ inline const std::vector<changed_field>& changed_fields() {
              s.schedule.keeps = {1, 0};
          }},
 
-        {"step", "stage", [](s_t& s) { s.schedule.workers[0][0].stage = 1; }},
-        {"step", "micro_batch", [](s_t& s) { s.schedule.workers[0][0].micro_batch = 1; }},
-        {"step", "what", [](s_t& s) { s.schedule.workers[0][0].what = ts::step_kind::recompute; }},
+        {"action", "stage", [](s_t& s) { s.schedule.workers[0][0].stage = 1; }},
+        {"action", "micro_batch", [](s_t& s) { s.schedule.workers[0][0].micro_batch = 1; }},
+        {"action", "what", [](s_t& s) { s.schedule.workers[0][0].what = ts::action_kind::recompute; }},
 
         {"synchronization", "messages",
          [](s_t& s) {
@@ -139,14 +139,14 @@ inline const std::vector<changed_field>& changed_fields() {
 
         {"message", "how", [](s_t& s) { s.sync.messages[0].how = ts::exchange::ring; }},
         {"message", "server", [](s_t& s) { s.sync.messages[0].server = 1; }},
-        {"message", "pieces",
+        {"message", "slices",
          [](s_t& s) {
-             s.sync.messages[0].pieces.push_back({1, 0, 1});
+             s.sync.messages[0].slices.push_back({1, 0, 1});
          }},
 
-        {"gradient_slice", "parameter", [](s_t& s) { s.sync.messages[0].pieces[0].parameter = 1; }},
-        {"gradient_slice", "slice", [](s_t& s) { s.sync.messages[0].pieces[0].slice = 1; }},
-        {"gradient_slice", "slices", [](s_t& s) { s.sync.messages[0].pieces[0].slices = 4; }},
+        {"gradient_slice", "parameter", [](s_t& s) { s.sync.messages[0].slices[0].parameter = 1; }},
+        {"gradient_slice", "slice", [](s_t& s) { s.sync.messages[0].slices[0].slice = 1; }},
+        {"gradient_slice", "slices", [](s_t& s) { s.sync.messages[0].slices[0].slices = 4; }},
     };
     return all;
 }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -58,6 +59,23 @@ public:
 private:
     int number_;
 };
+
+/// A regular file's descriptor, and its size.
+inline int opened_to_read(const std::string& path, std::int64_t* bytes = nullptr) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would wait
+    if (file < 0) {
+        refuse_to_read(path, std::generic_category().message(errno));
+    }
+    struct stat found {};
+    if (::fstat(file, &found) != 0 || !S_ISREG(found.st_mode)) {
+        ::close(file);
+        refuse_to_read(path, "it is no regular file");
+    }
+    if (bytes != nullptr) {
+        *bytes = static_cast<std::int64_t>(found.st_size);
+    }
+    return file;
+}
 
 inline std::string read_all(int from, const std::string& path, std::size_t most) {
     std::string text;
@@ -214,16 +232,42 @@ private:
 
 } // namespace detail
 
+/// A new file, written in parts, that takes the place of its target when commit() is called.
+using new_file = detail::temporary_file;
+
+/// A file of any size, open for reading at any place.
+class open_file {
+public:
+    /// Throws tessera::error where it cannot be read, or is a folder or a device.
+    explicit open_file(const std::string& path) : path_(path), file_(detail::opened_to_read(path, &bytes_)) {}
+
+    std::int64_t bytes() const { return bytes_; }
+    /// Throws tessera::error where the file has less.
+    void read(std::int64_t at, void* to, std::size_t count) const {
+        auto* next = static_cast<char*>(to);
+        while (count > 0) {
+            const auto got = ::pread(file_.get(), next, count, static_cast<off_t>(at));
+            if (got < 0 && errno == EINTR) {
+                continue;
+            }
+            if (got <= 0) {
+                detail::refuse_to_read(path_, got < 0 ? std::generic_category().message(errno) : "it is cut off");
+            }
+            next += got;
+            at += got;
+            count -= static_cast<std::size_t>(got);
+        }
+    }
+
+private:
+    std::string path_;
+    std::int64_t bytes_ = 0;
+    detail::descriptor file_;
+};
+
 /// The contents of a file. Throws tessera::error where it cannot be read, is a folder or a device, or has more than `most` bytes.
 inline std::string read(const std::string& path, std::size_t most = most_bytes) {
-    const detail::descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a pipe would wait
-    if (file.get() < 0) {
-        detail::refuse_to_read(path, std::generic_category().message(errno));
-    }
-    struct stat found {};
-    if (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) {
-        detail::refuse_to_read(path, "it is no regular file");
-    }
+    const detail::descriptor file(detail::opened_to_read(path));
     return detail::read_all(file.get(), path, most);
 }
 

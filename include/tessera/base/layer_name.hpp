@@ -200,7 +200,7 @@ constexpr bool is_of_library(std::string_view full) { return full.substr(0, 9) =
 } // namespace detail
 
 /// The name of T without its scopes and with its template arguments, such as conv1 or conv<1,2>; the library's own types without arguments:
-/// max_pool.
+/// shared.
 template <class T>
 constexpr std::string_view type_name() {
     constexpr std::string_view full = full_type_name<T>();

@@ -11,10 +11,10 @@ namespace tessera {
 
 namespace detail {
 
-/// Appends the step of a schedule, if it is one that is wrong, and the numbers.
+/// Appends the action of a schedule, if it is one that is wrong, and the numbers.
 inline void append_numbers(std::string& text, const problem& p) {
-    if (p.step >= 0) {
-        text += to_text(static_cast<step_kind>(p.step));
+    if (p.action >= 0) {
+        text += to_text(static_cast<action_kind>(p.action));
         text += p.stage < 0 ? ", " : " of stage " + std::to_string(p.stage) + ", ";
         text += p.micro_batch < 0 ? "" : "micro-batch " + std::to_string(p.micro_batch) + ", ";
     }

@@ -3,8 +3,8 @@
 // names the layer, the dimension and the numbers, or, for values that come at run time, an exception with the same words.
 #pragma once
 
+#include "tessera/base/action_kind.hpp"
 #include "tessera/base/box.hpp"
-#include "tessera/base/step_kind.hpp"
 
 namespace tessera {
 
@@ -40,6 +40,7 @@ inline constexpr bool never = false;
     rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \
     rule(operators_share_a_name, "two operators of the network have the same name; an operator's name is its identity in files and tables, so give one's own another") \
     rule(percent_out_of_range, "a dropout rate must be at least 0 and less than 100 per cent") \
+    rule(initial_values_of_nothing, "the layer says what its weights or bias hold before training and has none") \
     rule(layer_used_twice, "a layer with parameters is used twice; write shared<> to share them or repeat<> for separate ones") \
     rule(shared_parameters_differ, "layers that share a parameter need it in the same shape") \
     rule(tap_not_saved, "the tap was not saved earlier in the network; put save<> before it") \
@@ -54,7 +55,7 @@ inline constexpr bool never = false;
     rule(precision_said_twice, "with_precision goes around a network once; say one precision") \
     rule(precision_inside, "with_precision goes around a whole network; its parts compute in one precision") \
     rule(backend_lacks_operator, "the backend has nothing that computes this operator in this precision; use another backend or precision, or give the operator's record a row for it") \
-    rule(network_has_no_loss, "a network to be trained needs a loss, such as cross_entropy") \
+    rule(network_has_no_loss, "a network to be trained needs a loss, such as a cross-entropy") \
     rule(unknown_layer, "the strategy configures a layer that the network does not have") \
     rule(no_such_instance, "the strategy configures an instance that the layer does not have; instances count from 0") \
     rule(strategy_says_twice, "the strategy says this twice; say it once") \
@@ -105,15 +106,15 @@ inline constexpr bool never = false;
     rule(load_is_negative, "times, bytes and micro-batches in flight are at least 0") \
     rule(pipeline_is_empty, "a pipeline needs at least 1 worker, 1 stage and 1 micro-batch") \
     rule(schedule_has_other_stages, "the strategy must have as many stages as the schedule that it follows") \
-    rule(step_outside_schedule, "a step is of a stage or micro-batch that the schedule does not have; both count from 0") \
-    rule(step_comes_twice, "a step comes twice in the schedule") \
-    rule(step_on_other_worker, "all steps of a micro-batch in a stage must be on one worker, which has its results") \
-    rule(step_is_missing, "a step is missing in the schedule; every micro-batch goes forward through every stage once") \
+    rule(action_outside_schedule, "an action is of a stage or micro-batch that the schedule does not have; both count from 0") \
+    rule(action_comes_twice, "an action comes twice in the schedule") \
+    rule(action_on_other_worker, "all actions of a micro-batch in a stage must be on one worker, which has its results") \
+    rule(action_is_missing, "an action is missing in the schedule; every micro-batch goes forward through every stage once") \
     rule(backward_not_once, "every micro-batch goes backward through every stage once: whole, or as the gradients of inputs and those of weights") \
-    rule(schedule_waits_for_itself, "the schedule has a deadlock: a step waits for itself through others") \
+    rule(schedule_waits_for_itself, "the schedule has a deadlock: an action waits for itself through others") \
     rule(marks_for_other_micro_batches, "a schedule must say of every micro-batch, or of none, whether it is mirrored and whether it keeps its results") \
-    rule(time_is_negative, "a step takes a time of at least 0") \
-    rule(times_for_other_stages, "the times of steps must be given for every stage, or once for all") \
+    rule(time_is_negative, "an action takes a time of at least 0") \
+    rule(times_for_other_stages, "the times of actions must be given for every stage, or once for all") \
     rule(followers_of_other_stages, "a timetable needs for every stage the stages that read its results") \
     rule(interleaved_in_groups, "interleaved 1F1B takes micro-batches in groups of as many as there are workers; their number must divide by the workers") \
     rule(chimera_in_pairs, "Chimera needs an even number of stages and of micro-batches") \
@@ -125,6 +126,9 @@ inline constexpr bool never = false;
     rule(joint_statistics_out_of_order, "the schedule does not take one stage after the other backward, as statistics over the mini-batch need; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
     rule(no_servers, "parameters need at least 1 server") \
     rule(slice_is_empty, "a slice of a gradient has at least 1 element") \
+    rule(bucket_is_empty, "a bucket of gradients has a size of at least 1") \
+    rule(fusion_is_negative, "tensor fusion has a threshold and a cycle of at least 0; 0 bytes: every gradient by itself") \
+    rule(no_credit, "partitions of gradients that are sent with credit need one of at least 1 element") \
     rule(no_workers, "gradients are those of at least 1 worker") \
     rule(worker_does_not_compute, "a worker computes more than 0 FLOP/ns") \
     rule(zero_has_three_stages, "ZeRO has the stages 1, 2 and 3") \
@@ -175,7 +179,7 @@ struct problem {
     index_t found = 0;
     index_t needed = 0;
     int parameter = -1; ///< of the network, where one of the operator's is meant
-    int step = -1;      ///< the step_kind of a schedule's step, or -1 ...
+    int action = -1;    ///< the action_kind of a schedule's action, or -1 ...
     int stage = -1;     ///< ... and its stage
     int micro_batch = -1;
 
@@ -189,8 +193,8 @@ template <index_t Number>
 struct found;
 template <index_t Number>
 struct needed;
-template <step_kind What, index_t Stage, index_t MicroBatch>
-struct at_step;
+template <action_kind What, index_t Stage, index_t MicroBatch>
+struct at_action;
 template <int Number>
 struct dimension; ///< of a tensor, counted from 0
 template <class Entry>

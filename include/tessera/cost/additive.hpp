@@ -4,8 +4,9 @@
 #pragma once
 
 #include "tessera/layout/redistribute.hpp"
-#include "tessera/layout/strategy.hpp"
 #include "tessera/machine/machine.hpp"
+#include "tessera/strategy/pieces.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 namespace tessera::cost {
 

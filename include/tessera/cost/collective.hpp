@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What collectives cost: the textbook formulas of the alpha-beta model, and the same algorithms round by round over the routes of a
-// cluster, where messages that share a lane share its bandwidth.
+// cluster, where transfers that share a lane share its bandwidth.
 #pragma once
 
 #include "tessera/machine/cluster.hpp"
@@ -21,7 +21,7 @@ constexpr const char* to_text(collective_algorithm a) {
 }
 
 // ---- formulas ----------------------------------------------------------------------------------------------------------
-// alpha: ns per message; beta: ns per 1000 bytes; n bytes among p members. Reductions themselves are not charged. Sources: Thakur,
+// alpha: ns per transfer (message, in their words); beta: ns per 1000 bytes; n bytes among p members. Reductions themselves are not charged. Sources: Thakur,
 // Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, IJHPCA 19(1), 2005, sections 3 and 4; Chan, Heimlich,
 // Purkayastha and van de Geijn, Collective communication: theory, practice, and experience, CCPE 19(13), 2007.
 
@@ -80,13 +80,13 @@ struct collective_cost {
 
 namespace detail {
 
-/// Adds up rounds of simultaneous messages. A round lasts its greatest latency and as long as its busiest lane needs.
+/// Adds up rounds of simultaneous transfers. A round lasts its greatest latency and as long as its busiest lane needs.
 class round_sum {
 public:
     explicit round_sum(const cluster& on) : on_(on), load_(static_cast<std::size_t>(on.lanes()), 0) {}
 
-    /// A message of `share` millionths of the collective's bytes.
-    void message(int from, int to, index_t share) {
+    /// A transfer of `share` millionths of the collective's bytes.
+    void transfer(int from, int to, index_t share) {
         const route r = on_.between(from, to);
         latency_ = std::max(latency_, r.latency);
         for (int lane : r.lanes) {
@@ -144,7 +144,7 @@ inline void add_ring(round_sum& rounds, const std::vector<std::vector<int>>& gro
     }
     for (const std::vector<int>& g : groups) {
         for (std::size_t i = 0; i < p; ++i) {
-            rounds.message(g[i], g[(i + 1) % p], share / static_cast<index_t>(p));
+            rounds.transfer(g[i], g[(i + 1) % p], share / static_cast<index_t>(p));
         }
     }
     rounds.end_round(static_cast<index_t>(p) - 1);
@@ -188,9 +188,9 @@ inline bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vec
         if (!is_power_of_two(p)) {
             return false;
         }
-        for (std::size_t distance = 1; distance < p; distance *= 2) { // far partners exchange the smallest messages
+        for (std::size_t distance = 1; distance < p; distance *= 2) { // far partners exchange the least
             for (std::size_t i = 0; i < p; ++i) {
-                rounds.message(members[i], members[i ^ distance], whole_share / static_cast<index_t>(2 * distance));
+                rounds.transfer(members[i], members[i ^ distance], whole_share / static_cast<index_t>(2 * distance));
             }
             rounds.end_round();
         }
@@ -198,7 +198,7 @@ inline bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vec
     case collective_algorithm::tree: // a reduce towards the first member, or a broadcast from it
         for (std::size_t distance = 1; distance < p; distance *= 2) {
             for (std::size_t i = 0; i + distance < p; i += 2 * distance) {
-                rounds.message(members[i + distance], members[i], whole_share);
+                rounds.transfer(members[i + distance], members[i], whole_share);
             }
             rounds.end_round();
         }

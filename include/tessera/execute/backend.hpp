@@ -6,6 +6,7 @@
 #include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/link_speed.hpp"
 #include "tessera/execute/store.hpp"
+#include "tessera/net/operator_set.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/plan/plan.hpp"
 
@@ -44,6 +45,8 @@ concept Backend = RunsTasks<B> && requires(B& b, const tile& t, const op_record&
 struct session_options {
     std::uint64_t seed = 1;
     bool keep_gradients = false;
+    bool trains =
+        true; ///< false: parameters alone, without the optimizer's state and plans for training; for predictions and evaluations
     index_t device_memory = 0; ///< bytes of each device, for parameters and all plans together; 0: no limit
     bool measure =
         false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
@@ -64,30 +67,46 @@ struct own_options<B> {
 template <class B>
 using own_options_of = typename own_options<B>::type;
 
+namespace detail {
+
+template <class B, class... Options>
+concept makes_backend = std::constructible_from<B, const optimizer&, const Options&...>;
+
+template <class B, OperatorSet Set, class... Options>
+B make_backend(const optimizer& update, const Options&... options) {
+    if constexpr (makes_backend<B, Options..., Set>) {
+        return B(update, options..., Set());
+    } else {
+        return B(update, options...);
+    }
+}
+
+} // namespace detail
+
 /// A backend for a session's options, B(optimizer, options), or for these and its own; one that has nothing to choose is made from the
-/// optimizer alone.
-template <class B>
+/// optimizer alone. Set: the operators that networks may have (net/operator_set.hpp), for backends that take it as their last argument.
+template <class B, OperatorSet Set = all_operators>
 B make_backend(const optimizer& update, const session_options& options) {
-    if constexpr (std::constructible_from<B, const optimizer&, const session_options&>) {
-        return B(update, options);
+    if constexpr (detail::makes_backend<B, session_options>) {
+        return detail::make_backend<B, Set>(update, options);
     } else {
-        return B(update);
+        return detail::make_backend<B, Set>(update);
     }
 }
-template <class B>
+template <class B, OperatorSet Set = all_operators>
 B make_backend(const optimizer& update, const session_options& options, const own_options_of<B>& own) {
-    if constexpr (std::constructible_from<B, const optimizer&, const session_options&, const own_options_of<B>&>) {
-        return B(update, options, own);
+    if constexpr (detail::makes_backend<B, session_options, own_options_of<B>>) {
+        return detail::make_backend<B, Set>(update, options, own);
     } else {
-        return make_backend<B>(update, options);
+        return make_backend<B, Set>(update, options);
     }
 }
-template <class B>
+template <class B, OperatorSet Set = all_operators>
 B make_backend(const optimizer& update, const own_options_of<B>& own) {
-    if constexpr (std::constructible_from<B, const optimizer&, const own_options_of<B>&>) {
-        return B(update, own);
+    if constexpr (detail::makes_backend<B, own_options_of<B>>) {
+        return detail::make_backend<B, Set>(update, own);
     } else {
-        return B(update);
+        return detail::make_backend<B, Set>(update);
     }
 }
 
@@ -127,7 +146,7 @@ template <class B>
 concept finds_leaders = requires(B& b, const tile& t, const std::byte* memory) {
     { b.leaders(t, memory) } -> std::same_as<std::vector<row_leader>>;
 };
-/// In the backend's namespace, measured_tasks_of(backend, devices): it can time tasks by themselves (see backend/host/measured_tasks.hpp).
+/// In the backend's namespace, measured_tasks_of(backend, devices): it can time tasks by themselves (see backend/host/measure/measured_tasks.hpp).
 /// Others' tasks are predicted.
 template <class B>
 concept measures_tasks = requires(B& b, const local_devices& d) {

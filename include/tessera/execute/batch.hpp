@@ -91,14 +91,15 @@ namespace detail {
 /// True for what losses compare their logits with.
 constexpr bool holds_labels(const graph_view& g, int tensor) {
     for (int op = 0; op < g.op_count; ++op) {
-        if (g.is_loss(op) && g.ops[op].inputs[1] == tensor) {
+        const auto& in = g.ops[op].inputs;
+        if (g.is_loss(op) && in.size() > 1 && in[1] == tensor) {
             return true;
         }
     }
     return false;
 }
 
-template <Batch T>
+template <class T>
 input_data inputs_in(const T& batch) {
     if constexpr (requires { std::span<const float>(batch.inputs); }) {
         return std::span<const float>(batch.inputs);

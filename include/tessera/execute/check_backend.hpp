@@ -34,7 +34,6 @@ struct check_backend {
                           in_precision<detail::storage_of<Net, 64>.view().ops[lacking].attributes.math>, B>();
         }
     }
-    static constexpr bool ok = test();
 };
 
 } // namespace tessera

@@ -20,23 +20,23 @@ struct box_copy {
 
     constexpr box_copy() = default;
     constexpr box_copy(const box& what, const box& from, const box& to) {
-        index_t from_step = 1;
-        index_t to_step = 1;
+        index_t from_inner = 1;
+        index_t to_inner = 1;
         bool contiguous = true;
         for (int d = what.rank - 1; d >= 0; --d) {
             const index_t size = what.dim[d].size();
-            from_start += (what.dim[d].begin - from.dim[d].begin) * from_step;
-            to_start += (what.dim[d].begin - to.dim[d].begin) * to_step;
+            from_start += (what.dim[d].begin - from.dim[d].begin) * from_inner;
+            to_start += (what.dim[d].begin - to.dim[d].begin) * to_inner;
             if (contiguous) {
                 row *= size;
             } else {
                 count[d] = size;
-                from_stride[d] = from_step;
-                to_stride[d] = to_step;
+                from_stride[d] = from_inner;
+                to_stride[d] = to_inner;
             }
             contiguous = contiguous && size == from.dim[d].size() && size == to.dim[d].size();
-            from_step *= from.dim[d].size();
-            to_step *= to.dim[d].size();
+            from_inner *= from.dim[d].size();
+            to_inner *= to.dim[d].size();
         }
     }
 

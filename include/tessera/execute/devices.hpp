@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/execute/workers.hpp"
-#include "tessera/layout/strategy.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 #include <concepts>
 #include <string>

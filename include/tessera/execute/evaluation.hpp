@@ -13,7 +13,7 @@ namespace tessera {
 
 struct evaluation {
     double loss = 0;     ///< as in training: the weighted sum of the losses' means
-    index_t correct = 0; ///< rows of the first loss whose largest logit is the label's
+    index_t correct = 0; ///< rows of the first loss of classes whose largest logit is the label's
     index_t rows = 0;
 };
 

@@ -82,8 +82,8 @@ inline void check_integers(const input_data& x, index_t count, const graph_view&
                 "; hand in smaller batches, or plan for batches of " + std::to_string(samples));
 }
 
-/// Number of samples of a batch; throws unless every input of the network has as many, and labels and tokens are among what it knows.
-inline index_t check_inputs(const graph_view& g, std::span<const input_data> inputs) {
+/// Number of samples of a batch, which may be larger than the network was planned for; throws unless every input has as many.
+inline index_t count_samples(const graph_view& g, std::span<const input_data> inputs) {
     index_t batch = -1;
     std::size_t k = 0;
     for (int i = 0; i < g.tensor_count; ++i) {
@@ -96,8 +96,8 @@ inline index_t check_inputs(const graph_view& g, std::span<const input_data> inp
         }
         const index_t each = t.extents.volume() / t.extents[0];
         const index_t samples = inputs[k].elements / each;
-        if (inputs[k].data == nullptr || samples * each != inputs[k].elements || samples < 1 ||
-            samples > t.extents[0] || (batch >= 0 && samples != batch)) {
+        if (inputs[k].data == nullptr || samples < 1 || samples * each != inputs[k].elements ||
+            (batch >= 0 && samples != batch)) {
             refuse_batch(t, inputs[k], batch);
         }
         batch = samples;
@@ -106,6 +106,31 @@ inline index_t check_inputs(const graph_view& g, std::span<const input_data> inp
     if (k != inputs.size()) {
         throw error("tessera: the batch has " + std::to_string(inputs.size()) + " inputs and the network " +
                     std::to_string(k));
+    }
+    return batch;
+}
+
+/// Samples [begin, begin + count) of all inputs of `samples` samples.
+inline std::vector<input_data> samples_of(std::span<const input_data> inputs, index_t samples, index_t begin,
+                                          index_t count) {
+    std::vector<input_data> part;
+    for (const input_data& all : inputs) {
+        const index_t each = all.elements / samples;
+        input_data& x = part.emplace_back();
+        x.data =
+            static_cast<const std::byte*>(all.data) + begin * each * static_cast<index_t>(sizeof(float)); // or integers
+        x.elements = count * each;
+    }
+    return part;
+}
+
+/// Number of samples of a batch; throws unless every input of the network has as many, and labels and tokens are among what it knows.
+inline index_t check_inputs(const graph_view& g, std::span<const input_data> inputs) {
+    const index_t batch = count_samples(g, inputs);
+    for (int i = 0; i < g.tensor_count; ++i) {
+        if (g.tensors[i].producer < 0 && batch > g.tensors[i].extents[0]) {
+            refuse_batch(g.tensors[i], inputs[input_number(g, i)], batch);
+        }
     }
     for (int op = 0; op < g.op_count; ++op) {
         const op_node& o = g.ops[op];

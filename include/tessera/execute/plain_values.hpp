@@ -1,52 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters and results as plain numbers, whatever shards, slices and formats hold them.
+// Results as plain numbers, whatever shards and formats hold them.
 #pragma once
 
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/store.hpp"
 
-#include <span>
-
 namespace tessera::detail {
-
-/// Place of a stored slice in its region.
-inline index_t first_in_region(const tile& x) { return even_part(x.region.volume(), x.slices, x.slice).begin; }
-
-/// All elements of a parameter.
-template <class B>
-std::vector<float> stored_parameter(B& backend, const parameter_store& store, int parameter, const shape& extents) {
-    std::vector<float> out(static_cast<std::size_t>(extents.volume()));
-    const box all = whole(extents);
-    for (const parameter_store::entry& e : store.entries()) {
-        if (e.what.kind == tile_kind::parameter && e.what.tensor == parameter) {
-            std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
-            if (e.what.slices > 1) { // the other slices stay what they are
-                box_copy(e.what.region, all, e.what.region).apply(out.data(), part.data(), true, reducer::sum);
-            }
-            backend.to_plain(e.what, store.address(e), part.data() + first_in_region(e.what));
-            box_copy(e.what.region, e.what.region, all).apply(part.data(), out.data(), true, reducer::sum);
-        }
-    }
-    return out;
-}
-
-/// Sets all elements of a parameter, in every copy; throws tessera::error for another number of them.
-template <class B>
-void store_parameter(B& backend, const parameter_store& store, int parameter, const shape& extents,
-                     std::span<const float> values) {
-    if (static_cast<index_t>(values.size()) != extents.volume()) {
-        throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
-                    std::to_string(values.size()));
-    }
-    for (const parameter_store::entry& e : store.entries()) {
-        if (e.what.kind == tile_kind::parameter && e.what.tensor == parameter) {
-            std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
-            box_copy(e.what.region, whole(extents), e.what.region)
-                .apply(values.data(), part.data(), true, reducer::sum);
-            backend.from_plain(e.what, part.data() + first_in_region(e.what), store.address(e));
-        }
-    }
-}
 
 /// Adds up pieces of results; keeps its memory, so that the next time allocates nothing.
 class piece_sum {

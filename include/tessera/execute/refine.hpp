@@ -8,7 +8,7 @@
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/synthetic_batch.hpp"
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/mcmc.hpp"
+#include "tessera/search/mcmc/mcmc.hpp"
 #include "tessera/search/quick_searches.hpp"
 #include "tessera/search/run.hpp"
 
@@ -18,7 +18,9 @@
 
 namespace tessera {
 
-struct refine_options {
+/// A template so that the searches that it tries are compiled where it is used, not wherever the header is included.
+template <class Options>
+struct refine_options_of {
     int turns = 5;              ///< of every strategy, in alternation
     double turn_seconds = 0.05; ///< a turn takes so long, and at least one step
     /// Tasks are measured by themselves, steps predicted from them, and MCMC searches on with these times, for backends that can (see
@@ -27,8 +29,9 @@ struct refine_options {
     std::int64_t proposals = 2000;
     int searched = 2; ///< so many of what the search found are tried
     /// Whose strategies are tried beside the one that is given.
-    std::vector<const search::search_record*> tried = search::measured_searches();
+    std::vector<const search::search_record*> tried = search::measured_searches<Options>();
 };
+using refine_options = refine_options_of<search::search_options>;
 
 /// What became of one strategy.
 struct tried_strategy {
@@ -85,13 +88,13 @@ requires std::same_as<Refined, refined_strategy> std::string to_text(const Refin
 
 namespace detail {
 
-template <class B>
+template <class B, OperatorSet Set>
 class strategy_race {
 public:
     strategy_race(const graph_view& g, const local_devices& devices, const optimizer& update,
                   const session_options& training)
-        : g_(g), devices_(devices), update_(update), training_(training), backend_(make_backend<B>(update, training)),
-          data_(g) {}
+        : g_(g), devices_(devices), update_(update), training_(training),
+          backend_(make_backend<B, Set>(update, training)), data_(g) {}
 
     /// Builds what a strategy needs. One that breaks a rule or does not fit in memory is kept with the reason.
     void enter(std::string name, const strategy& how) {
@@ -233,9 +236,9 @@ private:
 /// `found` was made for, and gives the fastest.
 /// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error where `found` was
 /// made for another number of devices, or nothing can run.
-template <class Net, class B = default_backend<Net>, PlannedStrategy S>
+template <class Net, class B = default_backend<Net>, PlannedStrategy S, class Options = search::search_options>
 refined_strategy refine(const S& found, const local_devices& devices, const optimizer& update = sgd{},
-                        const session_options& training = {}, const refine_options& how = {}) {
+                        const session_options& training = {}, const refine_options_of<Options>& how = {}) {
     if (static_cast<int>(found.devices) != devices.count()) {
         throw error("tessera: the strategy was made for " + std::to_string(static_cast<int>(found.devices)) +
                     " devices and there are " + std::to_string(devices.count()) +
@@ -243,7 +246,7 @@ refined_strategy refine(const S& found, const local_devices& devices, const opti
     }
     const graph network = describe<Net>(static_cast<index_t>(found.batch));
     const graph_view g = network.view();
-    detail::strategy_race<B> race(g, devices, update, training);
+    detail::strategy_race<B, operators_of<Net>> race(g, devices, update, training);
     race.enter("found", strategy(strategy_view(found.view())));
     const cluster host(machines::this_host(devices.count()));
     for (const search::search_record* r : how.tried) {

@@ -5,13 +5,15 @@
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/executor.hpp"
+#include "tessera/execute/initialize.hpp"
 #include "tessera/execute/input_data.hpp"
 #include "tessera/execute/not_finite.hpp"
 #include "tessera/execute/plain_values.hpp"
-#include "tessera/net/initialize.hpp"
+#include "tessera/execute/prediction.hpp"
+#include "tessera/execute/stored_values.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/op/optimizer_rules.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include <cmath>
 #include <span>
@@ -36,11 +38,17 @@ public:
             throw error("tessera: the strategy wants " + std::to_string(devices) + " devices and there are " +
                         std::to_string(threads.devices()) + "; make more devices or plan for fewer");
         }
-        plan p = make_plan(graph_.view(), run_kind::training, false, s.period);
+        const index_t batch = graph_.tensors[0].extents.extent[0];
+        run_key first{batch};
+        first.period = s.period;
+        if (!options.trains) {
+            first = {batch, run_kind::evaluation, 1, find_setting(detail::all_predictions(graph_.view()))};
+        }
+        graph described = graph_for(first);
+        plan p = make_plan(described.view(), first);
         store_ = parameter_store(p, memory_of(backend_));
         persistent_ = p.persistent_bytes;
-        const index_t batch = graph_.tensors[0].extents.extent[0];
-        runs_.push_back(make_run(batch, run_kind::training, s.period, static_cast<plan&&>(p)));
+        runs_.push_back(make_run(first, static_cast<graph&&>(described), static_cast<plan&&>(p)));
         state_.seed = options.seed;
         state_.learning_rate = static_cast<double>(update.learning_rate);
         for (int i = 0; i < g.parameter_count; ++i) {
@@ -93,7 +101,7 @@ public:
 
     /// Forward with running statistics and without dropout. Throws tessera::error when the loss is not finite.
     evaluation evaluate(std::span<const input_data> inputs) {
-        run_of& r = find_run(inputs, run_kind::evaluation, 1);
+        run_of& r = find_run({check_inputs(inputs), run_kind::evaluation, 1});
         const std::vector<input_data> batch(inputs.begin(), inputs.end());
         run(r, {&batch, 1}, {}, nullptr);
         evaluation e;
@@ -103,6 +111,34 @@ public:
         }
         count_correct(r, inputs, e);
         return e;
+    }
+
+    /// What operators make of the inputs that they need, with running statistics and without dropout: for each tensor of `wanted`, by its number in
+    /// the network, all samples. Inputs are those that these tensors need, in the network's order: no labels, as a rule. There may be more samples
+    /// than the network was planned for: they go through in batches of that many. Throws tessera::error for inputs that do not fit.
+    std::vector<prediction> predict(std::span<const input_data> inputs, const std::vector<int>& wanted) {
+        const detail::prediction_setting& of = *find_setting(wanted);
+        const graph_view part = of.part.network.view();
+        const index_t planned = graph_.tensors[0].extents.extent[0];
+        const index_t samples = detail::count_samples(part, inputs);
+        std::vector<prediction> all(wanted.size());
+        for (index_t begin = 0; begin < samples; begin += planned) {
+            const index_t count = begin + planned < samples ? planned : samples - begin;
+            const std::vector<input_data> batch = detail::samples_of(inputs, samples, begin, count);
+            detail::check_inputs(part, batch);
+            run_of& r = find_run({count, run_kind::evaluation, 1, &of});
+            run(r, {&batch, 1}, {}, nullptr);
+            for (std::size_t i = 0; i < wanted.size(); ++i) {
+                const int t = of.part.tensors[static_cast<std::size_t>(wanted[i])];
+                const shape& extents = r.described.tensors[static_cast<std::size_t>(t)].extents;
+                std::vector<float> part_of_all(static_cast<std::size_t>(extents.volume()), 0.0F);
+                add_pieces(r, r.runner.bound().results, t, 0, whole(extents), part_of_all);
+                all[i].extents = extents;
+                all[i].extents.extent[0] = samples;
+                all[i].values.insert(all[i].values.end(), part_of_all.begin(), part_of_all.end());
+            }
+        }
+        return all;
     }
 
     /// Waits until no transfer of a step is under way; throws what one has thrown, and what step() throws of updates that are not finite. All that
@@ -116,12 +152,36 @@ public:
     std::vector<float> parameter(int p) const {
         check_parameter(p);
         wait_for_transfers();
-        return detail::stored_parameter(backend_, store_, p, extents_of(p));
+        return detail::stored_values(backend_, store_, p, -1, extents_of(p));
     }
-    void set_parameter(int p, std::span<const float> values) {
+    void set_parameter(int p, std::span<const float> values) { set_kept(p, -1, values); }
+
+    // ---- what a file must hold for training to go on as if it had not ended (io/checkpoint.hpp) -----------------------
+
+    const optimizer& update() const { return update_; }
+    std::uint64_t seed() const { return state_.seed; }
+    /// A parameter (`state` -1), or number `state` of what the optimizer keeps for each of its elements, counted from 0: all elements, plain.
+    std::vector<float> kept(int p, int state) const {
         check_parameter(p);
+        check_state(state);
         wait_for_transfers();
-        detail::store_parameter(backend_, store_, p, extents_of(p), values);
+        return detail::stored_values(backend_, store_, p, state, extents_of(p));
+    }
+    /// Sets it, in every copy; throws tessera::error for another number of elements.
+    void set_kept(int p, int state, std::span<const float> values) {
+        check_parameter(p);
+        check_state(state);
+        wait_for_transfers();
+        detail::store_values(backend_, store_, p, state, extents_of(p), values);
+    }
+    /// False for the optimizer's state of a parameter that is not trained.
+    bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }
+    /// The next step is the one after `steps`, with the random numbers of `seed`.
+    void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
+        wait_for_transfers();
+        state_.step = steps;
+        state_.seed = seed;
+        state_.learning_rate = learning_rate;
     }
     /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None where it is stored in
     /// slices.
@@ -154,7 +214,7 @@ public:
         const run_of& r = *runs_.front();
         const box all = whole(extents_of(p));
         std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
-        add_pieces(r, r.runner.bound().gradients, p, r.period - 1, all, out);
+        add_pieces(r, r.runner.bound().gradients, p, r.key.period - 1, all, out);
         for (float& x : out) {
             x /= update_.loss_scale;
         }
@@ -162,10 +222,17 @@ public:
     }
 
 private:
-    struct run_of {
+    /// What tells two plans of a session apart.
+    struct run_key {
         index_t batch = 0;
         run_kind kind = run_kind::training;
         int period = 1;
+        const detail::prediction_setting* part = nullptr; ///< null: the whole network
+
+        friend bool operator==(const run_key&, const run_key&) = default;
+    };
+    struct run_of {
+        run_key key;
         graph described;
         executor<B> runner;
     };
@@ -182,6 +249,13 @@ private:
                         std::to_string(count) + ", counted from 0");
         }
     }
+    void check_state(int state) const {
+        if (state < -1 || state >= update_.state_count()) {
+            throw error("tessera: there is no number " + std::to_string(state) +
+                        " of the optimizer's state; it keeps " + std::to_string(update_.state_count()) +
+                        " for each element of a parameter");
+        }
+    }
     const shape& extents_of(int parameter) const {
         return graph_.parameters[static_cast<std::size_t>(parameter)].extents;
     }
@@ -196,7 +270,11 @@ private:
     /// One run of a plan of as many steps as there are batches, all of one size.
     void run_steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates,
                    simulation::timeline* measured, std::vector<double>& losses) {
-        run_of& r = find_run(batches[0], run_kind::training, static_cast<int>(batches.size()));
+        if (!options_.trains) {
+            throw error(
+                "tessera: a training step of what was made for predictions alone; make it with {.trains = true}");
+        }
+        run_of& r = find_run({check_inputs(batches[0]), run_kind::training, static_cast<int>(batches.size())});
         const std::uint64_t before = state_.step;
         run(r, batches, rates, measured);
         const std::uint64_t end = before + batches.size();
@@ -240,27 +318,48 @@ private:
         return detail::cause_of_loss(graph_.view(), inputs, [this](int p) { return parameter(p); });
     }
 
-    plan make_plan(const graph_view& g, run_kind kind, bool is_short, int period) {
+    bool is_short(const run_key& key) const { return key.batch < graph_.tensors[0].extents.extent[0]; }
+    graph graph_for(const run_key& key) const {
+        return with_batch(key.part != nullptr ? key.part->part.network.view() : graph_.view(), key.batch);
+    }
+
+    plan make_plan(const graph_view& g, const run_key& key) {
         lower_options o;
-        o.kind = kind;
+        o.kind = key.kind;
         o.update = update_;
-        o.keep_gradients = options_.keep_gradients && kind == run_kind::training && !is_short;
-        o.allow_empty = is_short;
+        o.keep_gradients = options_.keep_gradients && key.kind == run_kind::training && !is_short(key);
+        o.allow_empty = is_short(key);
         strategy_view s = strategy_.view();
-        s.period = period;
+        if (key.part != nullptr) {
+            s = key.part->how.view();
+            for (const int t : key.part->wanted) {
+                o.wanted.push_back(key.part->part.tensors[static_cast<std::size_t>(t)]);
+            }
+        }
+        s.period = key.period;
         plan p = lower(g, s, devices_, o);
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
         tessera::finish(g, p, options_.device_memory, &update_);
         return p;
     }
 
-    owned<run_of> make_run(index_t batch, run_kind kind, int period, plan p) {
+    owned<run_of> make_run(const run_key& key, graph described, plan p) {
         make_room(p);
-        graph described = with_batch(graph_.view(), batch);
         const graph_view view = described.view();
         return owned<run_of>(
-            new run_of{batch, kind, period, static_cast<graph&&>(described),
+            new run_of{key, static_cast<graph&&>(described),
                        executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_, options_.links)});
+    }
+
+    const detail::prediction_setting* find_setting(const std::vector<int>& wanted) {
+        for (const auto& x : settings_) {
+            if (x->wanted == wanted) {
+                return x.get();
+            }
+        }
+        settings_.push_back(owned<detail::prediction_setting>(
+            new detail::prediction_setting(detail::setting_for(graph_.view(), strategy_, wanted))));
+        return settings_.back().get();
     }
 
     /// All plans run in the same arenas, one at a time. Where a plan wants larger ones, the others move.
@@ -310,10 +409,9 @@ private:
         }
     }
 
-    run_of& find_run(std::span<const input_data> inputs, run_kind kind, int period) {
-        const index_t batch = check_inputs(inputs);
+    run_of& find_run(const run_key& key) {
         for (std::size_t i = 0; i < runs_.size(); ++i) {
-            if (runs_[i]->batch == batch && runs_[i]->kind == kind && runs_[i]->period == period) {
+            if (runs_[i]->key == key) {
                 const std::size_t newest = i == 0 ? 0 : runs_.size() - 1; // the first stays where it is
                 for (; i < newest; ++i) {
                     owned<run_of> mine = static_cast<owned<run_of>&&>(runs_[i]);
@@ -323,15 +421,14 @@ private:
                 return *runs_[newest];
             }
         }
-        const graph described = with_batch(graph_.view(), batch);
-        const bool is_short = batch < graph_.tensors[0].extents.extent[0];
-        plan p = make_plan(described.view(), kind, is_short, period);
+        graph described = graph_for(key);
+        plan p = make_plan(described.view(), key);
         if (runs_.size() > most_ready_plans) {
             runs_[1]->runner.finish();
             running_ = runs_[1].get() == running_ ? nullptr : running_;
             runs_.erase(runs_.begin() + 1);
         }
-        runs_.push_back(make_run(batch, kind, period, static_cast<plan&&>(p)));
+        runs_.push_back(make_run(key, static_cast<graph&&>(described), static_cast<plan&&>(p)));
         return *runs_.back();
     }
 
@@ -345,13 +442,13 @@ private:
             save_gradients();
         }
         has_gradients_ = options_.keep_gradients && &r == runs_.front().get();
-        const std::size_t tensors = graph_.tensors.size();
+        const std::size_t tensors = r.described.tensors.size();
         pointers_.resize(tensors * batches.size());
         states_.assign(batches.size(), state_);
         for (std::size_t i = 0; i < batches.size(); ++i) {
             std::size_t k = 0;
             for (std::size_t t = 0; t < tensors; ++t) {
-                pointers_[i * tensors + t] = graph_.tensors[t].producer < 0 ? batches[i][k++].data : nullptr;
+                pointers_[i * tensors + t] = r.described.tensors[t].producer < 0 ? batches[i][k++].data : nullptr;
             }
             states_[i].inputs = pointers_.data() + i * tensors;
             states_[i].step = state_.step + i;
@@ -398,11 +495,12 @@ private:
     void count_correct(const run_of& r, std::span<const input_data> inputs, evaluation& e) const {
         const graph_view g = r.described.view();
         for (int op = 0; op < g.op_count; ++op) {
-            if (!g.is_loss(op)) {
-                continue;
+            const auto& in = g.ops[op].inputs;
+            if (!g.is_loss(op) || in.size() < 2 || g.tensors[in[1]].type != element::i32) {
+                continue; // it compares no classes
             }
-            const int tensor = g.ops[op].inputs[0];
-            const input_data& labels = inputs[detail::input_number(g, g.ops[op].inputs[1])];
+            const int tensor = in[0];
+            const input_data& labels = inputs[detail::input_number(g, in[1])];
             detail::count_correct(leaders(r, tensor, inputs), static_cast<const std::int32_t*>(labels.data), e);
             return;
         }
@@ -458,6 +556,7 @@ private:
     std::vector<const void*> pointers_;
     mutable std::vector<float> loss_rows_; ///< with the next: kept so that a step allocates nothing
     mutable detail::piece_sum sum_;
+    std::vector<owned<detail::prediction_setting>> settings_; ///< of predictions that were asked for
     std::vector<owned<run_of>> runs_; ///< the first is for training on full batches; the others by when they ran last
     const run_of* running_ = nullptr; ///< the last that has run
 };

@@ -5,12 +5,13 @@
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/executor.hpp"
+#include "tessera/execute/initialize.hpp"
 #include "tessera/execute/plain_values.hpp"
-#include "tessera/layout/typed_fit.hpp"
-#include "tessera/layout/typed_strategy.hpp"
-#include "tessera/net/initialize.hpp"
+#include "tessera/execute/stored_values.hpp"
 #include "tessera/net/precision.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
+#include "tessera/strategy/typed_fit.hpp"
+#include "tessera/strategy/typed_strategy.hpp"
 
 #include <span>
 
@@ -39,7 +40,8 @@ public:
     /// The same for operators of several inputs. A loss gets its labels by itself.
     sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32,
                const own_options_of<B>& own = {})
-        : devices_(devices), graph_(make_graph(inputs, math)), backend_(make_backend<B>(optimizer(), own)) {
+        : devices_(devices), graph_(make_graph(inputs, math)),
+          backend_(make_backend<B, operator_of<Op>>(optimizer(), own)) {
         plan p = make_plan();
         require_room(backend_, p.arena_bytes);
         store_ = parameter_store(p, memory_of(backend_));
@@ -75,7 +77,7 @@ public:
     /// All elements of parameter `slot` (0 weights, 1 bias, 2 running statistics), plain.
     void set_parameter(int slot, std::span<const float> values) {
         const int p = view().ops[0].parameters[slot];
-        detail::store_parameter(backend_, store_, p, view().parameters[p].extents, values);
+        detail::store_values(backend_, store_, p, -1, view().parameters[p].extents, values);
     }
 
     std::vector<float> output() const { return collect(bound().results, view().ops[0].output); }
@@ -92,15 +94,15 @@ private:
 
     static graph make_graph(const std::vector<shape>& inputs, precision math) {
         const op_record& record = record_of(Op::attributes);
-        const bool is_loss = record.facts.loss;
         graph_builder b;
         std::vector<int> read;
         for (const shape& s : inputs) {
             const bool looks_up = record.integers != nullptr && record.integers(Op::attributes, s, 0) > 0;
             read.push_back(b.add_input(s, looks_up ? element::i32 : element::f32, "input"));
         }
-        if (is_loss && inputs.size() == 1) {
-            read.push_back(b.add_input(op::rows_of(inputs[0]), element::i32, "labels"));
+        if (record.facts.loss && record.inputs == 2 && inputs.size() == 1) {
+            const label_tensor labels = labels_of(Op::attributes, inputs[0]);
+            read.push_back(b.add_input(labels.extents, labels.type, "labels"));
         }
         const int out = b.add_op(Op::attributes, name_of_layer<Op>(), key_of<Op>, false, read.data(),
                                  static_cast<int>(read.size()));
@@ -173,7 +175,8 @@ private:
         std::vector<shape> shapes;
         if constexpr (by_layouts && fits) {
             shapes = {Options::value().extents...};
-            shapes.resize(shapes.size() - (record_of(Op::attributes).facts.loss ? 2 : 1));
+            const op_record& r = record_of(Op::attributes);
+            shapes.resize(shapes.size() - (r.facts.loss && r.inputs == 2 ? 2 : 1));
         }
         return shapes;
     }

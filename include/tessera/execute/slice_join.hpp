@@ -21,19 +21,19 @@ public:
 
     void run() const {
         std::byte* to = to_;
-        for (const slice& s : from_) {
+        for (const part& s : from_) {
             std::memcpy(to, s.data, s.bytes);
             to += s.bytes;
         }
     }
 
 private:
-    struct slice {
+    struct part {
         const std::byte* data;
         std::size_t bytes;
     };
     std::byte* to_ = nullptr;
-    std::vector<slice> from_;
+    std::vector<part> from_;
 };
 
 /// What runs an average of a plan: float sums in the order of the copies.

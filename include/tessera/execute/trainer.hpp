@@ -6,7 +6,7 @@
 #include "tessera/execute/check_backend.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/learning_rate.hpp"
-#include "tessera/layout/typed_strategy.hpp"
+#include "tessera/strategy/typed_strategy.hpp"
 
 #include <type_traits>
 #include <utility>
@@ -50,6 +50,19 @@ constexpr int find_parameter(const graph_view& g, int slot) {
     return -1;
 }
 
+template <class L>
+constexpr int find_operator(const graph_view& g) {
+    for (int op = 0; op < g.op_count; ++op) {
+        if (g.ops[op].key == key_of<typename addressed<L>::layer_type> && g.ops[op].instance == addressed<L>::which) {
+            return op;
+        }
+    }
+    return -1;
+}
+
+template <class Net, class L>
+inline constexpr int operator_of = find_operator<L>(storage_of<Net, 64>.view());
+
 template <class Net, class L, int Slot>
 inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view(), Slot);
 
@@ -66,7 +79,7 @@ public:
     template <PlannedStrategy S>
     trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options = {})
         : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
-                  static_cast<int>(s.devices), [&] { return make_backend<B>(update, options); }) {
+                  static_cast<int>(s.devices), [&] { return make_backend<B, operators_of<Net>>(update, options); }) {
         check_network<S>();
     }
     /// The same with options that are the backend's own, such as cuda::backend_options.
@@ -74,18 +87,19 @@ public:
     trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options,
             const own_options_of<B>& own)
         : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
-                  static_cast<int>(s.devices), [&] { return make_backend<B>(update, options, own); }) {
+                  static_cast<int>(s.devices),
+                  [&] { return make_backend<B, operators_of<Net>>(update, options, own); }) {
         check_network<S>();
     }
     /// The same under a strategy that is a value, for batches of `batch` samples. It may use fewer devices than there are.
     trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
             const trainer_options& options = {})
         : trainer(devices, s, batch, update, options, devices.count(),
-                  [&] { return make_backend<B>(update, options); }) {}
+                  [&] { return make_backend<B, operators_of<Net>>(update, options); }) {}
     trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
             const trainer_options& options, const own_options_of<B>& own)
         : trainer(devices, s, batch, update, options, devices.count(),
-                  [&] { return make_backend<B>(update, options, own); }) {}
+                  [&] { return make_backend<B, operators_of<Net>>(update, options, own); }) {}
 
     trainer(const trainer&) = delete;
     trainer& operator=(const trainer&) = delete;
@@ -172,6 +186,23 @@ public:
         return finish(total);
     }
 
+    // ---- prediction --------------------------------------------------------------------------------------------------
+
+    /// What goes into the first loss (logits, as a rule; without a loss what the last operator makes), with running statistics and without dropout, for any
+    /// number of samples: more than batch() go through in batches of that many. Takes anything with `inputs`, or the inputs that the operators need in the
+    /// network's order; labels are not among them. Throws tessera::error for inputs that do not fit.
+    template <class T>
+    prediction predict(const T& samples) {
+        return predict_tensor(samples, detail::usual_prediction(graph()));
+    }
+    /// What a layer makes. L is a layer, or instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
+    template <class L, class T>
+    prediction predict(const T& samples) {
+        constexpr int op = detail::operator_of<Net, L>;
+        static_assert(op >= 0, "tessera: the network has no such layer");
+        return predict_tensor(samples, graph().ops[op].output);
+    }
+
     // ---- parameters by layer -----------------------------------------------------------------------------------------
 
     /// Weights of a convolution or linear layer, gamma of a batch norm: all elements, in row-major order. L is a layer, or
@@ -250,6 +281,16 @@ private:
         constexpr int found = detail::parameter_of<Net, L, Slot>;
         static_assert(found >= 0, "tessera: the network has no such layer, or the layer has no such parameter");
         return found;
+    }
+
+    template <class T>
+    prediction predict_tensor(const T& samples, int tensor) {
+        if constexpr (requires { std::span<const input_data>(samples); }) {
+            return session_.predict(samples, {tensor})[0];
+        } else {
+            const input_data inputs = detail::inputs_in(samples);
+            return session_.predict({&inputs, 1}, {tensor})[0];
+        }
     }
 
     template <Batch T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices of the host as threads. Device 0 is the calling thread, so that one device costs no hand-over; the others are pinned
-// workers that spin for a while between runs and then sleep. A transport thread of every device joins the runs that have two lanes.
+// workers that spin for a while between runs and then sleep. A transport thread of every device joins the runs that have two streams.
 #pragma once
 
 #include "tessera/base/error.hpp"
@@ -66,31 +66,31 @@ public:
 
     int devices() const { return devices_; }
     /// How often a thread of a run looks for what it waits for before it gives up its core.
-    int spins(int lanes = 1) const { return is_crowded(lanes) ? 50 : 4000; }
-    /// True where a run of so many lanes has more threads than there are cores.
-    bool is_crowded(int lanes) const { return devices_ * lanes > cores_; }
+    int spins(int streams = 1) const { return is_crowded(streams) ? 50 : 4000; }
+    /// True where a run of so many streams has more threads than there are cores.
+    bool is_crowded(int streams) const { return devices_ * streams > cores_; }
 
-    /// Runs body(device) on every device and, with two lanes, body(devices() + device) on every device's transport thread; returns when all
+    /// Runs body(device) on every device and, with two streams, body(devices() + device) on every device's transport thread; returns when all
     /// have finished. The first exception is rethrown. Leaves the caller on the cores that it may use. Throws tessera::error where the system has no
     /// threads for the transport, and in a child of fork(), which has not got the threads.
     template <class Body>
-    void run(Body& body, int lanes = 1) {
+    void run(Body& body, int streams = 1) {
         if (!seats_.empty() && getpid() != process_) {
             throw error("tessera: this process was forked from the one that made its " + std::to_string(devices_) +
                         " devices, whose threads stayed there; make devices and what uses them after fork()");
         }
-        for (int d = static_cast<int>(seats_.size()) + 1; lanes > 1 && d < 2 * devices_; ++d) {
+        for (int d = static_cast<int>(seats_.size()) + 1; streams > 1 && d < 2 * devices_; ++d) {
             add_seat(d);
         }
-        const int others = lanes > 1 ? 2 * devices_ - 1 : devices_ - 1;
+        const int others = streams > 1 ? 2 * devices_ - 1 : devices_ - 1;
         call_ = [](void* what, int device) { (*static_cast<Body*>(what))(device); };
         what_ = &body;
-        lanes_ = lanes;
+        streams_ = streams;
         failed_.store(false);
         claimed_.store(false);
         failure_ = nullptr;
         finished_.store(0);
-        for (int i = 0; i < lanes; ++i) {
+        for (int i = 0; i < streams; ++i) {
             teams_[i].generation.fetch_add(1);
             wake(teams_[i]);
         }
@@ -100,7 +100,7 @@ public:
             pin(pthread_self(), 0);
         }
         call(0);
-        detail::spin_until([&] { return finished_.load(std::memory_order_acquire) == others; }, spins(lanes));
+        detail::spin_until([&] { return finished_.load(std::memory_order_acquire) == others; }, spins(streams));
         if (pins) {
             pthread_setaffinity_np(pthread_self(), sizeof before, &before);
         }
@@ -210,7 +210,7 @@ private:
             }
             ++seen;
             call(number);
-            patience = 25 * spins(lanes_); // while there is one, the other lane's threads may want the core
+            patience = 25 * spins(streams_); // while there is one, the other stream's threads may want the core
             finished_.fetch_add(1, std::memory_order_release);
         }
     }
@@ -223,7 +223,7 @@ private:
     cpu_set_t everywhere_{};
     void (*call_)(void*, int) = nullptr;
     void* what_ = nullptr;
-    int lanes_ = 1; ///< of the run
+    int streams_ = 1; ///< of the run
     std::exception_ptr failure_;
     std::atomic<bool> failed_{false};
     std::atomic<bool> claimed_{false};

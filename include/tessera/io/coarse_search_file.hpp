@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/io/search_file.hpp"
-#include "tessera/search/coarse_search.hpp"
+#include "tessera/search/coarse/coarse_search.hpp"
 
 #include <fstream>
 #include <vector>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "tessera/io/json.hpp"
-#include "tessera/layout/configuration.hpp"
-#include "tessera/layout/described.hpp"
+#include "tessera/strategy/configuration.hpp"
+#include "tessera/strategy/described.hpp"
 
 #include <string>
 

@@ -168,19 +168,19 @@ private:
         };
         if (fold_of(from) !=
             fold_of(to)) { // round below the boxes, up beside those of the reader's fold, and in from above
-            const double lane = 30 + fold_of(to) * places_.columns * across - 22;
+            const double at = 30 + fold_of(to) * places_.columns * across - 22;
             const double low = std::min(places_.rows, places_.fold) * down + 12;
             curve(x1, y1 + bend / 2, left(from) + wide + 12, y1, left(from) + wide + 12, y1 + bend);
-            path += "L" + pixels(left(from) + wide + 12) + " " + pixels(low) + "L" + pixels(lane) + " " + pixels(low) +
-                    "L" + pixels(lane) + " " + pixels(y2 - 6);
-            curve(lane, y2 - 16, x2, y2 - 20, x2, y2);
+            path += "L" + pixels(left(from) + wide + 12) + " " + pixels(low) + "L" + pixels(at) + " " + pixels(low) +
+                    "L" + pixels(at) + " " + pixels(y2 - 6);
+            curve(at, y2 - 16, x2, y2 - 20, x2, y2);
         } else {
-            const double lane = blocked ? left(from) + wide + 14 : x1; // beside the boxes, or straight down
+            const double at = blocked ? left(from) + wide + 14 : x1; // beside the boxes, or straight down
             if (blocked) {
-                curve(x1, y1 + bend, lane, y1, lane, y1 + bend + (small ? 4 : 8));
+                curve(x1, y1 + bend, at, y1, at, y1 + bend + (small ? 4 : 8));
             }
-            path += "L" + pixels(lane) + " " + pixels(y2 - bend);
-            curve(lane, y2 - bend / 3, x2, y2 - bend, x2, y2);
+            path += "L" + pixels(at) + " " + pixels(y2 - bend);
+            curve(at, y2 - bend / 3, x2, y2 - bend, x2, y2);
         }
         const index_t bytes = bytes_on(from, to);
         const double width =

@@ -6,7 +6,7 @@
 #include "tessera/io/file.hpp"
 #include "tessera/io/progress.hpp"
 #include "tessera/io/search_numbers.hpp"
-#include "tessera/search/parallel_search.hpp"
+#include "tessera/search/mcmc/parallel.hpp"
 
 #include <fstream>
 #include <iterator>

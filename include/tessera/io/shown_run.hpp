@@ -3,9 +3,8 @@
 #pragma once
 
 #include "tessera/machine/lanes.hpp"
-#include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
 #include "tessera/plan/print.hpp"
+#include "tessera/search/finished_step.hpp"
 #include "tessera/simulate/activities.hpp"
 #include "tessera/simulate/memory_profile.hpp"
 
@@ -27,7 +26,7 @@ struct shown_run {
     std::vector<std::string> names; ///< of the network's operators
 };
 
-/// Plans and simulates a strategy. Throws tessera::error for a strategy that breaks a rule or does not fit the memory of `device_memory` bytes (0: no
+/// Plans and simulates a strategy, bound by the cost model (search::bound_plan), so that its memory holds workspaces. Throws tessera::error for a strategy that breaks a rule or does not fit the memory of `device_memory` bytes (0: no
 /// limit).
 inline shown_run simulated_run(const graph_view& g, const strategy& s, const cluster& on,
                                const lower_options& lowering = {}, const simulation::task_times& times = {},
@@ -37,7 +36,7 @@ inline shown_run simulated_run(const graph_view& g, const strategy& s, const clu
     r.network = g;
     r.on = &on;
     r.how = s;
-    r.plan = lower(g, s.view(), on.devices(), lowering);
+    r.plan = search::bound_plan(g, s, on.devices(), lowering);
     finish(g, r.plan, device_memory);
     r.simulated = simulation::simulate(g, r.plan, on, times);
     r.activities = simulation::trace(g, r.plan, on, times);
@@ -90,14 +89,14 @@ inline std::string text_of_task(const shown_run& r, const task& t) {
 
 /// True where a device does something beside its computation.
 inline bool has_row_beside(const shown_run& r, int device) {
-    return r.plan.lanes > 1 || !r.on->class_of(device).copies_in_turn;
+    return r.plan.streams > 1 || !r.on->class_of(device).copies_in_turn;
 }
 
-/// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn, on one lane.
+/// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn, on one row.
 inline int measured_row(const shown_run& r, const task& t) {
     const bool in_turn = r.on->class_of(t.device).copies_in_turn;
     const bool beside =
-        in_turn ? t.lane != task_lane::compute : t.kind != task_kind::compute; // a queue stands there too
+        in_turn ? t.stream != task_stream::compute : t.kind != task_kind::compute; // a queue stands there too
     return beside ? 1 : 0;
 }
 

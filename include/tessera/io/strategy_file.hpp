@@ -15,10 +15,10 @@ inline json to_json(const pipeline_schedule& s) {
     json j = json::object();
     write_fields(j, s);
     json& workers = j["workers"] = json::array();
-    for (const std::vector<step>& list : s.workers) {
+    for (const std::vector<action>& list : s.workers) {
         std::string text;
-        for (const step& x : list) {
-            text += (text.empty() ? "" : " ") + std::string(1, step_letters[static_cast<std::size_t>(x.what)]) +
+        for (const action& x : list) {
+            text += (text.empty() ? "" : " ") + std::string(1, action_letters[static_cast<std::size_t>(x.what)]) +
                     std::to_string(x.stage) + "." + std::to_string(x.micro_batch);
         }
         workers.push_back(text);
@@ -41,7 +41,7 @@ inline json to_json(const pipeline_schedule& s) {
 inline std::string text_of(const message& m) {
     std::string text = to_text(m.how);
     text += m.server != 0 ? "@" + std::to_string(m.server) : "";
-    for (const gradient_slice& x : m.pieces) {
+    for (const gradient_slice& x : m.slices) {
         text += " " + std::to_string(x.parameter);
         text += x.slices > 1 ? ":" + std::to_string(x.slice) + "/" + std::to_string(x.slices) : "";
     }

@@ -4,9 +4,9 @@
 
 #include "tessera/io/described_json.hpp"
 #include "tessera/io/synchronization_reader.hpp"
-#include "tessera/layout/strategy.hpp"
 #include "tessera/plan/print.hpp"
 #include "tessera/schedule/timetable.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 #include <charconv>
 
@@ -22,9 +22,9 @@ struct strategy_file {
 
 namespace detail {
 
-/// Letters of a schedule's steps: F0.3 is forward of stage 0, micro-batch 3.
-inline constexpr std::string_view step_letters = "FRBIW";
-static_assert(to_text(step_kind::backward_weight) == std::string_view("backward-weight")); // the last, W
+/// Letters of a schedule's actions: F0.3 is forward of stage 0, micro-batch 3.
+inline constexpr std::string_view action_letters = "FRBIW";
+static_assert(to_text(action_kind::backward_weight) == std::string_view("backward-weight")); // the last, W
 
 /// Reads a strategy file for a network.
 class strategy_reader {
@@ -63,10 +63,10 @@ private:
         pipeline_schedule s;
         read_fields(o, s);
         s.micro_batches = micro_batches;
-        index_t steps = 0;
+        index_t actions = 0;
         for (const json_value& worker : o.get("workers").items()) {
-            s.workers.push_back(read_steps(worker));
-            steps += static_cast<index_t>(s.workers.back().size());
+            s.workers.push_back(read_actions(worker));
+            actions += static_cast<index_t>(s.workers.back().size());
         }
         const auto marks = [&](const char* name, std::vector<char>& out) {
             if (const json_value* list = o.find(name)) {
@@ -79,12 +79,12 @@ private:
         marks("mirrored", s.mirrored);
         marks("keeps", s.keeps);
         o.finish();
-        if (steps < 2 * index_t{s.stages} * micro_batches) {
-            v.refuse("has " + std::to_string(steps) +
-                     " steps; every stage takes every micro-batch forward and backward");
+        if (actions < 2 * index_t{s.stages} * micro_batches) {
+            v.refuse("has " + std::to_string(actions) +
+                     " actions; every stage takes every micro-batch forward and backward");
         }
-        try { // each step is there, once, on one worker; what the stages wait for depends on the network
-            schedule::timetable_of(s, {schedule::step_times{}},
+        try { // each action is there, once, on one worker; what the stages wait for depends on the network
+            schedule::timetable_of(s, {schedule::action_times{}},
                                    std::vector<std::vector<int>>(static_cast<std::size_t>(s.stages)));
         } catch (const error& e) {
             v.refuse(std::string("does not hold together: ") + e.what());
@@ -92,14 +92,14 @@ private:
         return s;
     }
 
-    static std::vector<step> read_steps(const json_value& v) {
-        std::vector<step> list;
+    static std::vector<action> read_actions(const json_value& v) {
+        std::vector<action> list;
         const std::string& text = v.text();
         const char* at = text.data();
         const char* const end = at + text.size();
         while (at != end) {
-            step x;
-            const std::size_t letter = step_letters.find(*at);
+            action x;
+            const std::size_t letter = action_letters.find(*at);
             const auto stage = std::from_chars(at + 1, end, x.stage);
             bool good = letter != std::string_view::npos && stage.ec == std::errc() && stage.ptr != end &&
                         *stage.ptr == '.' && x.stage >= 0;
@@ -107,10 +107,10 @@ private:
             good = good && micro_batch.ec == std::errc() && x.micro_batch >= 0 &&
                    (micro_batch.ptr == end || (*micro_batch.ptr == ' ' && micro_batch.ptr + 1 != end));
             if (!good) {
-                v.refuse("has the step \"" + std::string(at, std::find(at, end, ' ')) +
-                         "\", but steps are a letter of F, R, B, I, W, the stage, a point and the micro-batch: F0.3");
+                v.refuse("has the action \"" + std::string(at, std::find(at, end, ' ')) +
+                         "\", but actions are a letter of F, R, B, I, W, the stage, a point and the micro-batch: F0.3");
             }
-            x.what = static_cast<step_kind>(letter);
+            x.what = static_cast<action_kind>(letter);
             list.push_back(x);
             at = micro_batch.ptr == end ? end : micro_batch.ptr + 1;
         }

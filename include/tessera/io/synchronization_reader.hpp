@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/io/described_json.hpp"
-#include "tessera/layout/strategy.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 #include <charconv>
 
@@ -42,9 +42,9 @@ private:
                 good = number(++at, end, x.slice) && at != end && *at == '/' && number(++at, end, x.slices) &&
                        x.slice < x.slices && x.slices > 1;
             }
-            m.pieces.push_back(x);
+            m.slices.push_back(x);
         }
-        if (!good || m.pieces.empty()) {
+        if (!good || m.slices.empty()) {
             v.refuse("is the message \"" + text +
                      "\", but messages are sliced, all_reduce, ring or server@number, then trained parameters by their "
                      "numbers, with a slice where they are cut: server@1 3:0/4 5");

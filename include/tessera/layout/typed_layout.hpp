@@ -5,8 +5,9 @@
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
 #include "tessera/layout/tensor_layout.hpp"
-#include "tessera/layout/typed_strategy.hpp"
+#include "tessera/layout/typed_places.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace tessera {
@@ -282,36 +283,36 @@ struct layout_of_value {
             ((r[I].begin == (I == 0 ? 0 : r[I == 0 ? 0 : I - 1].end)) && ...) && r[n - 1].end == extent;
         constexpr bool overlap = ((I > 0 && r[I].begin < r[I == 0 ? 0 : I - 1].end) || ...);
         if constexpr (even) {
-            return identity<std::conditional_t<extent % n == 0, shards<n>, uneven_shards<n>>>{};
+            return std::type_identity<std::conditional_t<extent % n == 0, shards<n>, uneven_shards<n>>>{};
         } else if constexpr (cut) {
             return cuts<D>(std::make_index_sequence<sizeof...(I) - 1>());
         } else if constexpr (overlap && numbers.adds) {
-            return identity<sums_over<range<r[I].begin, r[I].end>...>>{};
+            return std::type_identity<sums_over<range<r[I].begin, r[I].end>...>>{};
         } else {
-            return identity<shards_over<range<r[I].begin, r[I].end>...>>{};
+            return std::type_identity<shards_over<range<r[I].begin, r[I].end>...>>{};
         }
     }
     template <int D, std::size_t... I>
     static constexpr auto cuts(std::index_sequence<I...>) {
-        return identity<shards_at<numbers.ranges[first_range(D) + static_cast<int>(I)].end...>>{};
+        return std::type_identity<shards_at<numbers.ranges[first_range(D) + static_cast<int>(I)].end...>>{};
     }
     template <std::size_t... D>
     static constexpr auto all_dimensions(std::index_sequence<D...>) {
-        return identity<dims<typename decltype(dimension<D>(
+        return std::type_identity<dims<typename decltype(dimension<D>(
             std::make_index_sequence<static_cast<std::size_t>(numbers.shards[D])>()))::type...>>{};
     }
     template <std::size_t... D>
     static constexpr auto all_extents(std::index_sequence<D...>) {
-        return identity<extents<numbers.extents.extent[D]...>>{};
+        return std::type_identity<extents<numbers.extents.extent[D]...>>{};
     }
     template <std::size_t... I>
     static constexpr auto where(std::index_sequence<I...>) {
         constexpr int start = numbers.devices[0];
         constexpr int stride = count > 1 ? numbers.devices[1] - start : 1;
         if constexpr (((numbers.devices[I] == start + stride * static_cast<int>(I)) && ...)) {
-            return identity<from_device<start, stride>>{};
+            return std::type_identity<from_device<start, stride>>{};
         } else {
-            return identity<place<numbers.devices[I]...>>{};
+            return std::type_identity<place<numbers.devices[I]...>>{};
         }
     }
     using rank = std::make_index_sequence<static_cast<std::size_t>(numbers.extents.rank)>;

@@ -24,10 +24,9 @@ struct parameter_node {
     shape extents;
     std::string_view layer; ///< name of the layer that introduced it; see net/paths.hpp for one that is unique
     int slot = 0;           ///< 0 weight or gamma, 1 bias or beta, 2 running statistics
-    initial_values initial = initial_values::uniform;
+    initial_rule initial;
     bool state = false; ///< running state of its operator, that no gradient reaches
-    index_t fan_in =
-        1; ///< uniform initial values are within 1/sqrt(fan_in): what one of the first extent has elements (of experts' [E,O,I]: I)
+    index_t fan_in = 1; ///< inputs that an output sums over: what one of the first extent has elements (of [E,O,I]: I)
     bool trained = true;
     int instance = 0; ///< of the layer, where it is repeated
 };

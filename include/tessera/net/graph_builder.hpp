@@ -235,6 +235,10 @@ private:
         return last;
     }
 
+    static constexpr initial_rule initial_of(const op_attributes& a, int slot) {
+        return slot < 2 && a.initial[slot].said ? a.initial[slot] : initial_rule{record_of(a).initial[slot]};
+    }
+
     constexpr bool add_parameters(const description& d, op_node& node, bool shared, int earlier) {
         for (const operand& o : d.operands) {
             if (o.kind != operand_kind::parameter && o.kind != operand_kind::state) {
@@ -262,10 +266,16 @@ private:
             // experts' weights [E,O,I] all but the first two.
             const index_t outputs = scale.rank == 3 ? scale[0] * scale[1] : scale.rank > 0 ? scale[0] : 1;
             const bool state = o.kind == operand_kind::state;
-            parameters.push_back({o.extents, node.name, o.slot, record_of(node.attributes).initial[o.slot], state,
+            parameters.push_back({o.extents, node.name, o.slot, initial_of(node.attributes, o.slot), state,
                                   scale.rank > 0 ? scale.volume() / outputs : 1, !state && !node.attributes.frozen,
                                   node.instance});
             node.parameters.push_back(parameter_count++);
+        }
+        for (int slot = 0; slot < 2; ++slot) {
+            if (node.attributes.initial[slot].said && slot >= node.parameters.size()) {
+                fail({rule::initial_values_of_nothing, 0, -1, slot + 1, node.parameters.size()});
+                return false;
+            }
         }
         return true;
     }

@@ -1,57 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks as types. Each part is a small type whose `build` appends to the graph value; all rules work on that value. A part of one's own has
-// `static constexpr int build(graph_builder&, int tensor)`, which returns the tensor that it ends with, and, for compile errors that name its
-// layers, op_count and nth.
+// Networks as types. Each part is a small type whose `build` appends to the graph value; all rules work on that value.
+// A part of one's own has `static constexpr int build(graph_builder&, int tensor)`, which returns the tensor that it
+// ends with, and, for compile errors that name its layers, op_count and nth. Here are the parts that take any layers;
+// those that are made of certain operators are in part/, and general networks in net/dag.hpp.
 #pragma once
 
 #include "tessera/net/graph_builder.hpp"
+#include "tessera/net/inputs.hpp"
 #include "tessera/op/records.hpp"
 
 namespace tessera {
 
-// ---- inputs ----------------------------------------------------------------------------------------------------------
-
-/// [batch, Channels, Height, Width] of floats.
-template <index_t Channels, index_t Height, index_t Width>
-struct image {
-    static constexpr element type = element::f32;
-    static constexpr shape extents(index_t batch) { return make_shape(batch, Channels, Height, Width); }
-};
-/// [batch, Count] of floats.
-template <index_t Count>
-struct features {
-    static constexpr element type = element::f32;
-    static constexpr shape extents(index_t batch) { return make_shape(batch, Count); }
-};
-/// One integer per sample.
-struct labels {
-    static constexpr element type = element::i32;
-    static constexpr shape extents(index_t batch) { return make_shape(batch); }
-};
-/// One integer per pixel.
-template <index_t Height, index_t Width>
-struct label_map {
-    static constexpr element type = element::i32;
-    static constexpr shape extents(index_t batch) { return make_shape(batch, Height, Width); }
-};
-
-template <class T>
-concept NetworkInput = requires {
-    T::extents(index_t{1});
-};
-
-// ---- parts -----------------------------------------------------------------------------------------------------------
-
-/// Parts one after the other. At the top of a network the first part is its input; a cross_entropy makes an input `labels`.
+/// Parts one after the other. At the top of a network the first part is its input; a loss makes an input `labels`.
 template <class... Parts>
 struct sequential;
-/// x + f(x), f being the parts in sequence.
-template <class... Parts>
-struct residual;
 /// One of several ways from a tensor; without parts, the tensor itself.
 template <class... Parts>
 struct branch;
-/// Join (add, multiply or concat) of branches that start from the same tensor.
+/// Join of branches that start from the same tensor; Join is a layer that takes them all, such as a concatenation.
 template <class Join, class... Branches>
 struct branches;
 /// Count copies of the parts, each with parameters of its own.
@@ -63,7 +29,7 @@ struct shared;
 /// Remembers the tensor under a name, for a later tap.
 template <class Name>
 struct save;
-/// Joins (add, multiply or concat) the tensor saved under a name with the current one, the saved one first.
+/// Joins the tensor saved under a name with the current one, the saved one first; Join is a layer that takes two.
 template <class Join, class Name>
 struct tap;
 
@@ -76,11 +42,22 @@ struct identity {
 
 /// A loss in a sequential network brings its labels along; a batch calls them `labels`.
 constexpr int append_loss(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key, int tensor) {
-    const int both[2] = {tensor, b.add_input(op::rows_of(b.tensors[tensor].extents), element::i32, "labels")};
+    const label_tensor expected = labels_of(a, b.tensors[tensor].extents);
+    const int both[2] = {tensor, b.add_input(expected.extents, expected.type, "labels")};
     if (b.find_tap(key_of<labels>) < 0) {
         b.add_tap(key_of<labels>, "labels", both[1], rule::tap_saved_twice);
     }
     return b.add_op(a, name, key, false, both, 2);
+}
+
+/// A layer on one or two tensors.
+template <class L>
+constexpr int apply_layer(graph_builder& b, int x, int y = -1, bool is_shared = false) {
+    if (b.refused) {
+        return -1;
+    }
+    const int both[2] = {x, y};
+    return b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, is_shared, both, y < 0 ? 1 : 2);
 }
 
 /// Operators of a part, as far as it says how many; compile errors name layers by them, and nothing else rests on them.
@@ -111,7 +88,7 @@ constexpr int append(graph_builder& b, int tensor) {
     if constexpr (NetworkInput<P>) {
         return b.fail({rule::input_not_first, 0, -1, 1, 0});
     } else if constexpr (Layer<P>) {
-        if (record_of(P::attributes).facts.loss) {
+        if (record_of(P::attributes).facts.loss && record_of(P::attributes).inputs == 2) {
             return append_loss(b, P::attributes, name_of_layer<P>(), key_of<P>, tensor);
         }
         return b.add_op(P::attributes, name_of_layer<P>(), key_of<P>, false, &tensor, 1);
@@ -174,29 +151,6 @@ struct branch {
     static constexpr int build(graph_builder& b, int tensor) { return detail::append_all<Parts...>(b, tensor); }
 };
 
-template <class... Parts>
-struct residual {
-    static constexpr int op_count = 1 + detail::ops_in<Parts...>();
-    template <int I>
-    static constexpr auto nth() {
-        return detail::nth_of<I, residual, Parts...>();
-    }
-    static constexpr int build(graph_builder& b, int tensor) {
-        const int both[2] = {tensor, detail::append_all<Parts...>(b, tensor)};
-        if (b.refused) {
-            return -1;
-        }
-        const shape& x = b.tensors[tensor].extents;
-        const shape& y = b.tensors[both[1]].extents;
-        if (!(x == y)) {
-            const int d = x.rank == y.rank ? detail::first_difference(x, y) : -1;
-            return b.fail({rule::branch_changes_shape, 0, d < 0 ? -1 : static_cast<int>(op::dimension_name(d, x.rank)),
-                           d < 0 ? y.rank : y[d], d < 0 ? x.rank : x[d]});
-        }
-        return b.add_op(add::attributes, "add", key_of<add>, false, both, 2);
-    }
-};
-
 template <class Join, class... Branches>
 struct branches {
     static constexpr int op_count = 1 + detail::ops_in<Branches...>();
@@ -243,6 +197,20 @@ struct shared {
     }
 };
 
+/// The layer L with the parameters of an earlier layer, as far as that has them: an output layer tied to an embedding.
+template <class L, class Source>
+struct tied {
+    static_assert(Layer<L> && Layer<Source>, "tessera: tied<> takes two layers");
+    static constexpr int op_count = 1;
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<L>{};
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        return b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, false, &tensor, 1, key_of<Source>);
+    }
+};
+
 template <class Name>
 struct save {
     static constexpr int op_count = 0;
@@ -285,106 +253,6 @@ struct sequential<First, Parts...> {
         } else {
             b.fail({rule::input_not_first, 0, -1, 0, 1});
         }
-    }
-};
-
-// ---- general networks ------------------------------------------------------------------------------------------------
-
-/// A named input of a dag.
-template <class Name, class What>
-struct input;
-/// A named operator of a dag with the names of its inputs, in order.
-template <class Name, class L, class... From>
-struct node;
-
-namespace detail {
-
-template <class Entry>
-constexpr bool append_entry(graph_builder& b) {
-    const int before = b.op_count;
-    Entry::append_to(b);
-    check_count<Entry>(b, before);
-    return true;
-}
-
-} // namespace detail
-
-/// A network as a list of inputs and nodes, each node after what it reads. Several losses may stand in it; their weighted sum
-/// is minimized.
-template <class... Entries>
-struct dag {
-    static constexpr int op_count = detail::ops_in<Entries...>();
-    template <int I>
-    static constexpr auto nth() {
-        return detail::nth_of<I, dag, Entries...>();
-    }
-    static constexpr void build(graph_builder& b) {
-        const bool done[] = {true, detail::append_entry<Entries>(b)...};
-        static_cast<void>(done);
-    }
-};
-
-template <class Name, class What>
-struct input {
-    static constexpr int op_count = 0;
-    static constexpr void append_to(graph_builder& b) {
-        if (!b.refused) {
-            const int tensor = b.add_input(What::extents(b.batch), What::type, type_name<Name>());
-            b.add_tap(key_of<Name>, type_name<Name>(), tensor, rule::node_named_twice);
-        }
-    }
-};
-
-namespace detail {
-
-/// A node by the key under which its parameters are shared or not.
-template <class Name, class... From>
-constexpr void append_node(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key,
-                           bool is_shared) {
-    if (b.refused) {
-        return;
-    }
-    b.refused_at = type_name<Name>();
-    const int from[] = {b.find_tap(key_of<From>)...};
-    for (int t : from) {
-        if (t < 0) {
-            b.fail({rule::unknown_node, 0, -1, 0, 1});
-            return;
-        }
-    }
-    if (b.find_tap(key_of<Name>) >= 0) {
-        b.fail({rule::node_named_twice, 0, -1, 2, 1});
-        return;
-    }
-    const int out = b.add_op(a, name, key, is_shared, from, static_cast<int>(sizeof...(From)));
-    b.add_tap(key_of<Name>, type_name<Name>(), out, rule::node_named_twice);
-}
-
-} // namespace detail
-
-template <class Name, class L, class... From>
-struct node {
-    static_assert(sizeof...(From) >= 1, "tessera: a node names at least one input");
-    static constexpr int op_count = 1;
-    template <int>
-    static constexpr auto nth() {
-        return detail::identity<Name>{};
-    }
-    static constexpr void append_to(graph_builder& b) {
-        detail::append_node<Name, From...>(b, L::attributes, name_of_layer<Name>(), key_of<Name>, false);
-    }
-};
-
-template <class Name, class L, class... From>
-struct node<Name, shared<L>, From...> {
-    static_assert(sizeof...(From) >= 1, "tessera: a node names at least one input");
-    static constexpr int op_count = 1;
-    template <int>
-    static constexpr auto nth() {
-        return detail::identity<Name>{};
-    }
-    static constexpr void append_to(graph_builder& b) {
-        detail::append_node<Name, From...>(b, L::attributes, name_of_layer<L>(), key_of<L>, true);
     }
 };
 

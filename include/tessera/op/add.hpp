@@ -2,17 +2,13 @@
 // x + y, element by element.
 #pragma once
 
-#include "tessera/op/elementwise.hpp"
+#include "tessera/op/expression/record.hpp"
 
 namespace tessera::op {
 
-inline constexpr op_record add_record{
-    .name = "add",
-    .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
-    .describe = [](const op_attributes&, const shape* x, int) { return as_linear(describe_elementwise(*x, 2, 1)); },
-    .inputs = 2,
-    .facts = {.passes_gradient = true},
-};
+inline constexpr expression::formula add_formula =
+    expression::trace([](expression::value x, expression::value y) { return x + y; });
+inline constexpr op_record add_record = expression_record("add", add_formula);
 
 } // namespace tessera::op
 

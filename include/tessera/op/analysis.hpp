@@ -278,6 +278,9 @@ constexpr bool is_pointwise(const description& d) {
     return same;
 }
 
+// What follows is asked of the structure of a description, whichever operator it is of: of a look-up that sums a bag of rows as of an embedding,
+// of a product with an activation behind it as of a linear layer. tests/op/predicates.cpp holds that.
+
 /// True where inputs are put side by side, and nothing is computed.
 constexpr bool joins_inputs(const description& d) {
     return d.nests.size() == 1 && d.nests[0].flops == 0 && count_of(d, operand_kind::input) > 1;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/box.hpp"
+#include "tessera/op/initial.hpp"
 
 #include <cstddef>
 
@@ -71,6 +72,8 @@ struct op_attributes {
     bool frozen = false;              ///< its parameters are not trained
     precision math = precision::fp32; ///< of the network; see net/precision.hpp
     double weight = 1.0;              ///< of a loss: its factor in the total loss
+    /// Of weights and bias, where the layer says it. (With {} alone g++ 12 converts no nested list to attributes.)
+    initial_rule initial[2]{initial_rule{}, initial_rule{}};
     std::int64_t
         own[max_attributes]{}; ///< as numbers, each xor what it is by itself, so that zeros are an operator's defaults
 

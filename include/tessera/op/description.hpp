@@ -101,7 +101,8 @@ constexpr const char* to_text(work_kind k) {
     return names[static_cast<int>(k)];
 }
 
-/// What indices do not say of an operator. Its record has them, and its description repeats them.
+/// What indices do not say of an operator. Its record has them, and its description repeats them. Any operator may: a view is a flattening of
+/// images as well as a sequence of one position; a loss compares classes, or numbers.
 struct op_facts {
     work_kind work = work_kind::elementwise;
     bool view =

@@ -2,15 +2,13 @@
 // x times the normal distribution function of x (Hendrycks and Gimpel 2016), element by element.
 #pragma once
 
-#include "tessera/op/elementwise.hpp"
+#include "tessera/op/expression/record.hpp"
 
 namespace tessera::op {
 
-inline constexpr op_record gelu_record{
-    .name = "gelu",
-    .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
-    .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 12, false); },
-};
+inline constexpr expression::formula gelu_formula =
+    expression::trace([](expression::value x) { return x * normal(x); });
+inline constexpr op_record gelu_record = expression_record("gelu", gelu_formula);
 
 } // namespace tessera::op
 

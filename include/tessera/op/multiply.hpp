@@ -2,23 +2,13 @@
 // x * y, element by element.
 #pragma once
 
-#include "tessera/op/elementwise.hpp"
+#include "tessera/op/expression/record.hpp"
 
 namespace tessera::op {
 
-constexpr description describe_multiply(const shape& x) {
-    description d = describe_elementwise(x, 2, 1);
-    d.operands[0].gradient_reads = bit(1);
-    d.operands[1].gradient_reads = bit(0);
-    return d;
-}
-
-inline constexpr op_record multiply_record{
-    .name = "multiply",
-    .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
-    .describe = [](const op_attributes&, const shape* x, int) { return describe_multiply(*x); },
-    .inputs = 2,
-};
+inline constexpr expression::formula multiply_formula =
+    expression::trace([](expression::value x, expression::value y) { return x * y; });
+inline constexpr op_record multiply_record = expression_record("multiply", multiply_formula);
 
 } // namespace tessera::op
 

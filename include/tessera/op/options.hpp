@@ -60,6 +60,18 @@ struct no_bias {
 struct frozen {
     static constexpr void apply(op_attributes& a) { a.frozen = true; }
 };
+/// What the layer's weights (tables, gamma) hold before training, such as initial_weights<initial::kaiming_normal>.
+template <class What>
+struct initial_weights {
+    static constexpr void apply(op_attributes& a) { a.initial[0] = What::rule; }
+};
+/// What its bias (beta) holds.
+template <class What>
+struct initial_bias {
+    static_assert(!What::of_matrices, "tessera: a bias has no rows and columns; give it constant<>, zeros, ones, "
+                                      "uniform_within<>, normal<> or truncated_normal<>");
+    static constexpr void apply(op_attributes& a) { a.initial[1] = What::rule; }
+};
 /// Average pools divide by the whole window, also where it reaches into the padding.
 struct count_padding {
     template <class Own>

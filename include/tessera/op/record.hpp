@@ -9,6 +9,10 @@
 #include <string_view>
 #include <type_traits>
 
+namespace tessera::expression {
+struct formula; // op/expression/formula.hpp
+}
+
 namespace tessera {
 
 /// The shape of an operator's output, or the rule that its inputs break.
@@ -17,21 +21,14 @@ struct inferred {
     shape output;
 };
 
-/// What a parameter holds before training.
-enum class initial_values : std::uint8_t {
-    uniform, ///< in +-1/sqrt(inputs that an output sums over)
-    ones,
-    zeros,
-    moments, ///< of running statistics: means 0, then variances 1
-};
-
 /// What a backend has for an operator of one's own: a row of the backend's table, of the backend's own type.
 struct own_row {
     const char* backend = nullptr; ///< such as "reference", "host", "cuda"
     const void* row = nullptr;
 };
 
-/// What there is to know of an operator, whatever its attributes and the shapes of its inputs.
+/// What there is to know of an operator, whatever its attributes and the shapes of its inputs. No member is for one operator's sake: where
+/// only one of the library's has it, others can have it as well, and tests/op/predicates.cpp defines one that does.
 struct op_record {
     const char* name = ""; ///< in files, profiles and messages: unique, and the same for ever
     inferred (*infer)(const op_attributes&, const shape* inputs, int count) = nullptr;
@@ -40,12 +37,18 @@ struct op_record {
     int inputs = 1; ///< 0: two or more
     op_facts facts{};
     initial_values initial[3] = {}; ///< of each parameter
-    /// The same use at the first place of its input, where two uses differ in the place alone; null: they do not.
+    /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses differ in the place alone.
+    /// Null: they do not.
     op_attributes (*anywhere)(op_attributes) = nullptr;
     /// Of running state: the weight of the newest statistics in it.
     double (*momentum)(const op_attributes&) = nullptr;
     /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.
     index_t (*integers)(const op_attributes&, const shape&, int slot) = nullptr;
+    /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape of that input, as targets
+    /// of a regression do. Whether they are integers or numbers is in the description.
+    shape (*labels)(const op_attributes&, const shape&) = nullptr;
+    /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it is none.
+    const expression::formula* formula = nullptr;
     own_row rows[4] = {}; ///< of an operator that is not the library's, whose backends have rows for it themselves
 
     constexpr bool brings_row_for(std::string_view backend) const {

@@ -62,4 +62,22 @@ constexpr inferred infer(const op_attributes& a, const shape* inputs, int count)
     return r.infer(a, inputs, count);
 }
 
+/// What a loss compares its first input with.
+struct label_tensor {
+    shape extents;
+    element type = element::i32;
+};
+
+/// The labels of a loss for a first input of shape `x`. Where the loss refuses `x`, which infer() says of both, only their shape means something.
+constexpr label_tensor labels_of(const op_attributes& a, const shape& x) {
+    auto* const of = record_of(a).labels;
+    const shape both[2] = {x, of == nullptr ? x : of(a, x)};
+    label_tensor labels{both[1]};
+    if (!infer(a, both, 2).refused) {
+        const description d = describe(a, both, 2);
+        labels.type = d.operands[d.find_operand(operand_kind::input, 1)].type;
+    }
+    return labels;
+}
+
 } // namespace tessera

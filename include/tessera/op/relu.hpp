@@ -2,15 +2,13 @@
 // max(x, 0), element by element.
 #pragma once
 
-#include "tessera/op/elementwise.hpp"
+#include "tessera/op/expression/record.hpp"
 
 namespace tessera::op {
 
-inline constexpr op_record relu_record{
-    .name = "relu",
-    .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
-    .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 1, true); },
-};
+inline constexpr expression::formula relu_formula =
+    expression::trace([](expression::value x) { return expression::relu(x); });
+inline constexpr op_record relu_record = expression_record("relu", relu_formula);
 
 } // namespace tessera::op
 

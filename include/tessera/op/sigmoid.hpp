@@ -2,15 +2,13 @@
 // 1 / (1 + exp(-x)), element by element.
 #pragma once
 
-#include "tessera/op/elementwise.hpp"
+#include "tessera/op/expression/record.hpp"
 
 namespace tessera::op {
 
-inline constexpr op_record sigmoid_record{
-    .name = "sigmoid",
-    .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
-    .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 10, true); },
-};
+inline constexpr expression::formula sigmoid_formula =
+    expression::trace([](expression::value x) { return expression::sigmoid(x); });
+inline constexpr op_record sigmoid_record = expression_record("sigmoid", sigmoid_formula);
 
 } // namespace tessera::op
 

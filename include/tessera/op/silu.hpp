@@ -2,15 +2,13 @@
 // x * sigmoid(x), element by element (Hendrycks and Gimpel 2016; Ramachandran et al. 2017, "Searching for activation functions").
 #pragma once
 
-#include "tessera/op/elementwise.hpp"
+#include "tessera/op/expression/record.hpp"
 
 namespace tessera::op {
 
-inline constexpr op_record silu_record{
-    .name = "silu",
-    .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
-    .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 5, false); },
-};
+inline constexpr expression::formula silu_formula =
+    expression::trace([](expression::value x) { return x * expression::sigmoid(x); });
+inline constexpr op_record silu_record = expression_record("silu", silu_formula);
 
 } // namespace tessera::op
 

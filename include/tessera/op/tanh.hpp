@@ -2,15 +2,13 @@
 // The hyperbolic tangent, element by element.
 #pragma once
 
-#include "tessera/op/elementwise.hpp"
+#include "tessera/op/expression/record.hpp"
 
 namespace tessera::op {
 
-inline constexpr op_record tanh_record{
-    .name = "tanh",
-    .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
-    .describe = [](const op_attributes&, const shape* x, int) { return describe_function(*x, 10, true); },
-};
+inline constexpr expression::formula tanh_formula =
+    expression::trace([](expression::value x) { return expression::tanh(x); });
+inline constexpr op_record tanh_record = expression_record("tanh", tanh_formula);
 
 } // namespace tessera::op
 

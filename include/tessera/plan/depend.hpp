@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/plan/access.hpp"
-#include "tessera/plan/late_sums.hpp"
+#include "tessera/plan/lower/late_sums.hpp"
 
 #include <algorithm>
 
@@ -152,7 +152,7 @@ void set_waits(Plan& p) {
         accesses_of(p, t, own);
         for (const access& a : own) {
             auto& past = history[static_cast<std::size_t>(a.tile)];
-            const bool shared = p.lanes > 1 || p.tasks[static_cast<std::size_t>(i)].message >= 0;
+            const bool shared = p.streams > 1 || p.tasks[static_cast<std::size_t>(i)].message >= 0;
             if (a.write && (past.empty() || shared)) { // another list's task may write the rest
                 for (int b : neighbours[static_cast<std::size_t>(a.tile)]) {
                     const auto& other = history[static_cast<std::size_t>(b)];

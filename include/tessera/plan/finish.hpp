@@ -4,7 +4,7 @@
 
 #include "tessera/plan/depend.hpp"
 #include "tessera/plan/memory.hpp"
-#include "tessera/plan/verify.hpp"
+#include "tessera/plan/verify/verify.hpp"
 
 namespace tessera {
 
@@ -66,8 +66,8 @@ std::uint64_t hash_of(const Plan& p) {
         if (t.scale != 1) {
             add(static_cast<index_t>(t.scale));
         }
-        if (t.lane != task_lane::compute) {
-            add(static_cast<index_t>(t.lane) + 1);
+        if (t.stream != task_stream::compute) {
+            add(static_cast<index_t>(t.stream) + 1);
         }
         add(t.slice * 4096 + t.slices);
         if (t.message >= 0 || t.how != exchange::sliced) {

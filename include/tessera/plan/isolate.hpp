@@ -74,7 +74,7 @@ Plan isolate(const Plan& p, int index) {
     t.waits.clear();
     t.position = 0;
     t.step = 0; // it is run by itself
-    t.lane = task_lane::compute;
+    t.stream = task_stream::compute;
     q.order.resize(static_cast<std::size_t>(p.devices));
     q.order[static_cast<std::size_t>(t.device)].push_back(0);
     q.tasks.push_back(static_cast<task&&>(t));

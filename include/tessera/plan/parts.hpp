@@ -48,7 +48,7 @@ inline task part_of(const task& t, std::size_t which) {
     one.micro_batch = t.micro_batch;
     one.step = t.step;
     one.device = t.device;
-    one.lane = t.lane;
+    one.stream = t.stream;
     one.reads.assign(t.reads.begin() + first_read, t.reads.begin() + x.reads);
     one.reads.insert(one.reads.end(), t.reads.begin() + t.parts.back().reads, t.reads.end());
     one.writes.assign(t.writes.begin() + static_cast<std::ptrdiff_t>(first_write_of(t, which)),

@@ -3,7 +3,7 @@
 // communication runs beside computation, a second one.
 #pragma once
 
-#include "tessera/layout/strategy.hpp"
+#include "tessera/strategy/strategy.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <string>
@@ -88,13 +88,13 @@ struct wait_for {
 };
 
 /// Which of its device's lists a task is in.
-enum class task_lane : std::uint8_t {
-    compute,       ///< of a plan with one lane, everything
+enum class task_stream : std::uint8_t {
+    compute,       ///< of a plan with one stream, everything
     communication, ///< copies, sums of gradients and updates that run beside the computation
     queue, ///< pushes to a server, its updates and pulls: no list, but a queue in which the most urgent goes first
 };
 
-constexpr const char* to_text(task_lane l) {
+constexpr const char* to_text(task_stream l) {
     constexpr const char* names[] = {"compute", "communication", "queue"};
     return names[static_cast<int>(l)];
 }
@@ -116,7 +116,7 @@ struct task {
     int micro_batch = 0;
     int step = 0;
     int device = 0;
-    task_lane lane = task_lane::compute;
+    task_stream stream = task_stream::compute;
     std::vector<int> reads;  ///< tiles
     std::vector<int> writes; ///< tiles
 
@@ -155,7 +155,7 @@ struct task {
     int implementation = 0; ///< set by binding: the backend's number for how the task is computed
     bool fused = false;     ///< set by binding: the task that writes what it reads does its work too, in place
     bool activates = false; ///< set by binding: it does the work of such a task
-    bool beside = false;    ///< set by binding: its own calls go to its GPU beside the list, see use_streams()
+    bool beside = false;    ///< set by binding: its own calls go to its GPU beside the list, see issue_from_one_list()
     int flag =
         -1; ///< set by binding: tile that counts losses that are not finite: a loss adds its own, what changes parameters reads it
     int scratch = -1;   ///< set by binding: tile of working memory, or -1
@@ -195,7 +195,7 @@ enum class run_kind : std::uint8_t { training, evaluation };
 struct plan {
     run_kind kind = run_kind::training;
     int devices = 1;
-    int lanes =
+    int streams =
         1; ///< lists of every device: 1, or 2 where communication runs beside computation, or 3 where there are queues
     int micro_batches = 1;
     bool joint_statistics = false;   ///< batch norms take theirs over all micro-batches together
@@ -210,7 +210,7 @@ struct plan {
     std::vector<tile> tiles;
     std::vector<task> tasks; ///< in an order in which one device could run them all
     std::vector<std::vector<int>>
-        order; ///< the lists: for every device its tasks; then its communication lane's; then its queue's
+        order; ///< the lists: for every device its tasks; then its communication stream's; then its queue's
     std::vector<result_piece> results;     ///< losses and, in evaluation, what goes into them
     std::vector<result_piece> gradients;   ///< contributions to parameters' gradients, where asked for
     std::vector<index_t> arena_bytes;      ///< predicted peak for every device
@@ -218,12 +218,12 @@ struct plan {
     index_t moved_bytes = 0;               ///< that cross between devices in a run
     std::uint64_t hash = 0;
 
-    int lists() const { return devices * lanes; }
-    int list_of(const task& t) const { return t.device + devices * static_cast<int>(t.lane); }
+    int lists() const { return devices * streams; }
+    int list_of(const task& t) const { return t.device + devices * static_cast<int>(t.stream); }
     int device_of_list(int list) const { return list % devices; }
     /// True for a list that is a queue: its tasks start when they can, the most urgent first, in whatever order that makes.
     bool is_queue(int list) const { return list >= 2 * devices; }
-    bool is_queued(int t) const { return tasks[static_cast<std::size_t>(t)].lane == task_lane::queue; }
+    bool is_queued(int t) const { return tasks[static_cast<std::size_t>(t)].stream == task_stream::queue; }
 
     int root(int t) const {
         while (tiles[static_cast<std::size_t>(t)].alias >= 0) {

@@ -256,7 +256,7 @@ inline std::string to_text(const graph_view& g, const plan& p) {
     return text;
 }
 
-/// A plan as a drawing: a cluster for every device, its communication lane's tasks dashed, an edge from the last writers of what a task reads, with the bytes on edges that
+/// A plan as a drawing: a cluster for every device, its communication stream's tasks dashed, an edge from the last writers of what a task reads, with the bytes on edges that
 /// cross devices. An update that writes other devices' copies of a parameter points to the parameters of those devices. The
 /// bytes on all edges together are the plan's moved_bytes and 8 for every norm read across devices.
 inline std::string to_graphviz(const graph_view& g, const plan& p) {

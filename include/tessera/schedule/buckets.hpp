@@ -13,10 +13,16 @@ struct bucket_sizes {
     index_t first = index_t{1} << 20; ///< of the first bucket, so that communication begins early
 };
 
+constexpr problem check_buckets(const bucket_sizes& size) {
+    const problem p = check_bucket(size.bytes);
+    return p ? p : check_bucket(size.first);
+}
+
 /// Gradients fill buckets in the order in which they become ready (the reverse of the parameters'); a bucket is full when it has reached its
 /// size, and no gradient is cut. Each is all-reduced as soon as it is full and those before it have been sent; parameters are updated when the
-/// backward pass is over.
+/// backward pass is over. Throws tessera::error for buckets of less than 1 byte.
 inline synchronization buckets(const std::vector<ready_gradient>& gradients, const bucket_sizes& size = {}) {
+    require(check_buckets(size));
     synchronization s;
     s.update_at = sync_time::after_backward;
     index_t filled = 0;
@@ -26,7 +32,7 @@ inline synchronization buckets(const std::vector<ready_gradient>& gradients, con
             s.messages.push_back({exchange::all_reduce, 0, {}});
             filled = 0;
         }
-        s.messages.back().pieces.push_back({x.parameter, 0, 1});
+        s.messages.back().slices.push_back({x.parameter, 0, 1});
         filled += x.bytes();
         open = filled < (s.messages.size() == 1 ? size.first : size.bytes);
     }
@@ -56,7 +62,7 @@ namespace tessera {
 /// In a strategy that is a type: synchronize<buckets<>>.
 template <index_t Bytes = schedule::bucket_sizes{}.bytes, index_t First = schedule::bucket_sizes{}.first>
 struct buckets {
-    static constexpr problem check() { return {}; }
+    static constexpr problem check() { return schedule::check_buckets({Bytes, First}); }
     static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::after_backward, false, 0}; }
     static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
         return schedule::buckets(gradients, {Bytes, First});

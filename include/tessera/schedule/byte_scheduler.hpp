@@ -17,9 +17,16 @@ struct credit_rule {
     worker_speed speed{};          ///< that the order of messages is made for
 };
 
+constexpr problem check_credit(const credit_rule& x) {
+    problem p = check_servers(x.servers);
+    p = p ? p : check_slice(x.partition);
+    return p || x.credit >= 1 ? p : problem{rule::no_credit, -1, -1, x.credit, 1};
+}
+
 /// Gradients are cut into partitions; of what is ready those of the first layers go first, as long as there is credit, which returns when a partition
-/// has arrived. Throws tessera::error for partitions of less than one parameter and for fewer than one server.
+/// has arrived. Throws tessera::error for partitions and credit of less than one parameter and for fewer than one server.
 inline synchronization byte_scheduler(const std::vector<ready_gradient>& gradients, const credit_rule& rule) {
+    require(check_credit(rule));
     return prioritized_slices(gradients, {rule.how, rule.servers, rule.partition, rule.speed.bytes_per_ns,
                                           rule.credit * bytes_of(element::f32)});
 }
@@ -76,10 +83,7 @@ namespace tessera {
 template <exchange How, int Servers, index_t Partition = schedule::credit_rule{}.partition,
           index_t Credit = schedule::credit_rule{}.credit>
 struct byte_scheduler {
-    static constexpr problem check() {
-        const problem p = schedule::check_servers(Servers);
-        return p ? p : schedule::check_slice(Partition);
-    }
+    static constexpr problem check() { return schedule::check_credit({How, Servers, Partition, Credit, {}}); }
     static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
     static synchronization make(const std::vector<schedule::ready_gradient>& gradients,
                                 const schedule::worker_speed& speed) {

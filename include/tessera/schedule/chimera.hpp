@@ -12,9 +12,9 @@ namespace tessera::schedule {
 
 namespace detail {
 
-/// Which of the steps that could be taken now a list scheduler takes: the one of the smallest rank. A step backward ranks by its micro-batch, one
+/// Which of the actions that could be taken now a list scheduler takes: the one of the smallest rank. A backward action ranks by its micro-batch, one
 /// forward comes `forward_waits` micro-batches later, and of each worker's own accord every micro-batch up to `spread` later, as drawn from `seed`.
-struct step_preference {
+struct action_preference {
     int begun = 0; ///< micro-batches of each direction that have begun and not ended, at most
     int forward_waits = 0;
     int spread = 0;
@@ -22,16 +22,16 @@ struct step_preference {
     std::uint64_t seed = 0;
 };
 
-/// Gives two opposite pipelines' workers their steps one by one, in time.
+/// Gives two opposite pipelines' workers their actions one by one, in time.
 class opposite_pipelines {
 public:
-    opposite_pipelines(int stages, int micro_batches, const step_times& times, const step_preference& how)
+    opposite_pipelines(int stages, int micro_batches, const action_times& times, const action_preference& how)
         : stages_(stages), count_(micro_batches), times_(times), how_(how), forward_(slots(), -1),
           backward_(slots(), -1), free_(at(stages), 0) {}
 
-    /// The steps of every worker; a micro-batch of odd number is mirrored.
-    std::vector<std::vector<step>> run() {
-        std::vector<std::vector<step>> lists(at(stages_));
+    /// The actions of every worker; a micro-batch of odd number is mirrored.
+    std::vector<std::vector<action>> run() {
+        std::vector<std::vector<action>> lists(at(stages_));
         for (std::size_t done = 0; done < 2 * slots();) {
             for (int w = 0; w < stages_; ++w) {
                 done += free_[at(w)] <= now_ && place(w, lists[at(w)]) ? 1U : 0U;
@@ -40,7 +40,7 @@ public:
             for (const index_t f : free_) {
                 later = f > now_ && (later < 0 || f < later) ? f : later;
             }
-            now_ = later < 0 ? now_ : later; // steps that take no time
+            now_ = later < 0 ? now_ : later; // actions that take no time
         }
         for (const index_t f : free_) {
             makespan_ = std::max(makespan_, f);
@@ -48,7 +48,7 @@ public:
         return lists;
     }
     index_t makespan() const { return makespan_; }
-    /// Steps that were looked at.
+    /// Actions that were looked at.
     index_t work() const { return work_; }
 
 private:
@@ -68,10 +68,10 @@ private:
         return how_.spread == 0 ? 0 : static_cast<int>(op::mix(how_.seed ^ of) % at(how_.spread * grain));
     }
 
-    bool place(int w, std::vector<step>& list) {
-        step best{};
+    bool place(int w, std::vector<action>& list) {
+        action best{};
         index_t rank = -1;
-        const auto see = [&](const step& x, bool forward) {
+        const auto see = [&](const action& x, bool forward) {
             const index_t r = index_t{grain} * (x.micro_batch + (forward ? how_.forward_waits : 0)) +
                               drawn(w, x.micro_batch, forward);
             if (rank < 0 || r < rank) {
@@ -84,18 +84,18 @@ private:
             ++work_;
             if (forward_[slot(i, m)] < 0) {
                 if (i > 0 && ended(forward_[slot(i - 1, m)])) {
-                    see({i, m, step_kind::forward}, true);
+                    see({i, m, action_kind::forward}, true);
                 }
             } else if (backward_[slot(i, m)] < 0 &&
                        ended(i + 1 == stages_ ? forward_[slot(i, m)] : backward_[slot(i + 1, m)])) {
-                see({i, m, step_kind::backward}, false);
+                see({i, m, action_kind::backward}, false);
             }
         }
         const bool enters = !how_.enters_last || rank < 0;
         for (int direction = 0; enters && direction < 2; ++direction) { // micro-batches of a direction begin in order
             const bool first = direction == 0 ? w == 0 : w + 1 == stages_;
             if (first && next_[at(direction)] < count_ && alive_[at(direction)] < how_.begun) {
-                see({0, next_[at(direction)], step_kind::forward}, true);
+                see({0, next_[at(direction)], action_kind::forward}, true);
             }
         }
         if (rank < 0) {
@@ -103,24 +103,24 @@ private:
         }
         const int m = best.micro_batch;
         const auto direction = at(m % 2);
-        if (best.what == step_kind::forward && best.stage == 0) {
+        if (best.what == action_kind::forward && best.stage == 0) {
             begun_.push_back(m);
             next_[direction] += 2;
             ++alive_[direction];
-        } else if (best.what == step_kind::backward && best.stage == 0) {
+        } else if (best.what == action_kind::backward && best.stage == 0) {
             begun_.erase(std::find(begun_.begin(), begun_.end(), m));
             --alive_[direction];
         }
         list.push_back(best);
-        (best.what == step_kind::forward ? forward_ : backward_)[slot(best.stage, m)] = free_[at(w)] =
+        (best.what == action_kind::forward ? forward_ : backward_)[slot(best.stage, m)] = free_[at(w)] =
             now_ + times_(best.what);
         return true;
     }
 
     int stages_;
     int count_;
-    step_times times_;
-    step_preference how_;
+    action_times times_;
+    action_preference how_;
     std::vector<index_t> forward_; ///< ends
     std::vector<index_t> backward_;
     std::vector<index_t> free_;
@@ -138,7 +138,7 @@ inline constexpr index_t chimera_work = 2'000'000;
 
 } // namespace detail
 
-constexpr problem check_chimera(int stages, int micro_batches, const step_times& times = {}) {
+constexpr problem check_chimera(int stages, int micro_batches, const action_times& times = {}) {
     if (const problem p = check_pipeline(stages, stages, micro_batches)) {
         return p;
     }
@@ -148,7 +148,7 @@ constexpr problem check_chimera(int stages, int micro_batches, const step_times&
     return check_times(times);
 }
 
-/// Half of the micro-batches run down the workers and half, on mirrored replicas, up them; D stages and N micro-batches, both even. Steps are
+/// Half of the micro-batches run down the workers and half, on mirrored replicas, up them; D stages and N micro-batches, both even. Actions are
 /// placed by a list scheduler for the times given: of its orders (how many micro-batches may have begun, whether forward waits for backward, and, for
 /// more than D micro-batches, up to 200 drawn ones, fewer for large pipelines) the one that ends first. The same call makes the same schedule.
 ///
@@ -159,9 +159,9 @@ constexpr problem check_chimera(int stages, int micro_batches, const step_times&
 /// (tests/schedule/walks.cpp), N = 3D and more take at most 3 % longer, N = 2D up to 7 % with Tb = 2 Tf and 16 % with 3 Tf, and N that
 /// is no multiple of D up to 8 %.
 ///
-/// Parameters lie on two devices each. A timetable ends with the last step backward; a plan then sums the two replicas' gradients of every
-/// stage, which takes what an exchange between its two devices takes, the last one after the last step (tests/simulate/latency.cpp).
-inline pipeline_schedule chimera(int stages, int micro_batches, const step_times& times = {}) {
+/// Parameters lie on two devices each. A timetable ends with the last backward action; a plan then sums the two replicas' gradients of every
+/// stage, which takes what an exchange between its two devices takes, the last one after the last action (tests/simulate/latency.cpp).
+inline pipeline_schedule chimera(int stages, int micro_batches, const action_times& times = {}) {
     require(check_chimera(stages, micro_batches, times));
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int m = 0; m < micro_batches; ++m) {
@@ -172,9 +172,9 @@ inline pipeline_schedule chimera(int stages, int micro_batches, const step_times
     index_t makespan = -1;
     index_t work = 0;
     const auto enough = [&] { return makespan == least || work > detail::chimera_work; };
-    const auto consider = [&](const detail::step_preference& how) {
+    const auto consider = [&](const detail::action_preference& how) {
         detail::opposite_pipelines p(stages, micro_batches, times, how);
-        std::vector<std::vector<step>> lists = p.run();
+        std::vector<std::vector<action>> lists = p.run();
         work += p.work();
         if (makespan < 0 || p.makespan() < makespan) {
             makespan = p.makespan();
@@ -201,7 +201,7 @@ inline constexpr schedule_record chimera_record{
     .name = "chimera",
     .title = "Chimera",
     .about = "two pipelines in opposite directions over the same workers",
-    .make = [](const settings& x, const step_times& times) { return chimera(x.workers, x.micro_batches, times); },
+    .make = [](const settings& x, const action_times& times) { return chimera(x.workers, x.micro_batches, times); },
     .check = [](const settings& x) { return check_chimera(x.workers, x.micro_batches); },
     .mirrors = true,
 };
@@ -210,8 +210,8 @@ inline constexpr schedule_record chimera_record{
 
 namespace tessera {
 
-/// In a strategy that is a type: pipeline<chimera<>>, for steps that take the times given.
-template <class Times = step_takes<>>
+/// In a strategy that is a type: pipeline<chimera<>>, for actions that take the times given.
+template <class Times = action_takes<>>
 struct chimera : schedule::detail::one_stage_each {
     static constexpr problem check(int stages, int micro_batches) {
         return schedule::check_chimera(stages, micro_batches, Times::value);

@@ -13,8 +13,8 @@ inline pipeline_schedule fill_drain(int stages, int micro_batches = 1) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
         for (int m = 0; m < micro_batches; ++m) {
-            s.workers[static_cast<std::size_t>(i)].push_back({i, m, step_kind::forward});
-            s.workers[static_cast<std::size_t>(i)].push_back({i, m, step_kind::backward});
+            s.workers[static_cast<std::size_t>(i)].push_back({i, m, action_kind::forward});
+            s.workers[static_cast<std::size_t>(i)].push_back({i, m, action_kind::backward});
         }
     }
     return s;
@@ -24,7 +24,7 @@ inline constexpr schedule_record fill_drain_record{
     .name = "fill-drain",
     .title = "fill-drain",
     .about = "one micro-batch at a time through all stages: plain model parallelism",
-    .make = [](const settings& x, const step_times&) { return fill_drain(x.workers, x.micro_batches); },
+    .make = [](const settings& x, const action_times&) { return fill_drain(x.workers, x.micro_batches); },
 };
 
 } // namespace tessera::schedule

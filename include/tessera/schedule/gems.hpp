@@ -20,7 +20,7 @@ constexpr problem check_gems(int stages, int micro_batches, int parts) {
 /// activations at a time, parameters twice. Takes K Tf + R K Tb + (R-1) Tf for one part; for P parts and Tb >= Tf, both of one part,
 /// (K+P-1) (Tf + R Tb) + (R-1) P Tf. Micro-batch r * parts + j is part j of mini-batch r.
 ///
-/// These times end with the last step backward. A plan then sums the two replicas' gradients of every stage: what an exchange between its two
+/// These times end with the last backward action. A plan then sums the two replicas' gradients of every stage: what an exchange between its two
 /// devices takes, of which the last stage's to go backward is not hidden.
 inline pipeline_schedule gems(int stages, int mini_batches, int parts = 1) {
     require(check_pipeline(stages, mini_batches, parts));
@@ -29,14 +29,14 @@ inline pipeline_schedule gems(int stages, int mini_batches, int parts = 1) {
         s.mirrored.push_back(static_cast<char>(m / parts % 2));
     }
     for (int w = 0; w < stages; ++w) {
-        std::vector<step>& list = s.workers[static_cast<std::size_t>(w)];
+        std::vector<action>& list = s.workers[static_cast<std::size_t>(w)];
         for (int first = 0; first < s.micro_batches; first += parts) {
             const int stage = s.is_mirrored(first) ? stages - 1 - w : w;
             for (int j = 0; j < parts; ++j) {
-                list.push_back({stage, first + j, step_kind::forward});
+                list.push_back({stage, first + j, action_kind::forward});
             }
             for (int j = parts; j-- > 0;) {
-                list.push_back({stage, first + j, step_kind::backward});
+                list.push_back({stage, first + j, action_kind::backward});
             }
         }
     }
@@ -51,7 +51,7 @@ inline constexpr schedule_record gems_record{
     .title = "GEMS",
     .about = "two replicas in opposite directions, one mini-batch at a time: MAST, with parts MASTER",
     .make =
-        [](const settings& x, const step_times&) {
+        [](const settings& x, const action_times&) {
             const int parts = x.options.as<int>(parts_option);
             require(check_gems(x.workers, x.micro_batches, parts));
             return gems(x.workers, x.micro_batches / parts, parts);

@@ -11,12 +11,12 @@ namespace tessera::schedule {
 inline pipeline_schedule gpipe(int stages, int micro_batches, rematerialize which = rematerialize::except_last) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
-        std::vector<step>& list = s.workers[static_cast<std::size_t>(i)];
+        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
         for (int m = 0; m < micro_batches; ++m) {
-            list.push_back({i, m, step_kind::forward});
+            list.push_back({i, m, action_kind::forward});
         }
         for (int m = micro_batches - 1; m >= 0; --m) {
-            list.push_back({i, m, step_kind::backward});
+            list.push_back({i, m, action_kind::backward});
         }
     }
     keep_results(s, which);
@@ -27,7 +27,7 @@ inline constexpr schedule_record gpipe_record{
     .name = "gpipe",
     .title = "GPipe",
     .about = "all forward, then all backward",
-    .make = [](const settings& x, const step_times&) { return gpipe(x.workers, x.micro_batches); },
+    .make = [](const settings& x, const action_times&) { return gpipe(x.workers, x.micro_batches); },
     .plain_for_one = true,
     .last_returns_first = true,
 };

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "tessera/base/problem_text.hpp"
-#include "tessera/layout/synchronization.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/op/analysis.hpp"
+#include "tessera/strategy/synchronization.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -45,6 +45,11 @@ constexpr problem check_servers(int servers) {
 }
 constexpr problem check_slice(index_t elements) {
     return elements < 1 ? problem{rule::slice_is_empty, -1, -1, elements, 1} : problem{};
+}
+
+/// For policies with buckets.
+constexpr problem check_bucket(index_t size) {
+    return size < 1 ? problem{rule::bucket_is_empty, -1, -1, size, 1} : problem{};
 }
 
 /// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers` share the batch.

@@ -32,10 +32,10 @@ inline pipeline_schedule interleaved(int workers, int chunks, int micro_batches)
         const int chunk = k % group / workers;
         const int micro_batch = k / group * workers + k % workers;
         const int own = backward ? chunks - 1 - chunk : chunk;
-        return step{own * workers + worker, micro_batch, backward ? step_kind::backward : step_kind::forward};
+        return action{own * workers + worker, micro_batch, backward ? action_kind::backward : action_kind::forward};
     };
     for (int w = 0; w < workers; ++w) {
-        std::vector<step>& list = s.workers[static_cast<std::size_t>(w)];
+        std::vector<action>& list = s.workers[static_cast<std::size_t>(w)];
         // With one chunk this is 1F1B; with more, backward starts when the last chunk has had its turn.
         const int ahead =
             std::min(chunks > 1 ? (workers - 1 - w) * 2 + (chunks - 1) * workers : workers - 1 - w, total);
@@ -53,8 +53,10 @@ inline constexpr schedule_record interleaved_record{
     .name = "interleaved",
     .title = "interleaved 1F1B",
     .about = "1F1B with several stages on every worker: Megatron-LM",
-    .make = [](const settings& x,
-               const step_times&) { return interleaved(x.workers, x.options.as<int>(chunks_option), x.micro_batches); },
+    .make =
+        [](const settings& x, const action_times&) {
+            return interleaved(x.workers, x.options.as<int>(chunks_option), x.micro_batches);
+        },
     .options = {chunks_option},
     .check =
         [](const settings& x) {

@@ -14,14 +14,14 @@ namespace tessera::schedule {
 inline pipeline_schedule one_forward_one_backward(int stages, int micro_batches) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
-        std::vector<step>& list = s.workers[static_cast<std::size_t>(i)];
+        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
         take_turns(
             micro_batches, std::min(stages - 1 - i, micro_batches),
             [&](int m) {
-                list.push_back({i, m, step_kind::forward});
+                list.push_back({i, m, action_kind::forward});
             },
             [&](int m) {
-                list.push_back({i, m, step_kind::backward});
+                list.push_back({i, m, action_kind::backward});
             });
     }
     return s;
@@ -31,7 +31,7 @@ inline constexpr schedule_record one_forward_one_backward_record{
     .name = "1f1b",
     .title = "1F1B",
     .about = "one forward, one backward in turn: PipeDream-Flush, DAPPLE",
-    .make = [](const settings& x, const step_times&) { return one_forward_one_backward(x.workers, x.micro_batches); },
+    .make = [](const settings& x, const action_times&) { return one_forward_one_backward(x.workers, x.micro_batches); },
     .plain_for_one = true,
 };
 

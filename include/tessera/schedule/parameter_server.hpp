@@ -13,10 +13,15 @@ struct server_rule {
     index_t big = 1'000'000; ///< MXNET_KVSTORE_BIGARRAY_BOUND
 };
 
+constexpr problem check_server_rule(const server_rule& x) {
+    const problem p = check_servers(x.servers);
+    return p ? p : check_slice(x.big); // a gradient that is cut has elements
+}
+
 /// Every gradient goes to its server as soon as it is ready; the server sums, updates, and sends the parameters back. A worker that is one of n
-/// servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one server.
+/// servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one server and for a `big` of less than one element.
 inline synchronization parameter_server(const std::vector<ready_gradient>& gradients, const server_rule& rule) {
-    require(check_servers(rule.servers));
+    require(check_server_rule(rule));
     synchronization s;
     for (const ready_gradient& x : gradients) {
         const bool cut = x.elements >= rule.big;
@@ -49,7 +54,7 @@ namespace tessera {
 /// In a strategy that is a type: synchronize<parameter_server<4>>.
 template <int Servers, index_t Big = schedule::server_rule{}.big>
 struct parameter_server {
-    static constexpr problem check() { return schedule::check_servers(Servers); }
+    static constexpr problem check() { return schedule::check_server_rule({Servers, Big}); }
     static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
     static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
         return schedule::parameter_server(gradients, {Servers, Big});

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/base/problem_text.hpp"
-#include "tessera/layout/schedule_rules.hpp"
+#include "tessera/strategy/schedule_rules.hpp"
 
 namespace tessera::schedule {
 
@@ -17,7 +17,7 @@ constexpr problem check_pipeline(int workers, int stages, int micro_batches) {
     return {};
 }
 
-/// A schedule without steps. Throws tessera::error where there is no worker, stage or micro-batch.
+/// A schedule without actions. Throws tessera::error where there is no worker, stage or micro-batch.
 inline pipeline_schedule empty_schedule(int workers, int stages, int micro_batches) {
     require(check_pipeline(workers, stages, micro_batches));
     pipeline_schedule s;
@@ -61,19 +61,19 @@ inline void keep_results(pipeline_schedule& s, rematerialize which) {
     }
 }
 
-/// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without steps. Throws tessera::error for a step of a stage or
+/// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without actions. Throws tessera::error for an action of a stage or
 /// micro-batch that the schedule does not have.
 inline std::vector<int> workers_of_stages(const pipeline_schedule& s) {
     std::vector<int> result(static_cast<std::size_t>(s.stages < 0 ? 0 : s.stages), -1);
     const int workers = static_cast<int>(s.workers.size());
     for (int w = 0; w < workers; ++w) {
-        for (const step& x : s.workers[static_cast<std::size_t>(w)]) {
+        for (const action& x : s.workers[static_cast<std::size_t>(w)]) {
             const int marked = s.mirrored.empty() ? s.micro_batches : static_cast<int>(s.mirrored.size());
             if (x.stage < 0 || x.stage >= s.stages) {
-                require(tessera::detail::broken_step(rule::step_outside_schedule, x, x.stage, s.stages));
+                require(tessera::detail::broken_action(rule::action_outside_schedule, x, x.stage, s.stages));
             }
             if (x.micro_batch < 0 || x.micro_batch >= marked) {
-                require(tessera::detail::broken_step(rule::step_outside_schedule, x, x.micro_batch, marked));
+                require(tessera::detail::broken_action(rule::action_outside_schedule, x, x.micro_batch, marked));
             }
             result[static_cast<std::size_t>(x.stage)] = s.is_mirrored(x.micro_batch) ? workers - 1 - w : w;
         }

@@ -40,4 +40,9 @@ inline std::vector<const policy_record*> policies_of_same_numbers() {
     return all;
 }
 
+/// The library's policy of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
+inline const policy_record& policy_named(std::string_view name, const std::string& advice = {}) {
+    return find_record(record_list(library_policies), name, "synchronization policy", advice);
+}
+
 } // namespace tessera::schedule

@@ -14,8 +14,8 @@ struct schedule_record {
     std::string_view name{};  ///< on command lines and in lists: unique
     std::string_view title{}; ///< in texts
     std::string_view about{};
-    /// `times` are those of every stage's steps, for schedules that depend on them. Workers and micro-batches are at least 1.
-    pipeline_schedule (*make)(const settings&, const step_times& times) = nullptr;
+    /// `times` are those of every stage's actions, for schedules that depend on them. Workers and micro-batches are at least 1.
+    pipeline_schedule (*make)(const settings&, const action_times& times) = nullptr;
     option_row options[2] = {}; ///< those that have a name
     /// The rule that so many workers, micro-batches and options break; null: they break none.
     problem (*check)(const settings&) = nullptr;
@@ -29,6 +29,11 @@ struct schedule_record {
     bool plain_for_one = false;      ///< a single micro-batch goes through as under fill_drain
     bool last_returns_first = false; ///< what goes forward last goes backward first, and need not be recomputed
 };
+
+/// Which micro-batches recompute where operators do: all, but the last where it goes backward as soon as it has gone forward.
+constexpr rematerialize usual_rematerialization(const schedule_record& r) {
+    return r.last_returns_first ? rematerialize::except_last : rematerialize::all;
+}
 
 /// A schedule by its record and size.
 struct settings {
@@ -65,7 +70,7 @@ constexpr problem check(const settings& x) {
 constexpr bool is_possible(const settings& x) { return !check(x); }
 
 /// The schedule. Throws tessera::error for sizes and options that it does not take.
-inline pipeline_schedule make(const settings& x, const step_times& times = {}) {
+inline pipeline_schedule make(const settings& x, const action_times& times = {}) {
     if (x.which == nullptr) {
         throw error("tessera: a schedule is made of no record; say which");
     }

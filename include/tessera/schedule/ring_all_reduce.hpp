@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring all-reduce step by step: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms" (JPDC 69(2), 2009).
+// Ring all-reduce round by round: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms" (JPDC 69(2), 2009).
 #pragma once
 
 #include "tessera/schedule/policy_record.hpp"
@@ -7,7 +7,7 @@
 
 namespace tessera::schedule {
 
-/// Every gradient by itself as soon as it is ready, in 2(n-1) steps of S/n bytes from each worker to the next, each of them a task of the plan:
+/// Every gradient by itself as soon as it is ready, in 2(n-1) rounds of S/n bytes from each worker to the next, each of them a task of the plan:
 /// each worker sends and receives 2(n-1)/n S.
 inline synchronization ring_all_reduce(const std::vector<ready_gradient>& gradients) {
     synchronization s;

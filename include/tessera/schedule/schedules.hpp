@@ -25,4 +25,9 @@ inline std::vector<const schedule_record*> every_schedule() {
     return {std::begin(library_schedules), std::end(library_schedules)};
 }
 
+/// The library's schedule of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
+inline const schedule_record& schedule_named(std::string_view name, const std::string& advice = {}) {
+    return find_record(record_list(library_schedules), name, "schedule", advice);
+}
+
 } // namespace tessera::schedule

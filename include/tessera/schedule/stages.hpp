@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/base/box.hpp"
-#include "tessera/layout/strategy.hpp"
+#include "tessera/strategy/strategy.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -34,7 +34,7 @@ struct balanced_stages {
 
 namespace detail {
 
-/// Where pieces [cut[s], cut[s + 1]) of a list of `n` are the stages: the worst cost(s, begin, end) is as small as can be, and among such cuts
+/// Where parts [cut[s], cut[s + 1]) of a list of `n` are the stages: the worst cost(s, begin, end) is as small as can be, and among such cuts
 /// the sum of squares too, of those whose parts are the best of their kind. A negative cost is no possible stage; then the result may be empty.
 template <class Cost>
 std::vector<int> best_cut(std::size_t n, std::size_t stages, const Cost& cost) {
@@ -114,8 +114,8 @@ inline std::vector<int> stages_from(const graph_view& g, const std::vector<int>&
     return stage;
 }
 
-/// The stage of every operator where the operators, in their order, are cut into as many pieces as there are rooms, none empty, so that every
-/// piece fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the
+/// The stage of every operator where the operators, in their order, are cut into as many parts as there are rooms, none empty, so that every
+/// part fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the
 /// least. A network's operators are listed so that none reads what comes later: every such cut is a pipeline, whatever skips over it, and for
 /// a chain there are no others. Throws tessera::error where there are fewer operators than stages, a number is negative, or a room has no device.
 /// O(stages * operators^2).

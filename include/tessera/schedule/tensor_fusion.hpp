@@ -9,9 +9,14 @@ namespace tessera::schedule {
 
 /// Horovod's settings; these are those of version 0.21.1 and later (before: 64 MiB and 5 ms).
 struct fusion {
-    index_t threshold = index_t{128} << 20; ///< bytes
-    index_t cycle = 1'000'000;              ///< ns between two looks at what has become ready
+    index_t threshold = index_t{128} << 20; ///< bytes; 0: every gradient by itself
+    index_t cycle = 1'000'000;              ///< ns between two looks at what has become ready; 0: as 1
 };
+
+constexpr problem check_fusion(const fusion& how) {
+    const index_t least = how.threshold < how.cycle ? how.threshold : how.cycle;
+    return least < 0 ? problem{rule::fusion_is_negative, -1, -1, least, 0} : problem{};
+}
 
 namespace detail {
 
@@ -27,7 +32,7 @@ inline void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std
         for (; i < ready.size(); ++i) {
             if (ready[i].type == ready[0].type && sum + ready[i].bytes() <= threshold) {
                 sum += ready[i].bytes();
-                m.pieces.push_back({ready[i].parameter, 0, 1});
+                m.slices.push_back({ready[i].parameter, 0, 1});
                 continue;
             }
             skipped_bytes += ready[i].bytes();
@@ -44,8 +49,10 @@ inline void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std
 
 } // namespace detail
 
-/// All-reduces of what becomes ready within one cycle, fused. Every worker updates its whole copy.
+/// All-reduces of what becomes ready within one cycle, fused. Every worker updates its whole copy. Throws tessera::error for a threshold or
+/// cycle below 0.
 inline synchronization tensor_fusion(const std::vector<ready_gradient>& gradients, const fusion& how = {}) {
+    require(check_fusion(how));
     synchronization s;
     for (std::size_t i = 0; i < gradients.size();) {
         const index_t cycle = std::max<index_t>(how.cycle, 1);
@@ -60,10 +67,11 @@ inline synchronization tensor_fusion(const std::vector<ready_gradient>& gradient
     return s;
 }
 
-inline constexpr option_row fusion_threshold_option{"fusion-bytes", "that tensor fusion puts together, at most",
-                                                    index_t{128} << 20, 1, 1e15};
+inline constexpr option_row fusion_threshold_option{
+    "fusion-bytes", "that tensor fusion puts together, at most; 0: every gradient by itself", index_t{128} << 20, 0,
+    1e15};
 inline constexpr option_row fusion_cycle_option{
-    "fusion-cycle", "ns between two looks at what is ready for tensor fusion", 1'000'000, 1, 1e15};
+    "fusion-cycle", "ns between two looks at what is ready for tensor fusion; 0: as 1", 1'000'000, 0, 1e15};
 
 inline constexpr policy_record tensor_fusion_record{
     .name = "tensor-fusion",
@@ -84,7 +92,7 @@ namespace tessera {
 /// In a strategy that is a type: synchronize<tensor_fusion<>>.
 template <index_t Threshold = schedule::fusion{}.threshold, index_t Cycle = schedule::fusion{}.cycle>
 struct tensor_fusion {
-    static constexpr problem check() { return {}; }
+    static constexpr problem check() { return schedule::check_fusion({Threshold, Cycle}); }
     static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
     static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
         return schedule::tensor_fusion(gradients, {Threshold, Cycle});

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a schedule: refuses one that is incomplete or that waits for itself, and says when every step happens if communication is free.
+// Walks a schedule: refuses one that is incomplete or that waits for itself, and says when every action happens if communication is free.
 #pragma once
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/problem_text.hpp"
-#include "tessera/layout/schedule_rules.hpp"
+#include "tessera/strategy/schedule_rules.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace tessera::schedule {
 
-/// Time units of every kind of step of one stage.
-struct step_times {
+/// Time units of every kind of action of one stage.
+struct action_times {
     index_t forward = 1;
     index_t backward = 2;
     index_t backward_input = 1;
     index_t backward_weight = 1;
     index_t recompute = 1;
 
-    constexpr index_t operator()(step_kind k) const {
+    constexpr index_t operator()(action_kind k) const {
         const index_t all[] = {forward, recompute, backward, backward_input, backward_weight};
         return all[static_cast<int>(k)];
     }
 };
 
-/// The rule that times break which no step can take.
-constexpr problem check_times(const step_times& times) {
+/// The rule that times break which no action can take.
+constexpr problem check_times(const action_times& times) {
     for (int k = 0; k < 5; ++k) {
-        const auto what = static_cast<step_kind>(k);
+        const auto what = static_cast<action_kind>(k);
         if (times(what) < 0) {
-            return tessera::detail::broken_step(rule::time_is_negative, {-1, -1, what}, times(what), 0);
+            return tessera::detail::broken_action(rule::time_is_negative, {-1, -1, what}, times(what), 0);
         }
     }
     return {};
 }
 
-/// When every step of a schedule happens.
+/// When every action of a schedule happens.
 struct timetable {
     struct entry {
-        step what;
+        action what;
         int worker = 0;
         index_t start = 0;
         index_t end = 0;
     };
     std::vector<entry>
-        steps; ///< in order of (start, what is waited for first): an order in which one worker could do them all
+        actions; ///< in order of (start, what is waited for first): an order in which one worker could do them all
     index_t makespan = 0;
     std::vector<index_t> busy; ///< of every worker
     std::vector<int>
@@ -71,27 +71,27 @@ inline void fill_edges(tessera::detail::stage_edges& edges, const std::vector<st
 }
 
 /// Keeps the order of what starts at the same time (std::stable_sort has deprecated parts in some libraries).
-inline void sort_by_start(std::vector<timetable::entry>& steps) {
+inline void sort_by_start(std::vector<timetable::entry>& actions) {
     std::vector<std::pair<index_t, std::size_t>> order;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        order.emplace_back(steps[i].start, i);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+        order.emplace_back(actions[i].start, i);
     }
     std::sort(order.begin(), order.end());
     std::vector<timetable::entry> sorted;
     for (const auto& [start, i] : order) {
-        sorted.push_back(steps[i]);
+        sorted.push_back(actions[i]);
     }
-    steps.swap(sorted);
+    actions.swap(sorted);
 }
 
 inline void count_in_flight(timetable& t, std::size_t workers) {
     t.in_flight.assign(workers, 0);
     std::vector<int> now(workers, 0);
-    for (const timetable::entry& e : t.steps) { // a worker does one thing at a time, in this order
+    for (const timetable::entry& e : t.actions) { // a worker does one thing at a time, in this order
         const auto w = static_cast<std::size_t>(e.worker);
-        now[w] += e.what.what == step_kind::forward ? 1 : 0;
+        now[w] += e.what.what == action_kind::forward ? 1 : 0;
         t.in_flight[w] = std::max(t.in_flight[w], now[w]);
-        now[w] -= e.what.what == step_kind::backward || e.what.what == step_kind::backward_weight ? 1 : 0;
+        now[w] -= e.what.what == action_kind::backward || e.what.what == action_kind::backward_weight ? 1 : 0;
     }
 }
 
@@ -107,7 +107,7 @@ inline std::vector<std::vector<int>> chain_of_stages(int stages) {
 }
 
 /// The first rule that the times and followers of a sound schedule's stages break.
-inline problem check_timetable(const pipeline_schedule& s, const std::vector<step_times>& times,
+inline problem check_timetable(const pipeline_schedule& s, const std::vector<action_times>& times,
                                const std::vector<std::vector<int>>& follows) {
     const auto stages = static_cast<std::size_t>(s.stages);
     if (times.size() != 1 && times.size() != stages) {
@@ -123,7 +123,7 @@ inline problem check_timetable(const pipeline_schedule& s, const std::vector<ste
             }
         }
     }
-    for (const step_times& t : times) {
+    for (const action_times& t : times) {
         if (const problem p = check_times(t)) {
             return p;
         }
@@ -131,11 +131,11 @@ inline problem check_timetable(const pipeline_schedule& s, const std::vector<ste
     return {};
 }
 
-/// The times of a schedule's steps, `times` for every stage or one for all. Throws tessera::error for a schedule that lacks a step, has one
+/// The times of a schedule's actions, `times` for every stage or one for all. Throws tessera::error for a schedule that lacks an action, has one
 /// twice, or waits for itself, for times that are negative or not as many; `follows` lists for every stage those that read its results.
-inline timetable timetable_of(const pipeline_schedule& s, const std::vector<step_times>& times,
+inline timetable timetable_of(const pipeline_schedule& s, const std::vector<action_times>& times,
                               const std::vector<std::vector<int>>& follows) {
-    tessera::detail::step_table given(s);
+    tessera::detail::action_table given(s);
     require(given.fill());
     require(check_timetable(s, times, follows));
     int edges = 0;
@@ -152,39 +152,39 @@ inline timetable timetable_of(const pipeline_schedule& s, const std::vector<step
     std::vector<index_t> end(given.size() * kinds, -1);
     std::vector<index_t> free(workers, 0);
     t.busy.assign(workers, 0);
-    const auto end_of = [&](const step& x) -> index_t& {
+    const auto end_of = [&](const action& x) -> index_t& {
         return end[given.slot(x.stage, x.micro_batch) * kinds + static_cast<std::size_t>(x.what)];
     };
-    const auto take = [&](int worker, const step& x) {
+    const auto take = [&](int worker, const action& x) {
         const auto w = static_cast<std::size_t>(worker);
         index_t start = free[w];
         tessera::detail::for_each_needed(given, after, before, x,
-                                         [&](const step& other) { start = std::max(start, end_of(other)); });
+                                         [&](const action& other) { start = std::max(start, end_of(other)); });
         const index_t takes = times[times.size() > 1 ? static_cast<std::size_t>(x.stage) : 0](x.what);
         free[w] = end_of(x) = start + takes;
         t.busy[w] += takes;
         t.makespan = std::max(t.makespan, free[w]);
-        t.steps.push_back({x, worker, start, free[w]});
+        t.actions.push_back({x, worker, start, free[w]});
     };
     require(tessera::detail::walk(s, given, after, before, take));
-    detail::sort_by_start(t.steps);
+    detail::sort_by_start(t.actions);
     detail::count_in_flight(t, workers);
     return t;
 }
 
-inline timetable timetable_of(const pipeline_schedule& s, const step_times& times = {}) {
-    return timetable_of(s, std::vector<step_times>{times}, chain_of_stages(s.stages));
+inline timetable timetable_of(const pipeline_schedule& s, const action_times& times = {}) {
+    return timetable_of(s, std::vector<action_times>{times}, chain_of_stages(s.stages));
 }
 
 } // namespace tessera::schedule
 
 namespace tessera {
 
-/// In a strategy that is a type: the time units of every kind of step.
+/// In a strategy that is a type: the time units of every kind of action.
 template <index_t Forward = 1, index_t Backward = 2, index_t BackwardInput = 1, index_t BackwardWeight = 1,
           index_t Recompute = 1>
-struct step_takes {
-    static constexpr schedule::step_times value{Forward, Backward, BackwardInput, BackwardWeight, Recompute};
+struct action_takes {
+    static constexpr schedule::action_times value{Forward, Backward, BackwardInput, BackwardWeight, Recompute};
 };
 
 } // namespace tessera

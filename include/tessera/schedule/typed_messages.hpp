@@ -3,8 +3,8 @@
 // messages<send<exchange::all_reduce, weight_of<fc1>, bias_of<fc1>>, ..., update_after_backward>.
 #pragma once
 
-#include "tessera/layout/synchronization_rules.hpp"
-#include "tessera/layout/typed_options.hpp"
+#include "tessera/strategy/synchronization_rules.hpp"
+#include "tessera/strategy/typed_options.hpp"
 
 namespace tessera {
 
@@ -67,7 +67,7 @@ template <exchange How, class... Gradients>
 struct send {
     static constexpr void apply(const graph_view& g, detail::message_state& s) {
         s.made.messages.push_back({How, 0, {}});
-        (s.made.messages.back().pieces.push_back(Gradients::find(g, s.refused)), ...);
+        (s.made.messages.back().slices.push_back(Gradients::find(g, s.refused)), ...);
     }
 };
 /// The same to server Number of the members, counted from 0 and around.

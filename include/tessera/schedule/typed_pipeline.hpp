@@ -3,8 +3,8 @@
 // types are.
 #pragma once
 
-#include "tessera/layout/typed_options.hpp"
 #include "tessera/schedule/pipeline.hpp"
+#include "tessera/strategy/typed_options.hpp"
 
 namespace tessera {
 

@@ -2,8 +2,8 @@
 // Synchronization in a strategy that is a type: synchronize<zero<2>>. The policies' own files say what their types are.
 #pragma once
 
-#include "tessera/layout/typed_options.hpp"
 #include "tessera/schedule/gradients.hpp"
+#include "tessera/strategy/typed_options.hpp"
 
 namespace tessera {
 

@@ -7,16 +7,17 @@
 
 namespace tessera::schedule {
 
-constexpr problem check_zero(int stage) {
-    return stage < 1 || stage > 3 ? problem{rule::zero_has_three_stages, -1, -1, stage, stage < 1 ? 1 : 3} : problem{};
+constexpr problem check_zero(int stage, index_t bucket) {
+    return stage < 1 || stage > 3 ? problem{rule::zero_has_three_stages, -1, -1, stage, stage < 1 ? 1 : 3}
+                                  : check_bucket(bucket);
 }
 
 /// What the n workers keep only a slice of: stage 1 the optimizer's state, 2 also the summed gradients, 3 also the parameters. Gradients in buckets of
 /// `bucket` elements are reduce-scattered, each worker updates its slices when the backward pass is over, and (1, 2) the parameters are all-gathered.
 /// Of Psi parameters each worker sends 2(n-1)/n Psi in stages 1 and 2, in stage 3, which gathers parameters forward and backward, 3(n-1)/n Psi.
-/// Throws tessera::error for another stage.
+/// Throws tessera::error for another stage and for buckets of less than 1 element.
 inline synchronization zero(const std::vector<ready_gradient>& gradients, int stage, index_t bucket = 500'000'000) {
-    require(check_zero(stage));
+    require(check_zero(stage, bucket));
     synchronization s;
     s.sum_at = stage == 1 ? sync_time::after_backward : sync_time::ready;
     s.update_at = stage == 1 ? sync_time::ready : sync_time::after_backward;
@@ -27,7 +28,7 @@ inline synchronization zero(const std::vector<ready_gradient>& gradients, int st
             s.messages.push_back({exchange::sliced, 0, {}});
             filled = 0;
         }
-        s.messages.back().pieces.push_back({x.parameter, 0, 1});
+        s.messages.back().slices.push_back({x.parameter, 0, 1});
         filled += x.elements;
     }
     return s;
@@ -65,7 +66,7 @@ namespace tessera {
 /// In a strategy that is a type: synchronize<zero<2>>.
 template <int Stage, index_t Bucket = 500'000'000>
 struct zero {
-    static constexpr problem check() { return schedule::check_zero(Stage); }
+    static constexpr problem check() { return schedule::check_zero(Stage, Bucket); }
     static constexpr sync_modes modes() {
         return {true, Stage == 1 ? sync_time::after_backward : sync_time::ready,
                 Stage == 1 ? sync_time::ready : sync_time::after_backward, Stage == 3, 0};

@@ -12,18 +12,18 @@ namespace tessera::schedule {
 
 namespace detail {
 
-/// 1F1B's order with the backward step of every micro-batch cut in two, weights' gradients left out.
+/// 1F1B's order with the backward action of every micro-batch cut in two, weights' gradients left out.
 inline pipeline_schedule without_weights(int stages, int micro_batches) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
-        std::vector<step>& list = s.workers[static_cast<std::size_t>(i)];
+        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
         take_turns(
             micro_batches, std::min(stages - 1 - i, micro_batches),
             [&](int m) {
-                list.push_back({i, m, step_kind::forward});
+                list.push_back({i, m, action_kind::forward});
             },
             [&](int m) {
-                list.push_back({i, m, step_kind::backward_input});
+                list.push_back({i, m, action_kind::backward_input});
             });
     }
     return s;
@@ -32,15 +32,15 @@ inline pipeline_schedule without_weights(int stages, int micro_batches) {
 /// The same, stage i's weights' gradients of a micro-batch after i further ones have gone backward.
 inline pipeline_schedule with_late_weights(pipeline_schedule s) {
     for (int i = 0; i < s.stages; ++i) {
-        std::vector<step> list;
+        std::vector<action> list;
         const auto weights_of = [&](int m) {
             if (m >= 0 && m < s.micro_batches) {
-                list.push_back({i, m, step_kind::backward_weight});
+                list.push_back({i, m, action_kind::backward_weight});
             }
         };
-        for (const step& x : s.workers[static_cast<std::size_t>(i)]) {
+        for (const action& x : s.workers[static_cast<std::size_t>(i)]) {
             list.push_back(x);
-            if (x.what == step_kind::backward_input) {
+            if (x.what == action_kind::backward_input) {
                 weights_of(x.micro_batch - i);
             }
         }
@@ -52,8 +52,8 @@ inline pipeline_schedule with_late_weights(pipeline_schedule s) {
     return s;
 }
 
-/// The same with the weights' gradients wherever a worker would otherwise wait for the next step of its order.
-inline pipeline_schedule with_weights_in_waits(pipeline_schedule s, const step_times& times) {
+/// The same with the weights' gradients wherever a worker would otherwise wait for the next action of its order.
+inline pipeline_schedule with_weights_in_waits(pipeline_schedule s, const action_times& times) {
     const auto at = [&](int stage, int m) {
         return static_cast<std::size_t>(stage) * static_cast<std::size_t>(s.micro_batches) +
                static_cast<std::size_t>(m);
@@ -61,7 +61,7 @@ inline pipeline_schedule with_weights_in_waits(pipeline_schedule s, const step_t
     const auto stages = static_cast<std::size_t>(s.stages);
     std::vector<index_t> forward(at(s.stages, 0), -1);
     std::vector<index_t> backward(at(s.stages, 0), -1);
-    std::vector<std::vector<step>> lists(stages);
+    std::vector<std::vector<action>> lists(stages);
     std::vector<std::size_t> next(stages, 0);
     std::vector<index_t> free(stages, 0);
     std::vector<int> weights(stages, 0); // micro-batches whose weights' gradients are done; backward goes in order
@@ -75,12 +75,12 @@ inline pipeline_schedule with_weights_in_waits(pipeline_schedule s, const step_t
             while (free[w] <= now && (next[w] < s.workers[w].size() || weights[w] < inputs[w])) {
                 const auto ended = [&](index_t end) { return end >= 0 && end <= now; };
                 bool ready = false;
-                step x{i, weights[w], step_kind::backward_weight};
+                action x{i, weights[w], action_kind::backward_weight};
                 if (next[w] < s.workers[w].size()) {
-                    const step& y = s.workers[w][next[w]];
-                    ready = y.what == step_kind::forward ? i == 0 || ended(forward[at(i - 1, y.micro_batch)])
-                            : i + 1 == s.stages          ? ended(forward[at(i, y.micro_batch)])
-                                                         : ended(backward[at(i + 1, y.micro_batch)]);
+                    const action& y = s.workers[w][next[w]];
+                    ready = y.what == action_kind::forward ? i == 0 || ended(forward[at(i - 1, y.micro_batch)])
+                            : i + 1 == s.stages            ? ended(forward[at(i, y.micro_batch)])
+                                                           : ended(backward[at(i + 1, y.micro_batch)]);
                     x = ready ? y : x;
                 }
                 if (!ready && weights[w] == inputs[w]) {
@@ -88,9 +88,9 @@ inline pipeline_schedule with_weights_in_waits(pipeline_schedule s, const step_t
                 }
                 ready ? void(++next[w]) : void(++weights[w]);
                 free[w] = now + times(x.what);
-                inputs[w] += x.what == step_kind::backward_input ? 1 : 0;
-                if (x.what != step_kind::backward_weight) {
-                    (x.what == step_kind::forward ? forward : backward)[at(i, x.micro_batch)] = free[w];
+                inputs[w] += x.what == action_kind::backward_input ? 1 : 0;
+                if (x.what != action_kind::backward_weight) {
+                    (x.what == action_kind::forward ? forward : backward)[at(i, x.micro_batch)] = free[w];
                 }
                 lists[w].push_back(x);
             }
@@ -109,9 +109,9 @@ inline pipeline_schedule with_weights_in_waits(pipeline_schedule s, const step_t
 /// backward_weight) where the three take equally long and there are at least K micro-batches; at most K micro-batches in flight everywhere.
 ///
 /// With fewer than K micro-batches the paper has no rule: the pipeline never fills, and weights' gradients may as well be taken wherever a worker
-/// waits. Of the two orders the one is made that ends first where steps take the times given, the fixed one where they tie: walked one by one
+/// waits. Of the two orders the one is made that ends first where actions take the times given, the fixed one where they tie: walked one by one
 /// by themselves, the fixed one is up to 7 % slower and up to 5 % faster for stages that take equally long (tests/schedule/walks.cpp).
-inline pipeline_schedule zero_bubble_h1(int stages, int micro_batches, const step_times& times = {}) {
+inline pipeline_schedule zero_bubble_h1(int stages, int micro_batches, const action_times& times = {}) {
     require(check_times(times));
     const pipeline_schedule order = detail::without_weights(stages, micro_batches);
     pipeline_schedule s = detail::with_late_weights(order);
@@ -129,15 +129,15 @@ inline constexpr schedule_record zero_bubble_h1_record{
     .title = "ZB-H1",
     .about = "1F1B with gradients of weights where workers would wait: ZB-H1",
     .make = [](const settings& x,
-               const step_times& times) { return zero_bubble_h1(x.workers, x.micro_batches, times); },
+               const action_times& times) { return zero_bubble_h1(x.workers, x.micro_batches, times); },
 };
 
 } // namespace tessera::schedule
 
 namespace tessera {
 
-/// In a strategy that is a type: pipeline<zero_bubble_h1<>>, for steps that take the times given.
-template <class Times = step_takes<>>
+/// In a strategy that is a type: pipeline<zero_bubble_h1<>>, for actions that take the times given.
+template <class Times = action_takes<>>
 struct zero_bubble_h1 : schedule::detail::one_stage_each {
     static constexpr problem check(int stages, int micro_batches) {
         const problem p = schedule::check_pipeline(stages, stages, micro_batches);

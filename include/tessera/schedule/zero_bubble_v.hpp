@@ -10,16 +10,16 @@ namespace tessera::schedule {
 
 namespace detail {
 
-/// The list of one worker while it grows: its two stages, and how far each has come with every kind of step.
+/// The list of one worker while it grows: its two stages, and how far each has come with every kind of action.
 class v_worker {
 public:
-    v_worker(std::vector<step>& list, int down, int up, int micro_batches)
+    v_worker(std::vector<action>& list, int down, int up, int micro_batches)
         : list_(list), stage_{down, up}, micro_batches_(micro_batches) {}
 
     /// The next micro-batch of a chunk; those that do not exist are counted alone.
-    void forward(int chunk) { put(chunk, step_kind::forward, forward_[chunk]); }
-    void input(int chunk) { put(chunk, step_kind::backward_input, input_[chunk]); }
-    void weight(int chunk) { put(chunk, step_kind::backward_weight, weight_[chunk]); }
+    void forward(int chunk) { put(chunk, action_kind::forward, forward_[chunk]); }
+    void input(int chunk) { put(chunk, action_kind::backward_input, input_[chunk]); }
+    void weight(int chunk) { put(chunk, action_kind::backward_weight, weight_[chunk]); }
     void backward(int chunk) {
         input(chunk);
         weight(chunk);
@@ -28,14 +28,14 @@ public:
     bool owes_weights(int chunk) const { return weight_[chunk] < input_[chunk]; }
 
 private:
-    void put(int chunk, step_kind what, int& next) {
+    void put(int chunk, action_kind what, int& next) {
         if (next < micro_batches_) {
             list_.push_back({stage_[chunk], next, what});
         }
         ++next;
     }
 
-    std::vector<step>& list_;
+    std::vector<action>& list_;
     int stage_[2];
     int micro_batches_;
     int forward_[2]{};
@@ -49,7 +49,7 @@ private:
 /// round and the first one has both ends. Worker w fills with 2 (p - w) - 1 micro-batches of chunk 0 and then w pairs of chunk 1 and chunk
 /// 0; then p - w times chunk 1 forward and backward; then, in turn, chunk 0 and chunk 1 each forward and backward; the gradients of weights that
 /// are left fill the drain. Where forward, backward_input and backward_weight take equally long and there are at least 2p - 1 micro-batches,
-/// no worker idles between its first and its last step. At most 2p chunks, which is p micro-batches' worth, in flight everywhere.
+/// no worker idles between its first and its last action. At most 2p chunks, which is p micro-batches' worth, in flight everywhere.
 inline pipeline_schedule zero_bubble_v(int workers, int micro_batches) {
     pipeline_schedule s = empty_schedule(workers, 2 * workers, micro_batches);
     const int count = micro_batches > 2 * workers - 1 ? micro_batches : 2 * workers - 1;
@@ -94,7 +94,7 @@ inline constexpr schedule_record zero_bubble_v_record{
     .name = "zero-bubble-v",
     .title = "ZB-V",
     .about = "zero bubble with two stages on each worker, down the workers and up again",
-    .make = [](const settings& x, const step_times&) { return zero_bubble_v(x.workers, x.micro_batches); },
+    .make = [](const settings& x, const action_times&) { return zero_bubble_v(x.workers, x.micro_batches); },
     .stages = [](const settings& x) { return x.workers * 2; },
     .worker_of = [](const settings& x, int stage) { return stage < x.workers ? stage : 2 * x.workers - 1 - stage; },
 };

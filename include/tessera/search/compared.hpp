@@ -3,9 +3,9 @@
 // and the fastest is returned, by name.
 #pragma once
 
-#include "tessera/layout/change.hpp"
+#include "tessera/search/by_hand/hand_designed.hpp"
 #include "tessera/search/finished_step.hpp"
-#include "tessera/search/hand_designed.hpp"
+#include "tessera/strategy/change.hpp"
 
 #include <cstdio>
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/base/fixed_vector.hpp"
-#include "tessera/layout/configuration.hpp"
+#include "tessera/strategy/configuration.hpp"
 
 #include <vector>
 

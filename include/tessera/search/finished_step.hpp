@@ -5,7 +5,7 @@
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/plan/finish.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/plan/lower/lower.hpp"
 #include "tessera/plan/scratch.hpp"
 #include "tessera/simulate/simulate.hpp"
 

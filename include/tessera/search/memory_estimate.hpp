@@ -2,7 +2,7 @@
 // What a strategy needs of every device's memory, kept up to date from change to change.
 #pragma once
 
-#include "tessera/search/proposals.hpp"
+#include "tessera/search/mcmc/proposals.hpp"
 
 namespace tessera::search {
 

@@ -7,7 +7,7 @@
 #include "tessera/schedule/gpipe.hpp"
 #include "tessera/schedule/one_forward_one_backward.hpp"
 #include "tessera/schedule/stages.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/search/record.hpp"
 
 namespace tessera::search {
@@ -130,9 +130,7 @@ inline constexpr search_record pipeline_record{
             x.workers = detail::asked_stages(on, o);
             x.micro_batches = o.micro_batches > 0 ? o.micro_batches : 2 * x.workers;
             x.options = options_of(*x.which, o.values);
-            x.again = !o.recompute                  ? schedule::rematerialize::none
-                      : x.which->last_returns_first ? schedule::rematerialize::except_last
-                                                    : schedule::rematerialize::all;
+            x.again = o.recompute ? usual_rematerialization(*x.which) : schedule::rematerialize::none;
             require(schedule::check(x));
             const std::vector<int> stage = schedule::balance_stages(operator_times(g, on.class_of(0)), x.stages());
             return search_found{

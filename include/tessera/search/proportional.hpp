@@ -2,9 +2,9 @@
 // Uneven shards for unequal devices.
 #pragma once
 
-#include "tessera/layout/proportion.hpp"
 #include "tessera/machine/cluster.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
+#include "tessera/strategy/proportion.hpp"
 
 namespace tessera::search {
 

@@ -5,7 +5,7 @@
 #include "tessera/base/function_ref.hpp"
 #include "tessera/base/registry.hpp"
 #include "tessera/machine/cluster.hpp"
-#include "tessera/plan/lowering_input.hpp"
+#include "tessera/plan/lower/input.hpp"
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/record.hpp"
 #include "tessera/search/thread_pool.hpp"

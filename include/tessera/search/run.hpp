@@ -2,7 +2,7 @@
 // A search by its record: checks what is asked for, runs it, and gives what it finds what it does not see to itself.
 #pragma once
 
-#include "tessera/search/fit_policies.hpp"
+#include "tessera/search/fit/policies.hpp"
 #include "tessera/search/record.hpp"
 
 namespace tessera::search {
@@ -44,7 +44,7 @@ inline search_found run(const search_record& r, const graph_view& g, const clust
         c.uneven = c.uneven || s.micro_batches > 1;
     }
     if (o.policy != nullptr && !r.weighs_policy) {
-        s.sync = synchronization_of(g, *o.policy, on.devices(), speed_of(on), o.values);
+        s.sync = synchronization_of(g, on.devices(), speed_of(on), *o.policy, o.values);
         s.period = s.sync.average_every > 1 ? s.sync.average_every : s.period;
     }
     require(g, s.view(), on.devices());

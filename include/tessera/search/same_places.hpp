@@ -2,7 +2,7 @@
 // Two strategies compared where numbers of devices do not matter: on a machine of equal devices many strategies are the same but for these.
 #pragma once
 
-#include "tessera/search/parts.hpp"
+#include "tessera/search/coarse/parts.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -22,7 +22,7 @@ struct activity_trace {
     int lanes = 0; ///< the cluster's; numbers from here on are what devices do beside their lists
     index_t makespan = 0;
 
-    /// Bytes that lanes of the cluster carried, as far as their time in use tells: for each message less than a nanosecond's worth is lost.
+    /// Bytes that lanes of the cluster moved, as far as their time in use tells: for each transfer less than a nanosecond's worth is lost.
     std::vector<index_t> lane_bytes(const cluster& on) const {
         std::vector<index_t> bytes(static_cast<std::size_t>(on.lanes()), 0);
         for (const busy_span& b : spans) {
@@ -36,8 +36,8 @@ struct activity_trace {
 
 /// Throws what simulate() throws.
 inline activity_trace trace(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {}) {
-    carrier how(on, g, times);
-    const auto& [a, s] = run_activities(p, how);
+    task_activities activities(on, g, times);
+    const auto& [a, s] = run_activities(p, activities);
     activity_trace t;
     t.lanes = on.lanes();
     t.makespan = s.makespan;
@@ -48,7 +48,7 @@ inline activity_trace trace(const graph_view& g, const plan& p, const cluster& o
             t.spans.push_back({c.first, c.count, x.device, -1, s.start[i], s.end[i]});
         }
         for (const lane_use& u : x.lanes) {
-            if (u.busy > 0 && !how.is_own_engine(x, u)) {
+            if (u.busy > 0 && !activities.is_own_engine(x, u)) {
                 t.spans.push_back({c.first, c.count, -1, u.lane, s.start[i], s.start[i] + u.busy});
             }
         }

@@ -16,11 +16,11 @@ struct critical_time {
 };
 
 /// Walks back from the activity that ends last, each time to one that it waited for until it was ready.
-inline critical_time critical_path(const plan& p, carrier& how) {
-    const activity_graph g = activities_of(p, how);
+inline critical_time critical_path(const plan& p, task_activities& activities) {
+    const activity_graph g = activities_of(p, activities);
     std::vector<int> order(g.items.size());
     std::vector<int> previous(g.items.size(), -1);
-    std::vector<int> last(static_cast<std::size_t>(how.machine().devices()), -1);
+    std::vector<int> last(static_cast<std::size_t>(activities.machine().devices()), -1);
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i);
         if (g.items[i].device >= 0) {
@@ -30,7 +30,7 @@ inline critical_time critical_path(const plan& p, carrier& how) {
         }
     }
     schedule s;
-    scheduler(how.machine().devices(), how.lanes()).run(g.items, order, s);
+    scheduler(activities.machine().devices(), activities.lanes()).run(g.items, order, s);
     critical_time t;
     int here = s.end.empty() ? -1 : static_cast<int>(std::max_element(s.end.begin(), s.end.end()) - s.end.begin());
     while (here >= 0) {

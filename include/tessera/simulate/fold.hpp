@@ -201,10 +201,10 @@ struct folded_timeline {
 };
 
 /// Simulates one run of a plan with everything folded that can be.
-inline folded_timeline simulate_folded(const plan& p, carrier& how) {
-    const activity_graph g = activities_of(p, how);
+inline folded_timeline simulate_folded(const plan& p, task_activities& activities) {
+    const activity_graph g = activities_of(p, activities);
     folded_timeline t;
-    t.classes = fold(g.items, how.machine().devices(), how.lanes());
+    t.classes = fold(g.items, activities.machine().devices(), activities.lanes());
     t.tasks = g.tasks;
     const std::vector<activity> folded = folded_activities(g.items, t.classes);
     std::vector<int> order(folded.size());

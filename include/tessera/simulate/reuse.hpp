@@ -30,15 +30,15 @@ namespace detail {
 /// Bytes by the time at which they were last touched (a Fenwick tree), for one stream of accesses.
 class touch_history {
 public:
-    touch_history(std::size_t segments, std::size_t touches) : when_(segments, -1), sums_(touches + 1, 0) {}
+    touch_history(std::size_t ranges, std::size_t touches) : when_(ranges, -1), sums_(touches + 1, 0) {}
 
-    /// Distinct bytes touched since the segment was; -1: never.
-    index_t since(std::size_t segment) const { return when_[segment] < 0 ? -1 : total_ - up_to(when_[segment]); }
-    void touch(std::size_t segment, index_t bytes) {
-        if (when_[segment] >= 0) {
-            add(when_[segment], -bytes);
+    /// Distinct bytes touched since the range was; -1: never.
+    index_t since(std::size_t range) const { return when_[range] < 0 ? -1 : total_ - up_to(when_[range]); }
+    void touch(std::size_t range, index_t bytes) {
+        if (when_[range] >= 0) {
+            add(when_[range], -bytes);
         }
-        when_[segment] = now_;
+        when_[range] = now_;
         add(now_++, bytes);
     }
 
@@ -63,11 +63,11 @@ private:
     index_t total_ = 0;
 };
 
-/// Memory by address: a space for every arena of every device and for every input, cut wherever an access begins or ends.
-class address_segments {
+/// Memory by address: a space for every arena of every device and for every input, cut into ranges wherever an access begins or ends.
+class address_ranges {
 public:
     template <class Plan>
-    address_segments(const Plan& p, const std::vector<std::vector<access>>& accesses) {
+    address_ranges(const Plan& p, const std::vector<std::vector<access>>& accesses) {
         for (const std::vector<access>& list : accesses) {
             for (const access& a : list) {
                 const place x = place_of(p, a);
@@ -79,8 +79,8 @@ public:
         cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
     }
     std::size_t size() const { return cuts_.size(); }
-    index_t bytes(std::size_t segment) const { return cuts_[segment + 1].second - cuts_[segment].second; }
-    /// Segments [first, last) of an access.
+    index_t bytes(std::size_t range) const { return cuts_[range + 1].second - cuts_[range].second; }
+    /// Ranges [first, last) of an access.
     template <class Plan>
     std::pair<std::size_t, std::size_t> of(const Plan& p, const access& a) const {
         const place x = place_of(p, a);
@@ -120,7 +120,7 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         accesses_of(p, p.tasks[i], accesses[i]);
     }
-    const detail::address_segments where(p, accesses);
+    const detail::address_ranges where(p, accesses);
     std::vector<std::vector<std::pair<std::size_t, std::size_t>>> parts(p.tasks.size());
     std::size_t touches = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {

@@ -2,8 +2,8 @@
 // simulate(plan): predicts when every task of a plan starts and ends on a cluster, from the same tasks in the same order as the executor runs.
 #pragma once
 
-#include "tessera/plan/late_sums.hpp"
-#include "tessera/simulate/carry_exchange.hpp"
+#include "tessera/plan/lower/late_sums.hpp"
+#include "tessera/simulate/collective_activities.hpp"
 #include "tessera/simulate/timeline.hpp"
 
 namespace tessera::simulation {
@@ -17,7 +17,8 @@ public:
     }
     /// Registers an activity after everything it comes after has been.
     template <class Root>
-    void add(const carried& c, int number, const std::vector<tile>& tiles, const Root& root, std::vector<int>& after) {
+    void add(const task_activity& c, int number, const std::vector<tile>& tiles, const Root& root,
+             std::vector<int>& after) {
         for (int r : c.reads) {
             const std::size_t base = root(r);
             if (writer[base] >= 0) {
@@ -72,11 +73,11 @@ struct activity_graph {
 };
 
 /// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again
-/// included; everywhere else the order follows from the tiles. A communication lane takes its tasks one after the other, in the plan's
+/// included; everywhere else the order follows from the tiles. A communication stream takes its tasks one after the other, in the plan's
 /// order.
-inline activity_graph activities_of(const plan& p, carrier& how) {
+inline activity_graph activities_of(const plan& p, task_activities& activities) {
     activity_graph g;
-    std::vector<carried> all = how.carry(p.tiles, p.tasks);
+    std::vector<task_activity> all = activities.of(p.tiles, p.tasks);
     tile_users users;
     users.resize(p.tiles.size());
     bool rereads = p.period > 1;
@@ -87,31 +88,31 @@ inline activity_graph activities_of(const plan& p, carrier& how) {
         users.updaters.resize(p.tiles.size());
     }
     std::vector<int> last_of_task(p.tasks.size(), -1);
-    std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication lane
+    std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication stream
     tessera::detail::computed_so_far computed(p.devices);
     const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
     for (std::size_t i = 0; i < all.size(); ++i) {
-        carried& c = all[i];
+        task_activity& c = all[i];
         const int number = static_cast<int>(i);
         std::vector<int>& after = c.what.after;
         after = c.beside;
         const task& t = p.tasks[static_cast<std::size_t>(c.task)];
         for (const wait_for& w : t.waits) {
-            if (how.machine().class_of(t.device).copies_in_turn &&
-                how.machine().class_of(p.device_of_list(w.list)).copies_in_turn) {
+            if (activities.machine().class_of(t.device).copies_in_turn &&
+                activities.machine().class_of(p.device_of_list(w.list)).copies_in_turn) {
                 const std::vector<int>& list = p.order[static_cast<std::size_t>(w.list)];
                 after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
             }
         }
         for (const int before : t.after) {
-            if (how.machine().class_of(t.device).copies_in_turn) {
+            if (activities.machine().class_of(t.device).copies_in_turn) {
                 after.push_back(last_of_task[static_cast<std::size_t>(before)]);
             }
         }
         for (int k = c.task; k < c.task + c.count; ++k) {
             const task& part = p.tasks[static_cast<std::size_t>(k)];
             last_of_task[static_cast<std::size_t>(k)] = number;
-            if (part.lane != task_lane::compute && !c.in_order) {
+            if (part.stream != task_stream::compute && !c.in_order) {
                 int& last = last_of_device[static_cast<std::size_t>(part.device)];
                 if (last >= 0 && last != number) {
                     after.push_back(last);
@@ -150,30 +151,30 @@ struct activity_run {
 
 /// Runs a plan's activities once. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
 /// other.
-inline activity_run run_activities(const plan& p, carrier& how) {
-    const cluster& on = how.machine();
+inline activity_run run_activities(const plan& p, task_activities& activities) {
+    const cluster& on = activities.machine();
     if (p.devices > on.devices()) {
         throw error("tessera: the plan is for " + std::to_string(p.devices) + " devices, but the machine '" +
                     on.graph().name + "' has " + std::to_string(on.devices()));
     }
-    activity_run r{activities_of(p, how), {}};
+    activity_run r{activities_of(p, activities), {}};
     std::vector<int> order(r.what.items.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i);
     }
-    scheduler(on.devices(), how.lanes()).run(r.what.items, order, r.when);
+    scheduler(on.devices(), activities.lanes()).run(r.what.items, order, r.when);
     return r;
 }
 
 /// Simulates one run of a plan. Throws what run_activities() throws.
-inline timeline simulate(const plan& p, carrier& how) {
-    const auto& [g, s] = run_activities(p, how);
+inline timeline simulate(const plan& p, task_activities& activities) {
+    const auto& [g, s] = run_activities(p, activities);
     timeline t;
     t.makespan = s.makespan;
     t.collectives = g.collectives;
     t.tasks.resize(p.tasks.size());
-    t.device_busy.assign(static_cast<std::size_t>(how.machine().devices()), 0);
-    t.lane_busy.assign(static_cast<std::size_t>(how.lanes()), 0);
+    t.device_busy.assign(static_cast<std::size_t>(activities.machine().devices()), 0);
+    t.lane_busy.assign(static_cast<std::size_t>(activities.lanes()), 0);
     for (std::size_t i = 0; i < g.items.size(); ++i) {
         const activity& a = g.items[i];
         detail::add_span(t.tasks, g.tasks[i].first, g.tasks[i].count, s.start[i], s.end[i]);
@@ -181,7 +182,7 @@ inline timeline simulate(const plan& p, carrier& how) {
             t.device_busy[static_cast<std::size_t>(a.device)] += a.duration;
         }
         for (const lane_use& u : a.lanes) {
-            t.lane_busy[static_cast<std::size_t>(u.lane)] += how.is_own_engine(a, u) ? 0 : u.busy;
+            t.lane_busy[static_cast<std::size_t>(u.lane)] += activities.is_own_engine(a, u) ? 0 : u.busy;
         }
     }
     for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
@@ -191,8 +192,8 @@ inline timeline simulate(const plan& p, carrier& how) {
 }
 
 inline timeline simulate(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {}) {
-    carrier how(on, g, times);
-    return simulate(p, how);
+    task_activities activities(on, g, times);
+    return simulate(p, activities);
 }
 
 } // namespace tessera::simulation

@@ -85,7 +85,7 @@ struct task_times {
     /// instead of by the best collective. Threads of a host always do.
     bool collectives = true;
     /// The tasks are those of one of so many equal parts of a machine, of its first devices; all parts do the same at the same time, each with samples of its
-    /// own. Gradients are summed over all parts, see search/parts.hpp.
+    /// own. Gradients are summed over all parts, see search/coarse/parts.hpp.
     int parts = 1;
     /// 10^6 bytes per second at which a parameter server takes gradients in, each worker's counted: what its software reaches. 0: as fast as memory.
     index_t server_megabytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an activity's messages occupy: bytes over the lanes of a cluster's routes, and the time that they take.
+// What an activity's transfers occupy: bytes over the lanes of a cluster's routes, and the time that they take.
 #pragma once
 
 #include "tessera/machine/cluster.hpp"
@@ -9,7 +9,7 @@
 
 namespace tessera::simulation {
 
-/// Gathers the messages of one activity after the other. Of a machine in equal parts the first one's messages are given.
+/// Gathers the transfers of one activity after the other. Of a machine in equal parts the first one's transfers are given.
 class wires {
 public:
     /// Throws tessera::error where the machine does not have so many equal parts.
@@ -59,7 +59,7 @@ public:
         }
     }
 
-    /// The activity that the messages make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs. What is
+    /// The activity that the transfers make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs. What is
     /// beside the computation of a device with streams takes the time of its own work from it, but for `starting`, ns of that in which it only starts.
     void finish(int device, index_t local, activity& a, bool beside, index_t starting = 0) {
         index_t wire = 0;
@@ -86,7 +86,7 @@ public:
     }
     /// The lane of what a device does beside its list; of one with streams its engine, on which its list's tasks run too.
     int engine_of(int device) const { return on_.lanes() + device; }
-    /// Adds what the messages occupy to what an activity does already, which lasts no longer.
+    /// Adds what the transfers occupy to what an activity does already, which lasts no longer.
     void finish_meanwhile(activity& a) {
         for (int lane : used_) {
             const index_t busy = take(lane);

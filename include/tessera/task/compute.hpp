@@ -4,6 +4,7 @@
 
 #include "tessera/op/analysis.hpp"
 #include "tessera/op/mask.hpp"
+#include "tessera/op/record.hpp"
 
 namespace tessera {
 
@@ -22,6 +23,9 @@ constexpr const char* to_text(pass p) {
                                      "recompute", "update",   "evaluate"};
     return names[static_cast<int>(p)];
 }
+
+/// Whether an operator has such a pass: an update is that of running statistics.
+constexpr bool has_pass(const op_record& r, pass what) { return what != pass::update || r.momentum != nullptr; }
 
 class run_report;
 

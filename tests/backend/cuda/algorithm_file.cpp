@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured algorithms in a file: what is written is read, and nothing else is.
-#include "tessera/backend/cuda/algorithm_file.hpp"
-#include "tessera/backend/cuda/call_times.hpp"
+#include "tessera/backend/cuda/measure/algorithm_file.hpp"
+#include "tessera/backend/cuda/measure/call_times.hpp"
 
 #include <doctest/doctest.h>
 

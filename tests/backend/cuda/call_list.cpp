@@ -97,7 +97,7 @@ TEST_CASE("the calls of random strategies do what their plans say, on one GPU an
         CAPTURE(devices);
         CAPTURE(kind);
         CHECK(list_checker(x).run() == "");
-        CHECK((kind != 0 || !x.list.exchanges()));
+        CHECK((kind != 0 || !x.list.communicates()));
         calls += x.list.calls.size();
         for (const ts::cuda::call& y : x.list.calls) {
             waits += y.waits.size();
@@ -170,17 +170,19 @@ TEST_CASE("no computation waits for gradients on their way: sums and updates hav
         CHECK(list_checker(x).run() == "");
         int updates = 0;
         for (const ts::cuda::call& c : x.list.calls) {
-            const auto& lane = x.list.lanes[static_cast<std::size_t>(c.lane)];
+            const auto& stream = x.list.streams[static_cast<std::size_t>(c.stream)];
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
             if (k != nullptr && k->which == &ts::cuda::kernels::sgd_update) {
                 ++updates;
-                CHECK(lane.beside);
-            } else if (lane.device >= 0 && !lane.beside) {
+                CHECK(stream.beside);
+            } else if (stream.device >= 0 && !stream.beside) {
                 for (const ts::cuda::call_wait& w : c.waits) {
-                    CHECK(x.list.lanes[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].lane)]
-                              .device == lane.device);
-                    CHECK(!x.list.lanes[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].lane)]
-                               .beside);
+                    CHECK(
+                        x.list.streams[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].stream)]
+                            .device == stream.device);
+                    CHECK(
+                        !x.list.streams[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].stream)]
+                             .beside);
                 }
             }
         }
@@ -207,7 +209,7 @@ TEST_CASE("partial sums that several GPUs need are an all-reduce, the maxima and
     CHECK(maxima == 2);
     const listed one = make_listed(g.view(), s, 2, {0, 0}, {});
     CHECK(list_checker(one).run() == "");
-    CHECK(!one.list.exchanges());
+    CHECK(!one.list.communicates());
 }
 
 TEST_CASE("a convolution of stride 2 and a window of 1 takes the whole tile: nothing is cut out of it or put back") {
@@ -306,7 +308,7 @@ TEST_CASE("a defect in a list is found") {
         shifted.p.tiles[static_cast<std::size_t>(good.p.root(good.list.calls[5].memory[0].tile))].offset += 64;
         CHECK(list_checker(shifted).run() != "");
         listed wrong_gpu = good;
-        wrong_gpu.list.lanes[static_cast<std::size_t>(good.list.calls[5].lane)].gpu = 9;
+        wrong_gpu.list.streams[static_cast<std::size_t>(good.list.calls[5].stream)].gpu = 9;
         CHECK(list_checker(wrong_gpu).run() != "");
         listed short_write = good;
         for (ts::cuda::call& c : short_write.list.calls) {
@@ -318,7 +320,7 @@ TEST_CASE("a defect in a list is found") {
         if (kind == 1) {
             listed alone = good;
             for (std::size_t c = 0; c < alone.list.calls.size(); ++c) {
-                if (auto* e = std::get_if<ts::cuda::exchange>(&alone.list.calls[c].body)) {
+                if (auto* e = std::get_if<ts::cuda::point_to_point>(&alone.list.calls[c].body)) {
                     e->count = 1;
                     alone.list.calls[c].memory[0].bytes = ts::bytes_of(e->type);
                     break;

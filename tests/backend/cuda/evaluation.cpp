@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 
 #include <algorithm>
 #include <random>

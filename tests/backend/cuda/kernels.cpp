@@ -2,12 +2,13 @@
 // The text of the kernels: NVRTC compiles it for every architecture that this toolkit and CUDA 12.8 have in common, without a GPU.
 #include "support/cuda_emulation.hpp"
 
-#include "tessera/backend/cuda/module.hpp"
+#include "tessera/backend/cuda/issue/module.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,17 @@ std::map<std::string, std::string_view> kernels_in(const std::vector<char>& bina
     return found;
 }
 
+struct all_but_layer_norm {
+    static constexpr bool has(const tessera::op_record& r) {
+        return !tessera::same_operator(r, tessera::op::layer_norm_record);
+    }
+};
+
+struct first : tessera::conv2d<8, tessera::window<3>> {};
+struct last : tessera::linear<10> {};
+struct images : tessera::sequential<tessera::image<1, 8, 8>, first, tessera::max_pool<2>, tessera::relu,
+                                    tessera::flatten, last, tessera::cross_entropy> {};
+
 } // namespace
 
 TEST_CASE("all kernels compile, and the binary has each of them") {
@@ -56,12 +68,54 @@ TEST_CASE("all kernels compile, and the binary has each of them") {
 
 TEST_CASE("the kernels of an operator leave those of others as they are") {
     const auto all = kernels_in(cuda::compiled_kernels(90));
-    const std::vector<char> binary = cuda::compile_kernels(90, cuda::kernel_source(&cuda::layer_norm_row));
+    const std::vector<char> binary =
+        cuda::compile_kernels(90, cuda::kernel_source(cuda::rows_of<all_but_layer_norm>()));
     const auto others = kernels_in(binary);
     CHECK(others.size() + 8 == all.size());
     for (const auto& other : others) {
         CAPTURE(other.first);
         CHECK(all.at(other.first) == other.second);
+    }
+}
+
+TEST_CASE("for a network that is a type the kernels of its operators are compiled, and of no others") {
+    const std::string text = cuda::kernel_source(cuda::rows_of<tessera::operators_of<images>>());
+    const auto all = kernels_in(cuda::compiled_kernels(90));
+    const auto found = kernels_in(cuda::compiled_kernels(90, text));
+    for (const char* const has : {"add_bias_bf16", "pool_maximum_backward", "row_loss", "sgd_update", "row_leader"}) {
+        CHECK_MESSAGE(found.contains(has), has);
+    }
+    for (const char* const lacks : {"layer_normalize", "group_normalize", "look_up", "softmax_forward", "dropout",
+                                    "gelu_forward", "route_forward", "running_moments"}) {
+        CHECK_MESSAGE(!found.contains(lacks), lacks);
+        CHECK_MESSAGE(all.contains(lacks), lacks);
+    }
+    for (const auto& one : found) {
+        CHECK(all.at(one.first) == one.second);
+    }
+}
+
+TEST_CASE("the text of each operator needs that of no other") {
+    std::set<std::string> known;
+    for (const cuda::operator_row* const row : cuda::operator_rows) {
+        CAPTURE(row->of->name);
+        const std::string text = row->code != nullptr ? row->code : row->text != nullptr ? row->text() : "";
+        if (!text.empty() && known.insert(text).second) {
+            const cuda::operator_row* const alone[] = {row};
+            CHECK_NOTHROW((void)cuda::compile_kernels(90, cuda::kernel_source(alone)));
+        }
+    }
+}
+
+TEST_CASE("a backend that was made for other operators refuses a network by name") {
+    const tessera::graph g = tessera::describe<images>(4);
+    CHECK_NOTHROW(cuda::require_kernels_of(cuda::rows_of<tessera::operators_of<images>>(), g.view()));
+    try {
+        cuda::require_kernels_of(cuda::rows_of<tessera::operator_of<last>>(), g.view());
+        FAIL("bound");
+    } catch (const tessera::error& e) {
+        CHECK(std::string(e.what()).find("tessera: first: the backend was made for a network without the operator "
+                                         "conv2d") == 0);
     }
 }
 

@@ -6,9 +6,9 @@
 #include "support/known_operators.hpp"
 #include "support/one_operator.hpp"
 
-#include "tessera/backend/cuda/descriptors.hpp"
+#include "tessera/backend/cuda/calls/print.hpp"
+#include "tessera/backend/cuda/issue/descriptors.hpp"
 #include "tessera/backend/cuda/op/table.hpp"
-#include "tessera/backend/cuda/print.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/net/precision.hpp"
 
@@ -227,7 +227,9 @@ TEST_CASE("blocks share a channel where there are few, and their sums are those 
     for (const ts::shape& x : extents) {
         for (const bool layer : {false, true}) { // the latter's shifts are sums of columns
             const tests::op_case row{
-                "few channels", {.kind = layer ? ts::op_kind::layer_norm : ts::op_kind::batch_norm}, {x}};
+                "few channels",
+                ts::op_attributes{.kind = layer ? ts::op_kind::layer_norm : ts::op_kind::batch_norm},
+                {x}};
             if (layer && x.rank == 4) {
                 continue;
             }
@@ -327,8 +329,11 @@ TEST_CASE("supports() says what is offered, and what is not is refused by name w
     CHECK(ts::cuda::precisions_of(limited) == "fp32, tf32");
 
     // Bound, not run.
-    static constexpr ts::op_record made_up{
-        .name = "made_up", .infer = ts::op::relu_record.infer, .describe = ts::op::relu_record.describe};
+    static constexpr ts::op_record made_up{.name = "made_up",
+                                           .infer = ts::op::relu_record.infer,
+                                           .describe = [](const ts::op_attributes&, const ts::shape* x, int) {
+                                               return ts::op::describe_function(*x, 1, true);
+                                           }};
     CHECK(!ts::cuda::supports(made_up, pass::forward, precision::fp32));
     const auto message = [](const ts::op_attributes& of, auto change) {
         ts::graph network = graph_of(tests::op_case{"one", of, {ts::make_shape(4, 6)}});

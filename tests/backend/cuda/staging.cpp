@@ -132,7 +132,7 @@ TEST_CASE(
             CHECK(k->which == &ts::cuda::kernels::round_to_bf16);
             CHECK(k->numbers.n[0] == target.elements);
             CHECK(next.task == calls[i].task);
-            CHECK(next.lane == calls[i].lane);
+            CHECK(next.stream == calls[i].stream);
             CHECK(next.memory[0].tile == staged.tile);
             CHECK(next.memory[0].offset == staged.offset);
             CHECK_FALSE(next.memory[0].write);

@@ -11,7 +11,6 @@
 
 #include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
 #include "tessera/backend/host/kernels/conv_n16.hpp"
-#include "tessera/backend/host/kernels/elementwise.hpp"
 #include "tessera/backend/host/kernels/limits.hpp"
 #include "tessera/backend/host/kernels/linear_n16.hpp"
 #include "tessera/backend/host/kernels/loss.hpp"
@@ -449,65 +448,6 @@ TEST_CASE("transposes move every element") {
                 CHECK(back == plain);
             });
         }
-}
-
-TEST_CASE("elementwise functions are accurate and their gradients match finite differences") {
-    for (const std::ptrdiff_t count : {1, 13, 16, 1000}) {
-        floats x = random_floats(count, 1, -8, 8);
-        if (count == 1000) {
-            const float edges[] = {0, -0.0F, 1e-20F, 88, -88, 200, -200, 0.34F, 0.36F, -0.35F};
-            for (std::size_t i = 0; i < 10; ++i) x[i * 7] = edges[i];
-        }
-        const floats dy = random_floats(count, 2);
-        using forward = void (*)(const float*, float*, std::ptrdiff_t) noexcept;
-        using backward = void (*)(const float*, const float*, float*, std::ptrdiff_t) noexcept;
-        struct row {
-            forward value;
-            backward slope;
-            double (*exact)(double);
-            bool slope_reads_output;
-        };
-        const row rows[] = {
-            {k::sigmoid_forward, k::sigmoid_backward, [](double v) { return 1 / (1 + std::exp(-v)); }, true},
-            {k::tanh_forward, k::tanh_backward, [](double v) { return std::tanh(v); }, true},
-            {k::gelu_forward, k::gelu_backward, [](double v) { return 0.5 * v * std::erfc(-v / std::sqrt(2.0)); },
-             false},
-        };
-        for (const row& r : rows) {
-            doubles want, slope;
-            for (std::size_t i = 0; i < x.size(); ++i) {
-                const double v = double{x[i]}, step = 1e-5;
-                want.push_back(r.exact(v));
-                slope.push_back(double{dy[i]} * (r.exact(v + step) - r.exact(v - step)) / (2 * step));
-            }
-            on_every_instruction_set([&] {
-                CAPTURE(&r - rows);
-                floats y(x.size(), NAN), dx(x.size(), NAN);
-                r.value(x.data(), y.data(), count);
-                CHECK(difference(y, want) < 1e-6);
-                r.slope(r.slope_reads_output ? y.data() : x.data(), dy.data(), dx.data(), count);
-                CHECK(difference(dx, slope) < 2e-5);
-            });
-        }
-        doubles positive, passed, tripled, sum;
-        for (std::size_t i = 0; i < x.size(); ++i) {
-            positive.push_back(x[i] > 0 ? double{x[i]} : 0.0);
-            passed.push_back(x[i] > 0 ? double{dy[i]} : 0.0);
-            tripled.push_back(3 * double{x[i]});
-            sum.push_back(double{x[i]} + double{dy[i]});
-        }
-        on_every_instruction_set([&] {
-            floats out(x.size(), NAN);
-            k::relu_forward(x.data(), out.data(), count);
-            CHECK(difference(out, positive) == 0);
-            k::relu_backward(x.data(), dy.data(), out.data(), count);
-            CHECK(difference(out, passed) == 0);
-            k::scale(x.data(), 3, out.data(), count);
-            CHECK(difference(out, tripled) < 1e-6);
-            k::add(x.data(), dy.data(), out.data(), count);
-            CHECK(difference(out, sum) < 1e-6);
-        });
-    }
 }
 
 TEST_CASE("sums of arrays keep their order and reach every destination") {

@@ -2,7 +2,7 @@
 // A process that runs out of memory inside oneDNN ends with an error that says so, wherever that happens.
 #include "support/networks.hpp"
 #include "tessera/host.hpp"
-#include "tessera/search/baselines.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles in files: processes that measure at the same time lose nothing, and what is no profile is left alone.
-#include "tessera/backend/host/profile.hpp"
+#include "tessera/backend/host/measure/profile.hpp"
 
 #include "io/temporary_folder.hpp"
 

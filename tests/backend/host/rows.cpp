@@ -5,6 +5,7 @@
 #include "support/refusal.hpp"
 
 #include "tessera/backend/host/backend.hpp"
+#include "tessera/backend/reference/backend.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,12 +34,24 @@ words said_of(const words& made) {
     return all;
 }
 
-float square(float x) { return x * x; }
-float twice(float x) { return 2 * x; }
+void squared(const float* const* from, float* to, std::ptrdiff_t count) noexcept {
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        to[i] = from[0][i] * from[0][i];
+    }
+}
+void doubled(const float* const* from, float* to, std::ptrdiff_t count) noexcept {
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        to[i] = 2 * from[0][i] * from[2][i];
+    }
+}
+constexpr host::elementwise_kernels square_kernels{squared, {doubled}};
 
 /// An operator of somebody who is not the library.
-constexpr ts::op_record square_record{
-    .name = "square", .infer = ts::op::gelu_record.infer, .describe = ts::op::gelu_record.describe};
+constexpr ts::op_record square_record{.name = "square",
+                                      .infer = ts::op::gelu_record.infer,
+                                      .describe = [](const ts::op_attributes&, const ts::shape* x, int) {
+                                          return ts::op::describe_function(*x, 1, false);
+                                      }};
 
 std::string line_of(const ts::op_record& r) {
     std::istringstream text(host::operator_table());
@@ -102,6 +115,8 @@ TEST_CASE("every operator of the library is supported in fp32, and none in bf16"
             CHECK(host::supports(*r, what, ts::precision::tf32));
             CHECK(!host::supports(*r, what, ts::precision::bf16));
         }
+        // Of running statistics: no other operator has any.
+        CHECK(host::supports(*r, ts::pass::update, ts::precision::fp32) == (r == &ts::op::batch_norm_record));
     }
 }
 
@@ -114,6 +129,38 @@ TEST_CASE("an operator that the host does not know is refused by name") {
           "it; its record may bring a row: .rows = {{\"host\", &row}}");
 }
 
+TEST_CASE("a backend that was made for certain operators has their rows, refuses others by name, and takes more") {
+    struct fc : ts::linear<4> {};
+    struct small : ts::sequential<ts::features<3>, fc, ts::cross_entropy> {};
+    struct larger : ts::sequential<ts::features<3>, fc, ts::softmax<>, ts::cross_entropy> {};
+    CHECK(host::rows_of<ts::operators_of<small>>().rows.size() == 2);
+    CHECK(host::rows_of<ts::operators_of<small>>().plain.size() == 2);
+    CHECK(host::rows_of<ts::operators_of<small, larger>>().rows.size() == 3);
+    CHECK(host::rows_of<ts::operator_of<fc>>().rows[0]->of == &ts::op::linear_record);
+    const auto bind = [](auto& backend, const ts::graph& g) {
+        ts::plan p = ts::lower(g.view(), ts::strategy(g.view()).view(), 1);
+        backend.bind(p, g.view(), nullptr);
+    };
+    const ts::graph fits = ts::describe<small>(4);
+    const ts::graph other = ts::describe<larger>(4);
+    host::backend b(ts::sgd{}, host::backend_options{}, ts::operators_of<small>{});
+    CHECK_NOTHROW(bind(b, fits));
+    CHECK(
+        test_support::message_of([&] { bind(b, other); }) ==
+        "tessera: softmax: the backend was made for a network without the operator softmax; make one for this network: "
+        "without a set of operators a backend has them all");
+    b.rows().add(host::rows_of<ts::operators_of<larger>>());
+    CHECK_NOTHROW(bind(b, other));
+    ts::reference::backend r(ts::sgd{}, ts::operators_of<small>{});
+    CHECK_NOTHROW(bind(r, fits));
+    CHECK(test_support::message_of([&] { bind(r, other); }) ==
+          "tessera: the backend was made for a network without the operator softmax; make one for this network: "
+          "without a "
+          "set of operators a backend has them all");
+    host::backend all; // expressions have plain loops everywhere, and are never refused
+    CHECK_NOTHROW(bind(all, other));
+}
+
 TEST_CASE("a kernel that a plan names and nobody has is refused, not computed as another") {
     const op_case row{"flatten", {.kind = ts::op_kind::flatten}, {ts::make_shape(2, 3, 4, 4)}};
     const ts::description d = row.describe();
@@ -122,15 +169,14 @@ TEST_CASE("a kernel that a plan names and nobody has is refused, not computed as
     b.call.d = &d;
     b.how.engine = host::engine_kind::vectors;
     CHECK(
-        test_support::message_of([&] { (void)host::detail::make_job(b, host::format_table{}, nullptr); }) ==
+        test_support::message_of(
+            [&] { (void)host::detail::make_job(b, host::format_table{}, nullptr, host::all_rows()); }) ==
         "tessera: the host backend has no kernel for the operator flatten, of which the plan names one; bind the plan "
         "again");
 }
 
-TEST_CASE("an element-wise operator is a row of two functions") {
-    constexpr host::operator_row rows[] = {
-        host::elementwise<host::each<square>, host::each_times<twice>>(square_record),
-        host::elementwise<host::each<square>, host::each_times<twice>, false>(square_record)};
+TEST_CASE("an element-wise operator is a row of kernels, which may be written by hand") {
+    constexpr host::operator_row row = host::elementwise_row<square_kernels>(&square_record);
     const op_case like{"square", {.kind = ts::op_kind{&square_record}}, {ts::make_shape(2, 3, 2, 2)}};
     op_instance whole(like);
     host::format_table table;
@@ -138,11 +184,8 @@ TEST_CASE("an element-wise operator is a row of two functions") {
         ts::compute_call c = whole.call(what);
         c.emits = what == ts::pass::backward ? ts::bit(0) : 0;
         std::vector<host::candidate> ways;
-        rows[1].add_candidates(c, table, ways);
-        CHECK(ways.size() == 3); // zeros that fill up blocks of channels would not stay zeros
-        ways.clear();
-        rows[0].add_candidates(c, table, ways);
-        REQUIRE(ways.size() == 4);
+        row.add_candidates(c, table, ways);
+        REQUIRE(ways.size() == 3);
         std::vector<float> x = {-3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
         std::vector<float> dy(x.size(), 0.5F);
         std::vector<float> made(x.size());
@@ -152,11 +195,26 @@ TEST_CASE("an element-wise operator is a row of two functions") {
         b.call.value[1].data = made.data();
         b.call.gradient[1].data = dy.data();
         b.call.gradient[0].data = made.data();
-        rows[0].make_job(b, table, nullptr)->run({});
+        row.make_job(b, table, nullptr)->run({});
         for (std::size_t i = 0; i < x.size(); ++i) {
             CHECK(made[i] == (what == ts::pass::forward ? x[i] * x[i] : x[i]));
         }
     }
+}
+
+TEST_CASE("an expression is offered in blocks of channels where it makes 0 of the zeros that fill them up") {
+    const auto ways_of = [](const ts::op_attributes& a) {
+        const op_case like{"elements", a, {ts::make_shape(2, 3, 2, 2)}};
+        op_instance whole(like);
+        host::format_table table;
+        std::vector<host::candidate> ways;
+        host::row_of(ts::record_of(a))->add_candidates(whole.call(ts::pass::forward), table, ways);
+        return ways.size();
+    };
+    for (const ts::op_kind k : {ts::op_kind::relu, ts::op_kind::tanh, ts::op_kind::gelu, ts::op_kind::silu}) {
+        CHECK(ways_of({.kind = k}) == 4);
+    }
+    CHECK(ways_of({.kind = ts::op_kind::sigmoid}) == 3);
 }
 
 TEST_CASE("rules of thumb: blocks of samples for few channels, oneDNN's formats for many, plain images last") {
@@ -177,7 +235,7 @@ TEST_CASE("rules of thumb: blocks of samples for few channels, oneDNN's formats 
         double most = 0;
         host::candidate best;
         host::candidate worst;
-        for (const host::candidate& k : host::detail::candidates_of(c, table)) {
+        for (const host::candidate& k : host::detail::candidates_of(c, table, host::all_rows())) {
             const double effort = conv.effort(c, k, 100.0);
             best = effort < least ? k : best;
             worst = effort > most ? k : worst;
@@ -224,8 +282,8 @@ TEST_CASE("what is measured of one problem is not taken for another's") {
         CAPTURE(std::string(p.what));
         op_instance a(p.a);
         op_instance b(p.b);
-        CHECK(host::detail::problem_name(a.call(ts::pass::forward)) !=
-              host::detail::problem_name(b.call(ts::pass::forward)));
+        CHECK(host::detail::problem_name(a.call(ts::pass::forward), host::all_rows()) !=
+              host::detail::problem_name(b.call(ts::pass::forward), host::all_rows()));
     }
     // Shards of one extent, with the image's border on one side or the other.
     for (const op_kind kind : {op_kind::conv2d, op_kind::max_pool, op_kind::transposed_conv2d}) {
@@ -240,7 +298,8 @@ TEST_CASE("what is measured of one problem is not taken for another's") {
         const int height = whole.d.find_loop(ts::loop_name::height);
         first.ranges[height] = {0, 4};
         last.ranges[height] = {4, 8};
-        CHECK(host::detail::problem_name(first) != host::detail::problem_name(last));
+        CHECK(host::detail::problem_name(first, host::all_rows()) !=
+              host::detail::problem_name(last, host::all_rows()));
     }
     // Three classes of seven, and all of three.
     const op_case some{"", {.kind = op_kind::cross_entropy}, {ts::make_shape(4, 7), ts::make_shape(4)}};
@@ -249,5 +308,6 @@ TEST_CASE("what is measured of one problem is not taken for another's") {
     op_instance whole(all);
     ts::compute_call split = part.call(ts::pass::backward);
     split.ranges[part.d.find_loop(ts::loop_name::channel)] = {0, 3};
-    CHECK(host::detail::problem_name(split) != host::detail::problem_name(whole.call(ts::pass::backward)));
+    CHECK(host::detail::problem_name(split, host::all_rows()) !=
+          host::detail::problem_name(whole.call(ts::pass::backward), host::all_rows()));
 }

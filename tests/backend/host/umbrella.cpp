@@ -9,7 +9,7 @@ namespace {
 namespace ts = tessera;
 
 struct last : ts::linear<3> {};
-struct next_word : ts::sequential<ts::sequence<4, 8>, last, ts::cross_entropy> {}; // net/sequences.hpp
+struct next_word : ts::sequential<ts::sequence<4, 8>, last, ts::cross_entropy> {}; // net/inputs.hpp
 
 } // namespace
 

@@ -2,8 +2,10 @@
 // The oracle: its gradients against differences of its loss, its steps against the definitions.
 #include "tessera/backend/reference/network.hpp"
 #include "op/table.hpp"
+#include "tessera/net/dag.hpp"
 #include "tessera/net/describe.hpp"
-#include "tessera/plan/lower.hpp"
+#include "tessera/part/residual.hpp"
+#include "tessera/plan/lower/lower.hpp"
 
 #include <doctest/doctest.h>
 

@@ -146,6 +146,22 @@ TEST_CASE("softmax, layer norm and products follow their formulas") {
     CHECK(checked == 12);
 }
 
+TEST_CASE("every pass that an operator has is supported in every precision, and an update where there are running "
+          "statistics") {
+    for (const ts::op_record* r : ts::library_operators) {
+        CAPTURE(std::string(r->name));
+        for (const ts::precision math : {ts::precision::fp32, ts::precision::tf32, ts::precision::bf16}) {
+            for (const ts::pass what : {ts::pass::forward, ts::pass::backward, ts::pass::backward_input,
+                                        ts::pass::backward_weight, ts::pass::recompute, ts::pass::evaluate}) {
+                CHECK(ts::reference::supports(*r, what, math));
+            }
+            CHECK(ts::reference::supports(*r, ts::pass::update, math) == (r == &ts::op::batch_norm_record));
+        }
+    }
+    constexpr ts::op_record made_up{.name = "made_up"};
+    CHECK(!ts::reference::supports(made_up, ts::pass::forward, ts::precision::fp32));
+}
+
 TEST_CASE("an embedding looks its tokens up; a token's gradient goes to its row, added up") {
     const op_case row{
         "embedding",

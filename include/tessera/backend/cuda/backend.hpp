@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA backend: cuDNN, cublasLt, NCCL and kernels of our own, compiled by a plain C++ compiler. A device of a plan is an
-// arena on a GPU with a stream, or two where devices exchange data; several may share one GPU.
+// arena on a GPU with a stream, or two where devices communicate; several may share one GPU.
 #pragma once
 
-#include "tessera/backend/cuda/algorithm_file.hpp"
 #include "tessera/backend/cuda/bind.hpp"
-#include "tessera/backend/cuda/call_timer.hpp"
-#include "tessera/backend/cuda/call_times.hpp"
-#include "tessera/backend/cuda/leaders.hpp"
-#include "tessera/backend/cuda/measure.hpp"
-#include "tessera/backend/cuda/program.hpp"
+#include "tessera/backend/cuda/calls/leaders.hpp"
+#include "tessera/backend/cuda/issue/program.hpp"
+#include "tessera/backend/cuda/measure/algorithm_file.hpp"
+#include "tessera/backend/cuda/measure/call_timer.hpp"
+#include "tessera/backend/cuda/measure/call_times.hpp"
+#include "tessera/backend/cuda/measure/measure.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/plan/print.hpp"
 
@@ -28,11 +28,11 @@ struct backend_options {
     bool fuse = true;   ///< one call for a convolution or linear layer and the relu after it, see list_options
     /// Where measured algorithms are kept, and beside it, in PATH.times, measured times; empty: for the life of the backend.
     std::string profile_path = {};
-    double patience = 300; ///< seconds that an exchange between GPUs may take before it is aborted
+    double patience = 300; ///< seconds that communication between GPUs may take before it is aborted
     /// Waits after each call, so that an error names the call and the task that made it; slow, and without graphs.
     bool check_calls = false;
     /// Two runs give the same bits: NCCL must not let NVSwitches add up, which it is told in its environment (NCCL_NVLS_ENABLE=0) before the
-    /// first exchange. False leaves that to NCCL.
+    /// first communication. False leaves that to NCCL.
     bool same_bits = true;
 };
 
@@ -43,8 +43,10 @@ public:
     using options = backend_options; ///< that a trainer and sharded hand on
 
     /// Throws tessera::error where there is no GPU, or `gpus` names one that is not there.
-    explicit backend(const optimizer& update = {}, const backend_options& given = {})
-        : optimizer_(update), options_(given), there_(require_devices()),
+    /// With the kernels of a set of operators alone, as all of the following.
+    template <OperatorSet Set = all_operators>
+    explicit backend(const optimizer& update = {}, const backend_options& given = {}, Set = {})
+        : optimizer_(update), options_(given), rows_(rows_of<Set>()), there_(require_devices()),
           search_(given.gpus.empty() ? 0 : given.gpus[0], given.most_workspace, given.measure),
           algorithms_(convolution_search::search, &search_), communicators_(given.same_bits, given.patience) {
         for (int gpu : options_.gpus) {
@@ -59,12 +61,13 @@ public:
         }
     }
     /// As a trainer's options say: whether to measure, and where that is kept. (A template, so that braces mean backend_options.)
-    template <std::same_as<session_options> From>
-    backend(const optimizer& update, const From& from)
-        : backend(update, backend_options{.measure = from.measure, .profile_path = from.profile}) {}
+    template <std::same_as<session_options> From, OperatorSet Set = all_operators>
+    backend(const optimizer& update, const From& from, Set operators = {})
+        : backend(update, backend_options{.measure = from.measure, .profile_path = from.profile}, operators) {}
     /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two profiles.
-    backend(const optimizer& update, const session_options& from, const backend_options& own)
-        : backend(update, together(from, own)) {}
+    template <OperatorSet Set = all_operators>
+    backend(const optimizer& update, const session_options& from, const backend_options& own, Set operators = {})
+        : backend(update, together(from, own), operators) {}
     backend(const backend&) = delete;
     backend& operator=(const backend&) = delete;
 
@@ -74,8 +77,9 @@ public:
         return cuda::supports(r, what, math);
     }
 
-    /// Chooses algorithms, adds scratch memory, and transfers where GPUs exchange data.
+    /// Chooses algorithms, adds scratch memory, and transfers where GPUs communicate.
     void bind(plan& p, const graph_view& g, const parameter_store*) {
+        require_kernels_of(rows_, g);
         const std::size_t before = algorithms_.known().size();
         cuda::bind(p, g, list_options{placement(p.devices), optimizer_, options_.fuse}, algorithms_);
         if (!options_.profile_path.empty() && algorithms_.known().size() > before) {
@@ -176,10 +180,10 @@ public:
         for (const task& t : p.tasks) {
             setting.task_names.push_back(tessera::detail::key_of_task(g, t));
         }
-        for (const stream_lane& lane : list.lanes) {
-            setting.streams.push_back(lane.device < 0 ? exchange_stream(lane.gpu)
-                                      : lane.beside   ? stream_beside(lane.device)
-                                                      : tools_[static_cast<std::size_t>(lane.device)].stream);
+        for (const call_stream& stream : list.streams) {
+            setting.streams.push_back(stream.device < 0 ? nccl_stream(stream.gpu)
+                                      : stream.beside   ? stream_beside(stream.device)
+                                                        : tools_[static_cast<std::size_t>(stream.device)].stream);
         }
         std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
         programs_.push_back(std::make_unique<program>(static_cast<call_list&&>(list), where,
@@ -249,7 +253,7 @@ public:
         cuda::bind(p, g, list_options{gpus, optimizer_, options_.fuse}, algorithms_);
     }
     /// What the tasks of a plan take on the first GPU, for simulation::task_times::measured. Every call that is not known yet is timed alone;
-    /// copies, uploads and exchanges are left to the simulator. The plan was bound for `gpus` and finished.
+    /// copies, uploads and NCCL calls are left to the simulator. The plan was bound for `gpus` and finished.
     cost::profile task_times(const plan& p, const graph_view& g, const std::vector<int>& gpus) {
         const device_tools& tools = tools_of(0);
         const current_gpu current(tools.gpu);
@@ -289,7 +293,7 @@ private:
         int gpu = 0;
         cublas_handle cublas;
         std::unique_ptr<kernel_module> kernels;
-        stream_handle exchange;
+        stream_handle nccl;
     };
 
     static backend_options together(const session_options& from, backend_options own) {
@@ -338,18 +342,18 @@ private:
         auto made = std::make_unique<gpu_state>();
         made->gpu = gpu;
         made->cublas = make_cublas();
-        made->kernels = std::make_unique<kernel_module>(gpu);
+        made->kernels = std::make_unique<kernel_module>(gpu, rows_);
         gpu_states_.push_back(static_cast<std::unique_ptr<gpu_state>&&>(made));
         return *gpu_states_.back();
     }
 
-    cudaStream_t exchange_stream(int gpu) {
+    cudaStream_t nccl_stream(int gpu) {
         gpu_state& s = state_of(gpu);
-        if (s.exchange.get() == nullptr) {
+        if (s.nccl.get() == nullptr) {
             const current_gpu current(gpu);
-            s.exchange = make_stream(true); // what others wait for goes first
+            s.nccl = make_stream(true); // what others wait for goes first
         }
-        return s.exchange.get();
+        return s.nccl.get();
     }
 
     cudaStream_t stream_beside(int device) {
@@ -413,6 +417,7 @@ private:
 
     optimizer optimizer_;
     backend_options options_;
+    row_table rows_;
     int there_;
     convolution_search search_;
     algorithm_table algorithms_;

@@ -3,12 +3,12 @@
 // needs of another GPU is packed there, carried over, and then copied like anything else.
 #pragma once
 
-#include "tessera/backend/cuda/call_list.hpp"
-#include "tessera/backend/cuda/contain.hpp"
-#include "tessera/backend/cuda/flags.hpp"
-#include "tessera/backend/cuda/merge.hpp"
-#include "tessera/plan/lanes.hpp"
+#include "tessera/backend/cuda/calls/call_list.hpp"
+#include "tessera/backend/cuda/calls/contain.hpp"
+#include "tessera/backend/cuda/calls/flags.hpp"
+#include "tessera/backend/cuda/calls/merge.hpp"
 #include "tessera/plan/scratch.hpp"
+#include "tessera/plan/streams.hpp"
 
 namespace tessera::cuda {
 
@@ -17,10 +17,10 @@ namespace detail {
 class binder {
 public:
     binder(plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms)
-        : p_(p), g_(g), o_(o), algorithms_(algorithms), where_(exchanges_of(o_)) {}
+        : p_(p), g_(g), o_(o), algorithms_(algorithms), where_(ranks_of(o_)) {}
 
     void run() {
-        use_streams(p_);
+        issue_from_one_list(p_);
         if (p_.period > 1) {
             throw error("tessera: the CUDA backend runs plans of one step, not of " + std::to_string(p_.period) +
                         "; set the strategy's period to 1");
@@ -196,14 +196,14 @@ private:
     const graph_view g_;
     list_options o_;
     algorithm_table& algorithms_;
-    exchange_plan where_;
+    gpu_ranks where_;
     std::vector<brought> norms_;
 };
 
 } // namespace detail
 
-/// Binds a logical plan. Calls are queued from one thread for each device, in the plan's order, to its streams: what exchanges data has one of its
-/// own (use_streams()), and NCCL's calls have one of the GPU's. Afterwards finish() places its memory and make_call_list() makes its calls.
+/// Binds a logical plan. Calls are queued from one thread for each device, in the plan's order, to its streams: what communicates has one of its
+/// own (issue_from_one_list()), and NCCL's calls have one of the GPU's. Afterwards finish() places its memory and make_call_list() makes its calls.
 inline void bind(plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms) {
     if (static_cast<int>(o.gpus.size()) < p.devices) {
         throw error("tessera: the plan has " + std::to_string(p.devices) + " devices and only " +

@@ -22,13 +22,19 @@ class basic_backend {
 public:
     using options = backend_options; ///< that a trainer and sharded hand on
 
-    explicit basic_backend(const optimizer& update = {}, const backend_options& given = {})
-        : optimizer_(update), options_(given), profile_(given.profile_path), catalog_(formats_, profile_) {}
-    basic_backend(const optimizer& update, const session_options& from) : basic_backend(update, together(from, {})) {}
+    /// With the rows of a set of operators alone, as all of the following.
+    template <OperatorSet Set = all_operators>
+    explicit basic_backend(const optimizer& update = {}, const backend_options& given = {}, Set = {})
+        : optimizer_(update), options_(given), profile_(given.profile_path), rows_(rows_of<Set>()),
+          catalog_(formats_, profile_, rows_) {}
+    template <OperatorSet Set = all_operators>
+    basic_backend(const optimizer& update, const session_options& from, Set operators = {})
+        : basic_backend(update, together(from, {}), operators) {}
     /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two
     /// profiles.
-    basic_backend(const optimizer& update, const session_options& from, const backend_options& own)
-        : basic_backend(update, together(from, own)) {}
+    template <OperatorSet Set = all_operators>
+    basic_backend(const optimizer& update, const session_options& from, const backend_options& own, Set operators = {})
+        : basic_backend(update, together(from, own), operators) {}
 
     static constexpr bool supports(const op_record& r, pass what, precision math) {
         return host::supports(r, what, math);
@@ -39,7 +45,7 @@ public:
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
             const op_attributes& a = g.ops[op].attributes;
-            if (!supports(record_of(a), pass::forward, a.math)) {
+            if (!supports(record_of(a), pass::forward, a.math) || !rows_.has(record_of(a))) {
                 throw error(refusal_of(record_of(a), a.math, path_of(g, op)));
             }
             descriptions.push_back(g.describe(op));
@@ -92,6 +98,8 @@ public:
     /// Copies plain elements into a tile's format.
     void from_plain(const tile& t, const float* from, std::byte* to) const { convert(t, from, to, false); }
 
+    /// The rows that it works with. More may be added while no plan is bound or prepared.
+    operator_rows& rows() { return rows_; }
     const format_table& formats() const { return formats_; }
     const optimizer& update() const { return optimizer_; }
     /// What has been measured so far.
@@ -140,7 +148,7 @@ private:
         if (t.what == pass::update) {
             return owned<job>(new detail::running_job(b, g));
         }
-        return detail::make_job(b, formats_, stream(where));
+        return detail::make_job(b, formats_, stream(where), rows_);
     }
 
     owned<job> make_reorder(const Plan& p, const task& t, const addresses& where) {
@@ -189,6 +197,7 @@ private:
     backend_options options_;
     format_table formats_;
     profile profile_;
+    operator_rows rows_;
     catalog catalog_;
     jobs_by_plan<prepared> prepared_;
 };

@@ -3,7 +3,7 @@
 // another format than its operand has, and scratch memory.
 #pragma once
 
-#include "tessera/backend/host/choose.hpp"
+#include "tessera/backend/host/choose/choose.hpp"
 #include "tessera/plan/scratch.hpp"
 
 namespace tessera::host::detail {
@@ -56,7 +56,7 @@ private:
             task t = static_cast<task&&>(old[i]);
             step_ = t.step;
             device_ = t.device;
-            lane_ = t.lane == task_lane::queue ? task_lane::compute : t.lane;
+            stream_ = t.stream == task_stream::queue ? task_stream::compute : t.stream;
             switch (t.kind) {
             case task_kind::compute:
                 rewrite_compute(t, chosen[i]);
@@ -137,7 +137,7 @@ private:
         }
         step_ = r.step;
         device_ = tile_at(r.tile).device;
-        lane_ = task_lane::compute;
+        stream_ = task_stream::compute;
         r.tile = as(r.tile, format::plain);
         tile_at(r.tile).keep = true;
         tile_at(p_.root(r.tile)).keep = true;
@@ -164,7 +164,7 @@ private:
         r.kind = task_kind::reorder;
         r.device = tile_at(t).device;
         r.step = step_;
-        r.lane = r.device == device_ ? lane_ : task_lane::compute;
+        r.stream = r.device == device_ ? stream_ : task_stream::compute;
         r.op = -1;
         r.reads = {t};
         r.writes = {to};
@@ -327,8 +327,8 @@ private:
     std::vector<converted> converted_;
     int step_ = 0; ///< of the task at hand
     std::vector<left_behind> workspaces_;
-    int device_ = 0; ///< of the task at hand, with its lane
-    task_lane lane_ = task_lane::compute;
+    int device_ = 0; ///< of the task at hand, with its stream
+    task_stream stream_ = task_stream::compute;
 };
 
 } // namespace tessera::host::detail

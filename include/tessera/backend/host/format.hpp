@@ -2,7 +2,7 @@
 // Memory formats of tiles on the host.
 #pragma once
 
-#include "tessera/backend/host/onednn.hpp"
+#include "tessera/backend/host/onednn/onednn.hpp"
 #include "tessera/base/mutex.hpp"
 #include "tessera/plan/plan.hpp"
 

@@ -11,15 +11,16 @@ namespace tessera::host {
 template <class Call>
 class plain_job : public job {
 public:
-    explicit plain_job(const Call& b) : call_(b.call) {}
+    plain_job(const Call& b, const reference::operator_row<float>& row) : call_(b.call), row_(&row) {}
     void run(const run_state& run) override {
         call_.run = &run;
-        reference::compute<float>(call_);
+        reference::compute<float>(call_, *row_);
     }
     const char* computed_by() const override { return "plain loops"; }
 
 private:
     compute_call call_;
+    const reference::operator_row<float>* row_;
 };
 
 /// Everything that a call touches, plain.
@@ -33,8 +34,8 @@ inline void add_plain_candidates(const compute_call& c, std::vector<candidate>& 
 }
 
 template <class Call>
-owned<job> make_plain_job(const Call& b) {
-    return owned<job>(new plain_job<Call>(b));
+owned<job> make_plain_job(const Call& b, const reference::operator_row<float>& row) {
+    return owned<job>(new plain_job<Call>(b, row));
 }
 
 } // namespace tessera::host

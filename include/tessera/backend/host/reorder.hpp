@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/backend/host/kernels/transpose_n16.hpp"
-#include "tessera/backend/host/onednn_operands.hpp"
+#include "tessera/backend/host/onednn/operands.hpp"
 
 namespace tessera::host {
 

@@ -20,10 +20,10 @@ namespace tessera::reference {
 
 class backend {
 public:
-    backend() = default;
-    /// `rows`: of the operators that networks have, if not of all of the library's.
-    explicit backend(const optimizer& update_rule, operator_table<float> rows = library_rows<float>)
-        : optimizer_(update_rule), rows_(rows) {}
+    /// With the rows of a set of operators alone.
+    template <OperatorSet Set = all_operators>
+    explicit backend(const optimizer& update_rule = {}, Set = {})
+        : optimizer_(update_rule), rows_(rows_of<float, Set>()) {}
 
     static constexpr bool supports(const op_record& r, pass what, precision math) {
         return reference::supports(r, what, math);
@@ -325,7 +325,7 @@ private:
     }
 
     optimizer optimizer_;
-    operator_table<float> rows_ = library_rows<float>;
+    row_table<float> rows_;
     jobs_by_plan<prepared> prepared_;
 };
 

@@ -59,10 +59,10 @@ void compute(const compute_call& call, const operator_row<Real>& row) {
     throw error("tessera: an update is not a pass over the nests of an operator; use reference::update");
 }
 
-/// The same by the row that a table has for the operator. Throws tessera::error where it has none.
+/// The same by the operator's row. Throws tessera::error where it has none.
 template <class Real>
-void compute(const compute_call& call, operator_table<Real> table = library_rows<Real>) {
-    compute<Real>(call, row_for<Real>(record_of(call.attributes), table));
+void compute(const compute_call& call) {
+    compute<Real>(call, row_for<Real>(record_of(call.attributes)));
 }
 
 /// Running statistics after a training step: (1 - momentum) * running + momentum * (mean, unbiased variance), over the channels of

@@ -5,8 +5,8 @@
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
+#include "tessera/execute/initialize.hpp"
 #include "tessera/net/graph.hpp"
-#include "tessera/net/initialize.hpp"
 #include "tessera/net/paths.hpp"
 
 namespace tessera::reference {
@@ -160,7 +160,7 @@ inline void network::round_stored(int tensor, std::vector<double>& numbers) cons
 inline void network::round_parameters() {
     rounded_.clear();
     for (int i = 0; i < graph_.op_count; ++i) {
-        if (rounds_parameters<double>(graph_.ops[i].attributes)) {
+        if (rounds_parameters(graph_.ops[i].attributes)) {
             rounded_.resize(parameters.size());
             for (int p : graph_.ops[i].parameters) {
                 std::vector<double>& to = rounded_[static_cast<std::size_t>(p)];
@@ -215,7 +215,7 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
         tile_view value{nullptr, whole(x.extents)};
         if (x.kind == operand_kind::parameter || x.kind == operand_kind::state) {
             const auto p = static_cast<std::size_t>(node.parameters[x.slot]);
-            value.data = rounds_parameters<double>(node.attributes) ? rounded_[p].data() : parameters[p].data();
+            value.data = rounds_parameters(node.attributes) ? rounded_[p].data() : parameters[p].data();
         } else if (x.kind == operand_kind::intermediate) {
             value.data = intermediates_[static_cast<std::size_t>(op)][at].data();
             call.gradient[o] = {intermediate_gradients_[static_cast<std::size_t>(op)][at].data(), value.region};

@@ -14,9 +14,8 @@
 namespace tessera::reference {
 
 /// Whether an operator takes its parameters rounded to bf16.
-template <class Real>
-bool rounds_parameters(const op_attributes& a, operator_table<Real> table = library_rows<Real>) {
-    return a.math == precision::bf16 && row_for<Real>(record_of(a), table).rounds_parameters;
+inline bool rounds_parameters(const op_attributes& a) {
+    return a.math == precision::bf16 && rounds_parameters(record_of(a));
 }
 
 /// The operands of one call that are stored as bf16, or taken as such.

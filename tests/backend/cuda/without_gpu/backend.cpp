@@ -85,7 +85,7 @@ TEST_CASE("an error of the exchange is told, ends what hangs, and the backend is
     cuda_fake::here().aborted = 0;
     cuda_fake::here().exchange_error = ncclRemoteError;
     const std::string text = message_of([&] { session.step(x.data.inputs); });
-    CHECK(text.find("the exchange between GPUs failed on GPU") != std::string::npos);
+    CHECK(text.find("the communication between GPUs failed on GPU") != std::string::npos);
     CHECK(text.find("a peer is gone") != std::string::npos);
     CHECK(cuda_fake::here().aborted > 0);
     CHECK(message_of([&] { session.step(x.data.inputs); }).find("was aborted after an error") != std::string::npos);

@@ -36,6 +36,8 @@ struct step_values {
 struct kernel {
     const char* name;
     bool has_bf16 = false; ///< there is a second one for activations of bf16, whose name ends in _bf16: TYPED_KERNEL
+    const char* text =
+        nullptr; ///< of an operator of one's own: its kernels, compiled when one of them is first asked for
 };
 
 // Device code as text, by a name. Tests define TESSERA_ALSO_AS_CODE to have it as C++ for the processor as well: so there are no preprocessor

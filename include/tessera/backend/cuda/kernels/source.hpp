@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of all kernels, as one string for NVRTC.
+// The text of the kernels, as one string for NVRTC: those that all plans or several operators have, and those of certain operators.
 #pragma once
 
-#include "tessera/backend/cuda/kernels/functions.hpp"
+#include "tessera/backend/cuda/kernels/row_norm.hpp"
 #include "tessera/backend/cuda/kernels/update.hpp"
 #include "tessera/backend/cuda/op/table.hpp"
 
@@ -19,24 +19,31 @@ inline constexpr const char* kernel_macros = R"(
 )";
 
 /// In this order, for a text may use what those before it define.
-inline constexpr const char* shared_code[] = {kernels::common_code, kernels::copy_code,     kernels::channel_code,
-                                              kernels::row_code,    kernels::function_code, kernels::update_code};
+inline constexpr const char* shared_code[] = {kernels::common_code, kernels::copy_code,   kernels::channel_code,
+                                              kernels::row_code,    kernels::update_code, kernels::row_norm_code};
 
 } // namespace detail
 
-/// Without the code of one of the rows, for who wants to know what others make of that.
-inline std::string kernel_source(const operator_row* without = nullptr) {
+/// Some kernels, with what comes before all device code.
+inline std::string source_of(const std::string& kernels) {
+    return std::string(detail::kernel_macros) + kernels::common_code + kernels;
+}
+
+/// The kernels of these rows. Each of them needs the shared code, and none of another's.
+inline std::string kernel_source(row_table rows = rows_of<all_operators>()) {
     std::string text = detail::kernel_macros;
     for (const char* code : detail::shared_code) {
         text += code;
     }
-    for (int i = 0; i < operator_rows.size(); ++i) {
-        const operator_row& r = *operator_rows[i];
-        bool is_new = r.code != nullptr && (without == nullptr || r.code != without->code);
-        for (int k = 0; k < i; ++k) {
-            is_new = is_new && operator_rows[k]->code != r.code;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        bool is_new = true; // several rows of a file have one text
+        for (std::size_t k = 0; k < i; ++k) {
+            is_new = is_new && !(rows[k]->code == rows[i]->code && rows[k]->text == rows[i]->text);
         }
-        text += is_new ? r.code : "";
+        if (is_new) {
+            text += rows[i]->code != nullptr ? rows[i]->code : "";
+            text += rows[i]->text != nullptr ? rows[i]->text() : "";
+        }
     }
     return text;
 }

@@ -3,9 +3,9 @@
 // exists.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/channels.hpp"
-#include "tessera/backend/cuda/numbers.hpp"
 #include "tessera/op/batch_norm.hpp"
 
 namespace tessera::cuda::kernels {

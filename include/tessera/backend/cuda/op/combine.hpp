@@ -2,8 +2,9 @@
 // Sums and products, element by element.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
-#include "tessera/backend/cuda/numbers.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/numbers.hpp"
+#include "tessera/backend/cuda/kernels/expression.hpp"
 #include "tessera/backend/cuda/op/copy.hpp"
 #include "tessera/op/add.hpp"
 #include "tessera/op/multiply.hpp"
@@ -13,35 +14,11 @@ namespace tessera::cuda::kernels {
 inline constexpr kernel add{"add", true};
 inline constexpr kernel multiply{"multiply", true};
 
-// clang-format off
-TESSERA_DEVICE_CODE(combine_code,
-
 /// at: a, b, to. n: count.
-template <class T>
-__device__ void add_of(const arguments& a) {
-    const T* x = pointer<const T>(a, 0);
-    const T* y = pointer<const T>(a, 1);
-    T* to = pointer<T>(a, 2);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        to[i] = x[i] + y[i];
-    }
+inline std::string combine_text() {
+    return kernel_text(add.name, op::add_formula, expression::the_result) +
+           kernel_text(multiply.name, op::multiply_formula, expression::the_result);
 }
-TYPED_KERNEL(add)
-
-/// at: a, b, to. n: count.
-template <class T>
-__device__ void multiply_of(const arguments& a) {
-    const T* x = pointer<const T>(a, 0);
-    const T* y = pointer<const T>(a, 1);
-    T* to = pointer<T>(a, 2);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        to[i] = x[i] * y[i];
-    }
-}
-TYPED_KERNEL(multiply)
-
-)
-// clang-format on
 
 } // namespace tessera::cuda::kernels
 
@@ -82,13 +59,13 @@ inline constexpr operator_row combine_rows[] = {
      .backward = detail::copy_gradients, // plans rename the gradient instead
      .calls_forward = "cudnnOpTensor",
      .calls_backward = "-",
-     .code = kernels::combine_code},
+     .text = kernels::combine_text},
     {.of = &op::multiply_record,
      .forward = detail::combine_forward<true>,
      .backward = detail::multiply_backward,
      .calls_forward = "cudnnOpTensor",
      .calls_backward = "cudnnOpTensor",
-     .code = kernels::combine_code},
+     .text = kernels::combine_text},
 };
 
 } // namespace tessera::cuda

@@ -2,7 +2,7 @@
 // Concatenation.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/concat.hpp"
 
 namespace tessera::cuda::detail {

@@ -4,9 +4,9 @@
 // whose channels lie apart.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/windows.hpp"
 #include "tessera/backend/cuda/kernels/channels.hpp"
-#include "tessera/backend/cuda/windows.hpp"
 #include "tessera/op/conv2d.hpp"
 
 namespace tessera::cuda::kernels {

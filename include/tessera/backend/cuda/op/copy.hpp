@@ -2,7 +2,7 @@
 // Operators that move elements and compute nothing.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/flatten.hpp"
 #include "tessera/op/slice.hpp"
 

@@ -3,9 +3,9 @@
 // kernels/rows.hpp.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/rows.hpp"
-#include "tessera/backend/cuda/numbers.hpp"
 #include "tessera/op/cross_entropy.hpp"
 
 namespace tessera::cuda::kernels {

@@ -2,7 +2,7 @@
 // Dropout of values, or of whole channels.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/dropout.hpp"
 
 namespace tessera::cuda::kernels {

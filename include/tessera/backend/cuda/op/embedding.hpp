@@ -2,9 +2,9 @@
 // Look-ups in tables, of tokens and of positions. cuDNN's classic interface has none.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/channels.hpp"
-#include "tessera/backend/cuda/numbers.hpp"
 #include "tessera/op/embedding.hpp"
 
 namespace tessera::cuda::kernels {

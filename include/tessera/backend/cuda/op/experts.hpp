@@ -5,8 +5,8 @@
 // of its experts; 1 where gates are written instead of ones.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
-#include "tessera/backend/cuda/products.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/products.hpp"
 #include "tessera/op/expert.hpp"
 
 #include <numeric>

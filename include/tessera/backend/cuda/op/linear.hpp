@@ -2,10 +2,10 @@
 // Linear layers.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/numbers.hpp"
+#include "tessera/backend/cuda/calls/products.hpp"
 #include "tessera/backend/cuda/kernels/channels.hpp"
-#include "tessera/backend/cuda/numbers.hpp"
-#include "tessera/backend/cuda/products.hpp"
 #include "tessera/op/linear.hpp"
 
 namespace tessera::cuda::detail {

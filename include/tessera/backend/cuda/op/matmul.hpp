@@ -3,7 +3,7 @@
 // the channels, they are matrices of a batch with a leading dimension.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/matmul.hpp"
 
 #include <cmath>

@@ -5,8 +5,8 @@
 // padding counts. Every element of x that a window covers is in the tile.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
-#include "tessera/backend/cuda/windows.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/windows.hpp"
 #include "tessera/op/pool.hpp"
 
 namespace tessera::cuda::kernels {

@@ -5,6 +5,7 @@
 #include "tessera/op/record.hpp"
 #include "tessera/task/compute.hpp"
 
+#include <string>
 #include <type_traits>
 
 namespace tessera::cuda {
@@ -27,6 +28,7 @@ struct operator_row {
     const char* calls_backward;
     const char* why = "";             ///< there are kernels of our own among them; empty where there are none
     const char* code = nullptr;       ///< of its kernels; several rows of a file may have the same
+    std::string (*text)() = nullptr;  ///< the same where it is made of expressions
     precision most = precision::bf16; ///< serves what comes before this one, too
     /// Whether all nests of a shard whose sums no split divides are one vendor call.
     bool (*is_one_call)(const op_attributes&) = nullptr;

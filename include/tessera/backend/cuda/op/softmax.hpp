@@ -3,9 +3,9 @@
 // exists.
 #pragma once
 
-#include "tessera/backend/cuda/compose.hpp"
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/rows.hpp"
-#include "tessera/backend/cuda/numbers.hpp"
 #include "tessera/op/softmax.hpp"
 
 namespace tessera::cuda::kernels {

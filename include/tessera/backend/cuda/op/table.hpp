@@ -21,8 +21,12 @@
 #include "tessera/backend/cuda/op/pooling.hpp"
 #include "tessera/backend/cuda/op/softmax.hpp"
 #include "tessera/backend/cuda/op/transposed_convolution.hpp"
+#include "tessera/net/operator_set.hpp"
 #include "tessera/net/paths.hpp"
 #include "tessera/op/records.hpp"
+
+#include <algorithm>
+#include <span>
 
 namespace tessera::cuda {
 
@@ -67,6 +71,30 @@ constexpr fixed_vector<const operator_row*, count_rows()> all_rows() {
 
 inline constexpr auto operator_rows = detail::all_rows();
 
+/// Rows of some operators; it owns none.
+using row_table = std::span<const operator_row* const>;
+
+namespace detail {
+
+template <class Set>
+inline constexpr auto table_of = [] {
+    fixed_vector<const operator_row*, count_rows()> some;
+    for (const operator_row* r : operator_rows) {
+        if (Set::has(*r->of)) {
+            some.push_back(r);
+        }
+    }
+    return some;
+}();
+
+} // namespace detail
+
+/// The rows of the operators in a set (net/operator_set.hpp).
+template <class Set>
+row_table rows_of() {
+    return {detail::table_of<Set>.begin(), detail::table_of<Set>.end()};
+}
+
 /// The row of an operator, or null where the backend does not have it.
 constexpr const operator_row* row_of(const op_record& of) {
     for (const operator_row* r : operator_rows) {
@@ -76,7 +104,12 @@ constexpr const operator_row* row_of(const op_record& of) {
     }
     return nullptr;
 }
-constexpr const operator_row* row_of(const op_attributes& a) { return row_of(record_of(a)); }
+/// The same, or that of an expression of one's own.
+inline const operator_row* row_of(const op_attributes& a) {
+    const op_record& r = record_of(a);
+    const operator_row* const found = row_of(r);
+    return found == nullptr && r.formula != nullptr ? &detail::own_expression_of(r).row : found;
+}
 
 /// Whether the backend computes a pass of an operator in a precision. A shard may still be refused for its size when its plan is bound.
 constexpr bool supports(const op_record& of, pass what, precision math) {
@@ -85,7 +118,7 @@ constexpr bool supports(const op_record& of, pass what, precision math) {
             return r->offers(what, math);
         }
     }
-    return false;
+    return of.formula != nullptr && what != pass::update; // the text of an expression's kernels is made
 }
 
 /// The precisions that a row serves, such as "fp32, tf32".
@@ -99,7 +132,7 @@ inline std::string precisions_of(const operator_row& r) {
 
 /// Why there is no row of an operator with the pass in that precision, for `layer`, its name in the network.
 inline error refusal_of(const op_record& of, pass what, const std::string& layer) {
-    const operator_row* const r = row_of(of);
+    const operator_row* const r = row_of(op_attributes{.kind = {&of}});
     const std::string name(of.name);
     if (r == nullptr) {
         return error(
@@ -125,6 +158,18 @@ inline const operator_row& offered_row(const graph_view& g, int op, pass what) {
         throw refusal_of(record_of(a), what, path_of(g, op));
     }
     return *r;
+}
+
+/// Throws tessera::error for a network with an operator that the table has not and the backend has: its kernels are not compiled.
+inline void require_kernels_of(row_table rows, const graph_view& g) {
+    for (int op = 0; op < g.op_count; ++op) {
+        const operator_row* const needed = row_of(record_of(g.ops[op].attributes));
+        if (needed != nullptr && std::find(rows.begin(), rows.end(), needed) == rows.end()) {
+            throw error("tessera: " + path_of(g, op) + ": the backend was made for a network without the operator " +
+                        needed->of->name +
+                        "; make one for this network: without a set of operators a backend has them all");
+        }
+    }
 }
 
 /// The table as text, a line for each operator.

@@ -113,8 +113,8 @@ inline void conv_backward_data(const float* dy, const float* weights, float* dx,
 
     detail::listed_sum work;
     work.taps = taps;
-    work.vector_step = gradient_plane;
-    work.scalar_step = std::ptrdiff_t{window} * rows;
+    work.vector_stride = gradient_plane;
+    work.scalar_stride = std::ptrdiff_t{window} * rows;
     for (int n = 0; n < s.blocks; ++n) {
         detail::gap_rows(dy + n * (std::ptrdiff_t{s.out_channels} * s.out_height * s.out_width * block_samples), gapped,
                          s.out_channels * s.out_height, s.out_width, gap);

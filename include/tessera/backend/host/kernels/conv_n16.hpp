@@ -24,14 +24,14 @@ namespace detail {
     return portable::listed_tiles();
 }
 
-/// Weights for tiles of `group` rows: packed[group][outer][inner][row] = weights[row * row_step + outer * outer_step +
+/// Weights for tiles of `group` rows: packed[group][outer][inner][row] = weights[row * row_stride + outer * outer_stride +
 /// inner]. The last group repeats the last row.
-inline void pack_rows(const float* weights, float* packed, int rows, int group, std::ptrdiff_t row_step, int outer,
-                      std::ptrdiff_t outer_step, int inner) noexcept {
+inline void pack_rows(const float* weights, float* packed, int rows, int group, std::ptrdiff_t row_stride, int outer,
+                      std::ptrdiff_t outer_stride, int inner) noexcept {
     for (int first = 0; first < rows; first += group)
         for (int o = 0; o < outer; ++o, packed += std::ptrdiff_t{inner} * group)
             for (int a = 0; a < group; ++a) {
-                const float* const from = weights + smallest(first + a, rows - 1) * row_step + o * outer_step;
+                const float* const from = weights + smallest(first + a, rows - 1) * row_stride + o * outer_stride;
                 float* to = packed + a;
                 for (int i = 0; i < inner; ++i, to += group) *to = from[i];
             }

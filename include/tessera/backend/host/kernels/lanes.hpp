@@ -20,17 +20,17 @@ inline void sum_lanes(const float* lanes, float* out, std::ptrdiff_t count, bool
 }
 
 /// lanes[row][16] = (accumulate ? what is there : 0) + the sum of the row's vectors.
-inline void sum_planes(const float* dy, float* lanes, int rows, std::ptrdiff_t row_step, std::ptrdiff_t count,
+inline void sum_planes(const float* dy, float* lanes, int rows, std::ptrdiff_t row_stride, std::ptrdiff_t count,
                        bool accumulate) noexcept {
     switch (active_instruction_set()) {
     case instruction_set::avx512:
-        return avx512::sum_planes(dy, lanes, rows, row_step, count, accumulate);
+        return avx512::sum_planes(dy, lanes, rows, row_stride, count, accumulate);
     case instruction_set::avx2:
-        return avx2::sum_planes(dy, lanes, rows, row_step, count, accumulate);
+        return avx2::sum_planes(dy, lanes, rows, row_stride, count, accumulate);
     case instruction_set::portable:
         break;
     }
-    return portable::sum_planes(dy, lanes, rows, row_step, count, accumulate);
+    return portable::sum_planes(dy, lanes, rows, row_stride, count, accumulate);
 }
 
 } // namespace tessera::host::kernels::detail

@@ -24,14 +24,15 @@ namespace detail {
 }
 
 /// Where column `column` of a tile over (block, part of its 16 samples) begins, in floats.
-[[nodiscard]] inline std::ptrdiff_t sample_column(int column, int width, std::ptrdiff_t block_step) noexcept {
+[[nodiscard]] inline std::ptrdiff_t sample_column(int column, int width, std::ptrdiff_t block_stride) noexcept {
     const int parts = block_samples / width;
-    return column / parts * block_step + column % parts * width;
+    return column / parts * block_stride + column % parts * width;
 }
 
 /// y[blocks][outputs][16] = the sum over `inputs` of scalar(output, input) * x[blocks][inputs][16].
-inline void linear_product(const float* x, const float* scalars, std::ptrdiff_t output_step, std::ptrdiff_t input_step,
-                           const float* bias, float* y, int blocks, int inputs, int outputs, bool relu) noexcept {
+inline void linear_product(const float* x, const float* scalars, std::ptrdiff_t output_stride,
+                           std::ptrdiff_t input_stride, const float* bias, float* y, int blocks, int inputs,
+                           int outputs, bool relu) noexcept {
     const tile_set<strided_sum> tiles = strided_tiles();
     const int width = tiles.width;
     const int columns = blocks * tiles.parts();
@@ -41,8 +42,8 @@ inline void linear_product(const float* x, const float* scalars, std::ptrdiff_t 
 
     strided_sum work;
     work.ends.start_row = block_samples;
-    work.vector_step = block_samples;
-    work.scalar_step = input_step;
+    work.vector_stride = block_samples;
+    work.scalar_stride = input_stride;
     float start[most_rows * block_samples] = {};
     for (int first = 0; first < columns; first += wide)
         for (int input = 0; input < inputs || input == 0; input += pass) {
@@ -57,7 +58,7 @@ inline void linear_product(const float* x, const float* scalars, std::ptrdiff_t 
             for (int o = 0; o < outputs; o += rows) {
                 for (int a = 0; a < rows; ++a) {
                     const int row = smallest(o + a, outputs - 1);
-                    work.scalars[a] = scalars + row * output_step + input * input_step;
+                    work.scalars[a] = scalars + row * output_stride + input * input_stride;
                     work.ends.out_row[a] = std::ptrdiff_t{row} * block_samples;
                     for (int lane = 0; lane < block_samples && bias != nullptr; ++lane)
                         start[a * block_samples + lane] = bias[row];
@@ -104,9 +105,9 @@ inline void linear_backward_weights(const float* x, const float* dy, float* dw, 
     detail::strided_sum work;
     work.count = block_samples;
     work.repeats = s.blocks;
-    work.vector_step = padded;
+    work.vector_stride = padded;
     work.vector_repeat = std::ptrdiff_t{padded} * block_samples;
-    work.scalar_step = 1;
+    work.scalar_stride = 1;
     work.scalar_repeat = std::ptrdiff_t{s.outputs} * block_samples;
     const std::ptrdiff_t edge_row = std::ptrdiff_t{wide} * width;
     for (int first = 0; first < columns; first += wide) {

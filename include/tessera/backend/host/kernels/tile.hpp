@@ -33,8 +33,8 @@ struct listed_sum {
     const tap* taps = nullptr;
     int tap_count = 0;
     int repeats = 1;
-    std::ptrdiff_t vector_step = 0; ///< per repeat
-    std::ptrdiff_t scalar_step = 0;
+    std::ptrdiff_t vector_stride = 0; ///< per repeat
+    std::ptrdiff_t scalar_stride = 0;
     const float* scalars = nullptr; ///< the rows' scalars side by side
     const float* vectors[largest_columns] = {};
 };
@@ -43,7 +43,7 @@ struct listed_sum {
 struct strided_sum {
     tile_ends ends;
     int count = 0, repeats = 1;
-    std::ptrdiff_t vector_step = 0, scalar_step = 0;     ///< per count
+    std::ptrdiff_t vector_stride = 0, scalar_stride = 0; ///< per count
     std::ptrdiff_t vector_repeat = 0, scalar_repeat = 0; ///< per repeat
     const float* scalars[largest_rows] = {};
     const float* vectors[largest_columns] = {};

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+
+#include "tessera/op/expression/formula.hpp"
 
 #include "instruction_set.hpp"
 #include "shapes.hpp"

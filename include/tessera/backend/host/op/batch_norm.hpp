@@ -2,9 +2,9 @@
 // Batch normalization on plain tiles, on blocks of 16 samples, and where the channels lie side by side.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
 #include "tessera/backend/host/channel_lanes.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/batch_norm.hpp"
 
@@ -306,27 +306,31 @@ private:
     detail::channel_lanes lanes_;
 };
 
-inline constexpr operator_row batch_norm_rows[] = {{
-    .of = &op::batch_norm_record,
-    .add_candidates =
-        [](const compute_call& c, format_table&, std::vector<candidate>& out) {
-            for (const int f : {format::channels16, format::channels_last}) {
-                if (c.d->operands[0].extents.rank == 4) {
-                    out.push_back(detail::in_format(c, f));
-                    out.back().scratch = batch_norm_lanes_job::scratch(c, f);
+inline constexpr row_list batch_norm_rows{
+    row<op::batch_norm_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates =
+                [](const compute_call& c, format_table&, std::vector<candidate>& out) {
+                    for (const int f : {format::channels16, format::channels_last}) {
+                        if (c.d->operands[0].extents.rank == 4) {
+                            out.push_back(detail::in_format(c, f));
+                            out.back().scratch = batch_norm_lanes_job::scratch(c, f);
+                        }
+                    }
+                    out.push_back(detail::in_format(c, format::samples16));
+                    out.push_back(detail::in_format(c, format::plain));
+                },
+            .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
+                const int f = b.how.value[0] >= 0 ? b.how.value[0] : b.how.gradient[b.call.d->output()];
+                if (f == format::channels16 || f == format::channels_last) {
+                    return owned<job>(new batch_norm_lanes_job(b, f));
                 }
-            }
-            out.push_back(detail::in_format(c, format::samples16));
-            out.push_back(detail::in_format(c, format::plain));
-        },
-    .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
-        const int f = b.how.value[0] >= 0 ? b.how.value[0] : b.how.gradient[b.call.d->output()];
-        if (f == format::channels16 || f == format::channels_last) {
-            return owned<job>(new batch_norm_lanes_job(b, f));
-        }
-        return owned<job>(new batch_norm_job(b));
-    },
-    .why = "oneDNN's has no partial sums, which a split leaves; running statistics are a task of their own",
-}};
+                return owned<job>(new batch_norm_job(b));
+            },
+            .why = "oneDNN's has no partial sums, which a split leaves; running statistics are a task of their own",
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -2,8 +2,8 @@
 // Concatenation in any format in which the parts lie in whole rows.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/concat.hpp"
 
@@ -87,24 +87,28 @@ private:
     bool forward_ = true;
 };
 
-inline constexpr operator_row concat_rows[] = {{
-    .of = &op::concat_record,
-    .add_candidates =
-        [](const compute_call& c, format_table&, std::vector<candidate>& out) {
-            const bool of_channels = concat_job::axis(c) == 1;
-            if (c.d->operands[0].extents.rank == 4 && of_channels) {
-                out.push_back(detail::in_format(c, format::channels_last));
-                if (concat_job::in_whole_blocks(c)) {
-                    out.push_back(detail::in_format(c, format::channels16));
-                }
-            }
-            if (of_channels) {
-                out.push_back(detail::in_format(c, format::samples16));
-            }
-            out.push_back(detail::in_format(c, format::plain));
-        },
-    .make_job = detail::make<concat_job>,
-    .why = "a copy computes nothing; one loop serves forward and backward, in blocks of 16 samples too",
-}};
+inline constexpr row_list concat_rows{
+    row<op::concat_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates =
+                [](const compute_call& c, format_table&, std::vector<candidate>& out) {
+                    const bool of_channels = concat_job::axis(c) == 1;
+                    if (c.d->operands[0].extents.rank == 4 && of_channels) {
+                        out.push_back(detail::in_format(c, format::channels_last));
+                        if (concat_job::in_whole_blocks(c)) {
+                            out.push_back(detail::in_format(c, format::channels16));
+                        }
+                    }
+                    if (of_channels) {
+                        out.push_back(detail::in_format(c, format::samples16));
+                    }
+                    out.push_back(detail::in_format(c, format::plain));
+                },
+            .make_job = detail::make<concat_job>,
+            .why = "a copy computes nothing; one loop serves forward and backward, in blocks of 16 samples too",
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -2,7 +2,7 @@
 // Convolutions: by oneDNN, and in blocks of 16 samples by kernels of our own.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
 #include "tessera/backend/host/kernels/conv_n16.hpp"
 #include "tessera/backend/host/op/product.hpp"
@@ -130,23 +130,27 @@ inline double conv_effort(const compute_call& c, const candidate& k, double flop
 
 } // namespace detail
 
-inline constexpr operator_row convolution_rows[] = {{
-    .of = &op::conv2d_record,
-    .add_candidates = detail::add_conv_candidates,
-    .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
-        if (b.how.engine == engine_kind::vectors) {
-            return owned<job>(new conv_job(b));
-        }
-        return owned<job>(new product_job<onednn_convolution>(b, table, stream));
-    },
-    .forward = "oneDNN convolution, own kernel",
-    .backward = "oneDNN convolution, own kernel",
-    .why = "vectors of 16 samples are faster where channels are few",
-    .problem =
-        [](const compute_call& c) {
-            return detail::window_problem(c, c.attributes.as<op::conv2d_attributes>().groups);
-        },
-    .effort = detail::conv_effort,
-}};
+inline constexpr row_list convolution_rows{
+    row<op::conv2d_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_conv_candidates,
+            .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+                if (b.how.engine == engine_kind::vectors) {
+                    return owned<job>(new conv_job(b));
+                }
+                return owned<job>(new product_job<onednn_convolution>(b, table, stream));
+            },
+            .forward = "oneDNN convolution, own kernel",
+            .backward = "oneDNN convolution, own kernel",
+            .why = "vectors of 16 samples are faster where channels are few",
+            .problem =
+                [](const compute_call& c) {
+                    return detail::window_problem(c, c.attributes.as<op::conv2d_attributes>().groups);
+                },
+            .effort = detail::conv_effort,
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -2,8 +2,8 @@
 // Cross-entropy of whole rows, of rows that are divided between shards, and of images.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/kernels/loss.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/cross_entropy.hpp"
@@ -244,24 +244,28 @@ inline void add_loss_candidates(const compute_call& c, format_table&, std::vecto
 
 } // namespace detail
 
-inline constexpr operator_row cross_entropy_rows[] = {{
-    .of = &op::cross_entropy_record,
-    .add_candidates = detail::add_loss_candidates,
-    .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
-        if (!detail::is_whole_loss(b.call)) {
-            return owned<job>(new loss_nest_job(b));
-        }
-        if (b.call.d->operands[0].extents.rank > 3) {
-            return owned<job>(new pixel_loss_job(b));
-        }
-        return owned<job>(new loss_job(b));
-    },
-    .why = "oneDNN has no cross-entropy",
-    .problem =
-        [](const compute_call& c) {
-            return (detail::is_whole_loss(c) ? " whole" : " part") + detail::window_numbers();
-        },
-    .ties_passes = true,
-}};
+inline constexpr row_list cross_entropy_rows{
+    row<op::cross_entropy_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_loss_candidates,
+            .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
+                if (!detail::is_whole_loss(b.call)) {
+                    return owned<job>(new loss_nest_job(b));
+                }
+                if (b.call.d->operands[0].extents.rank > 3) {
+                    return owned<job>(new pixel_loss_job(b));
+                }
+                return owned<job>(new loss_job(b));
+            },
+            .why = "oneDNN has no cross-entropy",
+            .problem =
+                [](const compute_call& c) {
+                    return (detail::is_whole_loss(c) ? " whole" : " part") + detail::window_numbers();
+                },
+            .backward_follows_forward = true,
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -2,8 +2,8 @@
 // Dropout of elements and of channels on plain tiles and on blocks of 16 samples.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/dropout.hpp"
 
@@ -97,8 +97,8 @@ private:
 namespace detail {
 
 template <bool WholeChannels>
-constexpr operator_row dropout_row(const op_record& of) {
-    return {.of = &of,
+constexpr operator_row dropout_row(const op_record* of) {
+    return {.of = of,
             .add_candidates =
                 [](const compute_call& c, format_table&, std::vector<candidate>& out) {
                     out.push_back(in_format(c, format::samples16));
@@ -112,7 +112,9 @@ constexpr operator_row dropout_row(const op_record& of) {
 
 } // namespace detail
 
-inline constexpr operator_row dropout_rows[] = {detail::dropout_row<false>(op::dropout_record),
-                                                detail::dropout_row<true>(op::channel_dropout_record)};
+inline constexpr row_list dropout_rows{
+    row<op::dropout_record>([](auto of) { return detail::dropout_row<false>(of); }),
+    row<op::channel_dropout_record>([](auto of) { return detail::dropout_row<true>(of); }),
+};
 
 } // namespace tessera::host

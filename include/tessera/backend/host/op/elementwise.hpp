@@ -2,10 +2,11 @@
 // Element-wise operators in any format whose elements all operands have in one order.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
-#include "tessera/backend/host/kernels/elementwise.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
+#include "tessera/backend/host/kernels/expression.hpp"
 #include "tessera/backend/host/op/row.hpp"
+#include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/op/add.hpp"
 #include "tessera/op/gelu.hpp"
 #include "tessera/op/multiply.hpp"
@@ -14,120 +15,90 @@
 #include "tessera/op/silu.hpp"
 #include "tessera/op/tanh.hpp"
 
-#include <cmath>
-#include <cstring>
-
 namespace tessera::host {
 
-/// What an operator does to as many numbers of each of its operands, which may have any places in memory: y from x, and
-/// from z where it has two inputs.
-using elementwise_forward = void (*)(const float* x, const float* z, float* y, std::ptrdiff_t count);
-/// dx from dy and from what its description says that its gradient reads: the output, or the input, or of two inputs
-/// the other one.
-using elementwise_backward = void (*)(const float* read, const float* dy, float* dx, std::ptrdiff_t count);
+/// What an operator does to as many numbers of each of its operands, which may have any places in memory. `from`: the
+/// inputs, the output, the output's gradient; null where the description says that the pass does not read it. `to`, the
+/// output or the gradient of an input, may be one of them.
+using elementwise_kernel = void (*)(const float* const* from, float* to, std::ptrdiff_t count) noexcept;
 
-/// From a function of one number.
-template <float (*Function)(float)>
-void each(const float* x, const float*, float* y, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        y[i] = Function(x[i]);
-    }
-}
-
-template <class Function>
-void each_of(const float* x, const float*, float* y, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        y[i] = Function{}(x[i]);
-    }
-}
-
-/// From the function's derivative at what its gradient reads.
-template <float (*Derivative)(float)>
-void each_times(const float* read, const float* dy, float* dx, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        dx[i] = Derivative(read[i]) * dy[i];
-    }
-}
-
-template <class Derivative>
-void each_times_of(const float* read, const float* dy, float* dx, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        dx[i] = Derivative{}(read[i]) * dy[i];
-    }
-}
+struct elementwise_kernels {
+    elementwise_kernel forward = nullptr;
+    elementwise_kernel backward[expression::most_inputs] = {}; ///< for each input
+};
 
 namespace detail {
 
-inline void multiply(const float* x, const float* z, float* y, std::ptrdiff_t count) {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-        y[i] = x[i] * z[i];
+template <const expression::formula& F, int Input>
+constexpr elementwise_kernel backward_of() {
+    if constexpr (Input < F.inputs) {
+        return kernels::run_formula<F, Input>;
+    } else {
+        return nullptr;
     }
 }
 
-template <void (*Forward)(const float*, float*, std::ptrdiff_t) noexcept>
-void of_one(const float* x, const float*, float* y, std::ptrdiff_t count) {
-    Forward(x, y, count);
-}
-
-inline void pass_on(const float*, const float* dy, float* dx, std::ptrdiff_t count) {
-    std::memcpy(dx, dy, static_cast<std::size_t>(count) * sizeof(float));
-}
-
 } // namespace detail
+
+/// Those that follow from an expression.
+template <const expression::formula& F>
+inline constexpr elementwise_kernels kernels_of{kernels::run_formula<F, expression::the_result>,
+                                                {detail::backward_of<F, 0>(), detail::backward_of<F, 1>(),
+                                                 detail::backward_of<F, 2>(), detail::backward_of<F, 3>()}};
 
 /// Operators that do the same to every element, whatever the format: the number of stored elements is all they need to
 /// know.
 class elementwise_job : public job {
 public:
-    elementwise_job(const bound_call& b, const format_table& table, elementwise_forward forward,
-                    elementwise_backward backward)
-        : b_(b), forward_(forward), backward_(backward) {
-        const description& d = *b.call.d;
-        out_ = d.output();
+    elementwise_job(const bound_call& b, const format_table& table, const elementwise_kernels& how)
+        : b_(b), how_(how), out_(b.call.d->output()) {
         const int f = b.how.value[out_] >= 0 ? b.how.value[out_] : b.how.gradient[out_];
-        count_ =
-            static_cast<std::ptrdiff_t>(table.bytes(f, region(d, out_, b.call.ranges).extents(), element::f32) / 4);
+        count_ = static_cast<std::ptrdiff_t>(
+            table.bytes(f, region(*b.call.d, out_, b.call.ranges).extents(), element::f32) / 4);
     }
     void run(const run_state&) override {
         const compute_call& c = b_.call;
         using detail::floats;
+        const float* from[expression::most_inputs + 2] = {};
+        for (int k = 0; k <= out_; ++k) {
+            from[k] = floats(c.value[k].data);
+        }
+        from[out_ + 1] = floats(c.gradient[out_].data);
         if (is_forward(c.what)) {
-            forward_(floats(c.value[0].data), floats(c.value[1].data), floats(c.value[out_].data), count_);
+            how_.forward(from, floats(c.value[out_].data), count_);
             return;
         }
         for (int o = 0; o < out_; ++o) {
             if (has(c.emits, o)) {
-                backward_(read_for(o), floats(c.gradient[out_].data), floats(c.gradient[o].data), count_);
+                how_.backward[o](from, floats(c.gradient[o].data), count_);
             }
         }
     }
 
 private:
-    const float* read_for(int o) const {
-        for (int k = 0; k <= out_; ++k) {
-            if (has(b_.call.d->operands[o].gradient_reads, k)) {
-                return detail::floats(b_.call.value[k].data);
-            }
-        }
-        return nullptr;
-    }
-
     bound_call b_;
-    elementwise_forward forward_;
-    elementwise_backward backward_;
-    int out_ = -1;
+    const elementwise_kernels& how_;
+    int out_;
     std::ptrdiff_t count_ = 0;
 };
 
 namespace detail {
 
+/// Whether an operator makes 0 of zeros; of one that is no expression nobody knows.
+inline bool keeps_zero(const op_record& r) {
+    if (r.formula == nullptr) {
+        return false;
+    }
+    reference::detail::formula_loop<float> loop(*r.formula, expression::the_result);
+    return *loop(1, [](int, float* to) { *to = 0; }) == 0;
+}
+
 /// All operands in one format, which is any that has its elements' zeros where it is longer than they are.
-template <bool KeepsZero>
-void add_elementwise_candidates(const compute_call& c, format_table&, std::vector<candidate>& out) {
+inline void add_elementwise_candidates(const compute_call& c, format_table&, std::vector<candidate>& out) {
     const bool images = c.d->operands[0].extents.rank == 4;
     for (const int f : {format::plain, format::channels_last, format::samples16, format::channels16}) {
         if ((!images && (f == format::channels_last || f == format::channels16)) ||
-            (f == format::channels16 && !KeepsZero)) {
+            (f == format::channels16 && !keeps_zero(record_of(c.attributes)))) {
             continue; // the zeros that fill up blocks of channels must stay zeros
         }
         candidate e = in_samples(c);
@@ -139,46 +110,35 @@ void add_elementwise_candidates(const compute_call& c, format_table&, std::vecto
     }
 }
 
-template <elementwise_forward Forward, elementwise_backward Backward>
+template <const elementwise_kernels& Kernels>
 owned<job> make_elementwise_job(const bound_call& b, const format_table& table, dnnl_stream_t) {
-    return owned<job>(new elementwise_job(b, table, Forward, Backward));
+    return owned<job>(new elementwise_job(b, table, Kernels));
 }
 
 } // namespace detail
 
-/// The row of an element-wise operator. `KeepsZero`: its forward makes 0 of zeros.
-template <elementwise_forward Forward, elementwise_backward Backward, bool KeepsZero = true>
-constexpr operator_row elementwise(const op_record& of) {
-    return {.of = &of,
-            .add_candidates = detail::add_elementwise_candidates<KeepsZero>,
-            .make_job = detail::make_elementwise_job<Forward, Backward>,
+/// The row of an element-wise operator by its kernels, which may be written by hand; null: of one of one's own, whose
+/// record brings it.
+template <const elementwise_kernels& Kernels>
+constexpr operator_row elementwise_row(const op_record* of = nullptr) {
+    return {.of = of,
+            .add_candidates = detail::add_elementwise_candidates,
+            .make_job = detail::make_elementwise_job<Kernels>,
             .why = "one loop over the elements serves every memory format, blocks of 16 samples among them"};
 }
 
-/// The same from the functions of one number that forward and its derivative are, which have no state.
-template <bool KeepsZero = true, class Function, class Derivative>
-constexpr operator_row function_row(const op_record& of, Function, Derivative) {
-    return elementwise<each_of<Function>, each_times_of<Derivative>, KeepsZero>(of);
-}
+/// The row of an operator that is an expression.
+template <const op_record& Of>
+struct expression_row {
+    static constexpr const op_record& of = Of;
+    template <class Row>
+    static constexpr Row value = elementwise_row<kernels_of<*Of.formula>>(&Of);
+};
 
-/// The same of an operator of one's own, whose record brings it.
-template <elementwise_forward Forward, elementwise_backward Backward, bool KeepsZero = true>
-constexpr operator_row own_elementwise() {
-    operator_row row = elementwise<Forward, Backward, KeepsZero>(op::relu_record);
-    row.of = nullptr;
-    return row;
-}
-
-inline constexpr operator_row elementwise_rows[] = {
-    elementwise<detail::of_one<kernels::relu_forward>, kernels::relu_backward>(op::relu_record),
-    elementwise<detail::of_one<kernels::sigmoid_forward>, kernels::sigmoid_backward, false>(op::sigmoid_record),
-    elementwise<detail::of_one<kernels::tanh_forward>, kernels::tanh_backward>(op::tanh_record),
-    elementwise<detail::of_one<kernels::gelu_forward>, kernels::gelu_backward>(op::gelu_record),
-    function_row(
-        op::silu_record, [](float x) { return x / (1 + std::exp(-x)); },
-        [](float x) { return (1 + x - x / (1 + std::exp(-x))) / (1 + std::exp(-x)); }),
-    elementwise<kernels::add, detail::pass_on>(op::add_record),
-    elementwise<detail::multiply, detail::multiply>(op::multiply_record),
+inline constexpr row_list elementwise_rows{
+    expression_row<op::relu_record>{},     expression_row<op::sigmoid_record>{}, expression_row<op::tanh_record>{},
+    expression_row<op::gelu_record>{},     expression_row<op::silu_record>{},    expression_row<op::add_record>{},
+    expression_row<op::multiply_record>{},
 };
 
 } // namespace tessera::host

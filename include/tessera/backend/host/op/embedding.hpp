@@ -51,11 +51,15 @@ private:
     interval rows_; ///< of the table
 };
 
-inline constexpr operator_row embedding_rows[] = {{
-    .of = &op::embedding_record,
-    .add_candidates = detail::add_in_plain,
-    .make_job = detail::make<embedding_job>,
-    .why = "no primitive of oneDNN looks up rows",
-}};
+inline constexpr row_list embedding_rows{
+    row<op::embedding_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_in_plain,
+            .make_job = detail::make<embedding_job>,
+            .why = "no primitive of oneDNN looks up rows",
+        };
+    }),
+};
 
 } // namespace tessera::host

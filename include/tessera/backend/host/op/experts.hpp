@@ -2,8 +2,8 @@
 // Linear layers of experts: a product for every sample and expert.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
-#include "tessera/backend/host/matrices.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
+#include "tessera/backend/host/onednn/matrices.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/walk.hpp"
 #include "tessera/op/expert.hpp"
@@ -61,16 +61,20 @@ private:
     reference::detail::cursor values_[3], gradients_[3];
 };
 
-inline constexpr operator_row expert_rows[] = {{
-    .of = &op::expert_linear_record,
-    .add_candidates = detail::add_matrices,
-    .make_job = detail::make<expert_job>,
-    .forward = "oneDNN sgemm",
-    .backward = "oneDNN sgemm",
-    .problem =
-        [](const compute_call& c) {
-            return detail::window_numbers({}, c.attributes.as<op::expert_linear_attributes>().groups);
-        },
-}};
+inline constexpr row_list expert_rows{
+    row<op::expert_linear_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_matrices,
+            .make_job = detail::make<expert_job>,
+            .forward = "oneDNN sgemm",
+            .backward = "oneDNN sgemm",
+            .problem =
+                [](const compute_call& c) {
+                    return detail::window_numbers({}, c.attributes.as<op::expert_linear_attributes>().groups);
+                },
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -2,9 +2,9 @@
 // Means of whole planes.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
 #include "tessera/backend/host/channel_lanes.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/pool.hpp"
 
@@ -101,28 +101,32 @@ private:
     float scale_ = 1;
 };
 
-inline constexpr operator_row global_average_rows[] = {{
-    .of = &op::global_average_pool_record,
-    .add_candidates =
-        [](const compute_call& c, format_table&, std::vector<candidate>& out) {
-            for (const int f : {format::channels16, format::channels_last}) {
-                candidate k = detail::in_format(c, f);
-                const int y = c.d->output();
-                k.value[y] = k.value[y] >= 0 ? format::plain : -1;
-                k.gradient[y] = k.gradient[y] >= 0 ? format::plain : -1;
-                out.push_back(k);
-            }
-            out.push_back(detail::in_format(c, format::samples16));
-            out.push_back(detail::in_format(c, format::plain));
-        },
-    .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
-        const int f = is_forward(b.call.what) ? b.how.value[0] : b.how.gradient[0];
-        if (f == format::channels16 || f == format::channels_last) {
-            return owned<job>(new global_average_lanes_job(b));
-        }
-        return owned<job>(new global_average_job(b));
-    },
-    .why = "a shard of rows makes its part of the mean, where oneDNN would divide by the elements that it sees",
-}};
+inline constexpr row_list global_average_rows{
+    row<op::global_average_pool_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates =
+                [](const compute_call& c, format_table&, std::vector<candidate>& out) {
+                    for (const int f : {format::channels16, format::channels_last}) {
+                        candidate k = detail::in_format(c, f);
+                        const int y = c.d->output();
+                        k.value[y] = k.value[y] >= 0 ? format::plain : -1;
+                        k.gradient[y] = k.gradient[y] >= 0 ? format::plain : -1;
+                        out.push_back(k);
+                    }
+                    out.push_back(detail::in_format(c, format::samples16));
+                    out.push_back(detail::in_format(c, format::plain));
+                },
+            .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
+                const int f = is_forward(b.call.what) ? b.how.value[0] : b.how.gradient[0];
+                if (f == format::channels16 || f == format::channels_last) {
+                    return owned<job>(new global_average_lanes_job(b));
+                }
+                return owned<job>(new global_average_job(b));
+            },
+            .why = "a shard of rows makes its part of the mean, where oneDNN would divide by the elements that it sees",
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -2,7 +2,7 @@
 // Matrix products with a weight: by oneDNN, and in blocks of 16 samples by kernels of our own.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/kernels/linear_n16.hpp"
 #include "tessera/backend/host/op/product.hpp"
 #include "tessera/op/linear.hpp"
@@ -78,19 +78,23 @@ inline double linear_effort(const compute_call& c, const candidate& k, double fl
 
 } // namespace detail
 
-inline constexpr operator_row linear_rows[] = {{
-    .of = &op::linear_record,
-    .add_candidates = detail::add_linear_candidates,
-    .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
-        if (b.how.engine == engine_kind::vectors) {
-            return owned<job>(new linear_job(b));
-        }
-        return owned<job>(new product_job<onednn_inner_product>(b, table, stream));
-    },
-    .forward = "oneDNN inner product, own kernel",
-    .backward = "oneDNN inner product, own kernel",
-    .why = "vectors of 16 samples are faster where weights are few",
-    .effort = detail::linear_effort,
-}};
+inline constexpr row_list linear_rows{
+    row<op::linear_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_linear_candidates,
+            .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+                if (b.how.engine == engine_kind::vectors) {
+                    return owned<job>(new linear_job(b));
+                }
+                return owned<job>(new product_job<onednn_inner_product>(b, table, stream));
+            },
+            .forward = "oneDNN inner product, own kernel",
+            .backward = "oneDNN inner product, own kernel",
+            .why = "vectors of 16 samples are faster where weights are few",
+            .effort = detail::linear_effort,
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -2,8 +2,8 @@
 // Products of two activations, matrix by matrix.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
-#include "tessera/backend/host/matrices.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
+#include "tessera/backend/host/onednn/matrices.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/walk.hpp"
 #include "tessera/op/matmul.hpp"
@@ -82,18 +82,22 @@ private:
     float factor_ = 1;
 };
 
-inline constexpr operator_row matmul_rows[] = {{
-    .of = &op::matmul_record,
-    .add_candidates = detail::add_matrices,
-    .make_job = detail::make<matmul_job>,
-    .forward = "oneDNN sgemm",
-    .backward = "oneDNN sgemm",
-    .problem =
-        [](const compute_call& c) {
-            const auto a = c.attributes.as<op::matmul_attributes>();
-            return " heads " + std::to_string(a.heads) + (a.transposed[0] ? " t" : " n") +
-                   (a.transposed[1] ? "t" : "n") + detail::window_numbers();
-        },
-}};
+inline constexpr row_list matmul_rows{
+    row<op::matmul_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_matrices,
+            .make_job = detail::make<matmul_job>,
+            .forward = "oneDNN sgemm",
+            .backward = "oneDNN sgemm",
+            .problem =
+                [](const compute_call& c) {
+                    const auto a = c.attributes.as<op::matmul_attributes>();
+                    return " heads " + std::to_string(a.heads) + (a.transposed[0] ? " t" : " n") +
+                           (a.transposed[1] ? "t" : "n") + detail::window_numbers();
+                },
+        };
+    }),
+};
 
 } // namespace tessera::host

@@ -5,7 +5,7 @@
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernel_limits.hpp"
 #include "tessera/backend/host/kernels/pool_n16.hpp"
-#include "tessera/backend/host/onednn_operands.hpp"
+#include "tessera/backend/host/onednn/operands.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/pool.hpp"
 
@@ -193,34 +193,38 @@ private:
     primitive_job primitive_;
 };
 
-inline constexpr operator_row pooling_rows[] = {
-    {
-        .of = &op::max_pool_record,
-        .add_candidates = detail::add_max_pool_candidates,
-        .make_job = detail::make<pooling_job<true>>,
-        .why = "oneDNN's maxima lose NaN and negative infinity",
-        .problem = [](const compute_call& c) { return detail::window_problem(c); },
-        .effort = detail::plain_is_slow,
-        .ties_passes = true,
-    },
-    {
-        .of = &op::average_pool_record,
-        .add_candidates = detail::add_average_pool_candidates,
-        .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
-            if (b.how.engine == engine_kind::vectors) {
-                return owned<job>(new pooling_job<false>(b));
-            }
-            return owned<job>(new average_pool_job(b, table, stream));
-        },
-        .forward = "oneDNN pooling, own kernel",
-        .backward = "oneDNN pooling, own kernel",
-        .why = "oneDNN has no blocks of 16 samples",
-        .problem =
-            [](const compute_call& c) {
-                const bool all = c.attributes.as<op::average_pool_attributes>().count_padding;
-                return detail::window_problem(c) + (all ? "c" : "");
+inline constexpr row_list pooling_rows{
+    row<op::max_pool_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_max_pool_candidates,
+            .make_job = detail::make<pooling_job<true>>,
+            .why = "oneDNN's maxima lose NaN and negative infinity",
+            .problem = [](const compute_call& c) { return detail::window_problem(c); },
+            .effort = detail::plain_is_slow,
+            .backward_follows_forward = true,
+        };
+    }),
+    row<op::average_pool_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_average_pool_candidates,
+            .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+                if (b.how.engine == engine_kind::vectors) {
+                    return owned<job>(new pooling_job<false>(b));
+                }
+                return owned<job>(new average_pool_job(b, table, stream));
             },
-    },
+            .forward = "oneDNN pooling, own kernel",
+            .backward = "oneDNN pooling, own kernel",
+            .why = "oneDNN has no blocks of 16 samples",
+            .problem =
+                [](const compute_call& c) {
+                    const bool all = c.attributes.as<op::average_pool_attributes>().count_padding;
+                    return detail::window_problem(c) + (all ? "c" : "");
+                },
+        };
+    }),
 };
 
 } // namespace tessera::host

@@ -5,7 +5,7 @@
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernel_limits.hpp"
-#include "tessera/backend/host/onednn_operands.hpp"
+#include "tessera/backend/host/onednn/operands.hpp"
 #include "tessera/backend/host/op/row.hpp"
 
 namespace tessera::host {

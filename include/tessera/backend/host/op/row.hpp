@@ -2,9 +2,10 @@
 // What the host offers for an operator: a row of the table in table.hpp, beside its code.
 #pragma once
 
-#include "tessera/backend/host/candidates.hpp"
-#include "tessera/backend/host/problem.hpp"
+#include "tessera/backend/host/choose/candidates.hpp"
+#include "tessera/backend/host/choose/problem.hpp"
 #include "tessera/op/record.hpp"
+#include "tessera/task/row_list.hpp"
 
 #include <vector>
 
@@ -30,8 +31,26 @@ struct operator_row {
     /// What a way is worth by rules of thumb: floating-point operations of equal cost. Null: all ways are as good.
     double (*effort)(const compute_call&, const candidate&, double flops) = nullptr;
     /// Backward relies on the way that forward took: on what it leaves behind, or leaves out.
-    bool ties_passes = false;
+    bool backward_follows_forward = false;
 };
+
+namespace detail {
+
+/// Made by Make{}(record), a generic lambda: what its body names is instantiated when it is called, and not before.
+template <const op_record& Of, class Make>
+struct lazy_row {
+    static constexpr const op_record& of = Of;
+    template <class Row>
+    static constexpr Row value = Make{}(&Of);
+};
+
+} // namespace detail
+
+/// A row of the library's: row<record>([](auto of) { return operator_row{.of = of, ...}; }).
+template <const op_record& Of, class Make>
+constexpr detail::lazy_row<Of, Make> row(Make) {
+    return {};
+}
 
 namespace detail {
 

@@ -96,11 +96,15 @@ private:
     interval matrix_;
 };
 
-inline constexpr operator_row softmax_rows[] = {{
-    .of = &op::softmax_record,
-    .add_candidates = detail::add_in_plain,
-    .make_job = detail::make<softmax_job>,
-    .why = "oneDNN's has no causal mask, and no partial sums, which a split of the rows' elements leaves",
-}};
+inline constexpr row_list softmax_rows{
+    row<op::softmax_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_in_plain,
+            .make_job = detail::make<softmax_job>,
+            .why = "oneDNN's has no causal mask, and no partial sums, which a split of the rows' elements leaves",
+        };
+    }),
+};
 
 } // namespace tessera::host

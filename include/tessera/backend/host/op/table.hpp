@@ -21,107 +21,187 @@
 #include "tessera/backend/host/op/softmax.hpp"
 #include "tessera/backend/host/op/transposed_convolution.hpp"
 #include "tessera/backend/reference/op/table.hpp"
+#include "tessera/net/operator_set.hpp"
 #include "tessera/op/records.hpp"
 
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tessera::host {
 
 /// The rows of each header.
 // clang-format off
-inline constexpr std::span<const operator_row> operator_rows[] = {
-    batch_norm_rows,
-    concat_rows,
-    convolution_rows,
-    cross_entropy_rows,
-    dropout_rows,
-    elementwise_rows,
-    embedding_rows,
-    expert_rows,
-    global_average_rows,
-    group_norm_rows,
-    layer_norm_rows,
-    linear_rows,
-    matmul_rows,
-    pooling_rows,
-    softmax_rows,
-    transposed_convolution_rows,
-};
+inline constexpr auto library_rows = row_list<>()
+    + batch_norm_rows
+    + concat_rows
+    + convolution_rows
+    + cross_entropy_rows
+    + dropout_rows
+    + elementwise_rows
+    + embedding_rows
+    + expert_rows
+    + global_average_rows
+    + group_norm_rows
+    + layer_norm_rows
+    + linear_rows
+    + matmul_rows
+    + pooling_rows
+    + softmax_rows
+    + transposed_convolution_rows
+;
 // clang-format on
+static_assert(library_rows.has_one_of_each(), "an operator has one row");
 
-/// Null for an operator without a row.
-constexpr const operator_row* row_of(const op_record& r) {
-    for (const std::span<const operator_row> family : operator_rows) {
-        for (const operator_row& row : family) {
-            if (same_operator(*row.of, r)) {
-                return &row;
+/// Rows of some operators, and the plain loops of the same; it owns none.
+struct row_table {
+    std::span<const operator_row* const> rows;
+    reference::row_table<float> plain;
+};
+
+namespace detail {
+
+/// Whether a row follows from an operator's expression alone.
+constexpr bool is_own_expression(const op_record& r) {
+    return r.formula != nullptr && !library_rows.has(r) && !r.brings_row_for("host");
+}
+
+/// Those of the library, and of the operators of one's own that are expressions, where the set says which there are.
+template <class Set>
+constexpr auto rows_of_set() {
+    constexpr auto rows = rows_among<operator_row, Set>(library_rows);
+    if constexpr (requires { Set::records; }) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            std::array<const operator_row*, rows.size() + (std::size_t{is_own_expression(*Set::records[I])} + ... + 0)>
+                all{};
+            std::size_t n = 0;
+            for (const operator_row* const r : rows) {
+                all[n++] = r;
             }
+            [[maybe_unused]] const auto take = [&]<std::size_t K>() {
+                if constexpr (is_own_expression(*Set::records[K])) {
+                    all[n++] = &expression_row<*Set::records[K]>::template value<operator_row>;
+                }
+            };
+            (take.template operator()<I>(), ...);
+            return all;
+        }
+        (std::make_index_sequence<Set::records.size()>{});
+    } else {
+        return rows;
+    }
+}
+
+template <class Set>
+inline constexpr auto table_of = rows_of_set<Set>();
+
+} // namespace detail
+
+/// The rows of the operators in a set; no other kernels are instantiated.
+template <class Set>
+row_table rows_of() {
+    return {detail::table_of<Set>, reference::rows_of<float, Set>()};
+}
+
+/// The rows that a backend works with.
+class operator_rows {
+public:
+    operator_rows(const row_table& first) : tables_{first} {}
+
+    /// Those of further operators. Not while plans are bound or prepared.
+    void add(const row_table& more) {
+        for (const row_table& known : tables_) {
+            if (known.rows.data() == more.rows.data() && known.plain.data() == more.plain.data()) {
+                return;
+            }
+        }
+        tables_.push_back(more);
+    }
+
+    /// The row of a table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}. Null: there is none.
+    const operator_row* find(const op_record& r) const {
+        for (const row_table& t : tables_) {
+            for (const operator_row* const row : t.rows) {
+                if (same_operator(*row->of, r)) {
+                    return row;
+                }
+            }
+        }
+        return static_cast<const operator_row*>(r.row_for("host"));
+    }
+    const operator_row* find(const op_attributes& a) const { return find(record_of(a)); }
+
+    /// The plain loops of an operator. Throws tessera::error where there are none.
+    const reference::operator_row<float>& plain(const op_record& r) const {
+        for (const row_table& t : tables_) {
+            if (const auto* const row = reference::find_row<float>(r, t.plain)) {
+                return *row;
+            }
+        }
+        return reference::row_for<float>(r, {});
+    }
+
+    /// Whether it has something for an operator that the host supports.
+    bool has(const op_record& r) const {
+        for (const row_table& t : tables_) {
+            if (reference::find_row<float>(r, t.plain) != nullptr) {
+                return true;
+            }
+        }
+        return find(r) != nullptr;
+    }
+
+private:
+    std::vector<row_table> tables_;
+};
+
+/// Those of all operators. (A template, so that they are instantiated where it is called.)
+template <class Set = all_operators>
+operator_rows all_rows() {
+    return rows_of<Set>();
+}
+
+/// The row of an operator of the library; null for one without.
+template <class Set = all_operators>
+const operator_row* row_of(const op_record& r) {
+    for (const operator_row* const row : detail::table_of<Set>) {
+        if (same_operator(*row->of, r)) {
+            return row;
         }
     }
     return nullptr;
 }
 
-namespace detail {
-
-constexpr bool rows_are_whole() {
-    for (const std::span<const operator_row> family : operator_rows) {
-        for (const operator_row& row : family) {
-            if (row_of(*row.of) != &row) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-static_assert(
-    rows_are_whole(),
-    "a row says of which operator it is, which ways there are and who makes their jobs; an operator has one row");
-
-} // namespace detail
-
-/// The row of the table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}. Null: there is none.
-inline const operator_row* row_of(const op_attributes& a) {
-    const op_record& r = record_of(a);
-    const operator_row* const found = row_of(r);
-    return found != nullptr ? found : static_cast<const operator_row*>(r.row_for("host"));
-}
-
-/// Whether the table has a row. (Not by address: g++ does not compare addresses while it compiles for sanitizers.)
-constexpr bool has_row(const op_record& r) {
-    for (const std::span<const operator_row> family : operator_rows) {
-        for (const operator_row& row : family) {
-            if (same_operator(*row.of, r)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /// Whether the host computes a pass of an operator: by its row, or by the plain loops that the reference has; in fp32
 /// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of all
-/// passes.
+/// passes that it has.
 constexpr bool supports(const op_record& r, pass what, precision p) {
-    return p != precision::bf16 && (has_row(r) || r.brings_row_for("host") || reference::supports(r, what, p));
+    return p != precision::bf16 && has_pass(r, what) &&
+           (library_rows.has(r) || r.brings_row_for("host") || reference::supports(r, what, p));
 }
 
-/// Why the operator of this path is not supported.
+/// Why the operator of this path is not supported, or not by a backend that was made for certain operators.
 inline std::string refusal_of(const op_record& r, precision p, const std::string& path) {
     if (p == precision::bf16) {
         return "tessera: " + path +
                " computes in bf16 and the host backend in fp32 alone; run the network without "
                "with_precision<bf16, ...>, or on the CUDA or the reference backend";
     }
+    if (supports(r, pass::forward, p)) {
+        return "tessera: " + path + ": the backend was made for a network without the operator " + r.name +
+               "; make one for this network: without a set of operators a backend has them all";
+    }
     return "tessera: " + path + ": the host backend does not know the operator " + r.name +
            ", and the reference has no plain loops for it; its record may bring a row: .rows = {{\"host\", &row}}";
 }
 
 /// The table as text, a line for each operator of the library.
-inline std::string operator_table() {
+template <class Set = all_operators>
+std::string operator_table() {
     std::string text;
     for (const op_record* const r : library_operators) {
-        const operator_row* const row = row_of(*r);
+        const operator_row* const row = row_of<Set>(*r);
         text += std::string(r->name) + ": ";
         if (row != nullptr) {
             text += std::string("forward ") + row->forward + "; backward " + row->backward +

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tessera/backend/host/channel_rows.hpp"
-#include "tessera/backend/host/onednn_operands.hpp"
+#include "tessera/backend/host/onednn/operands.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/transposed_conv2d.hpp"
 
@@ -179,22 +179,26 @@ private:
     float* bias_ = nullptr;
 };
 
-inline constexpr operator_row transposed_convolution_rows[] = {{
-    .of = &op::transposed_conv2d_record,
-    .add_candidates = add_transposed_candidates,
-    .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
-        return owned<job>(new transposed_job(b, table, stream));
-    },
-    .forward = "oneDNN convolution",
-    .backward = "oneDNN convolution",
-    .why = "the bias is added by a loop of our own: the gradient of a convolution has none",
-    .problem =
-        [](const compute_call& c) {
-            const transposed_window at(c);
-            return detail::window_numbers(c.attributes.as<op::window_attributes>()) +
-                   detail::padding_numbers(at.pad_begin, at.pad_end);
-        },
-    .effort = detail::plain_is_slow,
-}};
+inline constexpr row_list transposed_convolution_rows{
+    row<op::transposed_conv2d_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = add_transposed_candidates,
+            .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+                return owned<job>(new transposed_job(b, table, stream));
+            },
+            .forward = "oneDNN convolution",
+            .backward = "oneDNN convolution",
+            .why = "the bias is added by a loop of our own: the gradient of a convolution has none",
+            .problem =
+                [](const compute_call& c) {
+                    const transposed_window at(c);
+                    return detail::window_numbers(c.attributes.as<op::window_attributes>()) +
+                           detail::padding_numbers(at.pad_begin, at.pad_end);
+                },
+            .effort = detail::plain_is_slow,
+        };
+    }),
+};
 
 } // namespace tessera::host

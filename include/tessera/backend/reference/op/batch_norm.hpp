@@ -157,9 +157,8 @@ struct batch_norm_loops {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> batch_norm_rows[] = {
-    row_of<Real, detail::batch_norm_loops>(op::batch_norm_record),
+inline constexpr row_list batch_norm_rows{
+    row<op::batch_norm_record, detail::batch_norm_loops>{},
 };
 
 } // namespace tessera::reference

@@ -26,11 +26,10 @@ struct copy_loops {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> copy_rows[] = {
-    row_of<Real, detail::copy_loops>(op::concat_record),
-    row_of<Real, detail::copy_loops>(op::flatten_record),
-    row_of<Real, detail::copy_loops>(op::slice_record),
+inline constexpr row_list copy_rows{
+    row<op::concat_record, detail::copy_loops>{},
+    row<op::flatten_record, detail::copy_loops>{},
+    row<op::slice_record, detail::copy_loops>{},
 };
 
 } // namespace tessera::reference

@@ -96,9 +96,8 @@ struct cross_entropy_loops {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> cross_entropy_rows[] = {
-    row_of<Real, detail::cross_entropy_loops>(op::cross_entropy_record),
+inline constexpr row_list cross_entropy_rows{
+    row<op::cross_entropy_record, detail::cross_entropy_loops>{},
 };
 
 } // namespace tessera::reference

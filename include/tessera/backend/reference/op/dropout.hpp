@@ -55,10 +55,9 @@ struct dropout_loops {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> dropout_rows[] = {
-    row_of<Real, detail::dropout_loops<false>>(op::dropout_record),
-    row_of<Real, detail::dropout_loops<true>>(op::channel_dropout_record),
+inline constexpr row_list dropout_rows{
+    row<op::dropout_record, detail::dropout_loops<false>>{},
+    row<op::channel_dropout_record, detail::dropout_loops<true>>{},
 };
 
 } // namespace tessera::reference

@@ -80,10 +80,9 @@ struct position_loops {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> embedding_rows[] = {
-    row_of<Real, detail::embedding_loops>(op::embedding_record),
-    row_of<Real, detail::position_loops>(op::position_embedding_record),
+inline constexpr row_list embedding_rows{
+    row<op::embedding_record, detail::embedding_loops>{},
+    row<op::position_embedding_record, detail::position_loops>{},
 };
 
 } // namespace tessera::reference

@@ -7,9 +7,8 @@
 
 namespace tessera::reference {
 
-template <class Real>
-inline constexpr operator_row<Real> group_norm_rows[] = {
-    row_of<Real, detail::row_norm_loops<op::group_norm_attributes>>(op::group_norm_record),
+inline constexpr row_list group_norm_rows{
+    row<op::group_norm_record, detail::row_norm_loops<op::group_norm_attributes>>{},
 };
 
 } // namespace tessera::reference

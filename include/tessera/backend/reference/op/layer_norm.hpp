@@ -7,9 +7,8 @@
 
 namespace tessera::reference {
 
-template <class Real>
-inline constexpr operator_row<Real> layer_norm_rows[] = {
-    row_of<Real, detail::row_norm_loops<op::layer_norm_attributes>>(op::layer_norm_record),
+inline constexpr row_list layer_norm_rows{
+    row<op::layer_norm_record, detail::row_norm_loops<op::layer_norm_attributes>>{},
 };
 
 } // namespace tessera::reference

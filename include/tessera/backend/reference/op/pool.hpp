@@ -126,11 +126,10 @@ struct mean {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> pool_rows[] = {
-    row_of<Real, detail::largest>(op::max_pool_record),
-    row_of<Real, detail::mean<false>>(op::average_pool_record),
-    row_of<Real, detail::mean<true>>(op::global_average_pool_record),
+inline constexpr row_list pool_rows{
+    row<op::max_pool_record, detail::largest>{},
+    row<op::average_pool_record, detail::mean<false>>{},
+    row<op::global_average_pool_record, detail::mean<true>>{},
 };
 
 } // namespace tessera::reference

@@ -95,13 +95,10 @@ struct matrix_product {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> product_rows[] = {
-    row_of<Real, detail::weighted_sum>(op::conv2d_record, true),
-    row_of<Real, detail::weighted_sum>(op::linear_record, true),
-    row_of<Real, detail::weighted_sum>(op::transposed_conv2d_record),
-    row_of<Real, detail::weighted_sum>(op::expert_linear_record),
-    row_of<Real, detail::matrix_product>(op::matmul_record),
+inline constexpr row_list product_rows{
+    row<op::conv2d_record, detail::weighted_sum, true>{},      row<op::linear_record, detail::weighted_sum, true>{},
+    row<op::transposed_conv2d_record, detail::weighted_sum>{}, row<op::expert_linear_record, detail::weighted_sum>{},
+    row<op::matmul_record, detail::matrix_product>{},
 };
 
 } // namespace tessera::reference

@@ -98,9 +98,8 @@ struct route_loops {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> route_rows[] = {
-    row_of<Real, detail::route_loops>(op::route_record),
+inline constexpr row_list route_rows{
+    row<op::route_record, detail::route_loops>{},
 };
 
 } // namespace tessera::reference

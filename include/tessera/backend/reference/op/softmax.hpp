@@ -108,9 +108,8 @@ struct softmax_loops {
 
 } // namespace detail
 
-template <class Real>
-inline constexpr operator_row<Real> softmax_rows[] = {
-    row_of<Real, detail::softmax_loops>(op::softmax_record),
+inline constexpr row_list softmax_rows{
+    row<op::softmax_record, detail::softmax_loops>{},
 };
 
 } // namespace tessera::reference

@@ -6,8 +6,8 @@
 #include "tessera/backend/reference/op/copy.hpp"
 #include "tessera/backend/reference/op/cross_entropy.hpp"
 #include "tessera/backend/reference/op/dropout.hpp"
-#include "tessera/backend/reference/op/elementwise.hpp"
 #include "tessera/backend/reference/op/embedding.hpp"
+#include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/backend/reference/op/group_norm.hpp"
 #include "tessera/backend/reference/op/layer_norm.hpp"
 #include "tessera/backend/reference/op/pool.hpp"
@@ -15,95 +15,112 @@
 #include "tessera/backend/reference/op/route.hpp"
 #include "tessera/backend/reference/op/softmax.hpp"
 
-#include <array>
+#include "tessera/net/operator_set.hpp"
+
 #include <span>
 #include <string>
 
 namespace tessera::reference {
 
-/// Rows of operators, in any order.
+/// The rows of each header.
+// clang-format off
+inline constexpr auto library_rows = row_list<>()
+    + batch_norm_rows
+    + copy_rows
+    + cross_entropy_rows
+    + dropout_rows
+    + embedding_rows
+    + group_norm_rows
+    + layer_norm_rows
+    + pool_rows
+    + product_rows
+    + route_rows
+    + softmax_rows
+;
+// clang-format on
+static_assert(library_rows.has_one_of_each(), "an operator has one row");
+
+/// Rows of some operators; it owns none.
 template <class Real>
-using operator_table = std::span<const operator_row<Real>* const>;
+using row_table = std::span<const operator_row<Real>* const>;
 
 namespace detail {
 
-/// The rows of each header.
+template <class Real, class Set>
+inline constexpr auto table_of = rows_among<operator_row<Real>, Set>(library_rows);
+
 template <class Real>
-constexpr auto all_rows() {
-    // clang-format off
-    constexpr std::span<const operator_row<Real>> families[] = {
-        batch_norm_rows<Real>,
-        copy_rows<Real>,
-        cross_entropy_rows<Real>,
-        dropout_rows<Real>,
-        elementwise_rows<Real>,
-        embedding_rows<Real>,
-        group_norm_rows<Real>,
-        layer_norm_rows<Real>,
-        pool_rows<Real>,
-        product_rows<Real>,
-        route_rows<Real>,
-        softmax_rows<Real>,
-    };
-    // clang-format on
-    constexpr std::size_t count = [&] {
-        std::size_t n = 0;
-        for (const auto& rows : families) {
-            n += rows.size();
-        }
-        return n;
-    }();
-    std::array<const operator_row<Real>*, count> all{};
-    std::size_t n = 0;
-    for (const auto& rows : families) {
-        for (const operator_row<Real>& r : rows) {
-            all[n++] = &r;
-        }
+const operator_row<Real>* own_row(const op_record& record) {
+    const auto* own = static_cast<const own_rows*>(record.row_for("reference"));
+    if (own == nullptr) {
+        return record.formula == nullptr ? nullptr : &any_expression<Real>;
     }
-    return all;
+    if constexpr (sizeof(Real) == sizeof(float)) {
+        return &own->single;
+    } else {
+        return &own->twice;
+    }
+}
+
+template <class... Row>
+constexpr bool rounds_parameters(row_list<Row...>, const op_record& record) {
+    return ((Row::rounds_parameters && same_operator(Row::of, record)) || ...);
 }
 
 } // namespace detail
 
-/// Those of the library.
-template <class Real>
-inline constexpr auto library_rows = detail::all_rows<Real>();
+/// The rows of the operators in a set; no other loops are instantiated.
+template <class Real, class Set>
+row_table<Real> rows_of() {
+    return detail::table_of<Real, Set>;
+}
 
-/// Null for an operator that neither a table has nor brings its own.
+/// The row of the table, or the one that an operator of one's own brings, or that of all expressions. Null: there is none.
 template <class Real>
-const operator_row<Real>* find_row(const op_record& record, operator_table<Real> table) {
-    for (const operator_row<Real>* r : table) {
-        if (r->of == &record) {
-            return r;
+const operator_row<Real>* find_row(const op_record& record, row_table<Real> table) {
+    for (const operator_row<Real>* const row : table) {
+        if (row->of == &record) {
+            return row;
         }
     }
-    const auto* own = static_cast<const own_rows*>(record.row_for("reference"));
-    if constexpr (sizeof(Real) == sizeof(float)) {
-        return own == nullptr ? nullptr : &own->single;
-    } else {
-        return own == nullptr ? nullptr : &own->twice;
-    }
+    return detail::own_row<Real>(record);
+}
+/// Of all operators.
+template <class Real>
+const operator_row<Real>* find_row(const op_record& record) {
+    return find_row<Real>(record, rows_of<Real, all_operators>());
 }
 
 /// Whether the backend computes a pass of an operator: all passes of what it has, in every precision.
-constexpr bool supports(const op_record& record, pass, precision) {
-    for (const operator_row<float>* r : library_rows<float>) {
-        if (same_operator(*r->of, record)) {
-            return true;
-        }
-    }
-    return record.brings_row_for("reference");
+constexpr bool supports(const op_record& record, pass what, precision) {
+    return has_pass(record, what) &&
+           (library_rows.has(record) || record.formula != nullptr || record.brings_row_for("reference"));
 }
 
 /// Throws tessera::error for an operator that has no row.
 template <class Real>
-const operator_row<Real>& row_for(const op_record& record, operator_table<Real> table) {
+const operator_row<Real>& row_for(const op_record& record, row_table<Real> table) {
     const operator_row<Real>* const found = find_row<Real>(record, table);
     if (found == nullptr) {
-        throw error(std::string("tessera: the reference backend has no loops for the operator ") + record.name +
-                    "; its record may bring them: .rows = {{\"reference\", &rows}}");
+        throw error(library_rows.has(record)
+                        ? std::string("tessera: the backend was made for a network without the operator ") +
+                              record.name +
+                              "; make one for this network: without a set of operators a backend has them all"
+                        : std::string("tessera: the reference backend has no loops for the operator ") + record.name +
+                              "; its record may bring them: .rows = {{\"reference\", &rows}}");
     }
     return *found;
+}
+/// Of all operators.
+template <class Real>
+const operator_row<Real>& row_for(const op_record& record) {
+    return row_for<Real>(record, rows_of<Real, all_operators>());
+}
+
+/// Whether an operator takes its parameters rounded to bf16 where it computes in it.
+inline bool rounds_parameters(const op_record& record) {
+    const operator_row<float>* const own = detail::own_row<float>(record);
+    return own != nullptr ? own->rounds_parameters : detail::rounds_parameters(library_rows, record);
 }
 
 } // namespace tessera::reference

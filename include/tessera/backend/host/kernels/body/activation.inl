@@ -66,41 +66,6 @@
     return broadcast(0.5F) * (broadcast(1.0F) + error_function(x * broadcast(0.70710678F)));
 }
 
-struct sigmoid_value {
-    [[gnu::always_inline]] vec operator()(vec x) const noexcept { return sigmoid_of(x); }
-};
-struct sigmoid_slope {
-    [[gnu::always_inline]] vec operator()(vec y, vec dy) const noexcept { return dy * y * (broadcast(1.0F) - y); }
-};
-struct tanh_value {
-    [[gnu::always_inline]] vec operator()(vec x) const noexcept { return tanh_of(x); }
-};
-struct tanh_slope {
-    [[gnu::always_inline]] vec operator()(vec y, vec dy) const noexcept { return dy * (broadcast(1.0F) - y * y); }
-};
-struct gelu_value {
-    [[gnu::always_inline]] vec operator()(vec x) const noexcept { return x * normal_below(x); }
-};
-struct gelu_slope {
-    [[gnu::always_inline]] vec operator()(vec x, vec dy) const noexcept {
-        const vec density = broadcast(0.39894228F) * exponential(broadcast(-0.5F) * x * x);
-        return dy * (normal_below(x) + x * density);
-    }
-};
-
-inline void sigmoid_forward(const float* x, float* y, std::ptrdiff_t n) noexcept { map(x, y, n, sigmoid_value{}); }
-inline void sigmoid_backward(const float* y, const float* dy, float* dx, std::ptrdiff_t n) noexcept {
-    map(y, dy, dx, n, sigmoid_slope{});
-}
-inline void tanh_forward(const float* x, float* y, std::ptrdiff_t n) noexcept { map(x, y, n, tanh_value{}); }
-inline void tanh_backward(const float* y, const float* dy, float* dx, std::ptrdiff_t n) noexcept {
-    map(y, dy, dx, n, tanh_slope{});
-}
-inline void gelu_forward(const float* x, float* y, std::ptrdiff_t n) noexcept { map(x, y, n, gelu_value{}); }
-inline void gelu_backward(const float* x, const float* dy, float* dx, std::ptrdiff_t n) noexcept {
-    map(x, dy, dx, n, gelu_slope{});
-}
-
 /// One row of softmax cross entropy; the gradient may be the logits.
 inline float cross_entropy_row(const float* logits, std::ptrdiff_t label, float* gradient, std::ptrdiff_t classes,
                                float gradient_scale) noexcept {

@@ -11,3 +11,5 @@
 #include "optimizer.inl"
 
 #include "activation.inl"
+
+#include "expression.inl"

@@ -25,44 +25,19 @@
         store_tail(p, v, live);
 }
 
-/// out[i] = f(a[i]) and out[i] = f(a[i], b[i]); out may be an input.
+/// out[i] = f(a[i]); out may be the input.
 template <class Function>
 [[gnu::always_inline]] inline void map(const float* a, float* out, std::ptrdiff_t count, Function f) noexcept {
     for (std::ptrdiff_t i = 0; i < count; i += width)
         store_some(out + i, f(load_some(a + i, count - i, 1.0F)), count - i);
 }
-template <class Function>
-[[gnu::always_inline]] inline void map(const float* a, const float* b, float* out, std::ptrdiff_t count,
-                                       Function f) noexcept {
-    for (std::ptrdiff_t i = 0; i < count; i += width)
-        store_some(out + i, f(load_some(a + i, count - i, 1.0F), load_some(b + i, count - i, 1.0F)), count - i);
-}
-
-struct relu_value {
-    [[gnu::always_inline]] vec operator()(vec x) const noexcept { return positive(x); }
-};
-struct relu_slope {
-    [[gnu::always_inline]] vec operator()(vec y, vec dy) const noexcept { return y <= vec{} ? vec{} : dy; }
-};
 struct scaled {
     float factor;
     [[gnu::always_inline]] vec operator()(vec x) const noexcept { return x * broadcast(factor); }
 };
-struct added {
-    [[gnu::always_inline]] vec operator()(vec a, vec b) const noexcept { return a + b; }
-};
-
-inline void relu_forward(const float* x, float* y, std::ptrdiff_t count) noexcept { map(x, y, count, relu_value{}); }
-inline void relu_backward(const float* y, const float* dy, float* dx, std::ptrdiff_t count) noexcept {
-    map(y, dy, dx, count, relu_slope{});
-}
 inline void scale(const float* x, float factor, float* y, std::ptrdiff_t count) noexcept {
     map(x, y, count, scaled{factor});
 }
-inline void add(const float* a, const float* b, float* out, std::ptrdiff_t count) noexcept {
-    map(a, b, out, count, added{});
-}
-
 /// The sum of several arrays at one place, in the order of the list.
 [[gnu::always_inline]] inline vec sum_at(const float* const* sources, int source_count, std::ptrdiff_t i,
                                          std::ptrdiff_t live) noexcept {

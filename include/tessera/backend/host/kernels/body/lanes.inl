@@ -26,11 +26,11 @@ inline void sum_lanes(const float* lanes, float* out, std::ptrdiff_t count, bool
 }
 
 /// lanes[row][16] += the sum over each row's vectors.
-inline void sum_planes(const float* dy, float* lanes, int rows, std::ptrdiff_t row_step, std::ptrdiff_t count,
+inline void sum_planes(const float* dy, float* lanes, int rows, std::ptrdiff_t row_stride, std::ptrdiff_t count,
                        bool accumulate) noexcept {
     for (int r = 0; r < rows; ++r)
         for (int p = 0; p < parts; ++p) {
-            const float* at = dy + r * row_step + p * width;
+            const float* at = dy + r * row_stride + p * width;
             float* const out = lanes + std::ptrdiff_t{r} * block_samples + p * width;
             vec sum[4] = {accumulate ? load(out) : vec{}, vec{}, vec{}, vec{}};
             std::ptrdiff_t i = 0;

@@ -50,7 +50,7 @@ template <int Rows, int Columns>
 
 /// sum[a][b] += left[a] * right[b]; the shorter side stays in registers.
 template <int Rows, int Columns, class Left, class Right>
-[[gnu::always_inline]] inline void outer_step(vec (&sum)[Rows][Columns], Left left, Right right) noexcept {
+[[gnu::always_inline]] inline void outer_product(vec (&sum)[Rows][Columns], Left left, Right right) noexcept {
     if constexpr (Rows < Columns) {
         vec kept[Rows];
 #pragma GCC unroll 16
@@ -103,10 +103,10 @@ void run_listed_sum(const detail::listed_sum& work) noexcept {
     for (int r = 0; r < work.repeats; ++r) {
         const detail::tap* const last = work.taps + work.tap_count;
         for (const detail::tap* t = work.taps; t != last; ++t)
-            outer_step<Rows, Columns>(sum, scalars_packed{scalars + t->scalar},
-                                      vectors_at<Columns>{base, at + t->vector});
-        at += work.vector_step;
-        scalars += work.scalar_step;
+            outer_product<Rows, Columns>(sum, scalars_packed{scalars + t->scalar},
+                                         vectors_at<Columns>{base, at + t->vector});
+        at += work.vector_stride;
+        scalars += work.scalar_stride;
     }
     end_tile<Rows, Columns>(sum, work.ends);
 }
@@ -123,9 +123,9 @@ void run_strided_sum(const detail::strided_sum& work) noexcept {
         std::ptrdiff_t at_vector = r * work.vector_repeat;
         std::ptrdiff_t at_scalar = r * work.scalar_repeat;
         for (int i = 0; i < work.count; ++i) {
-            outer_step<Rows, Columns>(sum, scalars_at<Rows>{left, at_scalar}, vectors_at<Columns>{right, at_vector});
-            at_vector += work.vector_step;
-            at_scalar += work.scalar_step;
+            outer_product<Rows, Columns>(sum, scalars_at<Rows>{left, at_scalar}, vectors_at<Columns>{right, at_vector});
+            at_vector += work.vector_stride;
+            at_scalar += work.scalar_stride;
         }
     }
     end_tile<Rows, Columns>(sum, work.ends);
@@ -144,7 +144,7 @@ void run_plane_sum(const detail::plane_sum& work) noexcept {
         std::ptrdiff_t at_right = h * work.right_row;
         const std::ptrdiff_t end = at_left + work.columns * std::ptrdiff_t{block_samples};
         for (; at_left != end; at_left += block_samples) {
-            outer_step<Rows, Columns>(sum, vectors_at<Rows>{left, at_left}, vectors_at<Columns>{right, at_right});
+            outer_product<Rows, Columns>(sum, vectors_at<Rows>{left, at_left}, vectors_at<Columns>{right, at_right});
             at_right += work.right_column;
         }
     }

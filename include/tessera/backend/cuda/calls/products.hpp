@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices. cublasLt counts columns first: a row-major [rows, columns] is its columns x rows.
+#pragma once
+
+#include "tessera/backend/cuda/calls/compose.hpp"
+
+namespace tessera::cuda::detail {
+
+inline void add_product(const shard_call& s, matrix_product m, std::vector<memory_use> memory) {
+    m = s.algorithms.choose(m);
+    if (m.workspace > 0) {
+        memory.push_back(s.to.take(m.workspace));
+    }
+    s.to.add(m, static_cast<std::vector<memory_use>&&>(memory));
+}
+
+} // namespace tessera::cuda::detail

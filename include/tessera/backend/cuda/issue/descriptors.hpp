@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors of cuDNN and cublasLt for calls. They are made on the processor alone, so that tests hold them against the calls without
+// a GPU.
+#pragma once
+
+#include "tessera/backend/cuda/calls/call.hpp"
+#include "tessera/backend/cuda/issue/handles.hpp"
+#include "tessera/plan/memory.hpp"
+
+namespace tessera::cuda {
+
+constexpr cudnnDataType_t cudnn_type(element e) { return e == element::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT; }
+constexpr cudaDataType_t cublas_type(element e) { return e == element::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+/// A dense NCHW tensor of f32 or bf16.
+inline tensor_handle describe_tensor(const int (&e)[4], element type = element::f32) {
+    cudnnTensorDescriptor_t d = nullptr;
+    check(cudnnCreateTensorDescriptor(&d), "cudnnCreateTensorDescriptor");
+    tensor_handle owner(d);
+    check(cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW, cudnn_type(type), e[0], e[1], e[2], e[3]),
+          "cudnnSetTensor4dDescriptor");
+    return owner;
+}
+
+inline filter_handle describe_filter(const int (&e)[4], element type = element::f32) {
+    cudnnFilterDescriptor_t d = nullptr;
+    check(cudnnCreateFilterDescriptor(&d), "cudnnCreateFilterDescriptor");
+    filter_handle owner(d);
+    check(cudnnSetFilter4dDescriptor(d, cudnn_type(type), CUDNN_TENSOR_NCHW, e[0], e[1], e[2], e[3]),
+          "cudnnSetFilter4dDescriptor");
+    return owner;
+}
+
+constexpr cudnnMathType_t cudnn_math(math_type m) { return static_cast<cudnnMathType_t>(m); }
+static_assert(cudnn_math(math_type::standard) == CUDNN_DEFAULT_MATH);
+static_assert(cudnn_math(math_type::tensor_cores) == CUDNN_TENSOR_OP_MATH);
+static_assert(cudnn_math(math_type::conversion) == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION);
+static_assert(cudnn_math(math_type::plain) == CUDNN_FMA_MATH);
+
+/// Cross-correlation, as every framework has it, summed in fp32.
+inline convolution_handle describe_convolution(const convolution& c) {
+    cudnnConvolutionDescriptor_t d = nullptr;
+    check(cudnnCreateConvolutionDescriptor(&d), "cudnnCreateConvolutionDescriptor");
+    convolution_handle owner(d);
+    check(cudnnSetConvolution2dDescriptor(d, c.padding[0], c.padding[1], c.stride[0], c.stride[1], c.dilation[0],
+                                          c.dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+          "cudnnSetConvolution2dDescriptor");
+    check(cudnnSetConvolutionGroupCount(d, c.groups), "cudnnSetConvolutionGroupCount");
+    check(cudnnSetConvolutionMathType(d, cudnn_math(c.multipliers)), "cudnnSetConvolutionMathType");
+    return owner;
+}
+
+inline pooling_handle describe_pooling(const pooling& p) {
+    cudnnPoolingDescriptor_t d = nullptr;
+    check(cudnnCreatePoolingDescriptor(&d), "cudnnCreatePoolingDescriptor");
+    pooling_handle owner(d);
+    const cudnnPoolingMode_t mode = p.how == pooling::mode::maximum   ? CUDNN_POOLING_MAX_DETERMINISTIC
+                                    : p.how == pooling::mode::average ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING
+                                                                      : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
+    check(cudnnSetPooling2dDescriptor(d, mode, CUDNN_PROPAGATE_NAN, p.window[0], p.window[1], p.padding[0],
+                                      p.padding[1], p.stride[0], p.stride[1]),
+          "cudnnSetPooling2dDescriptor");
+    return owner;
+}
+
+inline operation_handle describe_operation(const tensor_operation& t) {
+    cudnnOpTensorDescriptor_t d = nullptr;
+    check(cudnnCreateOpTensorDescriptor(&d), "cudnnCreateOpTensorDescriptor");
+    operation_handle owner(d);
+    check(cudnnSetOpTensorDescriptor(d, t.multiplies ? CUDNN_OP_TENSOR_MUL : CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT,
+                                     CUDNN_PROPAGATE_NAN),
+          "cudnnSetOpTensorDescriptor");
+    return owner;
+}
+
+inline activation_handle describe_activation(const activation& a) {
+    cudnnActivationDescriptor_t d = nullptr;
+    check(cudnnCreateActivationDescriptor(&d), "cudnnCreateActivationDescriptor");
+    activation_handle owner(d);
+    const cudnnActivationMode_t mode = a.which == activation::function::relu      ? CUDNN_ACTIVATION_RELU
+                                       : a.which == activation::function::sigmoid ? CUDNN_ACTIVATION_SIGMOID
+                                                                                  : CUDNN_ACTIVATION_TANH;
+    check(cudnnSetActivationDescriptor(d, mode, CUDNN_PROPAGATE_NAN, 0), "cudnnSetActivationDescriptor");
+    return owner;
+}
+
+/// Matrix a (0), b (1) or d (2) of a product, column after column.
+inline matrix_handle describe_matrix(const matrix_product& m, int i) {
+    cublasLtMatrixLayout_t d = nullptr;
+    check(cublasLtMatrixLayoutCreate(&d, cublas_type(m.type_of(i)), static_cast<std::uint64_t>(m.rows_of(i)),
+                                     static_cast<std::uint64_t>(m.columns_of(i)), m.lead_of(i)),
+          "cublasLtMatrixLayoutCreate");
+    matrix_handle owner(d);
+    if (m.batch > 1) {
+        const auto count = static_cast<std::int32_t>(m.batch);
+        const std::int64_t apart = m.apart[i];
+        check(cublasLtMatrixLayoutSetAttribute(d, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+              "cublasLtMatrixLayoutSetAttribute");
+        check(cublasLtMatrixLayoutSetAttribute(d, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart),
+              "cublasLtMatrixLayoutSetAttribute");
+    }
+    return owner;
+}
+
+/// What cublasLtMatmul takes besides pointers.
+struct product_descriptors {
+    product_handle product;
+    matrix_handle a;
+    matrix_handle b;
+    matrix_handle d;
+};
+
+inline product_descriptors describe_product(const matrix_product& m) {
+    product_descriptors r;
+    cublasLtMatmulDesc_t p = nullptr;
+    // CUBLAS_COMPUTE_32F uses TF32 only where CUBLAS_COMPUTE_32F_FAST_TF32 asks for it.
+    const cublasComputeType_t sums = m.math == precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    check(cublasLtMatmulDescCreate(&p, sums, CUDA_R_32F), "cublasLtMatmulDescCreate");
+    r.product = product_handle(p);
+    const cublasOperation_t a = m.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t b = m.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasLtEpilogue_t after = m.sums                 ? CUBLASLT_EPILOGUE_BGRADB
+                                     : m.bias && m.positive ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                     : m.positive           ? CUBLASLT_EPILOGUE_RELU
+                                     : m.bias               ? CUBLASLT_EPILOGUE_BIAS
+                                                            : CUBLASLT_EPILOGUE_DEFAULT;
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a),
+          "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b),
+          "cublasLtMatmulDescSetAttribute");
+    check(cublasLtMatmulDescSetAttribute(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof after),
+          "cublasLtMatmulDescSetAttribute");
+    r.a = describe_matrix(m, 0);
+    r.b = describe_matrix(m, 1);
+    r.d = describe_matrix(m, 2);
+    return r;
+}
+
+/// What cublasLt may choose from: workspace within the plan's, sums in an order that does not depend on which block comes first,
+/// and pointers as the plan aligns them.
+inline preference_handle describe_preference(const matrix_product& m) {
+    cublasLtMatmulPreference_t p = nullptr;
+    check(cublasLtMatmulPreferenceCreate(&p), "cublasLtMatmulPreferenceCreate");
+    preference_handle owner(p);
+    const auto workspace = static_cast<std::size_t>(m.workspace);
+    const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; // besides none: through the workspace
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, const void* value, std::size_t size) {
+        check(cublasLtMatmulPreferenceSetAttribute(p, which, value, size), "cublasLtMatmulPreferenceSetAttribute");
+    };
+    const auto tile_alignment = static_cast<std::uint32_t>(m.alignment);
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &tile_alignment, sizeof tile_alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &tile_alignment, sizeof tile_alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &tile_alignment, sizeof tile_alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &tile_alignment, sizeof tile_alignment);
+    return owner;
+}
+
+} // namespace tessera::cuda

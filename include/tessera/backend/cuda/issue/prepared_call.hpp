@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call with its addresses and descriptors: what is left to do in a step is to hand them to the library.
+#pragma once
+
+#include "tessera/backend/cuda/issue/descriptors.hpp"
+#include "tessera/backend/cuda/issue/module.hpp"
+#include "tessera/execute/store.hpp"
+
+#include <cstring>
+#include <memory>
+
+namespace tessera::cuda {
+
+/// What calls on one device of the plan share.
+struct device_tools {
+    int gpu = 0;
+    cudaStream_t stream = nullptr;
+    cudnnHandle_t cudnn = nullptr; ///< of this device alone, on its stream
+    cublasLtHandle_t cublas = nullptr;
+    const kernel_module* kernels = nullptr;
+    void* step = nullptr; ///< step_values in device memory
+};
+
+class prepared_call {
+public:
+    virtual ~prepared_call() = default;
+    virtual void issue(const run_state& run) = 0;
+    /// In place of issue(), what a graph shall hold; after stage().
+    virtual void record(const run_state& run) { issue(run); }
+    /// What is done before a graph that holds the call is replayed on `stream`.
+    virtual void stage(const run_state&, cudaStream_t) {}
+};
+
+namespace detail {
+
+inline constexpr float one = 1;
+inline constexpr float zero = 0;
+
+using pointers = std::vector<void*>;
+
+class prepared_convolution final : public prepared_call {
+public:
+    prepared_convolution(const convolution& c, pointers at, const device_tools& t)
+        : c_(c), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(c.x, c.type())),
+          w_(describe_filter(c.w, c.type())), y_(describe_tensor(c.y, c.type())), how_(describe_convolution(c)) {
+        at_.resize(4, nullptr);
+    }
+    void issue(const run_state&) override {
+        const auto workspace = static_cast<std::size_t>(c_.workspace);
+        switch (c_.way) {
+        case convolution::direction::forward:
+            check(cudnnConvolutionForward(t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(),
+                                          static_cast<cudnnConvolutionFwdAlgo_t>(c_.algorithm), at_[3], workspace,
+                                          &zero, y_.get(), at_[2]),
+                  "cudnnConvolutionForward");
+            break;
+        case convolution::direction::backward_data:
+            check(cudnnConvolutionBackwardData(t_.cudnn, &one, w_.get(), at_[1], y_.get(), at_[2], how_.get(),
+                                               static_cast<cudnnConvolutionBwdDataAlgo_t>(c_.algorithm), at_[3],
+                                               workspace, &zero, x_.get(), at_[0]),
+                  "cudnnConvolutionBackwardData");
+            break;
+        case convolution::direction::backward_filter:
+            check(cudnnConvolutionBackwardFilter(t_.cudnn, &one, x_.get(), at_[0], y_.get(), at_[2], how_.get(),
+                                                 static_cast<cudnnConvolutionBwdFilterAlgo_t>(c_.algorithm), at_[3],
+                                                 workspace, &zero, w_.get(), at_[1]),
+                  "cudnnConvolutionBackwardFilter");
+            break;
+        }
+    }
+
+private:
+    convolution c_;
+    pointers at_; ///< x, w, y, workspace
+    device_tools t_;
+    tensor_handle x_;
+    filter_handle w_;
+    tensor_handle y_;
+    convolution_handle how_;
+};
+
+/// Adds a bias, or sums its gradient.
+class prepared_bias final : public prepared_call {
+public:
+    prepared_bias(const int (&y)[4], bool backward, pointers at, const device_tools& t)
+        : backward_(backward), at_(static_cast<pointers&&>(at)), t_(t), y_(describe_tensor(y)) {
+        const int bias[4] = {1, y[1], 1, 1};
+        bias_ = describe_tensor(bias);
+    }
+    void issue(const run_state&) override {
+        if (backward_) {
+            check(cudnnConvolutionBackwardBias(t_.cudnn, &one, y_.get(), at_[0], &zero, bias_.get(), at_[1]),
+                  "cudnnConvolutionBackwardBias");
+        } else {
+            check(cudnnAddTensor(t_.cudnn, &one, bias_.get(), at_[0], &one, y_.get(), at_[1]), "cudnnAddTensor");
+        }
+    }
+
+private:
+    bool backward_;
+    pointers at_;
+    device_tools t_;
+    tensor_handle y_;
+    tensor_handle bias_;
+};
+
+class prepared_product final : public prepared_call {
+public:
+    prepared_product(const matrix_product& m, pointers at, const device_tools& t)
+        : at_(static_cast<pointers&&>(at)), t_(t), d_(describe_product(m)), scale_(m.scale),
+          workspace_bytes_(static_cast<std::size_t>(m.workspace)) {
+        workspace_ = m.workspace > 0 ? at_.back() : nullptr;
+        if (m.bias || m.sums) {
+            check(cublasLtMatmulDescSetAttribute(d_.product.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &at_[3],
+                                                 sizeof(void*)),
+                  "cublasLtMatmulDescSetAttribute");
+        }
+        bool found = find_algorithm(m);
+        if (!found && m.sums) { // cublasLt need not have this epilogue for every type: a kernel sums then
+            const cublasLtEpilogue_t none = CUBLASLT_EPILOGUE_DEFAULT;
+            check(cublasLtMatmulDescSetAttribute(d_.product.get(), CUBLASLT_MATMUL_DESC_EPILOGUE, &none, sizeof none),
+                  "cublasLtMatmulDescSetAttribute");
+            found = find_algorithm(m);
+            sums_.at[0] = at_[1];
+            sums_.at[1] = at_[3];
+            sums_.numbers.n[0] = m.k;
+            sums_.numbers.n[1] = m.n;
+            blocks_ = static_cast<int>((m.n + 255) / 256);
+            adds_ = t_.kernels->find(kernels::column_sums, m.type_of(1));
+        }
+        if (!found) {
+            throw error("tessera: cublasLt has no algorithm for a product of " + std::to_string(m.m) + " x " +
+                        std::to_string(m.n) + " x " + std::to_string(m.k) + " in " + to_text(m.math));
+        }
+    }
+    void issue(const run_state&) override {
+        check(cublasLtMatmul(t_.cublas, d_.product.get(), &scale_, at_[0], d_.a.get(), at_[1], d_.b.get(), &zero,
+                             at_[2], d_.d.get(), at_[2], d_.d.get(), &algorithm_, workspace_, workspace_bytes_,
+                             t_.stream),
+              "cublasLtMatmul");
+        if (blocks_ > 0) {
+            kernel_module::launch(adds_, blocks_, 256, sums_, t_.stream);
+        }
+    }
+
+private:
+    bool find_algorithm(const matrix_product& m) {
+        const preference_handle preference = describe_preference(m);
+        cublasLtMatmulHeuristicResult_t found{};
+        int count = 0;
+        const cublasStatus_t status =
+            cublasLtMatmulAlgoGetHeuristic(t_.cublas, d_.product.get(), d_.a.get(), d_.b.get(), d_.d.get(), d_.d.get(),
+                                           preference.get(), 1, &found, &count);
+        if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+            return false;
+        }
+        check(status, "cublasLtMatmulAlgoGetHeuristic");
+        algorithm_ = found.algo;
+        return count > 0;
+    }
+
+    pointers at_; ///< a, b, d, bias or sums, workspace
+    device_tools t_;
+    product_descriptors d_;
+    float scale_;
+    void* workspace_ = nullptr;
+    std::size_t workspace_bytes_;
+    cublasLtMatmulAlgo_t algorithm_{};
+    kernel_arguments sums_; ///< of a kernel after it, where cublasLt does not sum: blocks_ of it
+    cudaKernel_t adds_ = nullptr;
+    int blocks_ = 0;
+};
+
+class prepared_pooling final : public prepared_call {
+public:
+    prepared_pooling(const pooling& p, pointers at, const device_tools& t)
+        : at_(static_cast<pointers&&>(at)), t_(t), scale_(p.scale), how_(describe_pooling(p)),
+          x_(describe_tensor(p.x, p.type)), y_(describe_tensor(p.y, p.type)) {}
+    void issue(const run_state&) override {
+        check(cudnnPoolingForward(t_.cudnn, how_.get(), &scale_, x_.get(), at_[0], &zero, y_.get(), at_[1]),
+              "cudnnPoolingForward");
+    }
+
+private:
+    pointers at_;
+    device_tools t_;
+    float scale_;
+    pooling_handle how_;
+    tensor_handle x_;
+    tensor_handle y_;
+};
+
+class prepared_activation final : public prepared_call {
+public:
+    prepared_activation(const activation& a, pointers at, const device_tools& t)
+        : backward_(a.backward), at_(static_cast<pointers&&>(at)), t_(t), how_(describe_activation(a)) {
+        const int row[4] = {1, 1, 1, static_cast<int>(a.count)};
+        row_ = describe_tensor(row, a.type);
+    }
+    void issue(const run_state&) override {
+        cudnnTensorDescriptor_t d = row_.get();
+        if (backward_) {
+            check(
+                cudnnActivationBackward(t_.cudnn, how_.get(), &one, d, at_[0], d, at_[1], d, at_[0], &zero, d, at_[2]),
+                "cudnnActivationBackward");
+        } else {
+            check(cudnnActivationForward(t_.cudnn, how_.get(), &one, d, at_[0], &zero, d, at_[1]),
+                  "cudnnActivationForward");
+        }
+    }
+
+private:
+    bool backward_;
+    pointers at_;
+    device_tools t_;
+    activation_handle how_;
+    tensor_handle row_;
+};
+
+class prepared_kernel final : public prepared_call {
+public:
+    prepared_kernel(const kernel_launch& k, const pointers& at, const device_tools& t)
+        : which_(t.kernels->find(*k.which, k.type)), blocks_(k.blocks), threads_(k.threads), stream_(t.stream) {
+        arguments_.numbers = k.numbers;
+        const auto fixed = static_cast<std::size_t>(k.pointers);
+        std::copy(at.begin(), at.begin() + k.pointers, arguments_.at);
+        std::size_t next = fixed;
+        const std::size_t table = at.size() - fixed;
+        const std::size_t bytes = table * sizeof(void*) + k.constants.size() * sizeof(index_t);
+        if (bytes > 0) {
+            table_ = make_device_memory(static_cast<index_t>(bytes));
+            auto* const start = static_cast<std::byte*>(table_.get());
+            std::vector<std::byte> both(bytes);
+            if (table > 0) {
+                std::memcpy(both.data(), at.data() + fixed, table * sizeof(void*));
+                arguments_.at[next++] = start;
+            }
+            if (!k.constants.empty()) {
+                std::memcpy(both.data() + table * sizeof(void*), k.constants.data(),
+                            k.constants.size() * sizeof(index_t));
+                arguments_.at[next++] = start + table * sizeof(void*);
+            }
+            copy_to_gpu(start, both.data(), bytes, t.stream);
+        }
+        if (k.reads_step) {
+            arguments_.at[next] = t.step;
+        }
+    }
+    void issue(const run_state&) override { kernel_module::launch(which_, blocks_, threads_, arguments_, stream_); }
+
+private:
+    cudaKernel_t which_;
+    int blocks_;
+    int threads_;
+    cudaStream_t stream_;
+    kernel_arguments arguments_;
+    device_pointer table_;
+};
+
+/// Clears, or copies within the GPU.
+class prepared_memory final : public prepared_call {
+public:
+    prepared_memory(pointers at, index_t bytes, const device_tools& t)
+        : at_(static_cast<pointers&&>(at)), bytes_(static_cast<std::size_t>(bytes)), t_(t) {}
+    void issue(const run_state&) override {
+        if (at_.size() == 1) {
+            check(cudaMemsetAsync(at_[0], 0, bytes_, t_.stream), "cudaMemsetAsync");
+        } else {
+            check(cudaMemcpyAsync(at_[1], at_[0], bytes_, cudaMemcpyDeviceToDevice, t_.stream), "cudaMemcpyAsync");
+        }
+    }
+
+private:
+    pointers at_;
+    std::size_t bytes_;
+    device_tools t_;
+};
+
+/// What lies in a row in the caller's memory is copied from there, by the GPU alone where that memory is pinned. Anything else is packed
+/// first. The caller's memory is another in every step, and a graph's copies are always the same: before a graph is replayed rows go to a
+/// place of their own on the GPU, from where the graph takes them to the tile (whose memory others may have until then).
+class prepared_upload final : public prepared_call {
+public:
+    prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
+        : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t),
+          row_(u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {
+        if (!row_) {
+            packed_ = make_pinned_memory(bytes);
+        }
+    }
+    void stage(const run_state& run, cudaStream_t stream) override {
+        if (!row_) {
+            pack(run);
+            return;
+        }
+        if (staged_.get() == nullptr) {
+            staged_ = make_device_memory(static_cast<index_t>(bytes_));
+        }
+        copy(staged_.get(), in_row(run), cudaMemcpyHostToDevice, stream);
+    }
+    void issue(const run_state& run) override {
+        if (row_) {
+            copy(to_, in_row(run), cudaMemcpyHostToDevice, t_.stream);
+        } else {
+            pack(run);
+            copy(to_, packed_.get(), cudaMemcpyHostToDevice, t_.stream);
+        }
+    }
+    void record(const run_state&) override {
+        if (row_) {
+            copy(to_, staged_.get(), cudaMemcpyDeviceToDevice, t_.stream);
+        } else {
+            copy(to_, packed_.get(), cudaMemcpyHostToDevice, t_.stream);
+        }
+    }
+
+private:
+    const void* in_row(const run_state& run) const {
+        return static_cast<const std::byte*>(run.inputs[u_.tensor]) + u_.what.from_start * bytes_of(u_.type);
+    }
+    void pack(const run_state& run) {
+        u_.what.apply(run.inputs[u_.tensor], packed_.get(), u_.type, true, reducer::none);
+    }
+    void copy(void* to, const void* from, cudaMemcpyKind kind, cudaStream_t stream) const {
+        check(cudaMemcpyAsync(to, from, bytes_, kind, stream), "cudaMemcpyAsync");
+    }
+
+    upload u_;
+    void* to_;
+    std::size_t bytes_;
+    device_tools t_;
+    bool row_;
+    pinned_pointer packed_; ///< of what does not lie in a row
+    device_pointer staged_; ///< of a row that a graph takes
+};
+
+} // namespace detail
+
+} // namespace tessera::cuda

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list of calls on its GPUs. Each device's thread issues the calls of its own tasks; streams and events do the rest.
+#pragma once
+
+#include "tessera/backend/cuda/calls/print.hpp"
+#include "tessera/backend/cuda/issue/communicators.hpp"
+#include "tessera/backend/cuda/issue/prepare.hpp"
+
+#include <atomic>
+#include <thread>
+
+namespace tessera::cuda {
+
+/// What a program is made of besides its calls.
+struct program_setting {
+    std::vector<cudaStream_t> streams;   ///< as many as the list has
+    std::vector<std::string> task_names; ///< for errors
+    bool checks = false; ///< wait after each call, so that an error of the GPU is found where it happens
+};
+
+class program {
+public:
+    /// `tools`: of every device of the plan.
+    program(call_list list, const addresses& where, program_setting setting, const std::vector<device_tools>& tools,
+            communicator_table& communicators)
+        : list_(static_cast<call_list&&>(list)), where_(&where), setting_(static_cast<program_setting&&>(setting)),
+          streams_(setting_.streams), tools_(tools), communicators_(communicators), prepared_(list_.calls.size()),
+          events_(list_.calls.size()), issued_(list_.calls.size()), tasks_(list_.first.size() - 1) {
+        for (std::size_t i = 0; i < list_.calls.size(); ++i) {
+            const call& c = list_.calls[i];
+            if (c.records) {
+                const current_gpu current(gpu_of(c));
+                events_[i] = make_event();
+            }
+        }
+        for (const std::vector<int>& gpus : list_.communicators) {
+            members_.push_back(list_.communicates() ? &communicators.get(gpus) : nullptr);
+        }
+    }
+    program(const program&) = delete;
+    program& operator=(const program&) = delete;
+
+    const call_list& list() const { return list_; }
+    const addresses* where() const { return where_; }
+    const std::vector<cudaStream_t>& streams() const { return streams_; }
+
+    /// Readies the calls of a task; on the thread of its device, whose GPU is current.
+    runnable prepare(int task, int device) {
+        for (int i = list_.first[at(task)]; i < list_.first[at(task) + 1]; ++i) {
+            device_tools tools = tools_[at(device)];
+            tools.stream = streams_[at(list_.calls[at(i)].stream)];
+            prepared_[at(i)] = prepare_call(list_.calls[at(i)], *where_, tools);
+        }
+        tasks_[at(task)] = {this, task, device};
+        return {[](void* context, const run_state& run) {
+                    const auto& t = *static_cast<const task_place*>(context);
+                    t.owner->issue_task(t, run);
+                },
+                &tasks_[at(task)]};
+    }
+
+    // ---- graphs --------------------------------------------------------------------------------------------------------
+
+    /// Whether a graph may hold the list: it stays on one GPU, and its calls have run once, so that libraries have loaded what they need.
+    bool can_capture() const {
+        return !setting_.checks && !list_.communicates() && list_.communicators[0].size() == 1 && whole_runs_ > 0;
+    }
+
+    /// Replays the list as a graph, captured at first use, in place of the tasks' own calls until the next begin(). Without the
+    /// threads: the first stream takes it all.
+    void replay(const run_state& run) {
+        for (const auto& c : prepared_) {
+            c->stage(run, streams_[0]);
+        }
+        if (graph_run_.get() == nullptr) {
+            capture(run);
+        }
+        check(cudaGraphLaunch(graph_run_.get(), streams_[0]), "cudaGraphLaunch");
+        replays_ = true;
+    }
+
+    /// Milliseconds that every call takes on its GPU, alone, the mean of `repeats`; -1 for NCCL calls. What the calls leave
+    /// in memory means nothing afterwards.
+    std::vector<double> time_calls(const run_state& run, int repeats) {
+        std::vector<double> times(list_.calls.size(), -1);
+        for (std::size_t i = 0; i < list_.calls.size(); ++i) {
+            if (list_.calls[i].group >= 0) {
+                continue;
+            }
+            const current_gpu current(gpu_of(list_.calls[i]));
+            const event_handle before = make_timer();
+            const event_handle after = make_timer();
+            cudaStream_t stream = streams_[at(list_.calls[i].stream)];
+            prepared_[i]->issue(run);
+            check(cudaEventRecord(before.get(), stream), "cudaEventRecord");
+            for (int k = 0; k < repeats; ++k) {
+                prepared_[i]->issue(run);
+            }
+            check(cudaEventRecord(after.get(), stream), "cudaEventRecord");
+            check(cudaEventSynchronize(after.get()), "cudaEventSynchronize");
+            float milliseconds = 0;
+            check(cudaEventElapsedTime(&milliseconds, before.get(), after.get()), "cudaEventElapsedTime");
+            times[i] = static_cast<double>(milliseconds) / repeats;
+        }
+        return times;
+    }
+
+    /// Before a run of tasks [first, last).
+    void begin(int first, int last) {
+        whole_runs_ += first == 0 && last == static_cast<int>(tasks_.size()) && run_ > 0 ? 1 : 0;
+        ++run_;
+        first_task_ = first;
+        replays_ = false;
+        failed_.store(false);
+        next_group_.store(list_.first_group[at(first)], std::memory_order_relaxed);
+    }
+
+private:
+    /// Of a device that waited for one that failed.
+    struct stopped : error {
+        using error::error;
+    };
+    struct task_place {
+        program* owner = nullptr;
+        int task = 0;
+        int device = 0;
+    };
+
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    int gpu_of(const call& c) const { return list_.streams[at(c.stream)].gpu; }
+
+    void issue_task(const task_place& t, const run_state& run) {
+        if (replays_) {
+            return;
+        }
+        try {
+            const current_gpu current(tools_[at(t.device)].gpu);
+            const int end = list_.first[at(t.task) + 1];
+            for (int i = list_.first[at(t.task)]; i < end;) {
+                const int group = list_.calls[at(i)].group;
+                if (group < 0) {
+                    guarded(i, [&] {
+                        wait_for_others(i);
+                        prepared_[at(i)]->issue(run);
+                        wait_if_checking(i);
+                    });
+                    record(i++);
+                    continue;
+                }
+                int last = i + 1;
+                while (last < end && list_.calls[at(last)].group == group) {
+                    ++last;
+                }
+                issue_group(i, last, group);
+                i = last;
+            }
+        } catch (...) {
+            failed_.store(true); // whoever waits for a call of this task must not wait for ever
+            throw;
+        }
+    }
+
+    /// Streams join the capture of the first one by waiting for it, and end it by being waited for.
+    void capture(const run_state& run) {
+        const current_gpu current(list_.streams[0].gpu);
+        const event_handle fork = make_event();
+        std::vector<event_handle> joins;
+        for (std::size_t s = 1; s < streams_.size(); ++s) {
+            joins.push_back(make_event());
+        }
+        stream_capture taken(streams_[0]);
+        check(cudaEventRecord(fork.get(), streams_[0]), "cudaEventRecord");
+        for (std::size_t s = 1; s < streams_.size(); ++s) {
+            check(cudaStreamWaitEvent(streams_[s], fork.get(), 0), "cudaStreamWaitEvent");
+        }
+        for (int i = 0; i < static_cast<int>(list_.calls.size()); ++i) {
+            guarded(i, [&] {
+                wait_for_others(i);
+                prepared_[at(i)]->record(run);
+            });
+            record(i);
+        }
+        for (std::size_t s = 1; s < streams_.size(); ++s) {
+            check(cudaEventRecord(joins[s - 1].get(), streams_[s]), "cudaEventRecord");
+            check(cudaStreamWaitEvent(streams_[0], joins[s - 1].get(), 0), "cudaStreamWaitEvent");
+        }
+        graph_ = taken.end();
+        cudaGraphExec_t runnable_graph = nullptr;
+        check(cudaGraphInstantiate(&runnable_graph, graph_.get(), 0), "cudaGraphInstantiate");
+        graph_run_ = graph_run_handle(runnable_graph);
+    }
+
+    // ---- errors --------------------------------------------------------------------------------------------------------
+
+    /// An error of call `i`, with the names of call and task behind it.
+    template <class Issue>
+    void guarded(int i, Issue&& issue) {
+        try {
+            issue();
+        } catch (const stopped&) {
+            throw;
+        } catch (const error& e) {
+            const call& c = list_.calls[at(i)];
+            throw error(std::string(e.what()) + "; in call " + std::to_string(i) + ", " + function_of(c) + " " +
+                        std::visit(detail::size_text(), c.body) + ", of task " + std::to_string(c.task) + ", " +
+                        setting_.task_names[at(c.task)] + ", on GPU " + std::to_string(gpu_of(c)));
+        }
+    }
+    void wait_if_checking(int i) {
+        if (setting_.checks) {
+            communicators_.wait(streams_[at(list_.calls[at(i)].stream)]);
+        }
+    }
+
+    void wait_for_others(int i) {
+        const call& c = list_.calls[at(i)];
+        for (const call_wait& w : c.waits) {
+            if (w.spins && list_.calls[at(w.call)].task >= first_task_) { // an earlier run's are done
+                spin([&] { return issued_[at(w.call)].load(std::memory_order_acquire) == run_; });
+            }
+            check(cudaStreamWaitEvent(streams_[at(c.stream)], events_[at(w.call)].get(), 0), "cudaStreamWaitEvent");
+        }
+    }
+
+    void record(int i) {
+        const call& c = list_.calls[at(i)];
+        if (c.records) {
+            check(cudaEventRecord(events_[at(i)].get(), streams_[at(c.stream)]), "cudaEventRecord");
+            issued_[at(i)].store(run_, std::memory_order_release);
+        }
+    }
+
+    /// Groups go out one after the other, in the order of the list, on all communicators: every GPU sees one order.
+    void issue_group(int first, int last, int group) {
+        spin([&] { return next_group_.load(std::memory_order_acquire) == group; });
+        for (int i = first; i < last; ++i) {
+            wait_for_others(i);
+        }
+        nccl_group calls;
+        for (int i = first; i < last; ++i) {
+            guarded(i, [&] { issue_member(list_.calls[at(i)]); });
+        }
+        guarded(first, [&] { calls.end(); });
+        for (int i = first; i < last; ++i) {
+            const current_gpu current(gpu_of(list_.calls[at(i)]));
+            guarded(i, [&] { wait_if_checking(i); });
+            record(i);
+        }
+        next_group_.store(group + 1, std::memory_order_release);
+    }
+
+    static ncclDataType_t nccl_type(element e) {
+        constexpr ncclDataType_t types[] = {ncclFloat32, ncclFloat64, ncclInt32, ncclBfloat16};
+        return types[static_cast<int>(e)];
+    }
+
+    void issue_member(const call& c) {
+        ncclComm_t communicator = (*members_[at(c.communicator)])[at(c.rank)].get();
+        cudaStream_t stream = streams_[at(c.stream)];
+        void* data = (*where_)[c.memory[0].tile] + c.memory[0].offset;
+        if (const auto* e = std::get_if<point_to_point>(&c.body)) {
+            const ncclDataType_t type = nccl_type(e->type);
+            const auto count = static_cast<std::size_t>(e->count);
+            e->sends ? check(ncclSend(data, count, type, e->peer, communicator, stream), "ncclSend")
+                     : check(ncclRecv(data, count, type, e->peer, communicator, stream), "ncclRecv");
+            return;
+        }
+        const auto& what = std::get<collective>(c.body);
+        const auto count = static_cast<std::size_t>(what.count);
+        void* own = static_cast<float*>(data) + static_cast<std::size_t>(c.rank) * count;
+        switch (what.which) {
+        case collective::kind::reduce_scatter:
+            check(ncclReduceScatter(data, own, count, ncclFloat32, ncclSum, communicator, stream), "ncclReduceScatter");
+            break;
+        case collective::kind::all_gather:
+            check(ncclAllGather(own, data, count, ncclFloat32, communicator, stream), "ncclAllGather");
+            break;
+        case collective::kind::all_reduce:
+            check(ncclAllReduce(data, c.memory.size() > 1 ? (*where_)[c.memory[1].tile] + c.memory[1].offset : data,
+                                count, nccl_type(what.type), what.how == reducer::max ? ncclMax : ncclSum, communicator,
+                                stream),
+                  "ncclAllReduce");
+            break;
+        case collective::kind::reduce:
+            check(ncclReduce(data, data, count, ncclFloat32, ncclSum, what.root, communicator, stream), "ncclReduce");
+            break;
+        case collective::kind::broadcast:
+            check(ncclBroadcast(data, data, count, ncclFloat32, what.root, communicator, stream), "ncclBroadcast");
+            break;
+        }
+    }
+
+    template <class Condition>
+    void spin(Condition&& done) const {
+        while (!done()) {
+            if (failed_.load(std::memory_order_relaxed)) {
+                throw stopped("tessera: another device failed");
+            }
+            std::this_thread::yield();
+        }
+    }
+
+    call_list list_;
+    const addresses* where_;
+    program_setting setting_;
+    const std::vector<cudaStream_t>& streams_; ///< of the setting
+    const std::vector<device_tools>& tools_;
+    const communicator_table& communicators_;
+    std::vector<const std::vector<communicator_handle>*> members_;
+    std::vector<std::unique_ptr<prepared_call>> prepared_;
+    std::vector<event_handle> events_;
+    std::vector<std::atomic<std::uint64_t>> issued_; ///< run in which a call's event was last recorded
+    std::vector<task_place> tasks_;
+    std::uint64_t run_ = 0;
+    int first_task_ = 0;
+    int whole_runs_ = 0;   ///< that have ended
+    bool replays_ = false; ///< the run that is under way is a graph's
+    graph_handle graph_;
+    graph_run_handle graph_run_;
+    std::atomic<int> next_group_{0};
+    std::atomic<bool> failed_{false};
+};
+
+} // namespace tessera::cuda

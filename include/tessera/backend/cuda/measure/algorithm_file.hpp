@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured algorithms in a file, so that a network is measured once on a machine.
+#pragma once
+
+#include "tessera/backend/cuda/measure/algorithms.hpp"
+#include "tessera/base/file.hpp"
+
+#include <charconv>
+#include <string_view>
+
+namespace tessera::cuda {
+
+namespace detail {
+
+/// Measured files are not larger.
+inline constexpr std::size_t most_file_bytes = std::size_t{64} << 20U;
+
+/// Calls body(line) for every whole line of a text behind the first, which must be `machine`: what another machine measured is left alone.
+template <class Body>
+void for_each_line(const std::string& text, const std::string& machine, Body&& body) {
+    if (text.compare(0, machine.size() + 1, machine + "\n") != 0) {
+        return;
+    }
+    for (std::size_t begin = machine.size() + 1;;) {
+        const std::size_t end = text.find('\n', begin);
+        if (end == std::string::npos) {
+            return; // also where the last line has no end
+        }
+        body(std::string_view(text).substr(begin, end + 1 - begin)); // with its end
+        begin = end + 1;
+    }
+}
+
+/// The numbers of a line: what is computed (21), then algorithm, math type, workspace, microseconds.
+inline constexpr int line_numbers = 25;
+
+inline void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]) {
+    int k = 0;
+    n[k++] = static_cast<index_t>(c.way);
+    for (int i = 0; i < 4; ++i) {
+        n[k++] = c.x[i];
+        n[k++] = c.w[i];
+        n[k++] = c.y[i];
+    }
+    for (int i = 0; i < 2; ++i) {
+        n[k++] = c.padding[i];
+        n[k++] = c.stride[i];
+        n[k++] = c.dilation[i];
+    }
+    n[k++] = c.groups;
+    n[k++] = static_cast<index_t>(c.math);
+    n[k++] = choice.algorithm;
+    n[k++] = static_cast<index_t>(choice.multipliers);
+    n[k++] = choice.workspace;
+    n[k++] = static_cast<index_t>(choice.milliseconds * 1000);
+}
+
+inline std::pair<convolution, algorithm_choice> from_numbers(const index_t (&n)[line_numbers]) {
+    convolution c;
+    int k = 0;
+    c.way = static_cast<convolution::direction>(n[k++]);
+    for (int i = 0; i < 4; ++i) {
+        c.x[i] = static_cast<int>(n[k++]);
+        c.w[i] = static_cast<int>(n[k++]);
+        c.y[i] = static_cast<int>(n[k++]);
+    }
+    for (int i = 0; i < 2; ++i) {
+        c.padding[i] = static_cast<int>(n[k++]);
+        c.stride[i] = static_cast<int>(n[k++]);
+        c.dilation[i] = static_cast<int>(n[k++]);
+    }
+    c.groups = static_cast<int>(n[k++]);
+    c.math = static_cast<precision>(n[k++]);
+    c.multipliers = math_type_of(c.math);
+    algorithm_choice choice;
+    choice.algorithm = static_cast<int>(n[k++]);
+    choice.multipliers = static_cast<math_type>(n[k++]);
+    choice.workspace = n[k++];
+    choice.milliseconds = static_cast<double>(n[k++]) / 1000;
+    return {c, choice};
+}
+
+} // namespace detail
+
+namespace detail {
+
+/// Adds what a file's text knows.
+inline void add_algorithms(algorithm_table& table, const std::string& text, const std::string& machine) {
+    for_each_line(text, machine, [&](std::string_view line) {
+        index_t n[detail::line_numbers];
+        std::string_view rest = line;
+        int count = 0;
+        while (count < detail::line_numbers) {
+            const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), n[count]);
+            if (problem != std::errc() || end == rest.data() + rest.size()) {
+                break;
+            }
+            rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
+            ++count;
+        }
+        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2 && n[20] >= 0 && n[20] <= 2 &&
+            n[22] >= 0 && n[22] <= 3) {
+            const auto [c, choice] = detail::from_numbers(n);
+            if (rounds_as_little(choice.multipliers, c.math)) {
+                table.add(c, choice);
+            }
+        }
+    });
+}
+
+} // namespace detail
+
+/// Adds what a file knows. Its first line must be `machine` (GPU and library versions): what another machine measured is left alone, and so
+/// are lines that are damaged. A file that is not there knows nothing. Throws tessera::error where it cannot be read, is a folder or a device, or is
+/// larger than such files get.
+inline void read_algorithms(algorithm_table& table, const std::string& path, const std::string& machine) {
+    detail::add_algorithms(table, files::read_if_there(path, detail::most_file_bytes), machine);
+}
+
+/// Adds what a table knows to a file, which keeps what other processes have added meanwhile; of another machine's it takes the place. Throws
+/// tessera::error where it cannot be written.
+inline void write_algorithms(const algorithm_table& table, const std::string& path, const std::string& machine) {
+    files::update(path, detail::most_file_bytes, [&](const std::string& old) {
+        std::string text = machine + "\n";
+        const auto add = [&](const convolution& c, const algorithm_choice& choice) {
+            index_t n[detail::line_numbers];
+            detail::to_numbers(c, choice, n);
+            for (index_t x : n) {
+                text += std::to_string(x) + ' ';
+            }
+            text.back() = '\n';
+        };
+        for (const auto& [c, choice] : table.known()) {
+            add(c, choice);
+        }
+        algorithm_table others;
+        detail::add_algorithms(others, old, machine);
+        for (const auto& [c, choice] : others.known()) {
+            bool again = false;
+            for (const auto& mine : table.known()) {
+                again = again || mine.first == c;
+            }
+            if (!again) {
+                add(c, choice);
+            }
+        }
+        return text;
+    });
+}
+
+} // namespace tessera::cuda

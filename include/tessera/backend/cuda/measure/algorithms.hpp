@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which algorithm a convolution or a matrix product uses and how much workspace it gets: fixed when a plan is bound, so that the plan's
+// memory holds it and a run chooses nothing.
+#pragma once
+
+#include "tessera/backend/cuda/calls/call.hpp"
+
+#include <mutex>
+#include <utility>
+
+namespace tessera::cuda {
+
+struct algorithm_choice {
+    int algorithm = 0;
+    index_t workspace = 0;                    ///< bytes
+    double milliseconds = -1;                 ///< measured; negative: not measured
+    math_type multipliers = math_type::plain; ///< those of the measurement
+};
+
+/// Choices by what is computed. Without a measurement it takes the algorithms of which NVIDIA says that they are deterministic on
+/// every GPU (cuDNN's developer guide, "Reproducibility"): implicit precomputed GEMM forward, algorithm 1 backward.
+class algorithm_table {
+public:
+    /// A way to measure: fills a choice for a call, called at most once for each.
+    using measure_convolution = algorithm_choice (*)(void* context, const convolution& c);
+
+    algorithm_table() = default;
+    algorithm_table(measure_convolution how, void* context) : measure_(how), context_(context) {}
+
+    /// `c` without algorithm, multipliers and workspace; returns it with all three.
+    convolution choose(convolution c) {
+        c.algorithm = 0;
+        c.multipliers = math_type_of(c.math);
+        c.workspace = 0;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (const auto& [known, choice] : convolutions_) {
+            if (known == c) {
+                return with(c, choice);
+            }
+        }
+        const algorithm_choice choice =
+            measure_ != nullptr ? measure_(context_, c) : algorithm_choice{1, unmeasured, -1, c.multipliers};
+        convolutions_.push_back({c, choice});
+        return with(c, choice);
+    }
+    /// Matrix products take cublasLt's first heuristic answer for this workspace, which does not change between calls.
+    matrix_product choose(matrix_product m) const {
+        m.workspace = product_bytes_;
+        return m;
+    }
+    /// Workspace of a matrix product, instead of product_workspace.
+    void set_product_workspace(index_t bytes) { product_bytes_ = bytes; }
+
+    /// Adds what was measured before.
+    void add(const convolution& c, const algorithm_choice& choice) { convolutions_.push_back({c, choice}); }
+
+    const std::vector<std::pair<convolution, algorithm_choice>>& known() const { return convolutions_; }
+
+    static constexpr index_t unmeasured = index_t{8} << 20; ///< workspace of a convolution that was not measured
+    static constexpr index_t product_workspace = index_t{32} << 20; ///< NVIDIA recommends 32 MiB on Hopper
+
+private:
+    static convolution with(convolution c, const algorithm_choice& choice) {
+        c.algorithm = choice.algorithm;
+        c.multipliers = choice.multipliers;
+        c.workspace = choice.workspace;
+        return c;
+    }
+
+    measure_convolution measure_ = nullptr;
+    void* context_ = nullptr;
+    index_t product_bytes_ = product_workspace;
+    std::mutex mutex_;
+    std::vector<std::pair<convolution, algorithm_choice>> convolutions_;
+};
+
+} // namespace tessera::cuda

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that are expressions: kernels whose text follows from them. Those of the library that are no vendor's calls are rows of activation.hpp;
+// one of one's own has its row here when it is first asked for.
+#pragma once
+
+#include "tessera/backend/cuda/calls/numbers.hpp"
+#include "tessera/backend/cuda/kernels/expression.hpp"
+#include "tessera/base/type_name.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace tessera::cuda {
+
+namespace detail {
+
+/// One pass of an operator as the launch of a kernel of its formula; `which` is expression::the_result or an input.
+inline void launch_expression(const shard_call& s, const kernel& k, int which) {
+    const expression::formula& f = *record_of(s.attributes()).formula;
+    const index_t count = s.volume(s.output());
+    const kernel_leaves leaves = leaves_of(f, which);
+    std::vector<memory_use> memory;
+    for (int p = 0; p < leaves.count; ++p) {
+        memory.push_back(leaves.at[p] > f.inputs ? s.gradient(s.output()) : s.value(leaves.at[p]));
+    }
+    memory.push_back(which < 0 ? s.value_to(s.output()) : s.gradient_to(which));
+    s.to.launch(k, static_cast<std::vector<memory_use>&&>(memory), count_of(count), count);
+}
+
+/// An operator of one's own: its kernels, and the text that they are in.
+struct own_expression {
+    std::string names[1 + expression::most_inputs];
+    std::string text;
+    kernel kernels[1 + expression::most_inputs]{};
+    operator_row row{};
+    std::string calls_backward;
+    std::string calls_forward;
+};
+
+/// Letters and digits of a name, and a hash where it has others: what a kernel may be called.
+inline std::string identifier_of(std::string_view name) {
+    std::string plain = "own_";
+    for (const char c : name) {
+        const bool fits = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        plain += fits ? c : '_';
+    }
+    char hash[20];
+    std::snprintf(hash, sizeof hash, "_%08x", static_cast<unsigned>(tessera::detail::hash_text(name)));
+    return plain + hash;
+}
+
+inline const own_expression& own_expression_of(const op_record& r);
+
+inline void own_expression_forward(const shard_call& s) {
+    launch_expression(s, own_expression_of(record_of(s.attributes())).kernels[0], expression::the_result);
+}
+inline void own_expression_backward(const shard_call& s) {
+    const own_expression& own = own_expression_of(record_of(s.attributes()));
+    for (int k = 0; k < record_of(s.attributes()).formula->inputs; ++k) {
+        if (s.emits(k)) {
+            launch_expression(s, own.kernels[1 + k], k);
+        }
+    }
+}
+
+/// Made once for a process; the record must have a formula, and lives as long.
+inline const own_expression& own_expression_of(const op_record& r) {
+    static std::mutex mutex;
+    static std::map<std::string, std::unique_ptr<own_expression>> known;
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::unique_ptr<own_expression>& found = known[r.name];
+    if (found == nullptr) {
+        found = std::make_unique<own_expression>();
+        own_expression& own = *found;
+        const std::string name = identifier_of(r.name);
+        own.text = kernels_text(name, *r.formula);
+        for (int k = 0; k <= r.formula->inputs; ++k) {
+            own.names[k] = kernel_name(name, *r.formula, k - 1);
+            own.kernels[k] = {own.names[k].c_str(), true, own.text.c_str()};
+            (k == 0 ? own.calls_forward : own.calls_backward) += (k > 1 ? " kernel:" : "kernel:") + own.names[k];
+        }
+        own.row.of = &r;
+        own.row.forward = own_expression_forward;
+        own.row.backward = own_expression_backward;
+        own.row.calls_forward = own.calls_forward.c_str();
+        own.row.calls_backward = own.calls_backward.c_str();
+        own.row.why = "an expression of one's own";
+    }
+    return *found;
+}
+
+} // namespace detail
+
+} // namespace tessera::cuda

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizations of rows, nest by nest: a split leaves partial results between the nests. Layer norm, and group norm with a group of a sample's
+// channels for a row. cuDNN's classic interface has none of them.
+#pragma once
+
+#include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/numbers.hpp"
+#include "tessera/backend/cuda/kernels/row_norm.hpp"
+
+namespace tessera::cuda::detail {
+
+/// What tells one from another.
+struct row_norm {
+    kernel normalize;
+    kernel statistics_gradient;
+    kernel scale_gradient; ///< a block for each channel
+    kernel input_gradient;
+    /// Those of kernels/row_norm.hpp, and what the operator's own kernels want.
+    kernel_numbers (*numbers)(const shard_call&);
+    /// Of beta: the sums of dy alone.
+    void (*shift_gradient)(const shard_call&, const kernel_numbers&, const memory_use& dy);
+};
+
+template <const row_norm& Norm>
+void row_norm_forward(const shard_call& s) {
+    const kernel_numbers n = Norm.numbers(s);
+    const int statistics = s.intermediate(0);
+    if (s.call.first_nest == 0) {
+        kernel_numbers rows; // to that kernel a row is the plane of a channel of one sample
+        rows.n[0] = 1;
+        rows.n[1] = n.n[0];
+        rows.n[2] = n.n[1];
+        s.to.launch_blocks(kernels::channel_statistics, {s.value(s.input()), s.value_to(statistics)}, rows, n.n[0],
+                           n.n[1]);
+    }
+    if (s.call.last_nest == 1) {
+        s.to.launch(Norm.normalize,
+                    {s.value(s.input()), s.value(statistics), s.value(s.parameter(0)), s.value(s.parameter(1)),
+                     s.value_to(s.output())},
+                    n, s.volume(s.output()));
+    }
+}
+
+/// Of gamma: a block for each of its elements.
+inline void launch_by_channels(const shard_call& s, const kernel& which, const std::vector<memory_use>& memory,
+                               const kernel_numbers& n) {
+    const index_t channels = s.volume(s.parameter(0));
+    s.to.launch_blocks(which, memory, n, channels, s.volume(s.input()) / channels);
+}
+
+template <const row_norm& Norm>
+void row_norm_backward(const shard_call& s) {
+    const kernel_numbers n = Norm.numbers(s);
+    const memory_use dy = s.gradient(s.output());
+    const int statistics = s.intermediate(0);
+    if (s.emits(statistics)) {
+        s.to.launch_blocks(
+            Norm.statistics_gradient,
+            {dy, s.value(s.input()), s.value(s.parameter(0)), s.value(statistics), s.gradient_to(statistics)}, n,
+            n.n[0], n.n[1]);
+    }
+    if (s.emits(s.parameter(0))) {
+        launch_by_channels(s, Norm.scale_gradient,
+                           {dy, s.value(s.input()), s.value(statistics), s.gradient_to(s.parameter(0))}, n);
+    }
+    if (s.emits(s.parameter(1))) {
+        Norm.shift_gradient(s, n, dy);
+    }
+    if (s.emits(s.input())) {
+        s.to.launch(Norm.input_gradient,
+                    {dy, s.value(s.input()), s.value(s.parameter(0)), s.value(statistics), s.gradient(statistics),
+                     s.gradient_to(s.input())},
+                    n, s.volume(s.input()));
+    }
+}
+
+} // namespace tessera::cuda::detail

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's catalog: which ways there are to compute a call, and how long each takes here, measured once and
+// remembered.
+#pragma once
+
+#include "tessera/backend/host/choose/problem.hpp"
+#include "tessera/backend/host/measure/profile.hpp"
+#include "tessera/backend/host/op/table.hpp"
+#include "tessera/backend/host/plain_jobs.hpp"
+#include "tessera/backend/host/reorder.hpp"
+#include "tessera/base/clock.hpp"
+#include "tessera/execute/store.hpp"
+
+namespace tessera::host {
+
+/// How implementations and formats are chosen.
+enum class tuning : std::uint8_t {
+    estimate, ///< by rules of thumb: no time is spent on measurements
+    measure,  ///< by measuring every candidate; results are kept in the profile
+    random,   ///< at random, for tests: every choice must give the same numbers
+};
+
+namespace detail {
+
+/// All ways to compute a call; at least one.
+template <class Call>
+std::vector<candidate> candidates_of(const Call& c, format_table& table, const operator_rows& rows) {
+    std::vector<candidate> all;
+    if (const operator_row* const row = rows.find(c.attributes)) {
+        row->add_candidates(c, table, all);
+    }
+    if (all.empty()) {
+        add_plain_candidates(c, all);
+    }
+    return all;
+}
+
+/// Throws tessera::error for a way that nobody has.
+template <class Call>
+owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stream, const operator_rows& rows) {
+    if (b.how.engine == engine_kind::generic) {
+        return make_plain_job(b, rows.plain(record_of(b.call.attributes)));
+    }
+    const operator_row* const row = rows.find(b.call.attributes);
+    if (row == nullptr) {
+        throw error("tessera: the host backend has no kernel for the operator " +
+                    std::string(record_of(b.call.attributes).name) +
+                    ", of which the plan names one; bind the plan again");
+    }
+    return row->make_job(b, table, stream);
+}
+
+/// A name for a call's local problem, equal for equal problems.
+template <class Call>
+std::string problem_name(const Call& c, const operator_rows& rows) {
+    std::string name(record_of(c.attributes).name);
+    name += std::string(" ") + to_text(is_forward(c.what) ? pass::forward : c.what) + " n" +
+            std::to_string(c.first_nest) + "-" + std::to_string(c.last_nest) + " e" + std::to_string(c.emits) +
+            (c.first_part ? " b" : " p");
+    for (int o = 0; o < c.d->operands.size(); ++o) {
+        name += " ";
+        const shape s = region(*c.d, o, c.ranges).extents();
+        for (int d = 0; d < s.rank; ++d) {
+            name += (d > 0 ? "x" : "") + std::to_string(s[d]);
+        }
+    }
+    const operator_row* const row = rows.find(c.attributes);
+    return name + (row != nullptr && row->problem != nullptr ? row->problem(c) : window_numbers());
+}
+
+template <class Candidate>
+std::string candidate_name(const Candidate& k, const format_table& table, int operands) {
+    std::string name = to_text(k.engine);
+    for (int o = 0; o < operands; ++o) {
+        name += " " + table.name(k.value[o]) + "/" + table.name(k.gradient[o]);
+    }
+    return name;
+}
+
+/// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few
+/// turns each. What is far behind after two turns is not run again.
+template <class Jobs>
+std::vector<double> time_in_turns(const Jobs& jobs) {
+    constexpr int most_turns = 40;
+    constexpr int fewest_turns = 5;
+    constexpr double enough = 0.04; // seconds a job
+    const run_state run;
+    std::vector<double> best(jobs.size(), 1e30);
+    double least = 1e30;
+    double spent = 0;
+    for (int turn = 0; turn < most_turns && (turn < fewest_turns || spent < enough); ++turn) {
+        double longest = 0;
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            if (turn > 1 && best[i] > 1.5 * least) {
+                continue;
+            }
+            const double begin = seconds_now();
+            jobs[i]->run(run);
+            const double seconds = seconds_now() - begin;
+            if (turn > 0 || seconds < 0.1) { // the first run of a long one pays for memory that was never touched
+                best[i] = seconds < best[i] ? seconds : best[i];
+                least = seconds < least ? seconds : least;
+            }
+            longest = seconds > longest ? seconds : longest;
+        }
+        spent += longest;
+    }
+    return best;
+}
+
+} // namespace detail
+
+/// Measures candidates and remembers what it measured. (Templates here only so that they are compiled where a plan is
+/// made.)
+template <class Call>
+class basic_catalog {
+public:
+    basic_catalog(format_table& table, profile& known, const operator_rows& rows)
+        : table_(table), known_(known), rows_(rows), stream_(make_stream()) {}
+
+    /// What the ways come from.
+    const operator_rows& rows() const { return rows_; }
+
+    const std::vector<candidate>& candidates(const Call& c) {
+        const std::string name = detail::problem_name(c, rows_) + (c.what == pass::evaluate ? " evaluate" : "");
+        for (const owned<list>& known : lists_) {
+            if (known->problem == name) {
+                return known->ways;
+            }
+        }
+        lists_.emplace_back(new list{name, detail::candidates_of(c, table_, rows_)});
+        return lists_.back()->ways;
+    }
+
+    /// Seconds that a call takes done each way.
+    std::vector<double> seconds(const Call& c, const std::vector<candidate>& ways) {
+        std::vector<std::string> names;
+        std::vector<candidate> unknown;
+        for (const candidate& k : ways) {
+            names.push_back(detail::problem_name(c, rows_) + " | " +
+                            detail::candidate_name(k, table_, c.d->operands.size()));
+            if (known_.find(names.back()) == nullptr) {
+                unknown.push_back(k);
+            }
+        }
+        const std::vector<double> measured = measure(c, unknown);
+        std::vector<double> all;
+        std::size_t next = 0;
+        for (const std::string& name : names) {
+            if (known_.find(name) == nullptr) {
+                known_.add(name, measured[next++]);
+            }
+            all.push_back(*known_.find(name));
+        }
+        return all;
+    }
+
+    /// Seconds that a reorder takes.
+    double seconds(const detail::reorder_call& r) {
+        std::string name = "reorder " + table_.name(r.from) + " " + table_.name(r.to) + " ";
+        for (int d = 0; d < r.extents.rank; ++d) {
+            name += (d > 0 ? "x" : "") + std::to_string(r.extents[d]);
+        }
+        if (known_.find(name) == nullptr) {
+            const buffer from = filled(table_.bytes(r.from, r.extents, element::f32), element::f32);
+            const buffer to(table_.bytes(r.to, r.extents, element::f32));
+            const buffer scratch(detail::reorder_scratch(table_, r));
+            std::vector<owned<job>> one;
+            one.push_back(detail::make_reorder(table_, r, from.data(), to.data(), scratch.data(), stream_.get()));
+            known_.add(name, detail::time_in_turns(one)[0]);
+        }
+        return *known_.find(name);
+    }
+
+private:
+    std::vector<double> measure(const Call& c, const std::vector<candidate>& ways) {
+        // One buffer an operand serves all ways, so that they meet the same state of the caches.
+        std::vector<buffer> memory;
+        std::vector<bound_call> calls;
+        index_t scratch = 0;
+        index_t workspace = 0;
+        for (const candidate& k : ways) {
+            calls.push_back({c, k, nullptr, nullptr});
+            scratch = k.scratch > scratch ? k.scratch : scratch;
+            workspace = k.workspace > workspace ? k.workspace : workspace;
+        }
+        for (int o = 0; o < c.d->operands.size() && !ways.empty(); ++o) {
+            const element type = c.d->operands[o].type;
+            const box whole_region = region(*c.d, o, c.ranges);
+            for (const bool gradient : {false, true}) {
+                index_t bytes = 0;
+                for (const candidate& k : ways) {
+                    const int f = gradient ? k.gradient[o] : k.value[o];
+                    const index_t needed = f >= 0 ? table_.bytes(f, whole_region.extents(), type) : 0;
+                    bytes = needed > bytes ? needed : bytes;
+                }
+                if (bytes == 0) {
+                    continue;
+                }
+                memory.push_back(filled(bytes, type));
+                for (std::size_t i = 0; i < ways.size(); ++i) {
+                    if ((gradient ? ways[i].gradient[o] : ways[i].value[o]) >= 0) {
+                        (gradient ? calls[i].call.gradient[o] : calls[i].call.value[o]) =
+                            tile_view{memory.back().data(), whole_region};
+                    }
+                }
+            }
+        }
+        memory.emplace_back(scratch);
+        memory.emplace_back(workspace);
+        std::vector<owned<job>> jobs;
+        for (bound_call& b : calls) {
+            b.scratch = memory[memory.size() - 2].data();
+            b.workspace = memory.back().data();
+            jobs.push_back(detail::make_job(b, table_, stream_.get(), rows_));
+        }
+        return detail::time_in_turns(jobs);
+    }
+
+    /// Small numbers: neither zeros nor anything that becomes denormal.
+    static buffer filled(index_t bytes, element type) {
+        buffer made(bytes);
+        if (type == element::f32) {
+            auto* x = reinterpret_cast<float*>(made.data());
+            for (index_t i = 0; i < bytes / 4; ++i) {
+                x[i] = static_cast<float>((i * 37) % 101 - 50) * 0.01F;
+            }
+        }
+        return made;
+    }
+
+    format_table& table_;
+    profile& known_;
+    const operator_rows& rows_;
+    unique_stream stream_;
+    struct list {
+        std::string problem;
+        std::vector<candidate> ways;
+    };
+    std::vector<owned<list>> lists_; ///< whose addresses stay
+};
+
+using catalog = basic_catalog<compute_call>;
+
+} // namespace tessera::host

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What refine asks of a backend that can time tasks by themselves: predictions of steps, this machine, and task times for a search.
+#pragma once
+
+#include "tessera/backend/host/measure/this_host.hpp"
+#include "tessera/simulate/task_time.hpp"
+
+namespace tessera::host {
+
+/// Predicts on the host. Measures what the backend's profile lacks, so that the first question about a plan takes a while.
+template <class Plan>
+class basic_measured_tasks {
+public:
+    basic_measured_tasks(basic_backend<Plan>& b, const local_devices& team)
+        : backend_(b), team_(team), clock_(b, team_.threads(), {.rounds = 5}) {}
+
+    /// Seconds that a step of a bound and finished plan will take. What its compute tasks take is remembered for times().
+    double predict(const Plan& p, const graph_view& g) {
+        clock_.learn(p, g);
+        const plan_times t = clock_.times(p, g);
+        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+            if (p.tasks[i].kind == task_kind::compute && p.tasks[i].what != pass::update) {
+                known_.set(simulation::signature_of(g, p.tiles, p.tasks[i]), t.tasks[i].alone);
+            }
+        }
+        const simulation::thread_costs around = thread_costs_of(backend_, team_, p.devices);
+        return static_cast<double>(simulation::simulate(p, t.tasks, around).makespan) * 1e-9;
+    }
+
+    /// This host as a machine.
+    device_graph machine() { return this_host(backend_, team_); }
+    /// Measured times of the tasks met so far, and for others the roofline at the rates of machine(). The object must outlive them.
+    simulation::task_times times() const { return {&known_, reached_here()}; }
+
+private:
+    basic_backend<Plan>& backend_;
+    local_devices team_;
+    basic_task_clock<Plan> clock_;
+    cost::profile known_;
+};
+
+/// Found by refine.
+template <class Plan>
+basic_measured_tasks<Plan> measured_tasks_of(basic_backend<Plan>& b, const local_devices& team) {
+    return basic_measured_tasks<Plan>(b, team);
+}
+
+} // namespace tessera::host

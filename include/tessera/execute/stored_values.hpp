@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store keeps between steps as plain numbers of whole tensors, whatever shards, slices, formats and devices hold them: what files hold.
+#pragma once
+
+#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/store.hpp"
+
+#include <span>
+
+namespace tessera::detail {
+
+/// One region of a parameter, or of a number that the optimizer keeps for each of its elements: who holds which slice of it.
+struct stored_region {
+    tile form;                                                     ///< how its elements lie: those of the parameter
+    int slices = 1;                                                ///< that the entries hold
+    std::vector<std::vector<const parameter_store::entry*>> slice; ///< every copy of each slice
+
+    index_t elements() const {
+        return form.slices > 1 ? form.region.volume() : form.elements;
+    } ///< with a format's padding
+};
+
+/// The regions of a parameter (tile_kind::parameter), or of its optimizer state.
+inline std::vector<stored_region> regions_of(const parameter_store& store, tile_kind kind, int parameter) {
+    std::vector<stored_region> all;
+    for (const parameter_store::entry& e : store.entries()) {
+        if (e.what.kind != kind || e.what.tensor != parameter) {
+            continue;
+        }
+        stored_region* mine = nullptr;
+        for (stored_region& r : all) {
+            mine = r.form.region == e.what.region && r.slices == e.what.slices ? &r : mine;
+        }
+        if (mine == nullptr) {
+            all.push_back({e.what, e.what.slices, {}});
+            mine = &all.back();
+            mine->slice.resize(static_cast<std::size_t>(e.what.slices));
+            for (const parameter_store::entry& p : store.entries()) {
+                if (p.what.kind == tile_kind::parameter && p.what.tensor == parameter &&
+                    p.what.region == e.what.region) {
+                    mine->form = p.what;
+                }
+            }
+        }
+        mine->slice[static_cast<std::size_t>(e.what.slice)].push_back(&e);
+    }
+    return all;
+}
+
+/// `count` numbers of memory as they lie.
+inline tile raw_tile(const tile& like, index_t count) {
+    tile t;
+    t.kind = like.kind;
+    t.device = like.device;
+    t.elements = count;
+    t.slices = 2; // that many elements, whatever the region
+    return t;
+}
+
+/// Those of a parameter (`state` -1), or of a number that the optimizer keeps for each of its elements.
+inline std::vector<stored_region> regions_of(const parameter_store& store, int parameter, int state) {
+    return regions_of(store, state < 0 ? tile_kind::parameter : tile_kind::optimizer_state, parameter);
+}
+
+/// A parameter whole (`state` -1), or number `state` of what the optimizer keeps for each of its elements: in row-major order. Of copies, which are
+/// equal between runs, the first.
+template <class B>
+std::vector<float> stored_values(B& backend, const parameter_store& store, int parameter, int state,
+                                 const shape& extents) {
+    std::vector<float> out(static_cast<std::size_t>(extents.volume()), 0.0F);
+    for (const stored_region& r : regions_of(store, parameter, state)) {
+        std::vector<float> raw(static_cast<std::size_t>(r.elements()), 0.0F);
+        for (std::size_t s = 0; s < r.slice.size(); ++s) {
+            if (r.slice[s].empty()) {
+                continue;
+            }
+            const parameter_store::entry& e = *r.slice[s][0];
+            const interval part = even_part(r.elements(), r.slices, static_cast<int>(s));
+            const index_t first = state < 0 ? 0 : state * part.size();
+            backend.to_plain(raw_tile(e.what, part.size()),
+                             store.address(e) + first * static_cast<index_t>(sizeof(float)), raw.data() + part.begin);
+        }
+        std::vector<float> plain;
+        if (r.form.format == 0) {
+            plain.swap(raw);
+        } else {
+            plain.resize(static_cast<std::size_t>(r.form.region.volume()));
+            backend.to_plain(r.form, reinterpret_cast<const std::byte*>(raw.data()), plain.data());
+        }
+        box_copy(r.form.region, r.form.region, whole(extents)).apply(plain.data(), out.data(), true, reducer::sum);
+    }
+    return out;
+}
+
+/// Sets what stored_values() finds, in every copy. Throws tessera::error for another number of elements.
+template <class B>
+void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
+                  std::span<const float> values) {
+    if (static_cast<index_t>(values.size()) != extents.volume()) {
+        throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
+                    std::to_string(values.size()));
+    }
+    for (const stored_region& r : regions_of(store, parameter, state)) {
+        std::vector<float> plain(static_cast<std::size_t>(r.form.region.volume()));
+        box_copy(r.form.region, whole(extents), r.form.region).apply(values.data(), plain.data(), true, reducer::sum);
+        std::vector<float> raw;
+        if (r.form.format == 0) {
+            raw.swap(plain);
+        } else {
+            raw.resize(static_cast<std::size_t>(r.elements()), 0.0F);
+            backend.from_plain(r.form, plain.data(), reinterpret_cast<std::byte*>(raw.data()));
+        }
+        for (std::size_t s = 0; s < r.slice.size(); ++s) {
+            const interval part = even_part(r.elements(), r.slices, static_cast<int>(s));
+            const index_t first = state < 0 ? 0 : state * part.size();
+            for (const parameter_store::entry* e : r.slice[s]) {
+                backend.from_plain(raw_tile(e->what, part.size()), raw.data() + part.begin,
+                                   store.address(*e) + first * static_cast<index_t>(sizeof(float)));
+            }
+        }
+    }
+}
+
+} // namespace tessera::detail

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: a folder from which training goes on as if it had not ended, under the same strategy or any other.
+//
+//   model.safetensors   parameters and running statistics by their paths ("conv1/weight"), what the optimizer keeps for them
+//                       ("optimizer/velocity/conv1/weight")
+//   state.json          step, seed, learning rate, optimizer, place in the data, size and crc32 of the file above
+//   COMMIT              the crc32 of state.json: written last, and without it the folder is no checkpoint
+#pragma once
+
+#include "tessera/base/folder.hpp"
+#include "tessera/execute/trainer.hpp"
+#include "tessera/io/safetensors.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace tessera::io {
+
+/// How far a training has come in its data: the next sample, of an order that is a function of seed and epoch (see shuffled_order()).
+struct data_position {
+    std::uint64_t shuffle_seed = 0;
+    std::uint64_t epoch = 0;      ///< counted from 0
+    std::int64_t next_sample = 0; ///< of the epoch's order
+    std::int64_t set_size = 0;    ///< samples of the set
+    friend bool operator==(const data_position&, const data_position&) = default;
+};
+
+/// What a checkpoint says besides its tensors.
+struct checkpoint_state {
+    std::uint64_t step = 0; ///< steps taken
+    std::uint64_t seed = 0;
+    double learning_rate = 0; ///< of the last step
+    std::optional<data_position> data;
+};
+
+namespace detail {
+
+inline constexpr std::int64_t checkpoint_version = 1;
+
+/// What an optimizer keeps for each element of a parameter, in the order in which it lies.
+inline std::vector<std::string> names_of_states(const optimizer& o) {
+    if (o.which == optimizer::kind::adam) {
+        return {"first_moment", "second_moment"};
+    }
+    return o.momentum != 0 ? std::vector<std::string>{"velocity"} : std::vector<std::string>{};
+}
+
+/// The name of a parameter in a checkpoint, or of a number that the optimizer keeps for it.
+inline std::string tensor_name(const graph_view& g, const optimizer& o, int parameter, int state) {
+    const std::string path = parameter_path_of(g, parameter);
+    return state < 0 ? path : "optimizer/" + names_of_states(o)[static_cast<std::size_t>(state)] + "/" + path;
+}
+
+inline std::vector<std::int64_t> extents_in_file(const shape& s) { return {s.extent, s.extent + s.rank}; }
+
+/// "[10, 1, 5, 5]"
+inline std::string shown(const std::vector<std::int64_t>& extents) {
+    std::string text = "[";
+    for (const std::int64_t e : extents) {
+        text += (text.size() > 1 ? ", " : "") + std::to_string(e);
+    }
+    return text + "]";
+}
+
+inline std::string text_of(std::uint32_t crc) { return std::to_string(crc); }
+
+inline json position_of(const data_position& d) {
+    return {{"shuffle_seed", std::to_string(d.shuffle_seed)},
+            {"epoch", std::to_string(d.epoch)},
+            {"next_sample", d.next_sample},
+            {"set_size", d.set_size}};
+}
+
+/// A number of 64 bits, which stands as a text because JSON's readers round numbers of more than 53.
+inline std::uint64_t whole_number(const json_value& v) {
+    std::uint64_t x = 0;
+    const std::string& text = v.text();
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), x);
+    if (code != std::errc{} || end != text.data() + text.size() || text.empty()) {
+        v.refuse("is \"" + text + "\", but must be a whole number from 0 to 2^64 - 1");
+    }
+    return x;
+}
+
+/// The numbers of a double, exactly.
+inline std::string text_of(double x) {
+    char text[40];
+    const auto made = std::to_chars(text, text + sizeof text, x);
+    return {text, made.ptr};
+}
+inline double real_number(const json_value& v) {
+    double x = 0;
+    const std::string& text = v.text();
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), x);
+    if (code != std::errc{} || end != text.data() + text.size() || text.empty()) {
+        v.refuse("is \"" + text + "\", but must be a number");
+    }
+    return x;
+}
+
+/// All tensors of a session under the names that a checkpoint has for them.
+template <class B>
+class tensors_of_session {
+public:
+    explicit tensors_of_session(const session<B>& s) {
+        const graph_view g = s.graph_of();
+        for (int p = 0; p < g.parameter_count; ++p) {
+            for (int state = -1; state < s.update().state_count(); ++state) {
+                if (s.keeps(p, state)) {
+                    numbers_.push_back(s.kept(p, state));
+                    tensors_.push_back({tensor_name(g, s.update(), p, state), extents_in_file(g.parameters[p].extents),
+                                        numbers_.back()});
+                }
+            }
+        }
+    }
+    std::span<const named_tensor> all() const { return tensors_; }
+
+private:
+    std::vector<std::vector<float>> numbers_; // whose numbers stay where they are when it grows
+    std::vector<named_tensor> tensors_;
+};
+
+/// Refuses a file that does not hold exactly what the session needs: which tensors, of which extents.
+template <class B>
+void require_same_tensors(const session<B>& s, const safetensors_file& file) {
+    const graph_view g = s.graph_of();
+    std::vector<std::string> wrong;
+    std::map<std::string, int> known;
+    for (int p = 0; p < g.parameter_count; ++p) {
+        for (int state = -1; state < s.update().state_count(); ++state) {
+            const std::string name = tensor_name(g, s.update(), p, state);
+            if (!s.keeps(p, state)) {
+                continue; // parameters that are not trained have no state
+            }
+            const auto found = file.tensors().find(name);
+            if (found == file.tensors().end()) {
+                wrong.push_back("it lacks " + name);
+            } else if (found->second.extents != extents_in_file(g.parameters[p].extents)) {
+                wrong.push_back(name + " is " + shown(found->second.extents) + " and must be " +
+                                shown(extents_in_file(g.parameters[p].extents)));
+            }
+            known[name] = 1;
+        }
+    }
+    for (const auto& [name, place] : file.tensors()) {
+        if (known.count(name) == 0) {
+            wrong.push_back("the network has no " + name);
+        }
+    }
+    if (!wrong.empty()) {
+        std::string text;
+        for (std::size_t i = 0; i < wrong.size() && i < 5; ++i) {
+            text += (i > 0 ? "; " : "") + wrong[i];
+        }
+        text += wrong.size() > 5 ? "; and " + std::to_string(wrong.size() - 5) + " more" : "";
+        throw error("tessera: the checkpoint '" + file.path() + "' is of another network or optimizer: " + text);
+    }
+}
+
+} // namespace detail
+
+/// Writes a checkpoint of a session into a folder of its own. A folder of that name that holds a checkpoint is replaced, whoever reads it sees the old
+/// one or the new one; a process that is killed leaves the old one. Throws tessera::error where that fails or the folder holds something else.
+template <class B>
+void save_checkpoint(const session<B>& s, const std::string& folder, const std::optional<data_position>& data = {}) {
+    files::new_folder to(folder, "COMMIT");
+    const detail::tensors_of_session<B> tensors(s);
+    const written_file model = write_safetensors(to.path() + "/model.safetensors", tensors.all());
+    json state = {{"tessera_checkpoint", detail::checkpoint_version},
+                  {"step", std::to_string(s.steps())},
+                  {"seed", std::to_string(s.seed())},
+                  {"learning_rate", detail::text_of(s.learning_rate())},
+                  {"optimizer", detail::names_of_states(s.update())}};
+    if (data) {
+        state["data"] = detail::position_of(*data);
+    }
+    state["files"] =
+        json::array({{{"name", "model.safetensors"}, {"bytes", model.bytes}, {"crc32", detail::text_of(model.crc)}}});
+    const std::string text = state.dump(2) + "\n";
+    files::write(to.path() + "/state.json", text);
+    files::write(to.path() + "/COMMIT", detail::text_of(detail::crc_of(text)) + "\n");
+    to.commit();
+}
+template <class Net, class B>
+void save_checkpoint(trainer<Net, B>& t, const std::string& folder, const std::optional<data_position>& data = {}) {
+    save_checkpoint(t.values(), folder, data);
+}
+
+namespace detail {
+
+/// Reads state.json and holds every file of the checkpoint against its checksum.
+inline checkpoint_state read_state(const std::string& folder) {
+    const auto refuse = [&](const std::string& what) {
+        throw error("tessera: '" + folder + "' is no whole checkpoint: " + what + "; use an older one");
+    };
+    const std::string commit = files::read_if_there(folder + "/COMMIT", 64);
+    if (commit.empty()) {
+        refuse("it has no COMMIT, so that it was not written to its end");
+    }
+    const std::string text = files::read(folder + "/state.json");
+    if (commit != text_of(crc_of(text)) + "\n") {
+        refuse("state.json is not what was written");
+    }
+    const json_document document(text, folder + "/state.json");
+    json_object o(document.root());
+    o.version("tessera_checkpoint", checkpoint_version);
+    checkpoint_state state;
+    state.step = whole_number(o.get("step"));
+    state.seed = whole_number(o.get("seed"));
+    state.learning_rate = real_number(o.get("learning_rate"));
+    (void)o.get("optimizer"); // for people: the names of the tensors say it
+    if (const json_value* const data = o.find("data"); data != nullptr) {
+        json_object d(*data);
+        state.data = data_position{whole_number(d.get("shuffle_seed")), whole_number(d.get("epoch")),
+                                   d.get("next_sample").integer(0, INT64_MAX), d.get("set_size").integer(0, INT64_MAX)};
+        d.finish();
+    }
+    for (const json_value& f : o.get("files").items()) {
+        json_object file(f);
+        const std::string name = file.get("name").text();
+        if (name.find('/') != std::string::npos) {
+            file.get("name").refuse("is " + name + ", but must be a file of the folder");
+        }
+        std::string path = folder + "/";
+        path += name;
+        const files::open_file there(path);
+        std::uint32_t crc = 0;
+        std::string part(std::size_t{1} << 20U, '\0');
+        for (std::int64_t at = 0; at < there.bytes();) {
+            const auto count = static_cast<std::size_t>(
+                std::min<std::int64_t>(there.bytes() - at, static_cast<std::int64_t>(part.size())));
+            there.read(at, part.data(), count);
+            crc = crc_of({part.data(), count}, crc);
+            at += static_cast<std::int64_t>(count);
+        }
+        if (there.bytes() != file.get("bytes").integer(0, INT64_MAX) || text_of(crc) != file.get("crc32").text()) {
+            refuse(name + " is not what was written");
+        }
+        file.finish();
+    }
+    o.finish();
+    return state;
+}
+
+} // namespace detail
+
+/// Sets everything that a checkpoint holds: the next step computes bit for bit what it would have computed in the training that was saved, under the
+/// same strategy; under another one from the same parameters, statistics and state. Throws tessera::error, and leaves the session as it was,
+/// where the folder is no whole checkpoint, is damaged, or is of another network or kind of optimizer.
+template <class B>
+checkpoint_state load_checkpoint(session<B>& s, const std::string& folder) {
+    const checkpoint_state state = detail::read_state(folder);
+    const safetensors_file file(folder + "/model.safetensors");
+    detail::require_same_tensors(s, file);
+    const graph_view g = s.graph_of();
+    for (int p = 0; p < g.parameter_count; ++p) {
+        for (int k = -1; k < s.update().state_count(); ++k) {
+            if (s.keeps(p, k)) {
+                s.set_kept(p, k, file.numbers(detail::tensor_name(g, s.update(), p, k)));
+            }
+        }
+    }
+    s.resume_after(state.step, state.seed, state.learning_rate);
+    return state;
+}
+template <class Net, class B>
+checkpoint_state load_checkpoint(trainer<Net, B>& t, const std::string& folder) {
+    return load_checkpoint(t.values(), folder);
+}
+
+/// Which tensors of a file of weights found their parameters.
+struct loaded_weights {
+    std::vector<std::string> matched;
+    std::vector<std::string> missing;    ///< parameters that the file lacks; they stay what they were
+    std::vector<std::string> unexpected; ///< tensors that no parameter is called like
+};
+
+/// Sets the parameters that a safetensors file has under their paths, such as those of somebody else's training. Throws tessera::error, and sets
+/// nothing, for a tensor of a parameter's name and other extents.
+template <class B>
+loaded_weights load_weights(session<B>& s, const std::string& path) {
+    const safetensors_file file(path);
+    const graph_view g = s.graph_of();
+    loaded_weights found;
+    std::map<std::string, int> parameters;
+    for (int p = 0; p < g.parameter_count; ++p) {
+        const std::string name = parameter_path_of(g, p);
+        parameters[name] = p;
+        const auto there = file.tensors().find(name);
+        if (there == file.tensors().end()) {
+            found.missing.push_back(name);
+        } else if (there->second.extents != detail::extents_in_file(g.parameters[p].extents)) {
+            std::string text = "tessera: '" + path;
+            text += "': " + name;
+            text += " is " + detail::shown(there->second.extents);
+            text += ", and the network's is " + detail::shown(detail::extents_in_file(g.parameters[p].extents));
+            throw error(text);
+        } else {
+            found.matched.push_back(name);
+        }
+    }
+    for (const auto& [name, place] : file.tensors()) {
+        if (parameters.count(name) == 0) {
+            found.unexpected.push_back(name);
+        }
+    }
+    for (const std::string& name : found.matched) {
+        s.set_parameter(parameters[name], file.numbers(name));
+    }
+    return found;
+}
+template <class Net, class B>
+loaded_weights load_weights(trainer<Net, B>& t, const std::string& path) {
+    return load_weights(t.values(), path);
+}
+
+} // namespace tessera::io

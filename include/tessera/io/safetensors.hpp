@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of tensors in the safetensors format: 8 bytes that say how long the header is, little-endian; the header, a
+// JSON object padded with spaces; then all tensors one after the other, row-major, without holes. Files written here are also a whole checkpoint
+// of one shard for torch.distributed.checkpoint.
+#pragma once
+
+#include "tessera/base/file.hpp"
+#include "tessera/io/json.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zlib.h>
+
+namespace tessera::io {
+
+static_assert(std::endian::native == std::endian::little, "tessera: safetensors files are little-endian");
+
+/// A tensor to be written: fp32, row-major. Does not own its numbers.
+struct named_tensor {
+    std::string name;
+    std::vector<std::int64_t> extents; ///< none: a scalar
+    std::span<const float> numbers;
+};
+
+/// A file as it was written: what a reader can check it by.
+struct written_file {
+    std::int64_t bytes = 0;
+    std::uint32_t crc = 0; ///< zlib's crc32
+};
+
+namespace detail {
+
+inline constexpr std::int64_t most_header_bytes = 100'000'000; // as all readers of the format have it
+
+inline std::uint32_t crc_of(std::string_view bytes, std::uint32_t before = 0) {
+    return static_cast<std::uint32_t>(
+        ::crc32_z(before, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+}
+
+inline std::string_view bytes_of_numbers(std::span<const float> x) {
+    return {reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)};
+}
+
+/// The header of fp32 tensors in the order given.
+inline std::string safetensors_header(std::span<const named_tensor> tensors) {
+    json places = json::object();
+    json offsets = json::object(); // of each tensor in the whole one, as torch.distributed.checkpoint reads them
+    std::int64_t at = 0;
+    for (const named_tensor& t : tensors) {
+        const auto end = at + static_cast<std::int64_t>(t.numbers.size() * sizeof(float));
+        places[t.name] = {{"dtype", "F32"}, {"shape", t.extents}, {"data_offsets", {at, end}}};
+        offsets[t.name] = {{"saved_offsets", std::vector<std::int64_t>(t.extents.size(), 0)}};
+        at = end;
+    }
+    json header = json::object();
+    header["__metadata__"] = {{"format", "pt"}, {"DCP_VERSION", "1.0"}, {"DCP_SHARDING_INFO", offsets.dump()}};
+    for (auto& [name, place] : places.items()) {
+        header[name] = std::move(place);
+    }
+    std::string text = header.dump();
+    text.append((8 - text.size() % 8) % 8, ' ');
+    return text;
+}
+
+} // namespace detail
+
+/// Writes tensors in the order given, replacing the file if it exists; a reader sees the old contents or the new ones. Throws tessera::error where
+/// that fails, and for a name that comes twice.
+inline written_file write_safetensors(const std::string& path, std::span<const named_tensor> tensors) {
+    std::map<std::string_view, int> seen;
+    for (const named_tensor& t : tensors) {
+        if (++seen[t.name] > 1) {
+            throw error("tessera: two tensors of '" + path + "' are called " + t.name +
+                        "; give each a name of its own");
+        }
+    }
+    const std::string header = detail::safetensors_header(tensors);
+    const std::uint64_t length = header.size();
+    files::new_file file(path);
+    written_file written;
+    const auto put = [&](std::string_view bytes) {
+        file.write(bytes);
+        written.bytes += static_cast<std::int64_t>(bytes.size());
+        written.crc = detail::crc_of(bytes, written.crc);
+    };
+    put({reinterpret_cast<const char*>(&length), sizeof length});
+    put(header);
+    for (const named_tensor& t : tensors) {
+        put(detail::bytes_of_numbers(t.numbers));
+    }
+    file.commit();
+    return written;
+}
+
+/// A file of tensors, open for reading.
+class safetensors_file {
+public:
+    struct place {
+        std::string type; ///< F32, F64, F16 or BF16
+        std::vector<std::int64_t> extents;
+        std::int64_t begin = 0, end = 0; ///< bytes, from the end of the header
+
+        std::int64_t elements() const {
+            std::int64_t n = 1;
+            for (const std::int64_t e : extents) {
+                n *= e;
+            }
+            return n;
+        }
+    };
+
+    /// Throws tessera::error where the file cannot be read, and where it is not exactly what the format wants: a header of at most 100 MB, extents
+    /// that fit their bytes, tensors that cover the rest of the file without holes and overlaps.
+    explicit safetensors_file(const std::string& path) : path_(path), file_(path) {
+        std::uint64_t length = 0;
+        if (file_.bytes() < 8) {
+            refuse("it has " + std::to_string(file_.bytes()) + " bytes, and the length of the header alone takes 8");
+        }
+        file_.read(0, &length, sizeof length);
+        if (length > static_cast<std::uint64_t>(detail::most_header_bytes) ||
+            static_cast<std::int64_t>(length) > file_.bytes() - 8) {
+            refuse("its header is to have " + std::to_string(length) + " bytes, the file has " +
+                   std::to_string(file_.bytes()));
+        }
+        data_ = 8 + static_cast<std::int64_t>(length);
+        std::string header(static_cast<std::size_t>(length), ' ');
+        file_.read(8, header.data(), header.size());
+        if (header.empty() || header[0] != '{') {
+            refuse("its header does not begin with {");
+        }
+        const json_document document(header, path + ", header");
+        for (const auto& [name, value] : document.root().members()) {
+            if (name != "__metadata__") {
+                add(name, value);
+            }
+        }
+        check_cover();
+    }
+
+    const std::string& path() const { return path_; }
+    const std::map<std::string, place>& tensors() const { return tensors_; }
+    /// The numbers of a tensor, as fp32. Throws tessera::error where there is none of that name.
+    std::vector<float> numbers(const std::string& name) const {
+        const auto found = tensors_.find(name);
+        if (found == tensors_.end()) {
+            refuse("it has no tensor " + name);
+        }
+        const place& p = found->second;
+        std::string bytes(static_cast<std::size_t>(p.end - p.begin), '\0');
+        file_.read(data_ + p.begin, bytes.data(), bytes.size());
+        std::vector<float> out(static_cast<std::size_t>(p.elements()));
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            out[i] = number(p.type, bytes.data(), i);
+        }
+        return out;
+    }
+
+private:
+    [[noreturn]] void refuse(const std::string& what) const {
+        throw error("tessera: '" + path_ + "' is no whole safetensors file: " + what);
+    }
+
+    static std::int64_t size_of(const std::string& type) {
+        return type == "F64" ? 8 : type == "F32" ? 4 : type == "F16" || type == "BF16" ? 2 : 0;
+    }
+
+    template <class T>
+    static T at(const char* bytes, std::size_t i) {
+        T x;
+        std::memcpy(&x, bytes + i * sizeof(T), sizeof(T));
+        return x;
+    }
+    static float number(const std::string& type, const char* bytes, std::size_t i) {
+        if (type == "F32") {
+            return at<float>(bytes, i);
+        }
+        if (type == "F64") {
+            return static_cast<float>(at<double>(bytes, i));
+        }
+        const auto half = at<std::uint16_t>(bytes, i);
+        if (type == "BF16") {
+            return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16U);
+        }
+        const int exponent = (half >> 10U) & 31;
+        const int digits = half & 1023;
+        const float size = exponent == 31  ? (digits != 0 ? std::numeric_limits<float>::quiet_NaN()
+                                                          : std::numeric_limits<float>::infinity())
+                           : exponent == 0 ? std::ldexp(static_cast<float>(digits), -24)
+                                           : std::ldexp(static_cast<float>(digits + 1024), exponent - 25);
+        return (half & 0x8000U) != 0 ? -size : size;
+    }
+
+    void add(const std::string& name, const json_value& value) {
+        json_object o(value);
+        place p;
+        p.type = o.get("dtype").text();
+        const std::int64_t each = size_of(p.type);
+        if (each == 0) {
+            o.get("dtype").refuse("is " + p.type + ", and F64, F32, F16 and BF16 are read");
+        }
+        std::int64_t bytes = each;
+        for (const json_value& e : o.get("shape").items()) {
+            p.extents.push_back(e.integer(0, std::numeric_limits<std::int64_t>::max()));
+            if (__builtin_mul_overflow(bytes, p.extents.back(), &bytes)) {
+                e.refuse("makes the tensor larger than anything can be");
+            }
+        }
+        const std::vector<json_value> offsets = o.get("data_offsets").items();
+        if (offsets.size() != 2) {
+            o.get("data_offsets").refuse("has " + std::to_string(offsets.size()) + " numbers, and needs 2");
+        }
+        p.begin = offsets[0].integer(0, file_.bytes() - data_);
+        p.end = offsets[1].integer(p.begin, file_.bytes() - data_);
+        if (p.end - p.begin != bytes) {
+            o.get("data_offsets")
+                .refuse("are " + std::to_string(p.end - p.begin) + " bytes, and the shape needs " +
+                        std::to_string(bytes));
+        }
+        o.finish();
+        tensors_.emplace(name, std::move(p));
+    }
+
+    void check_cover() const {
+        std::vector<std::pair<std::int64_t, std::int64_t>> all;
+        for (const auto& [name, p] : tensors_) {
+            all.emplace_back(p.begin, p.end);
+        }
+        std::sort(all.begin(), all.end());
+        std::int64_t at = 0;
+        for (const auto& [begin, end] : all) {
+            if (begin != at) {
+                refuse("its tensors " + std::string(begin < at ? "overlap" : "leave a hole") + " at byte " +
+                       std::to_string(begin));
+            }
+            at = end;
+        }
+        if (at != file_.bytes() - data_) {
+            refuse("its tensors end at byte " + std::to_string(at) + " of " + std::to_string(file_.bytes() - data_));
+        }
+    }
+
+    std::string path_;
+    files::open_file file_;
+    std::int64_t data_ = 0; ///< where the tensors begin
+    std::map<std::string, place> tensors_;
+};
+
+} // namespace tessera::io

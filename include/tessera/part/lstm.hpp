@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSTMs over sequences [N,T,C], unrolled in time.
+#pragma once
+
+#include "tessera/net/network.hpp"
+#include "tessera/op/add.hpp"
+#include "tessera/op/concat.hpp"
+#include "tessera/op/multiply.hpp"
+#include "tessera/op/sigmoid.hpp"
+#include "tessera/op/slice.hpp"
+#include "tessera/op/softmax.hpp"
+#include "tessera/op/tanh.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+/// Whether an operator makes something even of zeros: it adds a parameter.
+constexpr bool adds_to_zeros(const op_attributes& a, const shape& x) {
+    if (infer(a, &x, 1).refused) {
+        return false; // said where the layer is used
+    }
+    for (const operand& o : describe(a, &x, 1).operands) {
+        if (o.additive) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace detail
+
+/// One layer of an LSTM (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). FromInput and FromHidden are linear
+/// layers with 4 * Hidden outputs: input gate, forget gate, candidate, output gate, in this order; either may have a bias. It starts from
+/// zeros, or from where the cell Before ended.
+template <index_t Hidden, class FromInput, class FromHidden, class Before = void>
+struct lstm_cell {
+    struct input_gate : slice<0, Hidden> {};
+    struct forget_gate : slice<Hidden, Hidden> {};
+    struct candidate : slice<2 * Hidden, Hidden> {};
+    struct output_gate : slice<3 * Hidden, Hidden> {};
+    struct first_column : softmax<causal> {};
+    struct zeros : slice<1, Hidden> {};
+    struct last_hidden;
+    struct last_cell;
+
+    static constexpr bool starts_from_zero = __is_same(Before, void);
+    /// FromHidden makes something even of zeros: its bias.
+    static constexpr bool adds_to_zero =
+        starts_from_zero && detail::adds_to_zeros(FromHidden::attributes, make_shape(1, Hidden));
+    /// Operators of `steps` steps: 16 each, and fewer where there is no state yet.
+    static constexpr int operators(int steps) { return 16 * steps - (adds_to_zero ? 2 : starts_from_zero ? 6 : 0); }
+
+    /// The hidden state after steps over the tensors `x`, which it replaces.
+    static constexpr void unroll(graph_builder& b, int* x, int steps) {
+        int hidden = -1;
+        int cell = -1;
+        if constexpr (!starts_from_zero) {
+            hidden = b.find_tap(key_of<typename Before::last_hidden>);
+            cell = b.find_tap(key_of<typename Before::last_cell>);
+            if (hidden < 0 || cell < 0) {
+                b.refused_at = type_name<Before>();
+                b.fail({rule::tap_not_saved, 0, -1, 0, 1});
+            }
+        }
+        bool used = false;
+        for (int t = 0; t < steps && !b.refused; ++t) {
+            using namespace detail;
+            int gates = apply_layer<FromInput>(b, x[t], -1, t > 0);
+            if (adds_to_zero && t == 0) {
+                // No operator makes a constant, but the only row of a causal softmax is 1 and then zeros, whatever it is made of, and so are
+                // the gradients through them.
+                hidden = apply_layer<zeros>(b, apply_layer<first_column>(b, gates));
+            }
+            if (hidden >= 0) {
+                gates = apply_layer<add>(b, gates, apply_layer<FromHidden>(b, hidden, -1, used));
+                used = true;
+            }
+            const int in = apply_layer<sigmoid>(b, apply_layer<input_gate>(b, gates));
+            const int made = apply_layer<multiply>(b, in, apply_layer<tanh>(b, apply_layer<candidate>(b, gates)));
+            if (cell >= 0) {
+                const int kept =
+                    apply_layer<multiply>(b, apply_layer<sigmoid>(b, apply_layer<forget_gate>(b, gates)), cell);
+                cell = apply_layer<add>(b, kept, made);
+            } else {
+                cell = made;
+            }
+            hidden = apply_layer<multiply>(b, apply_layer<sigmoid>(b, apply_layer<output_gate>(b, gates)),
+                                           apply_layer<tanh>(b, cell));
+            x[t] = hidden;
+        }
+        b.add_tap(key_of<last_hidden>, type_name<lstm_cell>(), hidden, rule::tap_saved_twice);
+        b.add_tap(key_of<last_cell>, type_name<lstm_cell>(), cell, rule::tap_saved_twice);
+    }
+};
+
+/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell]. Every step
+/// of every cell is an operator of its own for each of its parts; its parameters are those of all steps.
+template <int Steps, class... Cells>
+struct lstm {
+    static_assert(Steps >= 1 && sizeof...(Cells) >= 1, "tessera: an LSTM has at least one step and one cell");
+
+    /// Concatenations that put Steps tensors together, at most max_inputs at a time.
+    static constexpr int joins() {
+        int count = 0;
+        for (int n = Steps; n > 1; n = (n + max_inputs - 1) / max_inputs) {
+            count += n / max_inputs + (n % max_inputs > 1 ? 1 : 0);
+        }
+        return count;
+    }
+    static constexpr int op_count = Steps + (0 + ... + Cells::operators(Steps)) + joins();
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<lstm>{};
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        int x[Steps]{};
+        for (int t = 0; t < Steps && !b.refused; ++t) {
+            x[t] = b.add_op(slice_at(t, 1), "step", key_of<slice<0, 1, axis<1>>>, false, &tensor, 1);
+        }
+        (Cells::unroll(b, x, Steps), ...);
+        for (int n = Steps; n > 1 && !b.refused; n = (n + max_inputs - 1) / max_inputs) {
+            for (int first = 0; first < n; first += max_inputs) {
+                const int count = n - first < max_inputs ? n - first : max_inputs;
+                x[first / max_inputs] = count == 1 ? x[first]
+                                                   : b.add_op(concat_along<1>::attributes, "concat_along",
+                                                              key_of<concat_along<1>>, false, x + first, count);
+            }
+        }
+        return b.refused ? -1 : x[0];
+    }
+};
+
+} // namespace tessera

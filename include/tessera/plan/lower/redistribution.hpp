@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of redistribution: the copies that bring pieces of a tensor to where they are needed.
+#pragma once
+
+#include "tessera/plan/lower/places.hpp"
+#include "tessera/plan/lower/plan_writer.hpp"
+
+namespace tessera::lowering {
+
+/// A region that is needed on a device. `part` asks for one part of a partial tensor instead of the sum.
+struct needed_tile {
+    tile_kind kind = tile_kind::activation;
+    int tensor = -1;
+    element type = element::f32;
+    box region;
+    int device = 0;
+    int part = -1;
+};
+
+/// The tile that holds what is needed: a piece that is there already, one gathered before, or a new one that a copy task fills.
+inline int need(plan_writer& out, const located& from, gathered_list& cache, const needed_tile& x, int op, pass what) {
+    if (from.parts == 1 || x.part >= 0) {
+        for (const piece& p : from.pieces) {
+            if (p.device == x.device && p.region == x.region && (x.part < 0 || p.part == x.part)) {
+                return p.tile;
+            }
+        }
+    }
+    for (const gathered_tile& c : cache) {
+        if (c.device == x.device && c.region == x.region && c.part == x.part) {
+            return c.tile;
+        }
+    }
+    const std::vector<piece>& sources = from.pieces;
+    const gather plan_of = gather_into(sources, x.region, x.device, x.device, x.part);
+    if (plan_of.segments.size() == 1) { // all there is of it is here already: a gradient of this device's samples
+        const piece& only = sources[at(plan_of.segments[0].source)];
+        if (only.device == x.device && only.region == x.region) {
+            return only.tile;
+        }
+    }
+    const int t = add_tile(out, x.kind, x.tensor, x.region, x.device, x.type);
+    cache.push_back({x.region, x.device, x.part, t});
+    if (x.region.empty()) { // an input of a concatenation of which a shard needs nothing
+        return t;
+    }
+    out[t].part = x.part;
+    task& copy = add_task(out, task_kind::copy, op, what, 0, x.device);
+    copy.clear = plan_of.clear;
+    copy.reduce = from.reduce;
+    copy.writes.push_back(t);
+    for (const segment& seg : plan_of.segments) {
+        const piece& source = sources[at(seg.source)];
+        copy.segments.push_back({source.tile, seg.region, seg.first});
+        copy.reads.push_back(source.tile);
+    }
+    out.p.moved_bytes += bytes_received(plan_of, sources, x.device, bytes_of(x.type));
+    return t;
+}
+
+/// One tile for every part that overlaps the region, if all of them have exactly the region; empty otherwise.
+inline std::vector<int> equal_parts(const located& from, const box& region) {
+    std::vector<int> result;
+    std::vector<char> seen(at(from.parts), 0);
+    for (const piece& p : from.pieces) {
+        if (seen[at(p.part)] != 0 || intersect(p.region, region).empty()) {
+            continue;
+        }
+        if (!(p.region == region)) {
+            return {};
+        }
+        seen[at(p.part)] = 1;
+        result.push_back(p.tile);
+    }
+    return result;
+}
+
+template <class Options>
+int need_value(const lowering_input<Options>& in, micro_batch_places& m, plan_writer& out, int tensor,
+               const box& region, const shard& s, int op, pass what) {
+    const int part = in.config(op).partial > 1 ? s.part : -1;
+    return need(out, m.values[at(tensor)], m.gathered_values[at(tensor)],
+                {tile_kind::activation, tensor, in.g.tensors[tensor].type, region, s.device, part}, op, what);
+}
+
+/// The state of an intermediate that a shard takes part in.
+template <class Options>
+intermediate_state& intermediate_of(const lowering_input<Options>& in, network_places& net, micro_batch_places& m,
+                                    int op, int which, const shard& s) {
+    intermediate_list& all = in.is_joint(op) ? net.joint_intermediates : m.intermediates;
+    std::size_t i = 0;
+    while (i < all.size() && all[i].first != op * max_operands + which) {
+        ++i;
+    }
+    if (i == all.size()) {
+        all.push_back({op * max_operands + which, {}});
+    }
+    std::vector<intermediate_state>& states = all[i].second;
+    if (states.empty()) {
+        const bool apart = in.takes_own_statistics(op);
+        states.resize(apart ? at(in.config(op).degree[statistics_loop(in.desc(op))]) : 1);
+    }
+    return states[at(in.replica_of(op, s))];
+}
+
+/// All shards that made a part of a region need the sum. Where they lie on many devices each device sums a slice for all (reduce-scatter, then all-gather): 2 (n - 1) times
+/// the region's bytes move, not n (n - 1). Nothing if each sums for itself: few devices, for which a second transfer costs more than it saves.
+inline located sum_in_slices(plan_writer& out, intermediate_pieces& from, needed_tile x, int op, pass what) {
+    constexpr int few = 4;
+    if (from.made.parts <= few) {
+        return {};
+    }
+    const box whole = x.region;
+    located slices;
+    slices.parts = 1;
+    index_t known = 0;
+    for (const gathered_tile& s : from.slices) {
+        if (whole.contains(s.region)) {
+            slices.pieces.push_back({s.region, s.device, 0, s.tile});
+            known += s.region.volume();
+        }
+    }
+    if (known == whole.volume()) {
+        return slices;
+    }
+    slices.pieces.clear();
+    std::vector<int> devices;
+    std::vector<char> has_device(at(out.p.devices), 0);
+    for (const int t : equal_parts(from.made, whole)) {
+        const int device = out[t].device;
+        if (has_device[at(device)] == 0) {
+            has_device[at(device)] = 1;
+            devices.push_back(device);
+        }
+    }
+    const int n = static_cast<int>(devices.size());
+    if (n <= few) {
+        return {};
+    }
+    int longest = 0;
+    for (int d = 1; d < whole.rank; ++d) {
+        longest = whole.dim[d].size() > whole.dim[longest].size() ? d : longest;
+    }
+    for (int i = 0; i < n; ++i) {
+        const interval own = even_part(whole.dim[longest].size(), n, i);
+        if (own.empty()) {
+            continue;
+        }
+        x.region.dim[longest] = {whole.dim[longest].begin + own.begin, whole.dim[longest].begin + own.end};
+        x.device = devices[at(i)];
+        slices.pieces.push_back({x.region, x.device, 0, need(out, from.made, from.slices, x, op, what)});
+    }
+    return slices;
+}
+
+/// The tile with a shard's intermediate or its gradient, summed over all parts.
+template <class Options>
+int need_intermediate(const lowering_input<Options>& in, plan_writer& out, intermediate_pieces& from, tile_kind kind,
+                      int op, int which, const shard& s, pass what) {
+    const needed_tile x{kind, op * max_operands + which, in.desc(op).operands[which].type, in.region_of(op, which, s),
+                        s.device};
+    const int before = out.tile_count();
+    const located slices = sum_in_slices(out, from, x, op, what);
+    const int t = need(out, slices.parts > 0 ? slices : from.made, from.gathered, x, op, what);
+    for (int i = before; i < out.tile_count(); ++i) {
+        out[i].replica = in.replica_of(op, s);
+        out[i].micro_batch = in.is_joint(op) ? -1 : out[i].micro_batch;
+    }
+    return t;
+}
+
+} // namespace tessera::lowering

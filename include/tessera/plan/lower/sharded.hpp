@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of a parameter in groups; and lowering of parameters that are stored as slices: who keeps which, and the tasks that gather them where an
+// operator needs them whole.
+#pragma once
+
+#include "tessera/plan/lower/places.hpp"
+#include "tessera/plan/lower/plan_writer.hpp"
+
+namespace tessera::lowering {
+
+/// Copies of equal regions of a parameter, group by group.
+inline std::vector<std::vector<piece>> groups_of(const located& parameter) {
+    std::vector<std::vector<piece>> result;
+    for (const piece& p : parameter.pieces) {
+        bool placed = false;
+        for (std::vector<piece>& group : result) {
+            if (group[0].region == p.region) {
+                group.push_back(p);
+                placed = true;
+                break;
+            }
+        }
+        if (!placed) {
+            result.push_back({p});
+        }
+    }
+    return result;
+}
+
+/// True where the parameter's shards do not overlap, so that each contribution to it has exactly the region of one of them.
+inline bool is_sliceable(const network_places& net, int parameter) {
+    const std::vector<std::vector<piece>> all = groups_of(net.parameters[at(parameter)]);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) {
+            if (!intersect(all[i][0].region, all[k][0].region).empty()) {
+                return false;
+            }
+        }
+    }
+    for (const std::vector<piece>& copies : all) {
+        for (const piece& p : net.parameter_gradients[at(parameter)].pieces) {
+            const box& region = copies[0].region;
+            if (!(p.region == region) && !intersect(p.region, region).empty()) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/// Turns every copy of a trained parameter's shard into a slice of it. Where shards of one parameter overlap, they stay whole.
+template <class Options>
+void shard_parameters(const lowering_input<Options>& in, const network_places& net, plan_writer& out) {
+    if (in.s.sync == nullptr || !in.s.sync->shards_parameters) {
+        return;
+    }
+    for (int p = 0; p < in.g.parameter_count; ++p) {
+        if (!in.g.parameters[p].trained || !is_sliceable(net, p)) {
+            continue;
+        }
+        for (const std::vector<piece>& copies : groups_of(net.parameters[at(p)])) {
+            const int n = static_cast<int>(copies.size());
+            for (int i = 0; i < n && n > 1; ++i) {
+                tile& x = out[copies[at(i)].tile];
+                x.slice = i;
+                x.slices = n;
+                x.elements = even_part(x.region.volume(), n, i).size();
+            }
+        }
+    }
+}
+
+/// The tile that holds a parameter's shard whole, for one micro-batch's forward or backward; made for all devices on which the operator's shards
+/// need it at once.
+template <class Options>
+int whole_parameter(const lowering_input<Options>& in, network_places& net, const micro_batch_places& m,
+                    plan_writer& out, int op, int which, int stored, pass what) {
+    const bool forward = what == pass::forward || what == pass::evaluate;
+    const auto known = [&](int of) {
+        for (const whole_copy& w : net.whole_copies) {
+            if (w.stored == of && w.micro_batch == m.number && w.forward == forward) {
+                return w.tile;
+            }
+        }
+        return -1;
+    };
+    if (known(stored) >= 0) {
+        return known(stored);
+    }
+    const int parameter = out[stored].tensor;
+    const box region = out[stored].region;
+    std::vector<int> slices;
+    for (const piece& p : net.parameters[at(parameter)].pieces) {
+        if (p.region == region) {
+            slices.push_back(p.tile);
+        }
+    }
+    const int message = out.message_count++;
+    for (const shard& s : m.shards[at(op)]) {
+        int own = -1;
+        for (const int t : slices) {
+            own = out[t].device == s.device ? t : own;
+        }
+        if (in.is_empty(s, op) || !(in.region_of(op, which, s) == region) || known(own) >= 0) {
+            continue;
+        }
+        const int made = add_intermediate(in, out, tile_kind::intermediate, op, which, region, s.device, element::f32);
+        task& t = add_task(out, task_kind::gather, op, what, s.part, s.device);
+        t.parameter = parameter;
+        t.reads = slices;
+        t.writes = {made};
+        t.message = message;
+        for (const int r : slices) {
+            out.p.moved_bytes += out[r].device == s.device ? 0 : out[r].elements * bytes_of(element::f32);
+        }
+        net.whole_copies.push_back({own, m.number, forward, made});
+    }
+    return known(stored);
+}
+
+} // namespace tessera::lowering

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of what follows when a parameter's gradient is ready: updates, or the messages of a strategy's synchronization.
+#pragma once
+
+#include "tessera/plan/lower/average.hpp"
+#include "tessera/plan/lower/exchange.hpp"
+
+namespace tessera::lowering {
+
+/// True for slices that the same devices hold copies of, cut alike.
+inline bool travel_together(const plan_writer& out, const sent_slice& a, const sent_slice& b) {
+    bool same = a.copies.size() == b.copies.size() && a.what.slice == b.what.slice && a.what.slices == b.what.slices &&
+                out[a.copies[0].tile].slices == out[b.copies[0].tile].slices;
+    for (std::size_t i = 0; same && i < a.copies.size(); ++i) {
+        same = a.copies[i].device == b.copies[i].device;
+    }
+    return same;
+}
+
+/// Its slices by members: what travels together makes one collective, of one task on each of them.
+template <class Options>
+void send(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync, plan_writer& out,
+          const message& m) {
+    std::vector<std::vector<sent_slice>> by_members;
+    for (const gradient_slice& x : m.slices) {
+        if (net.parameter_gradients[at(x.parameter)].pieces.empty()) {
+            continue;
+        }
+        std::vector<std::vector<piece>> groups = groups_of(net.parameters[at(x.parameter)]);
+        if (!is_sliceable(net, x.parameter)) { // every copy sums all of it, once
+            for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.clips(); ++i) {
+                update_group(in, net, sync, out, x.parameter, groups[i]);
+            }
+            continue;
+        }
+        for (std::vector<piece>& copies : groups) {
+            if (even_part(copies[0].region.volume(), x.slices, x.slice).empty()) {
+                continue; // of a shard with fewer elements than slices
+            }
+            sent_slice one{x, {}, summed_by_device(in, net, sync, out, x.parameter, copies)};
+            if (one.sources.empty()) {
+                continue; // a short batch leaves nothing to a shard
+            }
+            one.copies = static_cast<std::vector<piece>&&>(copies);
+            std::size_t set = 0;
+            while (set < by_members.size() && !travel_together(out, by_members[set][0], one)) {
+                ++set;
+            }
+            if (set == by_members.size()) {
+                by_members.emplace_back();
+            }
+            by_members[set].push_back(static_cast<sent_slice&&>(one));
+        }
+    }
+    for (std::vector<sent_slice>& set : by_members) {
+        const bool alone = set[0].copies.size() == 1; // nothing to exchange but with devices without a copy
+        const tessera::exchange how = alone ? exchange::sliced : m.how;
+        const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
+        const int message = together ? out.message_count++ : -1;
+        send_among(in, sync, out, {how, message, m.server, static_cast<std::vector<sent_slice>&&>(set)});
+    }
+}
+
+/// Sends the messages that are due: each when all its gradients are ready and those before it have been sent.
+template <class Options>
+void send_messages(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                   plan_writer& out) {
+    const std::vector<message>& all = in.s.sync->messages;
+    for (; sync.next_message < all.size(); ++sync.next_message) {
+        for (const gradient_slice& x : all[sync.next_message].slices) {
+            if (net.uses_left[at(x.parameter)] > 0) {
+                return;
+            }
+        }
+        send(in, net, sync, out, all[sync.next_message]);
+    }
+}
+
+/// After an operator has gone backward: those of its parameters that no other one still adds to are updated, or sent. Before all losses are known
+/// it waits.
+template <class Options>
+void finish_parameters(const lowering_input<Options>& in, network_places& net, synchronization_places& sync,
+                       plan_writer& out, int op) {
+    if (sync.holds) {
+        sync.held.emplace_back(op, out.micro_batch);
+        return;
+    }
+    for (int p : in.g.ops[op].parameters) {
+        const bool ready = --net.uses_left[at(p)] == 0 && in.g.parameters[p].trained;
+        if (ready && in.has_messages()) {
+            in.sums_late() ? void() : send_messages(in, net, sync, out);
+        } else if (ready && in.o.update.clip_norm <= 0) {
+            for (const std::vector<piece>& copies : groups_of(net.parameters[at(p)])) {
+                in.averages() ? update_copies(in, net, sync, out, p, copies)
+                              : update_group(in, net, sync, out, p, copies);
+            }
+        }
+    }
+}
+
+/// What has gone backward before the last loss was known, in that order.
+template <class Options>
+void finish_held(const lowering_input<Options>& in, network_places& net, synchronization_places& sync,
+                 plan_writer& out) {
+    sync.holds = false;
+    for (const auto& [op, micro_batch] : sync.held) {
+        out.micro_batch = micro_batch;
+        finish_parameters(in, net, sync, out, op);
+    }
+    sync.held.clear();
+}
+
+/// What is left when all has gone backward: messages, the sums of what cannot be sliced, updates that wait for all sums, averages.
+template <class Options>
+void finish_updates(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                    plan_writer& out) {
+    if (in.has_messages()) {
+        send_messages(in, net, sync, out);
+    }
+    for (int p = 0; p < in.g.parameter_count && in.clips(); ++p) {
+        in.has_messages() && is_sliceable(net, p) ? void() : reduce_parameter(in, net, sync, out, p);
+    }
+    for (std::size_t i = 0; i < sync.reduced.size() && in.has_messages(); ++i) {
+        update_from(in, sync, out, sync.reduced[i], static_cast<int>(i));
+    }
+    for (int p = 0; p < in.g.parameter_count && in.clips() && !in.has_messages(); ++p) {
+        update_clipped(in, sync, out, p);
+    }
+    average_copies(in, sync, out);
+}
+
+/// Forgets what the step before has left; the optimizer's state goes on.
+inline void forget_step(synchronization_places& sync) {
+    sync.norms.clear();
+    sync.reduced.clear();
+    sync.sum_tiles.clear();
+    sync.local_sums.clear();
+    sync.next_message = 0;
+}
+
+} // namespace tessera::lowering

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering of parameter updates: who sums which gradients, and who updates which copies; with clipping, after the norm is known.
+#pragma once
+
+#include "tessera/plan/lower/redistribution.hpp"
+#include "tessera/plan/lower/sharded.hpp"
+
+namespace tessera::lowering {
+
+/// The contributions to a region of a parameter, those of one device added up there first if the sum crosses devices; empty where contributions
+/// have other regions.
+template <class Options>
+std::vector<int> summed_by_device(const lowering_input<Options>& in, const network_places& net,
+                                  synchronization_places& sync, plan_writer& out, int parameter,
+                                  const std::vector<piece>& copies) {
+    std::vector<int> all = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
+    std::vector<std::vector<int>> by_device;
+    std::vector<int> place(at(out.p.devices), -1); // of a device's list
+    for (const int t : all) {
+        int& own = place[at(out[t].device)];
+        if (own < 0) {
+            own = static_cast<int>(by_device.size());
+            by_device.emplace_back();
+        }
+        by_device[at(own)].push_back(t);
+    }
+    bool crosses = by_device.size() > 1;
+    for (const piece& c : copies) {
+        crosses = crosses || place[at(c.device)] < 0;
+    }
+    if (!crosses) {
+        return all;
+    }
+    std::vector<int> result;
+    for (const std::vector<int>& list : by_device) {
+        int sum = list.size() > 1 ? -1 : list[0];
+        for (const auto& [of, known] : sync.local_sums) {
+            sum = of == list ? known : sum;
+        }
+        if (sum < 0) {
+            const int device = out[list[0]].device;
+            sum = add_tile(out, tile_kind::parameter_gradient, parameter, copies[0].region, device, element::f32);
+            add_sum(out, in.first_user[at(parameter)], pass::update, 0, device, list, sum);
+            if (in.has_messages()) { // other slices of it follow
+                sync.local_sums.emplace_back(list, sum);
+            }
+        }
+        result.push_back(sum);
+    }
+    return result;
+}
+
+/// The tile of the optimizer's state for a slice, or -1; the same in every step of a plan.
+template <class Options>
+int state_tile(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+               const reduced_slice& r) {
+    if (in.o.update.state_count() == 0) {
+        return -1;
+    }
+    const box& region = r.copies[0].region;
+    for (std::size_t i = 0; i < sync.states.size() && out.step > 0; ++i) {
+        const tile& x = out[sync.states[i]];
+        if (x.tensor == r.parameter && x.device == r.device && x.slice == r.slice && x.slices == r.slices &&
+            x.region == region) {
+            return sync.states[i];
+        }
+    }
+    const int t = add_tile(out, tile_kind::optimizer_state, r.parameter, region, r.device, element::f32);
+    out[t].elements = even_part(region.volume(), r.slices, r.slice).size();
+    out[t].bytes = out[t].elements * bytes_of(element::f32) * in.o.update.state_count();
+    out[t].slice = r.slice; // several of them may lie on one device
+    out[t].slices = r.slices;
+    out.p.period > 1 ? sync.states.push_back(t) : void();
+    return t;
+}
+
+/// Updates a slice of some parameters, each in some copies.
+template <class Options>
+void update_from(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                 const reduced_slices& all, int number) {
+    std::vector<int> states;
+    for (const reduced_slice& r : all) {
+        states.push_back(state_tile(in, sync, out, r));
+    }
+    const reduced_slice& first = all[0];
+    const int user = in.first_user[at(first.parameter)];
+    task& t = add_task(out, task_kind::update, user, pass::update, number, first.device);
+    t.parameter = first.parameter;
+    t.slice = first.slice;
+    t.slices = first.slices;
+    t.state = all.size() == 1 ? states[0] : -1;
+    t.how = first.how;
+    t.message = first.message;
+    t.late = in.sums_late();
+    const bool urgent = in.has_messages() && in.s.sync->urgent_first && !in.updates_wait();
+    const bool queued = urgent && first.how == exchange::server;
+    t.priority = queued ? out.step * in.g.op_count + user : -1; // an earlier step needs it earlier
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const reduced_slice& r = all[i];
+        t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
+        std::vector<int> copies;
+        for (const piece& c : r.copies) {
+            copies.push_back(c.tile);
+        }
+        t.writes.insert(t.writes.end(), copies.begin(), copies.end());
+        const index_t size = even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
+        count_moved(out, r.from, r.device, size);
+        count_moved(out, copies, r.device, size);
+        if (all.size() > 1) {
+            t.parts.push_back(
+                {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size()), states[i]});
+        }
+    }
+    t.norms = sync.norms;
+    t.reads.insert(t.reads.end(), sync.norms.begin(), sync.norms.end());
+}
+
+/// A copy of a region of a parameter's summed gradient on a device.
+template <class Options>
+int gathered_gradient(const lowering_input<Options>& in, const network_places& net, plan_writer& out, int parameter,
+                      const box& region, int device) {
+    gathered_list none;
+    return need(out, net.parameter_gradients[at(parameter)], none,
+                {tile_kind::parameter_gradient, parameter, element::f32, region, device}, in.first_user[at(parameter)],
+                pass::update);
+}
+
+/// One update for every copy of a region. Where all contributions have the region itself, every copy sums and updates a slice and
+/// writes it to all copies: reduce-scatter, update and all-gather in one. Otherwise every copy gathers the whole sum.
+template <class Options>
+void update_group(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                  plan_writer& out, int parameter, const std::vector<piece>& copies) {
+    const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
+    if (net.parameter_gradients[at(parameter)].pieces.empty()) {
+        return;
+    }
+    const int members = static_cast<int>(copies.size());
+    reduced_slices r{{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources}};
+    for (int i = 0; i < members; ++i) {
+        r[0].device = copies[at(i)].device;
+        if (sources.empty()) {
+            r[0].copies = {copies[at(i)]};
+            r[0].from = {gathered_gradient(in, net, out, parameter, copies[0].region, r[0].device)};
+        } else {
+            r[0].slice = i;
+        }
+        update_from(in, sync, out, r, i);
+    }
+}
+
+// With clipping, every gradient is summed first, then the norm over all of them is known, then all parameters are updated.
+
+template <class Options>
+void reduce_parameter(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                      plan_writer& out, int parameter) {
+    if (!in.g.parameters[parameter].trained || net.parameter_gradients[at(parameter)].pieces.empty()) {
+        return;
+    }
+    std::vector<box> counted;
+    for (const std::vector<piece>& copies : groups_of(net.parameters[at(parameter)])) {
+        const box region = copies[0].region;
+        const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
+        std::vector<box> overlapping; // squares that another group counts; then every copy sums the whole region
+        for (const box& b : counted) {
+            if (!intersect(b, region).empty()) {
+                overlapping.push_back(b);
+            }
+        }
+        const int slices = sources.empty() || !overlapping.empty() ? 1 : static_cast<int>(copies.size());
+        for (int i = 0; i < static_cast<int>(copies.size()); ++i) {
+            const int device = copies[at(i)].device;
+            std::vector<int> from = sources;
+            if (sources.empty()) {
+                from = {gathered_gradient(in, net, out, parameter, region, device)};
+            }
+            const int slice = slices > 1 ? i : 0;
+            const int sum = add_tile(out, tile_kind::parameter_gradient, parameter, region, device, element::f32);
+            const int norm = add_tile(out, tile_kind::scalar, parameter, box{}, device, element::f64);
+            task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, i, device);
+            t.parameter = parameter;
+            t.slice = slice;
+            t.slices = slices;
+            t.reads = from;
+            t.writes = {sum, norm};
+            t.norms = {norm};
+            t.counted_elsewhere = overlapping;
+            if (slices == 1 && i > 0) {
+                t.counted_elsewhere.push_back(region);
+            }
+            count_moved(out, from, device, even_part(region.volume(), slices, slice).size());
+            sync.norms.push_back(norm);
+            sync.reduced.push_back({{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}});
+            if (slices == 1) {
+                sync.reduced.back()[0].copies = {copies[at(i)]};
+            }
+        }
+        counted.push_back(region);
+    }
+}
+
+template <class Options>
+void update_clipped(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out, int parameter) {
+    int number = 0;
+    for (const reduced_slices& r : sync.reduced) {
+        r[0].parameter == parameter ? update_from(in, sync, out, r, number++) : void();
+    }
+}
+
+} // namespace tessera::lowering

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that what becomes of gradients is of one parameter: sums, updates, their states and norms, averages and gatherings.
+#pragma once
+
+#include "tessera/plan/loss_rows.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
+
+namespace tessera::detail {
+
+template <class Plan>
+bool verifier<Plan>::exchanges() {
+    std::vector<int> norms(p_.tiles.size(), -1); // the step whose reductions write them
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::reduce) {
+            for (const int n : t.norms) {
+                if (norms[at(n)] >= 0) {
+                    return refuse(&t, "a norm of gradients is written twice");
+                }
+                norms[at(n)] = t.step;
+            }
+        }
+    }
+    std::vector<char> states(p_.tiles.size(), 0);
+    for (const task& t : p_.tasks) {
+        bool sound = true;
+        if (t.kind == task_kind::update || t.kind == task_kind::reduce) {
+            for_each_part(t, [&](const task& one) { sound = sound && exchange_is_sound(t, one, states); });
+            if (sound && !names_norms(t)) { // a part has those alone that it reads or writes
+                return refuse(&t, "a task has other norms of gradients than it reads or writes");
+            }
+            sound = sound && (t.kind == task_kind::reduce || reads_all_norms(t, norms));
+        } else if (t.kind == task_kind::average || t.kind == task_kind::gather) {
+            sound = copies_are_one_parameters(t);
+        }
+        if (!sound) {
+            return false;
+        }
+    }
+    return states_are_one(states) && squares_are_counted() && flags_are_sound();
+}
+
+/// What a task does for one parameter: `whole` with its part `t`.
+template <class Plan>
+bool verifier<Plan>::exchange_is_sound(const task& whole, const task& t, std::vector<char>& states) {
+    const bool updates = t.kind == task_kind::update;
+    const bool clips = p_.clips && updates;
+    if (t.reads.empty() || t.writes.empty() || !g_.parameters[t.parameter].trained || p_.kind != run_kind::training) {
+        return refuse(&whole, "a task sums or updates no parameter that is trained");
+    }
+    const tile& first = p_.tiles[at(t.writes[0])];
+    int numbers = 0; // that are written
+    for (const int w : t.writes) {
+        const tile& x = p_.tiles[at(w)];
+        const bool is_norm = !updates && x.kind == tile_kind::scalar;
+        const bool right = is_norm ? x.device == t.device && x.tensor == t.parameter
+                                   : x.kind == (updates ? tile_kind::parameter : tile_kind::parameter_gradient) &&
+                                         x.tensor == t.parameter && x.region == first.region &&
+                                         (updates || (x.step == t.step && x.part < 0 && x.origin < 0));
+        numbers += is_norm ? 1 : 0;
+        if (!right) {
+            return refuse(&whole, "a task sums or updates something else than its parameter, or another region of it");
+        }
+    }
+    int read_norms = 0;
+    for (const int r : t.reads) {
+        const tile& x = p_.tiles[at(r)];
+        const bool is_norm = clips && x.kind == tile_kind::scalar;
+        const bool right = is_norm || (x.kind == tile_kind::parameter_gradient && x.tensor == t.parameter &&
+                                       x.step == t.step && x.region == first.region);
+        read_norms += is_norm ? 1 : 0;
+        if (!right || std::count(t.reads.begin(), t.reads.end(), r) != 1) {
+            return refuse(&whole, "a task reads another gradient than its parameter's, or one twice");
+        }
+    }
+    const auto same = static_cast<std::size_t>(updates ? read_norms : numbers) == t.norms.size() &&
+                      (updates || t.norms.size() < 2) && (p_.clips || t.norms.empty()) &&
+                      static_cast<std::size_t>(read_norms) < t.reads.size() &&
+                      static_cast<std::size_t>(numbers) < t.writes.size();
+    if (!same || !names_norms(t)) {
+        return refuse(&whole, "a task has other norms of gradients than it reads or writes");
+    }
+    if ((t.state >= 0) != (updates && p_.states > 0)) {
+        return refuse(&whole, "an update lacks its optimizer's state, or a task has one that needs none");
+    }
+    if (t.scale != 1 && (!updates || p_.average_every == 0 || t.scale != copies_of(first))) {
+        return refuse(&whole, "a gradient is scaled by another number than that of its parameter's copies");
+    }
+    if (t.state < 0) {
+        return true;
+    }
+    const tile& s = p_.tiles[at(t.state)];
+    states[at(t.state)] = 1;
+    return (s.kind == tile_kind::optimizer_state && s.tensor == t.parameter && s.device == t.device &&
+            s.region == first.region && s.slice == t.slice && s.slices == t.slices && s.alias < 0 &&
+            s.elements == slice_of(first, t).size() && s.bytes == s.elements * bytes_of(element::f32) * p_.states) ||
+           refuse(&whole, "an update has the optimizer's state of another parameter, or of another slice");
+}
+
+/// Where a backend counts losses that are not finite, every loss adds to its device's count, and what changes parameters reads the sum of all.
+template <class Plan>
+bool verifier<Plan>::flags_are_sound() {
+    std::vector<int> counts; // of losses
+    bool any = false;
+    for (const task& t : p_.tasks) {
+        any = any || t.flag >= 0;
+        const bool counting = t.kind == task_kind::compute && t.what == pass::forward && t.flag >= 0;
+        counting&& std::find(counts.begin(), counts.end(), t.flag) == counts.end() ? counts.push_back(t.flag) : void();
+    }
+    for (const task& t : p_.tasks) {
+        const bool changes = t.kind == task_kind::update || (t.kind == task_kind::compute && t.what == pass::update);
+        const bool loses = t.kind == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0;
+        const tile* x = t.flag >= 0 ? &p_.tiles[at(t.flag)] : nullptr;
+        const bool one = x != nullptr && is_count(*x) && x->device == t.device && x->alias < 0;
+        const bool all = one && (x->part < 0 || (counts.size() == 1 && counts[0] == t.flag));
+        if (any && (changes ? !all : loses ? !one || x->part < 0 : x != nullptr)) {
+            return refuse(&t,
+                          "a task does not count its loss if that is not finite, or does not read the count of all");
+        }
+    }
+    return true;
+}
+
+/// How many copies there are of a parameter's region.
+template <class Plan>
+int verifier<Plan>::copies_of(const tile& of) const {
+    int count = 0;
+    for (const tile& x : p_.tiles) {
+        count += x.kind == tile_kind::parameter && x.tensor == of.tensor && x.region == of.region ? 1 : 0;
+    }
+    return count;
+}
+
+template <class Plan>
+bool verifier<Plan>::names_norms(const task& t) const {
+    const std::vector<int>& list = t.kind == task_kind::update ? t.reads : t.writes;
+    for (const int n : t.norms) {
+        if (p_.tiles[at(n)].kind != tile_kind::scalar || std::count(t.norms.begin(), t.norms.end(), n) != 1 ||
+            std::find(list.begin(), list.end(), n) == list.end()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Where gradients are clipped, an update knows the squares of all gradients of its step, or copies of them.
+template <class Plan>
+bool verifier<Plan>::reads_all_norms(const task& t, const std::vector<int>& step_of) {
+    std::vector<int> known;
+    for (const int n : t.norms) {
+        const int origin = p_.tiles[at(n)].origin;
+        known.push_back(origin >= 0 ? origin : n);
+    }
+    std::sort(known.begin(), known.end());
+    std::vector<int> all;
+    for (std::size_t i = 0; i < step_of.size() && p_.clips; ++i) {
+        if (step_of[i] == t.step) {
+            all.push_back(static_cast<int>(i));
+        }
+    }
+    return known == all || refuse(&t, "an update clips by another norm than that of all gradients of its step");
+}
+
+/// One slice's state is one tile, in all steps.
+template <class Plan>
+bool verifier<Plan>::states_are_one(const std::vector<char>& used) {
+    std::vector<std::uint64_t> numbers;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        const tile& x = p_.tiles[i];
+        const auto where = (static_cast<std::uint64_t>(x.device) << 40U) +
+                           (static_cast<std::uint64_t>(x.slice) << 20U) + static_cast<std::uint64_t>(x.slices);
+        if (used[i] != 0) {
+            numbers.push_back(number_of(x.region, static_cast<std::uint64_t>(x.tensor)) ^ op::mix(where));
+        }
+    }
+    std::sort(numbers.begin(), numbers.end());
+    return std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end() ||
+           refuse(nullptr, "the optimizer has two states of one slice of a parameter");
+}
+
+/// The square of every gradient's element is in one norm: of overlapping shards, and of copies that each sum all, in that of the first.
+template <class Plan>
+bool verifier<Plan>::squares_are_counted() {
+    struct group {
+        int step = 0;
+        box region;
+        bool sliced = false;
+        std::vector<std::pair<int, int>> slices; ///< slice, of how many
+    };
+    std::vector<std::vector<group>> known(at(g_.parameter_count)); // in the plan's order
+    for (const task& whole : p_.tasks) {
+        bool sound = true;
+        const auto count = [&](const task& t) {
+            const box& region = p_.tiles[at(t.writes[0])].region;
+            std::vector<box> earlier;
+            bool mine = false;
+            for (group& x : known[at(t.parameter)]) {
+                if (x.step != t.step || intersect(x.region, region).empty()) {
+                    continue;
+                }
+                if (x.region == region && x.sliced && t.slices > 1) {
+                    x.slices.emplace_back(t.slice, t.slices);
+                    mine = true;
+                } else {
+                    earlier.push_back(x.region);
+                }
+            }
+            if (!mine) {
+                known[at(t.parameter)].push_back({t.step, region, t.slices > 1, {{t.slice, t.slices}}});
+            }
+            bool left_out = true;
+            for (const box& b : t.counted_elsewhere) {
+                left_out = left_out && std::find(earlier.begin(), earlier.end(), b) != earlier.end();
+            }
+            for (const box& b : earlier) {
+                const auto& list = t.counted_elsewhere;
+                left_out = left_out && std::find(list.begin(), list.end(), b) != list.end();
+            }
+            sound = sound && (left_out || refuse(&whole, "the squares of a gradient are counted twice, or not at all"));
+        };
+        if (whole.kind == task_kind::reduce && !whole.norms.empty()) {
+            for_each_part(whole, [&](const task& t) { t.norms.empty() ? void() : count(t); });
+        } else if (!whole.counted_elsewhere.empty()) {
+            sound = refuse(&whole, "a task leaves out squares that it does not count");
+        }
+        if (!sound) {
+            return false;
+        }
+    }
+    return groups_cover(known);
+}
+
+/// In every step the slices of a region are there once, and the regions cover what some gradient is of.
+template <class Plan>
+template <class Groups>
+bool verifier<Plan>::groups_cover(Groups& known) {
+    std::vector<std::vector<box>> wanted(at(g_.parameter_count)); // regions of contributions
+    for (const tile& x : p_.tiles) {
+        if (x.kind == tile_kind::parameter_gradient && x.part >= 0 && p_.clips && x.step == 0) {
+            wanted[at(x.tensor)].push_back(x.region);
+        }
+    }
+    for (int parameter = 0; parameter < g_.parameter_count; ++parameter) {
+        for (auto& x : known[at(parameter)]) {
+            const index_t n = x.region.volume();
+            std::vector<interval> parts;
+            for (const auto& [slice, slices] : x.slices) {
+                parts.push_back(even_part(n, slices, slice));
+            }
+            if (x.sliced && n > 0 && !covers_once(parts, n)) {
+                return refuse(nullptr, "the squares of a gradient of the parameter " +
+                                           parameter_path_of(g_, parameter) + " are not all counted");
+            }
+        }
+        for (const box& b : wanted[at(parameter)]) {
+            for (int step = 0; step < p_.period; ++step) {
+                bool covered = b.empty();
+                for (const auto& x : known[at(parameter)]) {
+                    covered = covered || (x.step == step && !intersect(x.region, b).empty());
+                }
+                if (!covered) {
+                    return refuse(nullptr,
+                                  "the norm lacks the gradient of the parameter " + parameter_path_of(g_, parameter));
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/// An average or a gathering touches copies, or slices, of its parameter alone.
+template <class Plan>
+bool verifier<Plan>::copies_are_one_parameters(const task& t) {
+    for (const int r : t.reads) {
+        const tile& x = p_.tiles[at(r)];
+        if (x.kind != tile_kind::parameter || x.tensor != t.parameter || x.alias >= 0) {
+            return refuse(&t, "a task puts together what is not of its parameter");
+        }
+    }
+    if (t.kind == task_kind::average) {
+        return (p_.average_every > 0 && (t.step + 1) % p_.average_every == 0) ||
+               refuse(&t, "copies of a parameter are averaged in a step that is not for it");
+    }
+    const tile& to = p_.tiles[at(t.writes[0])];
+    return (to.kind == tile_kind::intermediate && parameter_in(to) == t.parameter && to.step == t.step &&
+            to.micro_batch == (is_joint(to.tensor / max_operands) ? -1 : t.micro_batch) && to.slices == 1 &&
+            to.device == t.device) ||
+           refuse(&t, "a gathering fills something else than a copy of its parameter");
+}
+
+} // namespace tessera::detail

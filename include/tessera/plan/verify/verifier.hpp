@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of a finished plan share: the plan, what has been found out about it, and the words of a refusal.
+#pragma once
+
+#include "tessera/op/mask.hpp"
+#include "tessera/op/optimizer.hpp"
+#include "tessera/plan/access.hpp"
+#include "tessera/plan/parts.hpp"
+
+#include <string>
+
+namespace tessera {
+
+/// What is wrong with a plan; empty text means nothing.
+struct verdict {
+    std::string text;
+    explicit operator bool() const { return !text.empty(); }
+};
+
+namespace detail {
+
+struct cell;
+
+/// A number for a region of what `whose` says: different ones for different regions, but for chance (2^-64).
+inline std::uint64_t number_of(const box& region, std::uint64_t whose) {
+    std::uint64_t h = op::mix(whose ^ (static_cast<std::uint64_t>(region.rank) << 56U));
+    for (int d = 0; d < region.rank; ++d) {
+        h = op::mix(h ^ static_cast<std::uint64_t>(region.dim[d].begin));
+        h = op::mix(h ^ static_cast<std::uint64_t>(region.dim[d].end));
+    }
+    return h;
+}
+
+// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
+template <class Plan>
+class verifier {
+public:
+    verifier(const graph_view& g, const Plan& p) : g_(g), p_(p) {
+        for (int op = 0; op < g.op_count; ++op) {
+            descriptions_.push_back(g.describe(op));
+        }
+    }
+
+    verdict run(index_t device_memory, const optimizer* made_for) {
+        bool sound = fields() && (made_for == nullptr || is_made_for(*made_for)) && structure();
+        if (sound) {
+            prepare();
+        }
+        sound = sound && replicas() && shards() && note_activations() && operands() && parts() && moves() &&
+                exchanges() && gradients() && sums() && deadlock() && races() && arena() && updates() && results() &&
+                collectives() && fits(device_memory);
+        return {sound ? std::string() : text_};
+    }
+
+private:
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    bool refuse(const task* t, const std::string& what) {
+        text_ = "tessera: the plan is refused: " + what;
+        if (t != nullptr) {
+            text_ += " [operator ";
+            text_ += path_of(g_, t->op);
+            text_ += ", " + std::string(to_text(t->kind)) + " " + to_text(t->what) + ", shard " +
+                     std::to_string(t->shard_number) + ", device " + std::to_string(t->device) + "]";
+        }
+        return false;
+    }
+
+    /// Intermediates of two micro-batches, or of two replicas, are two tensors: they need not differ in their regions. So is what belongs to two
+    /// steps.
+    index_t tensor_key(const tile& x) const {
+        const bool own = x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient;
+        const index_t whose = own ? x.micro_batch + index_t{p_.micro_batches} * x.replica : 0;
+        const index_t which = static_cast<index_t>(x.kind) ^ (whose << 4) ^ (index_t{x.step} << 20);
+        return which * (index_t{1} << 32) + x.tensor;
+    }
+
+    /// A tile, or the one that it repeats.
+    const tile& origin_of(int t) const {
+        const int origin = p_.tiles[at(t)].origin;
+        return p_.tiles[at(origin >= 0 ? origin : t)];
+    }
+
+    const description& desc(int op) const { return descriptions_[at(op)]; }
+    bool is_joint(int op) const { return p_.joint_statistics && desc(op).has_running_state(); }
+    static bool is_backward(pass what) {
+        return what == pass::backward || what == pass::backward_input || what == pass::backward_weight;
+    }
+    /// A count of losses that are not finite.
+    static bool is_count(const tile& x) {
+        return x.kind == tile_kind::scalar && x.tensor == -1 && x.region.rank == 1 && x.region.dim[0] == interval{0, 1};
+    }
+    /// The samples of a micro-batch.
+    interval samples_of(int micro_batch) const {
+        return even_part(g_.tensors[0].extents[0], p_.micro_batches, micro_batch);
+    }
+
+    // ---- numbers are what they can be: verify/fields.hpp -------------------------------------------------------------
+
+    bool fields();
+    bool is_made_for(const optimizer& how);
+    const shape* extents_of(const tile& x) const;
+    const char* problem_of_tile(int i) const;
+    const char* problem_of_task(const task& t) const;
+    bool scratch_is_one(const task& t) const;
+    static bool is_in(const std::vector<int>& list, int count);
+
+    // ---- what pieces there are: verify/pieces.hpp -----------------------------------------------------------------------
+
+    /// A tile that a computation makes, or another name for one.
+    struct made_piece {
+        std::uint64_t key = 0; ///< of its tensor, micro-batch, step and replica
+        int tile = 0;
+        std::uint64_t source = 0; ///< of which shard; equal for copies
+        int op = -1;              ///< whose gradient it is a part of
+        int operand = -1;         ///< -1: another name
+    };
+    /// Pieces of one key.
+    struct piece_range {
+        std::uint64_t key = 0;
+        std::size_t begin = 0;
+        std::size_t end = 0;
+        index_t longest = 0; ///< in the first dimension
+        int least_part = 0;
+        int largest_part = 0;
+    };
+    /// Places among an operator's tasks.
+    struct task_range {
+        std::size_t begin = 0;
+        std::size_t end = 0;
+    };
+    /// Operands that get a gradient from a nest.
+    struct wanted_gradients {
+        std::uint32_t inputs = 0;
+        std::uint32_t weights = 0;
+    };
+    void prepare();
+    void collect_pieces();
+    bool is_wanted(int op, int o) const;
+    bool is_written(const task& t, int o) const;
+    int renamed(int i) const;
+    bool renames(const tile& x) const;
+    std::uint64_t source_of(const task& t, int o) const;
+    index_t first_of(const made_piece& x) const;
+    static std::uint64_t piece_key(const tile& x);
+    piece_range pieces_of(std::uint64_t key) const;
+    bool is_complete(const tile& x) const;
+
+    // ---- shards make all of it: verify/shards.hpp --------------------------------------------------------------------
+
+    bool shards();
+    std::uint64_t group_of(const task& t) const;
+    bool groups_fill(int op);
+    bool forward_fills(int op, int micro_batch, const task_range& range, bool again);
+    bool backward_fills(int op, const task_range& forward, const task_range& backward);
+    cell cell_of(const task& t, int k) const;
+    int part_count_of(int tensor, int step, int micro_batch) const;
+    bool pieces_are_apart();
+    bool aliases_fill(int op);
+    bool names_fill(int op, const tile& of, int times) const;
+    static bool each_has(const std::vector<std::pair<std::uint64_t, int>>& parts, int times);
+
+    // ---- computations touch their operands: verify/operands.hpp ------------------------------------------------------
+
+    bool operands();
+    bool ranges_are_sound(const task& t);
+    bool holds(int which, tile_kind kind, int tensor, const task& t, const box& region) const;
+    int parameter_in(const tile& x) const;
+    bool value_is(const task& t, int o);
+    bool part_read(const task& t, int& part) const;
+    bool values_are_sound(const task& t);
+    bool gradients_are_sound(const task& t);
+    bool gradient_read_is(const task& t, int o);
+    bool gradient_made_is(const task& t, int o);
+    bool running_is_sound(const task& t);
+    bool is_first(int op, const interval* ranges) const;
+    std::uint32_t emitted(int op, int k, bool weights, const interval* ranges) const;
+    bool lists_are(const task& t, std::vector<int> reads, std::vector<int> writes) const;
+    bool refuse_lists(const task& t);
+
+    // ---- what moves stays what it is: verify/moves.hpp ---------------------------------------------------------------
+
+    bool moves();
+    bool type_is_sound(const tile& x) const;
+    bool origin_is_sound(const tile& x) const;
+    bool alias_is_sound(int i) const;
+    bool note_activations();
+    bool copy_is_sound(const task& t);
+    bool is_same(const tile& from, const tile& to) const;
+    bool reorder_is_sound(const task& t);
+
+    // ---- what becomes of gradients is of one parameter: verify/updates.hpp -------------------------------------------
+
+    bool exchanges();
+    bool exchange_is_sound(const task& whole, const task& t, std::vector<char>& states);
+    bool flags_are_sound();
+    int copies_of(const tile& of) const;
+    bool names_norms(const task& t) const;
+    bool reads_all_norms(const task& t, const std::vector<int>& step_of);
+    bool states_are_one(const std::vector<char>& used);
+    bool squares_are_counted();
+    template <class Groups>
+    bool groups_cover(Groups& known);
+    bool copies_are_one_parameters(const task& t);
+
+    // ---- the parts fit together: verify/structure.hpp ---------------------------------------------------------------
+
+    bool structure();
+    bool copy_is_complete(const task& t);
+    bool gather_is_complete(const task& t);
+    bool average_is_complete(const task& t);
+    bool parts();
+    std::vector<char> gathered_tiles() const;
+    bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
+
+    // ---- micro-batches add up: verify/sums.hpp ----------------------------------------------------------------------
+
+    /// A gradient of a parameter that a shard makes of one micro-batch, and where it is added.
+    struct contribution {
+        int task = 0;
+        int operand = 0;
+        int total = -1;
+    };
+    bool sums();
+    bool sum_is_sound(const task& t);
+    bool gradients_add_up(const std::vector<std::vector<int>>& readers, const std::vector<int>& taken);
+    bool shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last);
+    bool contributions_are_apart(const std::vector<contribution>& all);
+    static std::uint64_t piece_key_of_parameter(const tile& x);
+    bool copies_agree(const std::vector<contribution>& all);
+    bool statistics_add_up(const std::vector<const task*>& writer);
+    int micro_batches_of(int op, int step) const;
+
+    // ---- replicas keep to themselves: verify/replicas.hpp -----------------------------------------------------------
+
+    /// The samples that a replica takes its statistics of a micro-batch over.
+    struct replica_samples {
+        int step = 0;
+        int micro_batch = 0;
+        int replica = 0;
+        interval samples;
+    };
+    bool replicas();
+    bool replicas_of(int op, int loop);
+    bool keeps_to_replica(const task& t, int loop, std::vector<replica_samples>& known);
+    bool replicas_are_apart(const std::vector<replica_samples>& known);
+    bool follows_first(const task& t, const std::vector<replica_samples>& known);
+    bool mixes_replicas(const task& t) const;
+
+    // ---- gradients add up: verify/gradients.hpp ---------------------------------------------------------------------
+
+    /// Contributions that the elements of a tile are the sum of.
+    struct held_sum {
+        interval elements;
+        std::vector<int> parts;
+    };
+    static constexpr int all_parts = -1;
+    bool gradients();
+    bool slices_fit(const task& t);
+    void hold(const task& t, int which, const std::vector<int>& sum);
+    bool parts_of(const task& t, std::vector<int>& sum);
+
+    // ---- nothing happens too early: verify/order.hpp ----------------------------------------------------------------
+
+    bool deadlock();
+    bool ready(int t, const std::vector<std::size_t>& next) const;
+    void advance(std::size_t l, std::size_t position);
+    bool advance_queue(std::size_t l, const std::vector<std::size_t>& next);
+    bool knows(int t, int queued) const;
+    void number_queued();
+    bool before(int a, int b) const;
+    bool races();
+    bool reads_too(const std::vector<std::pair<int, access>>& all, int t) const;
+    bool is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
+    bool is_complete(const std::vector<std::pair<int, access>>& all, std::size_t reader) const;
+    bool arena();
+    const task* first_user_of(std::size_t tile) const;
+    bool has_place(const tile& x) const;
+    bool all_before(std::size_t a, std::size_t b) const;
+
+    // ---- what is wanted is made: verify/results.hpp -----------------------------------------------------------------
+
+    bool results();
+    bool lists_all(int tensor, tile_kind kind, int step) const;
+    bool updates();
+    static bool covers_once(std::vector<interval>& all, index_t n);
+    bool collectives();
+    bool fits(index_t device_memory);
+
+    const graph_view g_;
+    const Plan& p_;
+    std::string text_;
+    std::vector<description> descriptions_;
+    std::vector<std::vector<std::uint32_t>> reduced_;         ///< loops that a nest sums over, by operator and nest
+    std::vector<std::vector<wanted_gradients>> gradients_of_; ///< by operator and nest
+    std::vector<char> needs_gradient_;                        ///< by tensor
+    std::vector<char> has_gradient_;                          ///< by operator: one flows to its output
+    std::vector<std::vector<int>> tasks_of_;                  ///< computations of an operator
+    std::vector<made_piece> pieces_;                          ///< by key, then by place
+    std::vector<piece_range> heads_;
+    std::vector<char> activates_;             ///< tiles that an activation writes in place
+    std::vector<std::vector<held_sum>> held_; ///< by tile
+    std::vector<int> clock_;
+    std::vector<int> queued_; ///< place of every task among those in queues, or -1
+    std::vector<std::uint64_t>
+        known_; ///< for every task a set of those in queues that are known to be finished when it starts (itself when it ends)
+    std::size_t words_ = 0; ///< of each such set
+    std::vector<std::vector<std::pair<int, access>>> history_;
+};
+
+} // namespace detail
+
+} // namespace tessera

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan is verified before it runs. Nothing here trusts lowering: the rules are checked on the finished plan.
+#pragma once
+
+#include "tessera/plan/verify/fields.hpp"
+#include "tessera/plan/verify/gradients.hpp"
+#include "tessera/plan/verify/moves.hpp"
+#include "tessera/plan/verify/operands.hpp"
+#include "tessera/plan/verify/order.hpp"
+#include "tessera/plan/verify/pieces.hpp"
+#include "tessera/plan/verify/replicas.hpp"
+#include "tessera/plan/verify/results.hpp"
+#include "tessera/plan/verify/shards.hpp"
+#include "tessera/plan/verify/structure.hpp"
+#include "tessera/plan/verify/sums.hpp"
+#include "tessera/plan/verify/updates.hpp"
+
+namespace tessera {
+
+/// Checks a finished plan: each computation reads and writes what its operator's description asks for; shards fill their operator's loops, each
+/// point once per declared copy, and at most once again for backward; micro-batches add up; what moves stays what it is, and every copy covers its
+/// target; each gradient is summed and each parameter updated once, with its own state; results are where they are listed; no deadlock; no race,
+/// neither on tiles nor on arena memory; collectives are complete and issued in one order; and memory fits (`device_memory` bytes for each device; 0:
+/// no limit). `made_for`: the optimizer that will take the plan's gradients, where it is known. The verdict names the operator, the shard and the rule.
+template <class Plan>
+verdict verify(const graph_view& g, const Plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
+    return detail::verifier<Plan>(g, p).run(device_memory, made_for);
+}
+
+/// Throws tessera::error with the verdict on a plan that is not sound.
+template <class Plan>
+void require_sound(const graph_view& g, const Plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
+    if (const verdict v = verify(g, p, device_memory, made_for)) {
+        throw error(v.text);
+    }
+}
+
+} // namespace tessera

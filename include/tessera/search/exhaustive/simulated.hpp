@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best of all strategies of a small space by the simulator: every block's configurations on every regular placement.
+#pragma once
+
+#include "tessera/search/finished_step.hpp"
+#include "tessera/search/mcmc/proposals.hpp"
+#include "tessera/search/record.hpp"
+#include "tessera/simulate/delta/delta.hpp"
+
+namespace tessera::search {
+
+struct simulated_optimum {
+    strategy best;
+    index_t cost = INT64_MAX;   ///< ns per step, as plans come from lowering
+    index_t finished = 0;       ///< of the best one's finished plan
+    double space = 1;           ///< strategies
+    std::int64_t simulated = 0; ///< strategies whose simulation began
+};
+
+namespace detail {
+
+class block_enumeration {
+public:
+    block_enumeration(const graph_view& g, const cluster& on, const strategy& start, const proposal_options& o)
+        : simulated_(g, on, start) {
+        const proposer propose(g, on, o);
+        for (std::size_t b = 0; b < propose.groups().blocks.size(); ++b) {
+            choices_.push_back(propose.choices_of_block(b));
+            result.space *= static_cast<double>(choices_.back().size());
+        }
+    }
+    void run() { descend(0); }
+    simulated_optimum result;
+
+private:
+    void descend(std::size_t block) {
+        const bool last = block + 1 == choices_.size();
+        for (const proposal& p : choices_[block]) {
+            ++result.simulated;
+            const index_t found = simulated_.propose(p, last ? result.cost - 1 : INT64_MAX);
+            if (!last) {
+                simulated_.accept();
+                descend(block + 1);
+                continue;
+            }
+            if (found < result.cost) {
+                result.cost = found;
+                result.best = compacted(simulated_.current());
+            }
+            simulated_.reject();
+        }
+    }
+
+    simulation::delta_simulation simulated_;
+    std::vector<std::vector<proposal>> choices_; ///< by block
+};
+
+} // namespace detail
+
+/// Tries every combination of the blocks' choices (see proposer::choices_of_block); all but the last block's are simulated to their end, these only
+/// until they are known to be worse than the best.
+inline simulated_optimum simulate_all(const graph_view& g, const cluster& on, const strategy& start,
+                                      const proposal_options& o = {}) {
+    detail::block_enumeration e(g, on, start, o);
+    e.run();
+    e.result.finished = e.result.cost < INT64_MAX ? simulate_finished(g, on, e.result.best).makespan : 0;
+    return e.result;
+}
+
+inline constexpr option_row most_strategies_option{
+    "most-strategies", "that the exhaustive search simulates; it refuses more", 1'000'000, 1, 1e9};
+
+inline constexpr search_record exhaustive_record{
+    .name = "exhaustive",
+    .title = "exhaustive",
+    .about = "every block's configurations on every regular placement, all simulated: for small networks",
+    .run =
+        [](const graph_view& g, const cluster& on, const search_options& o) {
+            proposal_options space;
+            space.only_blocks = space.only_regular = true;
+            detail::block_enumeration e(g, on, data_parallel(g, on.devices()), space);
+            if (e.result.space > o.values[most_strategies_option]) {
+                throw error("there are " + std::to_string(static_cast<long long>(std::min(e.result.space, 1e18))) +
+                            " strategies to simulate, more than " +
+                            std::to_string(o.values.as<long long>(most_strategies_option)) +
+                            "; use another search, a smaller network or fewer devices, or allow more");
+            }
+            e.run();
+            if (e.result.cost == INT64_MAX) {
+                throw error("no strategy of the exhaustive search keeps the rules");
+            }
+            return search_found{e.result.best};
+        },
+    .options = {most_strategies_option},
+};
+
+} // namespace tessera::search

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, re-materialization and
+// synchronization, under a memory limit, by simulation.
+#pragma once
+
+#include "tessera/plan/finish.hpp"
+#include "tessera/search/finished_step.hpp"
+#include "tessera/search/fit/candidates.hpp"
+#include "tessera/simulate/simulate.hpp"
+
+namespace tessera::search {
+
+/// A choice that has been lowered and simulated.
+struct fit_row {
+    fit_choice how;
+    fit_guess guess;
+    index_t step = 0;                ///< ns, simulated; of a plan of several steps, each one's share
+    std::vector<index_t> peak_bytes; ///< of every device, as plan_memory() predicts them
+    index_t most_bytes = 0;          ///< the largest of them
+    bool fits = false;
+    std::string refused; ///< the rule that it breaks, where it has no plan
+};
+
+struct fit_result {
+    bool fits = false;
+    strategy best; ///< the fastest that fits; where nothing does, the one that needs least
+    fit_row row;   ///< what it is
+    index_t smallest_memory =
+        0;              ///< bytes of each device with which the least needy of all that was simulated would fit
+    std::string reason; ///< where nothing fits: what is lacking, where
+    std::int64_t considered = 0; ///< choices whose time and memory were estimated
+    int simulated = 0;
+    int refused = 0;           ///< of these; for another rule than memory
+    bool ended = false;        ///< early, by fit_options::go_on
+    std::vector<fit_row> rows; ///< simulated ones: those that fit first, then the fastest first
+};
+
+namespace detail {
+
+class fit_search {
+public:
+    fit_search(const graph_view& g, const cluster& on, const fit_options& o)
+        : g_(g), on_(on), o_(o), estimate_(g, on, o) {
+        for (int d = 0; d < on.devices(); ++d) {
+            const index_t own = on.class_of(d).memory_bytes;
+            limits_.push_back(o.memory > 0 && (own == 0 || o.memory < own) ? o.memory : own);
+            least_limit_ = limits_.back() > 0 && (least_limit_ == 0 || limits_.back() < least_limit_) ? limits_.back()
+                                                                                                      : least_limit_;
+            waits_ = waits_ || on.class_of(d).copies_in_turn;
+        }
+    }
+
+    fit_result run() {
+        simulate_baselines();
+        simulate_best(fit_candidates(g_, on_, least_limit_, waits_, o_, estimate_));
+        refine(static_cast<int>(rows_.size()) + o_.refinements);
+        return conclude();
+    }
+
+private:
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    // ---- simulation --------------------------------------------------------------------------------------------------
+
+    /// Lowers and simulates a choice, unless that has been done.
+    void simulate_choice(const fit_choice& x, const fit_guess& guess) {
+        for (const fit_row& r : rows_) {
+            if (r.how == x) {
+                return;
+            }
+        }
+        ended_ = ended_ || (!rows_.empty() && o_.go_on != nullptr &&
+                            !o_.go_on(o_.context, static_cast<int>(rows_.size()), o_.simulations + o_.refinements));
+        if (ended_) {
+            return;
+        }
+        fit_row row{x, guess, 0, {}, 0, false, {}};
+        try {
+            plan p = planned(x);
+            simulation::task_times times;
+            times.measured = o_.measured;
+            times.reached = o_.reached;
+            const simulation::timeline t = simulation::simulate(g_, p, on_, times);
+            row.step = t.makespan / o_.period;
+            row.peak_bytes = t.peak_bytes;
+            row.fits = true;
+            for (std::size_t d = 0; d < row.peak_bytes.size(); ++d) {
+                row.most_bytes = std::max(row.most_bytes, row.peak_bytes[d]);
+                row.fits = row.fits && (limits_[d] == 0 || row.peak_bytes[d] <= limits_[d]);
+            }
+        } catch (const error& e) {
+            row.refused = e.what();
+        }
+        rows_.push_back(static_cast<fit_row&&>(row));
+    }
+
+    plan lowered(const fit_choice& x) {
+        const strategy s = made(x);
+        require(g_, s.view(), on_.devices());
+        return bound_plan(g_, s, on_.devices(), o_.lowering);
+    }
+    /// With what its simulation needs: waits are simulated only where devices copy in turn.
+    plan planned(const fit_choice& x) {
+        plan p = lowered(x);
+        waits_ ? complete(p) : plan_memory(p);
+        return p;
+    }
+
+    strategy made(const fit_choice& x) {
+        return strategy_of(g_, x, o_, estimate_.action_times_of(x)[0], estimate_.speed());
+    }
+
+    /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and one device.
+    void simulate_baselines() {
+        simulate_plain(on_.devices(), baseline::data_parallel);
+        for (const baseline inside : o_.inside) {
+            simulate_plain(on_.devices(), inside);
+        }
+        simulate_plain(1, baseline::data_parallel);
+    }
+    void simulate_plain(int width, baseline inside) {
+        fit_choice x;
+        x.order.which = &schedule::fill_drain_record;
+        x.widths = {width};
+        x.inside = {inside};
+        x.stage.assign(at(g_.op_count), 0);
+        simulate_choice(x, estimate_(x));
+    }
+
+    bool something_fits() const {
+        for (const fit_row& r : rows_) {
+            if (r.fits) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// The best of every kind of schedule, then the best; where half of them do not fit, those that need least.
+    void simulate_best(const fit_candidates& from) {
+        const int budget = o_.simulations;
+        const int count = static_cast<int>(from.all.size());
+        considered_ += count;
+        std::vector<char> taken(from.all.size(), 0);
+        const auto take = [&](std::size_t i) {
+            if (taken[i]++ == 0) {
+                simulate_choice(from.choice(i), from.all[i].guess);
+            }
+        };
+        std::vector<std::pair<const schedule::schedule_record*, schedule::rematerialize>> kinds;
+        for (const std::size_t i : from.by_time) {
+            const schedule::settings& order = from.bases[from.all[i].base].order;
+            const std::pair kind{order.which, order.again};
+            if (static_cast<int>(rows_.size()) < budget / 2 &&
+                std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+                kinds.push_back(kind);
+                take(i);
+            }
+        }
+        int next = 0;
+        int doubtful = from.seems_to_fit; // of those that seem not to fit some do
+        int lean = 0;
+        while (static_cast<int>(rows_.size()) < budget && next < count && !ended_) {
+            const int made = static_cast<int>(rows_.size());
+            const bool starved = made >= budget / 2 && !something_fits();
+            if (starved && lean < count) {
+                take(from.by_memory[at(lean++)]);
+            } else if (made % 4 == 3 && doubtful < count) {
+                take(from.by_time[at(doubtful++)]);
+            } else {
+                take(from.by_time[at(next++)]);
+            }
+        }
+    }
+
+    // ---- refinement --------------------------------------------------------------------------------------------------
+
+    /// From the best to its best neighbour, as long as there is a better one.
+    void refine(int budget) {
+        while (static_cast<int>(rows_.size()) < budget) {
+            const fit_row from = rows_[best()];
+            std::vector<fit_candidate> near;
+            for (fit_choice& x : neighbours_of(g_, from.how, o_, waits_)) {
+                const fit_guess guess = estimate_(x);
+                ++considered_;
+                near.push_back({static_cast<fit_choice&&>(x), guess});
+            }
+            std::sort(near.begin(), near.end(), [&](const fit_candidate& a, const fit_candidate& b) {
+                return from.fits ? a.guess.step < b.guess.step : a.guess.bytes < b.guess.bytes;
+            });
+            for (std::size_t i = 0; i < near.size() && static_cast<int>(rows_.size()) < budget; ++i) {
+                simulate_choice(near[i].how, near[i].guess);
+                if (better(rows_.back(), from)) {
+                    break;
+                }
+            }
+            if (!better(rows_[best()], from)) {
+                return;
+            }
+        }
+    }
+
+    static bool better(const fit_row& a, const fit_row& b) {
+        const auto key = [](const fit_row& r) {
+            return std::pair{r.refused.empty() ? r.fits ? 0 : 1 : 2, r.fits ? r.step : r.most_bytes};
+        };
+        return key(a) < key(b);
+    }
+    std::size_t best() const {
+        std::size_t b = 0;
+        for (std::size_t i = 1; i < rows_.size(); ++i) {
+            b = better(rows_[i], rows_[b]) ? i : b;
+        }
+        return b;
+    }
+
+    // ---- the result --------------------------------------------------------------------------------------------------
+
+    fit_result conclude() {
+        fit_result r;
+        r.considered = considered_;
+        r.ended = ended_;
+        r.simulated = static_cast<int>(rows_.size());
+        std::sort(rows_.begin(), rows_.end(), better);
+        r.row = rows_.front();
+        r.fits = r.row.fits;
+        r.best = made(r.row.how);
+        if (r.fits) { // what is handed out is verified as a whole
+            plan p = lowered(r.row.how);
+            finish(g_, p);
+        }
+        const fit_row* leanest = nullptr;
+        for (const fit_row& row : rows_) {
+            r.refused += row.refused.empty() ? 0 : 1;
+            if (row.refused.empty() && (leanest == nullptr || row.most_bytes < leanest->most_bytes)) {
+                leanest = &row;
+            }
+        }
+        r.smallest_memory = leanest != nullptr ? leanest->most_bytes : 0;
+        if (!r.fits) {
+            r.reason = leanest == nullptr ? r.row.refused : lacking(r, *leanest);
+        }
+        r.rows = static_cast<std::vector<fit_row>&&>(rows_);
+        return r;
+    }
+
+    std::string lacking(const fit_result& r, const fit_row& row) const {
+        std::size_t d = 0; // where most is lacking
+        for (std::size_t k = 1; k < limits_.size(); ++k) {
+            d = limits_[k] > 0 && row.peak_bytes[k] - limits_[k] > row.peak_bytes[d] - limits_[d] ? k : d;
+        }
+        return "tessera: of " + std::to_string(r.considered) + " strategies none of the " +
+               std::to_string(r.simulated) + " simulated ones fits: the one that needs least (" + to_text(g_, row.how) +
+               ") needs " + std::to_string(row.peak_bytes[d]) + " bytes on device " + std::to_string(d) +
+               ", which has " + std::to_string(limits_[d]) + "; with " + std::to_string(r.smallest_memory) +
+               " bytes on each device it would fit; use more devices or a smaller batch";
+    }
+
+    graph_view g_;
+    const cluster& on_;
+    const fit_options& o_;
+    fit_estimator estimate_;
+    std::vector<index_t> limits_; ///< bytes of every device; 0: none
+    index_t least_limit_ = 0;
+    bool waits_ = false;
+    bool ended_ = false; ///< by fit_options::go_on
+    std::vector<fit_row> rows_;
+    std::int64_t considered_ = 0;
+};
+
+} // namespace detail
+
+/// The fastest strategy that fits in the devices' memory, of those that fit_options names; never
+/// worse than data parallelism, than the other splits over all devices, or than one device, where these fit. All choices are estimated; the
+/// best by the estimate are planned and simulated, and then their neighbours: step times and peaks in the result are those of simulate() and
+/// plan_memory(), and a result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for
+/// a network without operators, options that leave nothing to choose from, and policies without a name or a function.
+inline fit_result fit(const graph_view& g, const cluster& on, const fit_options& o = {}) {
+    if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1 ||
+        o.period < 1) {
+        throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
+                    "re-materialization, step and simulation");
+    }
+    for (const schedule::schedule_record* r : o.schedules) {
+        if (r == nullptr || r->make == nullptr) {
+            throw error("tessera: a schedule of fit() has no function; give records that have one");
+        }
+    }
+    for (const schedule::policy_record* p : o.policies) {
+        if (p == nullptr || p->name.empty() || p->make == nullptr) {
+            throw error("tessera: a synchronization policy of fit() is called '" +
+                        std::string(p == nullptr ? "" : p->name) + "' and has " +
+                        (p == nullptr || p->make == nullptr ? "no" : "a") + " function; give a name and a function");
+        }
+    }
+    return detail::fit_search(g, on, o).run();
+}
+
+} // namespace tessera::search

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Search over grids of data x tensor x stages for machines of up to many thousands of devices: what the places of a stage do is found by
+// elimination on a few blocks, the rest is enumerated, and everything is priced by grid_estimator.
+#pragma once
+
+#include "tessera/search/grid/estimate.hpp"
+#include "tessera/search/optcnn/optcnn.hpp"
+
+namespace tessera::search {
+
+struct grid_options {
+    lower_options lowering; ///< how the optimizer updates
+    simulation::task_times times;
+    int largest_tensor = 0;          ///< places that divide one operator; 0: the devices of a node
+    index_t largest_micro_batch = 4; ///< samples of one replica
+    bool memory_limit = true;
+};
+
+struct grid_candidate {
+    device_grid grid;
+    std::string within; ///< how the places of a stage divide its operators
+    grid_cost cost;
+};
+
+struct grid_result {
+    grid_candidate best;
+    std::vector<grid_candidate> better; ///< all that were the best when they were found, the best one last
+    int considered = 0;                 ///< grids that exist for the batch and the machine
+    int too_large = 0;                  ///< of them, do not fit in memory
+    int estimated = 0; ///< of them, whose whole step was estimated; the others cannot be faster than the best
+};
+
+namespace detail {
+
+/// The configurations of a few blocks on `places` devices that cost least under the additive model, every operator on all of them;
+/// `price` is what a byte of parameters on a device costs, in ps: 0 takes no account of memory.
+inline std::vector<configuration> eliminated_within(const graph_view& g, const machine& on, int places, index_t price) {
+    configuration_options offered;
+    offered.uneven = true;
+    const optcnn_problem p = make_optcnn_problem(g, on, offered);
+    additive_problem whole;
+    for (int op = 0; op < g.op_count; ++op) {
+        const description d = g.describe(op);
+        std::vector<cost_t> unary = p.costs.unary(op);
+        for (std::size_t i = 0; i < unary.size(); ++i) {
+            const configuration& c = p.configurations[at(op)][i];
+            index_t bytes = 0;
+            for (int o = 0; o < d.operands.size(); ++o) {
+                bytes += d.operands[o].kind == operand_kind::parameter
+                             ? 4 * cost::detail::largest_piece(d, o, c, nullptr)
+                             : 0;
+            }
+            unary[i] = c.shards() != places ? forbidden : add_costs(unary[i], bytes * price / 1000);
+        }
+        whole.add_node(unary);
+    }
+    for (int e = 0; e < p.costs.edges(); ++e) {
+        whole.add_edge(p.costs.edge(e).from, p.costs.edge(e).to, p.costs.table(e));
+    }
+    const elimination_solution found = eliminate(whole);
+    std::vector<configuration> all;
+    for (std::size_t op = 0; op < found.choice.size(); ++op) {
+        all.push_back(p.configurations[op][found.choice[op]]);
+    }
+    return all; // none where an operator cannot be split in so many shards
+}
+
+/// What the devices of a stage are to the additive model.
+inline machine places_of(const cluster& on, int places, precision math = precision::fp32) {
+    const device_class& c = on.class_of(0);
+    machine m;
+    m.devices = places;
+    m.gigaflops = c.rate(work_kind::matrix_product, math);
+    m.memory_megabytes = c.memory_megabytes;
+    m.launch = c.launch;
+    m.capacity = c.memory_bytes;
+    const route r = on.between(0, places > 1 ? places - 1 : 0);
+    m.link_latency = r.latency;
+    m.link_megabytes = places > 1 ? r.megabytes : 1;
+    return m;
+}
+
+} // namespace detail
+
+/// Searches a grid for all devices of a cluster of equal devices and nodes. Throws tessera::error for a network without enough repeated
+/// blocks, and where nothing fits.
+class grid_searcher {
+public:
+    grid_searcher(const graph_view& g, const cluster& on, const grid_options& o = {})
+        : on_(on), g_(g), options_(o), estimate_(g, on, o.times, o.lowering) {
+        int node = 0;
+        while (node < on.devices() && on.node_of(node) == on.node_of(0)) {
+            ++node;
+        }
+        largest_ = o.largest_tensor > 0 ? o.largest_tensor : node;
+    }
+
+    grid_result run() {
+        std::vector<open> all = list();
+        grid_result r;
+        r.considered = static_cast<int>(all.size());
+        std::vector<open> fit;
+        for (open& c : all) {
+            index_t most = 0;
+            for (const index_t b : options_.memory_limit ? estimate_.memory(c.what.grid) : std::vector<index_t>{}) {
+                most = std::max(most, b);
+            }
+            if (estimate_.memory_limit() > 0 && most > estimate_.memory_limit()) {
+                ++r.too_large;
+                continue;
+            }
+            c.bound = estimate_.least(c.what.grid);
+            fit.push_back(static_cast<open&&>(c));
+        }
+        std::sort(fit.begin(), fit.end(), [](const open& a, const open& b) { return a.bound < b.bound; });
+        r.best.cost.makespan = INT64_MAX;
+        for (open& c : fit) {
+            if (c.bound >= r.best.cost.makespan) {
+                break;
+            }
+            c.what.cost = estimate_(c.what.grid);
+            ++r.estimated;
+            if (c.what.cost.makespan < r.best.cost.makespan) {
+                r.best = c.what;
+                r.better.push_back(c.what);
+            }
+        }
+        if (r.better.empty()) {
+            throw error("tessera: none of " + std::to_string(r.considered) + " grids of " +
+                        std::to_string(on_.devices()) + " devices fits in the memory of the machine '" +
+                        on_.graph().name + "'; use more devices or a smaller batch");
+        }
+        return r;
+    }
+
+    grid_estimator& estimator() { return estimate_; }
+
+private:
+    struct open {
+        grid_candidate what;
+        index_t bound = 0;
+    };
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    /// All grids: divisors of the devices, of the batch, and what the places may do.
+    std::vector<open> list() {
+        std::vector<open> all;
+        const index_t batch = g_.tensors[0].extents[0];
+        const int devices = on_.devices();
+        for (int tensor = 1; tensor <= largest_; ++tensor) {
+            if (devices % tensor != 0) {
+                continue;
+            }
+            for (index_t b = 1; b <= options_.largest_micro_batch; b *= 2) {
+                const auto ways = within(tensor, b);
+                for (int stages = 1; stages <= estimate_.repeats().count; ++stages) {
+                    const int data = devices / tensor / stages;
+                    if (data * tensor * stages != devices || batch % (data * b) != 0 || batch / (data * b) > 4096) {
+                        continue;
+                    }
+                    for (const auto& [name, configurations] : ways) {
+                        for (const bool again : {false, true}) {
+                            open c;
+                            device_grid& x = c.what.grid;
+                            x.data = data;
+                            x.tensor = tensor;
+                            x.stages = stages;
+                            x.micro_batches = static_cast<int>(batch / (data * b));
+                            x.recompute = again;
+                            x.within = configurations;
+                            x.stage = even_stages(g_, estimate_.repeats(), stages);
+                            c.what.within = name;
+                            all.push_back(c);
+                        }
+                    }
+                }
+            }
+        }
+        return all;
+    }
+
+    std::vector<std::pair<std::string, std::vector<configuration>>> within(int tensor, index_t samples) const {
+        std::vector<std::pair<std::string, std::vector<configuration>>> ways;
+        ways.emplace_back("Megatron-LM", megatron_within(g_, tensor));
+        const repeated_blocks& r = estimate_.repeats();
+        constexpr int blocks = 3; // the middle one stands for all
+        for (const index_t price : {index_t{0}, index_t{1000}}) {
+            if (tensor == 1) {
+                break;
+            }
+            const shortened_graph few = with_blocks(g_, r, blocks, samples);
+            const std::vector<configuration> found = detail::eliminated_within(
+                few.network.view(), detail::places_of(on_, tensor, g_.ops[0].attributes.math), tensor, price);
+            if (found.empty()) {
+                continue;
+            }
+            std::vector<configuration> all;
+            for (int op = 0; op < g_.op_count; ++op) {
+                const int b = r.block_of(op);
+                const int place = b < 0          ? op
+                                  : b == r.count ? op - r.end() + r.first + blocks * r.length
+                                                 : r.first + r.length + (op - r.first) % r.length;
+                all.push_back(found[at(place)]);
+            }
+            ways.emplace_back(price == 0 ? "found by elimination" : "found by elimination, parameters divided", all);
+        }
+        return ways;
+    }
+
+    const cluster& on_;
+    graph_view g_;
+    grid_options options_;
+    grid_estimator estimate_;
+    int largest_ = 1;
+};
+
+inline grid_result search_grid(const graph_view& g, const cluster& on, const grid_options& o = {}) {
+    return grid_searcher(g, on, o).run();
+}
+
+inline constexpr option_row largest_tensor_option{
+    "largest-tensor", "devices that divide one operator of a grid, at most; 0: those of a node", 0, 0, 16384};
+inline constexpr option_row largest_micro_batch_option{
+    "largest-micro-batch", "samples of one replica's micro-batch of a grid, at most", 4, 1, 1 << 24};
+
+inline constexpr search_record grid_record{
+    .name = "grid",
+    .title = "grid",
+    .about = "data x tensor x stages under 1F1B, for networks of repeated blocks on many devices",
+    .run =
+        [](const graph_view& g, const cluster& on, const search_options& o) {
+            grid_options how;
+            how.lowering = o.lowering;
+            how.largest_tensor = o.values.as<int>(largest_tensor_option);
+            how.largest_micro_batch = o.values.as<index_t>(largest_micro_batch_option);
+            const grid_result found = search_grid(g, on, how);
+            const device_grid& x = found.best.grid;
+            return search_found{strategy_of(g, x),
+                                "data " + std::to_string(x.data) + " x tensor " + std::to_string(x.tensor) +
+                                    " x stages " + std::to_string(x.stages) + ", " + std::to_string(x.micro_batches) +
+                                    " micro-batches, places: " + found.best.within + "\n"};
+        },
+    .options = {largest_tensor_option, largest_micro_batch_option},
+};
+
+} // namespace tessera::search

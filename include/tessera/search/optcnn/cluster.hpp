@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// OptCNN on a device graph: transfers and sums are priced on the routes that they take, not all on the worst link.
+#pragma once
+
+#include "tessera/cost/collective.hpp"
+#include "tessera/machine/cluster.hpp"
+#include "tessera/search/optcnn/optcnn.hpp"
+#include "tessera/search/proportional.hpp"
+
+#include <array>
+#include <map>
+
+namespace tessera::search {
+
+namespace detail {
+
+/// The additive model's times on a device graph, with shard i on device i.
+template <class Cluster>
+class cluster_prices {
+public:
+    cluster_prices(const Cluster& on, precision math) : on_(on), load_(at(on.lanes()), 0) {
+        for (int a = 0; a < on.devices(); ++a) {
+            machine m;
+            const device_class& c = on.class_of(a);
+            m.devices = on.devices();
+            m.gigaflops = c.rate(work_kind::matrix_product, math);
+            m.memory_megabytes = c.memory_megabytes;
+            m.launch = c.launch;
+            devices_.push_back(m);
+            for (int b = 0; b < on.devices(); ++b) {
+                routes_.push_back(on.between(a, b));
+            }
+        }
+    }
+
+    /// t_C: of the shard that takes longest on its device.
+    cost_t compute(const cost::op_model& m, const configuration& c, const index_t* pool) const {
+        cost_t most = 0;
+        for (int i = 0; i < c.shards(); ++i) {
+            const shard s = shard_at(c, pool, m.d, i);
+            const cost_t mine = cost::shard_time(m, s, devices_[at(s.device)]);
+            most = mine > most ? mine : most;
+        }
+        return most;
+    }
+
+    /// t_S: what the shards that share a piece of a parameter sum, all pieces at the same time; and sums inside the
+    /// operator.
+    cost_t synchronization(const cost::op_model& m, const configuration& c, const index_t* pool) {
+        const description& d = m.d;
+        cost_t total = 0;
+        for (int o = 0; o < d.operands.size(); ++o) {
+            const operand& x = d.operands[o];
+            if (has(m.trained, o)) {
+                const std::uint32_t first = x.additive ? reduced_loops(d, gradient_nest(d, o)) : 0;
+                std::uint32_t own = first; // loops along which shards have pieces of their own
+                for (int l = 0; l < d.loops.size(); ++l) {
+                    own |= depends(x, l) ? bit(l) : 0;
+                }
+                total += 2 * sums(m, c, pool, o, own, first);
+            }
+        }
+        for (int k = 0; k < d.nests.size(); ++k) {
+            const int written = d.nests[k].write;
+            const operand& x = d.operands[written];
+            const bool inside = x.kind == operand_kind::intermediate;
+            if (inside || m.loss) {
+                const cost_t once = 2 * sums(m, c, pool, written, ~reduced_loops(d, k), 0);
+                total += (inside && x.differentiable ? 2 : 1) * once; // a gradient through it leaves sums once more
+            }
+        }
+        return total;
+    }
+
+    /// A transfer among others that go at the same time.
+    void send(int from, int to, index_t bytes) {
+        const route& r = routes_[at(from) * at(on_.devices()) + at(to)];
+        latency_ = r.latency > latency_ ? r.latency : latency_;
+        for (const int lane : r.lanes) {
+            load_[at(lane)] == 0 ? used_.push_back(lane) : void();
+            load_[at(lane)] += bytes;
+        }
+    }
+    /// When all transfers have arrived: the greatest latency, and what the busiest lane takes.
+    cost_t arrived() {
+        cost_t longest = 0;
+        for (const int lane : used_) {
+            const cost_t busy = load_[at(lane)] * 1000 / on_.lane_megabytes(lane);
+            longest = busy > longest ? busy : longest;
+            load_[at(lane)] = 0;
+        }
+        const cost_t time = used_.empty() ? 0 : latency_ + longest;
+        used_.clear();
+        latency_ = 0;
+        return time;
+    }
+
+private:
+    /// Half of the all-reduces of an operand among shards that have the same index along the loops `own`; only the
+    /// first along the loops `first` have a part.
+    cost_t sums(const cost::op_model& m, const configuration& c, const index_t* pool, int operand, std::uint32_t own,
+                std::uint32_t first) {
+        std::map<std::vector<int>, std::pair<std::vector<int>, index_t>> groups; // by index: members, bytes
+        for (int i = 0; i < c.shards(); ++i) {
+            const shard s = shard_at(c, pool, m.d, i);
+            std::vector<int> index;
+            bool part = true;
+            for (int l = 0; l < m.d.loops.size(); ++l) {
+                has(own, l) ? index.push_back(s.index[l]) : void();
+                part = part && (!has(first, l) || s.index[l] == 0);
+            }
+            if (part) {
+                auto& [members, bytes] = groups[index];
+                members.push_back(s.device);
+                bytes = region(m.d, operand, s.ranges).volume() * bytes_of(m.d.operands[operand].type);
+            }
+        }
+        cost_t most = 0;
+        std::map<int, cost_t> busy;
+        for (const auto& [index, group] : groups) {
+            const auto& [members, bytes] = group;
+            if (members.size() < 2 || bytes == 0) {
+                continue;
+            }
+            auto known = choices_.find(members);
+            if (known == choices_.end()) {
+                known = choices_.emplace(members, cost::all_reduce_halves(on_, members)).first;
+            }
+            const cost::collective_cost& how = known->second.best(bytes);
+            most = std::max(most, how.time(bytes));
+            for (const cost::lane_load& l : how.lanes) {
+                busy[l.lane] += cost::collective_cost::scaled(l.busy, bytes);
+            }
+        }
+        for (const auto& [lane, time] : busy) {
+            most = std::max(most, time);
+        }
+        return most;
+    }
+
+    const cluster& on_;
+    std::vector<machine> devices_;
+    std::vector<route> routes_;
+    std::vector<index_t> load_;
+    std::vector<int> used_;
+    index_t latency_ = 0;
+    std::map<std::vector<int>, cost::collective_choice> choices_;
+};
+
+/// Builds an optcnn_problem on a device graph.
+template <class Problem>
+class cluster_builder {
+public:
+    cluster_builder(const graph_view& g, const cluster& on, const configuration_options& options)
+        : g_(g), on_(on), options_(options), prices_(on, g.ops[0].attributes.math),
+          rates_(rates_where_unequal(on, on.devices(), g.ops[0].attributes.math)) {}
+
+    Problem run() {
+        for (int op = 0; op < g_.op_count; ++op) {
+            const int twin = first_alike(g_, op);
+            kinds_.push_back(twin);
+            nodes_.emplace_back();
+            if (twin == op) {
+                price(op);
+            }
+            problem_.configurations.push_back(nodes_[at(twin)].configurations);
+            problem_.costs.add_node(nodes_[at(twin)].unary);
+        }
+        for (int op = 0; op < g_.op_count; ++op) {
+            for (int slot = 0; slot < g_.ops[op].inputs.size(); ++slot) {
+                const int producer = g_.tensors[g_.ops[op].inputs[slot]].producer;
+                if (producer >= 0) {
+                    problem_.costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
+                }
+            }
+        }
+        return static_cast<Problem&&>(problem_);
+    }
+
+private:
+    struct node {
+        cost::op_model model;
+        std::vector<configuration> configurations;
+        std::vector<cost_t> unary;
+        std::vector<std::vector<box>> outputs; ///< of every configuration's shards
+    };
+    using edge_kind = std::array<int, 3>; ///< from, to, slot
+
+    void price(int op) {
+        node& n = nodes_.back();
+        n.model = cost::model_of(g_, op);
+        const description& d = n.model.d;
+        const auto offer = [&](const configuration& c) {
+            n.configurations.push_back(c);
+            const index_t* pool = problem_.pool.data();
+            n.unary.push_back(prices_.compute(n.model, c, pool) + prices_.synchronization(n.model, c, pool));
+            n.outputs.push_back(boxes(d, d.output(), c));
+        };
+        for_each_offered(g_, op, d, on_.devices(), options_, offer);
+        for (const loop_name name : {loop_name::sample, loop_name::channel}) {
+            proportional_split p = split_in_proportion(d, name, rates_);
+            if (!p.cuts.empty()) {
+                p.what.cuts[d.find_loop(name)] = static_cast<int>(problem_.pool.size());
+                problem_.pool.insert(problem_.pool.end(), p.cuts.begin(), p.cuts.end());
+                offer(p.what);
+            }
+        }
+    }
+    std::vector<box> boxes(const description& d, int which, const configuration& c) const {
+        std::vector<box> all;
+        for (int i = 0; i < c.shards(); ++i) {
+            all.push_back(region(d, which, shard_at(c, problem_.pool.data(), d, i).ranges));
+        }
+        return all;
+    }
+
+    /// t_X: what each shard needs of what others wrote, and the gradients the same way back.
+    const std::vector<cost_t>& table(int from, int to, int slot) {
+        const auto [place, fresh] = tables_.try_emplace(edge_kind{from, to, slot});
+        std::vector<cost_t>& times = place->second;
+        if (!fresh) {
+            return times;
+        }
+        const node& u = nodes_[at(from)];
+        const node& v = nodes_[at(to)];
+        const int which = v.model.d.find_operand(operand_kind::input, slot);
+        const operand& input = v.model.d.operands[which];
+        const index_t bytes = bytes_of(input.type);
+        std::vector<std::vector<box>> needed;
+        for (const configuration& c : v.configurations) {
+            needed.push_back(boxes(v.model.d, which, c));
+        }
+        for (const std::vector<box>& written : u.outputs) {
+            for (const std::vector<box>& wanted : needed) {
+                transfers_.clear();
+                for (std::size_t s = 0; s < written.size(); ++s) {
+                    for (std::size_t t = 0; t < wanted.size(); ++t) {
+                        const index_t volume = s == t ? 0 : common_volume(written[s], wanted[t]);
+                        if (volume > 0) {
+                            transfers_.push_back({static_cast<int>(s), static_cast<int>(t), volume * bytes});
+                        }
+                    }
+                }
+                for (const transfer& m : transfers_) {
+                    prices_.send(m.from, m.to, m.bytes);
+                }
+                cost_t time = prices_.arrived();
+                for (std::size_t i = 0; i < transfers_.size() && input.differentiable; ++i) {
+                    prices_.send(transfers_[i].to, transfers_[i].from, transfers_[i].bytes);
+                }
+                time += prices_.arrived();
+                times.push_back(time);
+            }
+        }
+        return times;
+    }
+
+    struct transfer {
+        int from, to;
+        index_t bytes;
+    };
+    graph_view g_;
+    const cluster& on_;
+    configuration_options options_;
+    cluster_prices<cluster> prices_;
+    std::vector<index_t> rates_; ///< of all devices, where they are unequal
+    Problem problem_;
+    std::vector<int> kinds_; ///< the first operator that is alike
+    std::vector<node> nodes_;
+    std::map<edge_kind, std::vector<cost_t>> tables_;
+    std::vector<transfer> transfers_;
+};
+
+} // namespace detail
+
+/// More devices than this are priced as a uniform_machine(): tables of a device graph would take minutes.
+inline constexpr int most_priced_devices = 64;
+
+/// The cost tables of a network on a device graph, shard i on device i: the slowest device's share for t_C, the best
+/// all-reduce among the devices that share for t_S, and
+/// for t_X the greatest latency and the busiest lane of all that moves at once. Where devices are unequal, splits in
+/// proportion to their rates are offered too.
+template <class Problem = optcnn_problem>
+Problem make_optcnn_problem(const graph_view& g, const cluster& on, const configuration_options& options = {}) {
+    if (on.devices() > most_priced_devices) {
+        return make_optcnn_problem<Problem>(g, uniform_machine(on, g.ops[0].attributes.math), options);
+    }
+    return detail::cluster_builder<Problem>(g, on, options).run();
+}
+
+} // namespace tessera::search

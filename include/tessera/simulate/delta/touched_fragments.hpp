@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which fragments of a lowering a change of some operators' configurations touches.
+#pragma once
+
+#include "tessera/simulate/delta/lowered_fragments.hpp"
+
+namespace tessera::simulation {
+
+/// What a change of operator i touches (of several, each of them): i itself; forward and backward, the operators that read its output or one of its inputs (they share
+/// gathered tiles); backward, the operators that made its inputs and those that share its parameters. Where such an operator renames
+/// memory (flatten; backward, add), those after (before) it too. All but i keep their configurations, so that whatever they hand to
+/// fragments that stay keeps its tile.
+struct touched_fragments {
+    std::vector<char> ops;        ///< that change
+    std::vector<char> inputs;     ///< tensors that these read
+    std::vector<char> parameters; ///< that these use
+    std::vector<int> list;        ///< fragments to be made again, in order
+    std::vector<char> has;        ///< by fragment: true if it is in the list
+
+    bool contains(int f) const { return has[at(f)] != 0; }
+};
+
+/// Also marks what reads the output of a flattening, whose memory may now be another's.
+inline void touch_forward(const lowered_fragments& x, int op, std::vector<char>& marks) {
+    if (marks[at(op)] != 0) {
+        return;
+    }
+    marks[at(op)] = 1;
+    if (x.in.g.facts(op).view) {
+        for (int c : x.network.consumers[at(x.in.g.ops[op].output)]) {
+            touch_forward(x, c, marks);
+        }
+    }
+}
+
+inline void touch_backward(const lowered_fragments& x, int op, std::vector<char>& marks) {
+    if (marks[at(op)] != 0) {
+        return;
+    }
+    marks[at(op)] = 1;
+    for (int t : x.in.g.ops[op].inputs) {
+        if (x.in.g.facts(op).passes_gradient && x.in.g.tensors[t].producer >= 0) {
+            touch_backward(x, x.in.g.tensors[t].producer, marks);
+        }
+    }
+}
+
+inline touched_fragments touched_by(const lowered_fragments& x, const std::vector<change>& changes) {
+    const graph_view& g = x.in.g;
+    std::vector<char> forward(at(g.op_count), 0);
+    std::vector<char> backward(at(g.op_count), 0);
+    touched_fragments all;
+    all.ops.assign(at(g.op_count), 0);
+    all.inputs.assign(at(g.tensor_count), 0);
+    all.parameters.assign(at(g.parameter_count), 0);
+    for (const change& c : changes) {
+        all.ops[at(c.op)] = 1;
+        touch_forward(x, c.op, forward);
+        for (int reader : x.network.consumers[at(g.ops[c.op].output)]) {
+            touch_forward(x, reader, forward);
+        }
+        for (int t : g.ops[c.op].inputs) {
+            all.inputs[at(t)] = 1;
+            for (int reader : x.network.consumers[at(t)]) {
+                touch_forward(x, reader, forward);
+            }
+            if (g.tensors[t].producer >= 0) {
+                touch_backward(x, g.tensors[t].producer, backward);
+            }
+        }
+        for (int p : g.ops[c.op].parameters) {
+            all.parameters[at(p)] = 1;
+            for (int u : x.network.users[at(p)]) {
+                touch_backward(x, u, backward);
+            }
+        }
+    }
+    for (int op = 0; op < g.op_count; ++op) {
+        forward[at(op)] != 0 ? touch_backward(x, op, backward) : void();
+    }
+    for (int f = 0; f < x.count(); ++f) {
+        all.has.push_back((x.is_forward(f) ? forward : backward)[at(x.operator_of(f))]);
+        if (all.contains(f)) {
+            all.list.push_back(f);
+        }
+    }
+    return all;
+}
+
+} // namespace tessera::simulation

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of synchronization: which modes go together, and that messages hold each slice of every gradient once.
+#pragma once
+
+#include "tessera/op/optimizer.hpp"
+#include "tessera/strategy/stage_rules.hpp"
+
+namespace tessera {
+
+/// What the rules ask of a synchronization, besides what its messages hold.
+struct sync_modes {
+    bool has_messages = false;
+    sync_time sum_at = sync_time::ready;
+    sync_time update_at = sync_time::ready;
+    bool shards_parameters = false;
+    int average_every = 0;
+    friend constexpr bool operator==(const sync_modes&, const sync_modes&) = default;
+};
+
+constexpr sync_modes modes_of(const synchronization& s) {
+    return {!s.messages.empty(), s.sum_at, s.update_at, s.shards_parameters, s.average_every};
+}
+constexpr sync_modes modes_of(const strategy_view& s) { return s.sync != nullptr ? modes_of(*s.sync) : sync_modes{}; }
+
+namespace detail {
+
+/// The first operator that uses a parameter, or -1.
+constexpr int first_user(const graph_view& g, int parameter) {
+    for (int op = 0; op < g.op_count; ++op) {
+        for (const int p : g.ops[op].parameters) {
+            if (p == parameter) {
+                return op;
+            }
+        }
+    }
+    return -1;
+}
+
+/// The first trained parameter, or -1.
+constexpr int first_trained(const graph_view& g) {
+    for (int p = 0; p < g.parameter_count; ++p) {
+        if (g.parameters[p].trained) {
+            return p;
+        }
+    }
+    return -1;
+}
+
+constexpr problem broken_gradient(rule what, const graph_view& g, int parameter, index_t found_number,
+                                  index_t needed_number) {
+    problem p{what, first_user(g, parameter), -1, found_number, needed_number};
+    p.parameter = p.op >= 0 ? parameter : -1;
+    return p;
+}
+
+} // namespace detail
+
+/// The first rule that the modes of a strategy's synchronization break together, with the first layer whose parameter
+/// it cannot treat so.
+constexpr problem check_modes(const graph_view& g, const strategy_view& s, const sync_modes& sync) {
+    const int first = detail::first_trained(g);
+    const auto refuse_with = [&](rule what, index_t found_number, index_t needed_number) {
+        return detail::broken(what, detail::first_user(g, first), -1, found_number, needed_number);
+    };
+    if (sync.average_every < 0) {
+        return refuse_with(rule::averages_never, sync.average_every, 1);
+    }
+    if (sync.average_every > 0) {
+        if (sync.has_messages || sync.shards_parameters || s.parameters_on >= 0) {
+            return refuse_with(rule::averages_of_sums, sync.average_every, 0);
+        }
+        if (s.period % sync.average_every != 0) {
+            return refuse_with(rule::averages_past_the_period, s.period, sync.average_every);
+        }
+    }
+    if (sync.shards_parameters && s.parameters_on >= 0) {
+        return refuse_with(rule::slices_on_one_device, s.parameters_on, -1);
+    }
+    if (!sync.has_messages && first >= 0) {
+        if (sync.shards_parameters) {
+            return refuse_with(rule::slices_without_messages, 0, 1);
+        }
+        if (sync.sum_at != sync_time::ready || sync.update_at != sync_time::ready) {
+            return refuse_with(rule::times_without_messages, 0, 1);
+        }
+    }
+    return {};
+}
+
+/// The first rule that messages break: each slice of every gradient goes once, parameters in slices are divided by
+/// their members alone.
+constexpr problem check_messages(const graph_view& g, const synchronization& sync) {
+    detail::int_array given(static_cast<std::size_t>(g.parameter_count), 0);
+    detail::int_array slices(static_cast<std::size_t>(g.parameter_count), 0);
+    for (const message& m : sync.messages) {
+        for (const gradient_slice& x : m.slices) {
+            if (x.parameter < 0 || x.parameter >= g.parameter_count || !g.parameters[x.parameter].trained) {
+                return detail::broken_gradient(rule::message_of_no_gradient, g, x.parameter, x.parameter,
+                                               g.parameter_count);
+            }
+            if (x.slices < 1 || x.slice < 0 || x.slice >= x.slices) {
+                return detail::broken_gradient(rule::slice_outside_gradient, g, x.parameter, x.slice, x.slices);
+            }
+            if (sync.shards_parameters && m.how != exchange::sliced) {
+                return detail::broken(rule::slices_not_sliced, detail::first_user(g, x.parameter), -1,
+                                      static_cast<index_t>(m.how), 0);
+            }
+            if (sync.shards_parameters && x.slices != 1) {
+                return detail::broken(rule::slices_in_slices, detail::first_user(g, x.parameter), -1, x.slices, 1);
+            }
+            const auto p = static_cast<std::size_t>(x.parameter);
+            if (slices[p] != 0 && slices[p] != x.slices) {
+                return detail::broken_gradient(rule::slices_differ, g, x.parameter, x.slices, slices[p]);
+            }
+            slices[p] = x.slices;
+            ++given[p];
+        }
+    }
+    detail::int_array first(static_cast<std::size_t>(g.parameter_count) + 1, 0);
+    for (int p = 0; p < g.parameter_count; ++p) {
+        const auto i = static_cast<std::size_t>(p);
+        if (given[i] == 0 && g.parameters[p].trained) {
+            return detail::broken_gradient(rule::gradient_not_sent, g, p, 0, 1);
+        }
+        if (given[i] < slices[i]) { // so that there are no more slices than messages have room for
+            return detail::broken_gradient(rule::slices_are_missing, g, p, given[i], slices[i]);
+        }
+        first[i + 1] = first[i] + slices[i];
+    }
+    detail::int_array sent(static_cast<std::size_t>(first[static_cast<std::size_t>(g.parameter_count)]), 0);
+    for (const message& m : sync.messages) {
+        for (const gradient_slice& x : m.slices) {
+            if (sent[static_cast<std::size_t>(first[static_cast<std::size_t>(x.parameter)] + x.slice)]++ != 0) {
+                return detail::broken_gradient(rule::slice_sent_twice, g, x.parameter, x.slice, x.slices);
+            }
+        }
+    }
+    return {};
+}
+
+/// The first rule that the synchronization of a strategy breaks, given what it amounts to.
+constexpr problem check_synchronization(const graph_view& g, const strategy_view& s, const sync_modes& sync) {
+    if (const problem p = check_modes(g, s, sync)) {
+        return p;
+    }
+    return s.sync != nullptr && sync.has_messages ? check_messages(g, *s.sync) : problem{};
+}
+constexpr problem check_synchronization(const graph_view& g, const strategy_view& s) {
+    return check_synchronization(g, s, modes_of(s));
+}
+
+/// The rule that averages of parameters break with an optimizer: there would be states of every copy's own.
+constexpr problem check_averages(const graph_view& g, const strategy_view& s, const optimizer& how) {
+    if (s.sync == nullptr || s.sync->average_every == 0 || (how.state_count() == 0 && !(how.clip_norm > 0))) {
+        return {};
+    }
+    return detail::broken(rule::averages_need_plain_sgd, detail::first_user(g, detail::first_trained(g)), -1,
+                          how.state_count() > 0 ? how.state_count() : 1, 0);
+}
+
+} // namespace tessera

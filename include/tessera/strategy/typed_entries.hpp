@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a strategy that is a type says of all its layers together. Schedules and synchronization are in
+// schedule/typed_pipeline.hpp and schedule/typed_synchronization.hpp.
+#pragma once
+
+#include "tessera/net/precision.hpp"
+#include "tessera/strategy/typed_options.hpp"
+
+namespace tessera {
+
+namespace detail {
+
+/// Fields of a strategy that are numbers, while they are read.
+struct strategy_numbers {
+    int micro_batches = 1;
+    int period = 1;
+    statistics_over statistics = statistics_over::micro_batch;
+    int parameters_on = -1;
+    bool overlap = false;
+};
+
+} // namespace detail
+
+/// The batch is cut into Count micro-batches, as evenly as it goes.
+template <int Count>
+struct micro_batches {
+    static constexpr detail::says what = detail::says::micro_batches;
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::strategy_numbers& s) { s.micro_batches = Count; }
+};
+/// One plan covers Steps steps.
+template <int Steps>
+struct period {
+    static constexpr detail::says what = detail::says::period;
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::strategy_numbers& s) { s.period = Steps; }
+};
+/// Over which samples batch norms take their statistics.
+template <statistics_over Over>
+struct statistics {
+    static constexpr detail::says what = detail::says::statistics;
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::strategy_numbers& s) { s.statistics = Over; }
+};
+/// One device alone stores parameters and optimizer state.
+template <int Device>
+struct parameters_on {
+    static constexpr detail::says what = detail::says::parameters_on;
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::strategy_numbers& s) { s.parameters_on = Device; }
+};
+/// Communication beside computation.
+struct overlap {
+    static constexpr detail::says what = detail::says::overlap;
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::strategy_numbers& s) { s.overlap = true; }
+};
+/// The network computes in this precision: fp32, tf32 or bf16. The strategy's `network` is with_precision<Precision,
+/// Net>.
+template <class Precision>
+struct compute_in {
+    static constexpr detail::says what = detail::says::precision;
+    static constexpr int pool_size = 0;
+    template <class Net>
+    using network = with_precision<Precision, Net>;
+};
+
+/// One stage begins at each of these layers, which stand in the order of the network (at the first instance, or at
+/// instance<L, i>); what comes before the first of them is in the first stage, too.
+template <class... Layers>
+struct stages_from {
+    static constexpr detail::says what = detail::says::stages;
+    static constexpr int pool_size = 0;
+    static constexpr int count = sizeof...(Layers);
+
+    /// The first operator of every stage; a layer that is not there is the problem, and `parameter` says which.
+    static constexpr problem find(const graph_view& g, int* first) {
+        problem missing;
+        [[maybe_unused]] int k = 0;
+        ((first[k] = find_layer<on<Layers>>(g, k, missing), ++k), ...);
+        return missing;
+    }
+    template <int I>
+    static constexpr auto layer_at() {
+        return nth<I, Layers...>();
+    }
+
+private:
+    template <int I, class First, class... Rest>
+    static constexpr auto nth() {
+        if constexpr (I == 0) {
+            return detail::identity<typename on<First>::layer_type>{};
+        } else {
+            return nth<I - 1, Rest...>();
+        }
+    }
+    template <class On>
+    static constexpr int find_layer(const graph_view& g, int number, problem& missing) {
+        int instances = 0;
+        for (int op = 0; op < g.op_count; ++op) {
+            if (g.ops[op].key == On::key) {
+                ++instances;
+                if (On::all || g.ops[op].instance == On::which) {
+                    return op;
+                }
+            }
+        }
+        if (!missing) {
+            missing = instances > 0 ? problem{rule::no_such_instance, -1, -1, On::which, instances - 1}
+                                    : problem{rule::unknown_layer, -1, -1, 0, 1};
+            missing.parameter = number;
+        }
+        return -1;
+    }
+};
+
+} // namespace tessera

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: a bucket of gradients has a size of at least 1
+// expect-error: saying<tessera::synchronize<tessera::buckets<100, -1
+// expect-error: found<-1>
+// expect-error: needed<1>
+#include <tessera/schedule/buckets.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<8> {};
+struct fc3 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand =
+    ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>, ts::synchronize<ts::buckets<100, -1>>>;
+#else
+using by_hand =
+    ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>, ts::synchronize<ts::buckets<100, 1>>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;

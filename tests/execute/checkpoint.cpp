@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints (io/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit; other strategies start from the same numbers; damage is refused.
+#include "tessera/io/checkpoint.hpp"
+#include "support/planned.hpp"
+#include "support/policies.hpp"
+#include "support/random_strategy.hpp"
+#include "support/refusal.hpp"
+#include "tessera/backend/reference/backend.hpp"
+#include "tessera/host.hpp"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include <sys/wait.h>
+
+namespace {
+
+namespace ts = tessera;
+namespace fs = std::filesystem;
+using test_support::contains;
+using test_support::message_of;
+
+struct conv1 : ts::conv2d<20, ts::window<3>, ts::padding<1>> {};
+struct norm : ts::batch_norm<> {};
+struct fc1 : ts::linear<24> {};
+struct fc2 : ts::linear<4> {};
+struct net : ts::sequential<ts::image<3, 6, 6>, conv1, norm, ts::relu, ts::flatten, fc1, ts::relu, ts::dropout<30>, fc2,
+                            ts::cross_entropy> {};
+constexpr int samples = 8;
+
+/// A folder that is gone when the test ends.
+struct place {
+    place() {
+        char name[] = "/tmp/tessera-checkpoint-XXXXXX";
+        path = ::mkdtemp(name);
+    }
+    ~place() { fs::remove_all(path); }
+    std::string operator/(const char* name) const { return path + "/" + name; }
+    std::string path;
+};
+
+struct data {
+    std::vector<float> images;
+    std::vector<std::int32_t> labels;
+};
+data batch_of(std::uint64_t step) {
+    data d;
+    std::mt19937 random(static_cast<unsigned>(step));
+    for (int i = 0; i < samples * 108; ++i) {
+        d.images.push_back(static_cast<float>(random() % 1000) / 500 - 1);
+    }
+    for (int i = 0; i < samples; ++i) {
+        d.labels.push_back(static_cast<std::int32_t>(random() % 4));
+    }
+    return d;
+}
+
+/// A session of `net` with what it needs.
+template <class B>
+struct training {
+    training(const ts::strategy& s, const ts::optimizer& how)
+        : graph(ts::describe<net>(samples)), devices(4), backend(ts::make_backend<B>(how, ts::session_options{})),
+          session(graph.view(), s, 4, how, {.seed = 7}, backend, devices.threads()) {}
+    double step() {
+        const data d = batch_of(session.steps());
+        const std::vector<ts::input_data> inputs{std::span<const float>(d.images),
+                                                 std::span<const std::int32_t>(d.labels)};
+        return session.step(inputs);
+    }
+    ts::graph graph;
+    ts::local_devices devices;
+    B backend;
+    ts::session<B> session;
+};
+
+/// Everything that a session keeps, bit for bit.
+template <class S>
+std::vector<std::vector<float>> everything(const S& s) {
+    std::vector<std::vector<float>> all;
+    for (int p = 0; p < s.graph_of().parameter_count; ++p) {
+        for (int k = -1; k < s.update().state_count(); ++k) {
+            all.push_back(s.kept(p, k));
+        }
+    }
+    return all;
+}
+
+/// One device; random splits; data parallelism under every policy, whose slices, servers and buckets lie in different places.
+std::vector<ts::strategy> strategies() {
+    const ts::graph g = ts::describe<net>(samples);
+    std::vector<ts::strategy> all{ts::strategy(g.view())};
+    test_support::coverage seen;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        all.push_back(test_support::random_strategy(g.view(), 4, seed, seen));
+    }
+    for (const auto& [name, sync] : test_support::small_policies(g.view(), 4)) {
+        all.push_back(test_support::data_parallel(g.view(), 4));
+        all.back().sync = sync;
+    }
+    return all;
+}
+
+const ts::optimizer momentum = ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F};
+const ts::optimizer moments = ts::adam{.learning_rate = 0.01F};
+
+/// Three steps, a checkpoint, three more; the same from the checkpoint, under `later`.
+template <class B>
+void hold_resumed(const ts::strategy& s, const ts::strategy& later, const ts::optimizer& how, bool same) {
+    const place here;
+    training<B> first(s, how);
+    for (int i = 0; i < 3; ++i) {
+        first.step();
+    }
+    ts::io::save_checkpoint(first.session, here / "three");
+    training<B> second(later, how);
+    second.step(); // has numbers of its own, which go
+    const ts::io::checkpoint_state state = ts::io::load_checkpoint(second.session, here / "three");
+    CHECK(state.step == 3);
+    CHECK(state.seed == 7);
+    CHECK(everything(second.session) == everything(first.session));
+    for (int i = 0; i < 3; ++i) {
+        const double expected = first.step();
+        const double found = second.step();
+        if (same) {
+            CHECK(found == expected);
+        } else {
+            CHECK(found == doctest::Approx(expected).epsilon(1e-4));
+        }
+    }
+    if (same) {
+        CHECK(everything(second.session) == everything(first.session));
+    }
+}
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+} // namespace
+
+TEST_CASE_TEMPLATE("training goes on bit for bit, under every policy and split", B, ts::reference::backend,
+                   ts::host::backend) {
+    for (const ts::strategy& s : strategies()) {
+        hold_resumed<B>(s, s, momentum, true);
+        hold_resumed<B>(s, s, moments, true);
+    }
+}
+
+TEST_CASE_TEMPLATE("another strategy starts from the same parameters, statistics and state", B, ts::reference::backend,
+                   ts::host::backend) {
+    const std::vector<ts::strategy> all = strategies();
+    std::mt19937 random(3);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        hold_resumed<B>(all[i], all[random() % all.size()], i % 2 == 0 ? momentum : moments, false);
+    }
+}
+
+TEST_CASE("a checkpoint of one backend is read by another") {
+    const place here;
+    training<ts::host::backend> first(strategies()[2], moments);
+    first.step();
+    ts::io::save_checkpoint(first.session, here / "one");
+    training<ts::reference::backend> second(strategies()[0], moments);
+    ts::io::load_checkpoint(second.session, here / "one");
+    CHECK(everything(second.session) == everything(first.session));
+}
+
+TEST_CASE("the place in the data, and a file of weights") {
+    const place here;
+    training<ts::reference::backend> first(strategies()[0], momentum);
+    first.step();
+    const ts::io::data_position at{~std::uint64_t{0}, 5, 128, 60000};
+    ts::io::save_checkpoint(first.session, here / "one", at);
+    training<ts::reference::backend> second(strategies()[1], momentum);
+    CHECK(ts::io::load_checkpoint(second.session, here / "one").data == at);
+
+    training<ts::reference::backend> third(strategies()[1], ts::sgd{});
+    const ts::io::loaded_weights found = ts::io::load_weights(third.session, here / "one/model.safetensors");
+    CHECK(found.matched.size() == static_cast<std::size_t>(third.session.graph_of().parameter_count));
+    CHECK(found.missing.empty());
+    REQUIRE(found.unexpected.size() > 0);
+    CHECK(found.unexpected[0].substr(0, 19) == "optimizer/velocity/");
+    CHECK(third.session.parameter(0) == first.session.parameter(0));
+}
+
+TEST_CASE("any byte that changes, and any end that comes too early, is refused; the session stays as it was") {
+    const place here;
+    training<ts::reference::backend> t(strategies()[0], momentum);
+    t.step();
+    ts::io::save_checkpoint(t.session, here / "one");
+    t.step();
+    const auto before = everything(t.session);
+    std::mt19937 random(1);
+    for (const char* name : {"one/model.safetensors", "one/state.json", "one/COMMIT"}) {
+        const std::string path = here / name;
+        const std::string whole = text_of(path);
+        for (int i = 0; i < 60; ++i) {
+            std::string damaged = whole;
+            const std::size_t at = random() % damaged.size();
+            if (i % 3 == 0) {
+                damaged.resize(at);
+            } else {
+                damaged[at] = static_cast<char>(damaged[at] ^ (1 << (random() % 8)));
+            }
+            write(path, damaged);
+            CHECK_THROWS_AS(ts::io::load_checkpoint(t.session, here / "one"), ts::error);
+        }
+        write(path, whole);
+    }
+    CHECK(everything(t.session) == before);
+    CHECK(t.session.steps() == 2);
+    CHECK(ts::io::load_checkpoint(t.session, here / "one").step == 1);
+}
+
+TEST_CASE("what does not fit is refused by name") {
+    const place here;
+    training<ts::reference::backend> t(strategies()[0], momentum);
+    ts::io::save_checkpoint(t.session, here / "one");
+    training<ts::reference::backend> other(strategies()[0], moments);
+    const std::string text = message_of([&] { ts::io::load_checkpoint(other.session, here / "one"); });
+    CHECK(contains(text, "it lacks optimizer/first_moment/conv1/weight"));
+    fs::create_directory(here / "mine");
+    write(here / "mine/letter.txt", "dear");
+    CHECK(contains(message_of([&] { ts::io::save_checkpoint(t.session, here / "mine"); }), "holds something else"));
+    CHECK(text_of(here / "mine/letter.txt") == "dear");
+    CHECK(contains(message_of([&] { ts::io::load_checkpoint(t.session, here / "mine"); }), "it has no COMMIT"));
+    CHECK_THROWS_AS(ts::io::save_checkpoint(t.session, here / "no/such/folder"), ts::error);
+}
+
+TEST_CASE("who is killed while saving leaves a whole checkpoint, the old one or the new one, and no rest for long") {
+    const place here;
+    training<ts::reference::backend> t(strategies()[0], momentum);
+    ts::io::save_checkpoint(t.session, here / "one");
+    std::mt19937 random(5);
+    for (int i = 0; i < 40; ++i) {
+        const pid_t child = ::fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            for (;;) {
+                ts::io::save_checkpoint(t.session, here / "one");
+            }
+        }
+        ::usleep(static_cast<useconds_t>(1000 + random() % 20000));
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+        CHECK(ts::io::load_checkpoint(t.session, here / "one").step == 0);
+    }
+    ts::io::save_checkpoint(t.session, here / "one");
+    std::size_t there = 0;
+    for ([[maybe_unused]] const auto& e : fs::directory_iterator(here.path)) {
+        ++there;
+    }
+    CHECK(there == 1);
+}
