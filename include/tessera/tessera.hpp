@@ -22,6 +22,7 @@
 #include "tessera/part/attention.hpp"
 #include "tessera/part/experts.hpp"
 #include "tessera/part/lstm.hpp"
+#include "tessera/part/padded.hpp"
 #include "tessera/part/residual.hpp"
 #include "tessera/search/budget.hpp"
 #include "tessera/search/by_hand/baselines.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-error: an embedding looks up integers; its input must be tokens
+// expect-error: the layer takes integers, as an embedding takes tokens, and this input has numbers
 // expect-error: layer<words>
 // expect-error: found<0>
 // expect-error: needed<1>

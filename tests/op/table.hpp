@@ -23,9 +23,10 @@ struct op_case {
     }
     /// How many integers there are to choose from, where an input has them.
     ts::index_t integers() const {
-        const ts::index_t looked_up = ts::record_of(attributes).integers == nullptr
-                                          ? 0
-                                          : ts::record_of(attributes).integers(attributes, inputs[0], 0);
+        ts::index_t looked_up = 0;
+        for (int slot = 0; slot < 2 && looked_up == 0 && ts::record_of(attributes).integers != nullptr; ++slot) {
+            looked_up = ts::record_of(attributes).integers(attributes, inputs[0], slot);
+        }
         return looked_up > 0 ? looked_up : inputs[0][ts::op::channel_dimension(inputs[0].rank)];
     }
     ts::inferred infer() const { return ts::infer(attributes, inputs.data(), static_cast<int>(inputs.size())); }
@@ -174,6 +175,15 @@ inline const std::vector<op_case>& op_table() {
         {"softmax causal of heads",
          ts::attributes_of(op_kind::softmax, ts::op::softmax_attributes{.causal = true}),
          {make_shape(2, 3, 4, 5)}},
+        {"padded_softmax",
+         ts::attributes_of(op_kind::padded_softmax, ts::op::softmax_attributes{}),
+         {make_shape(4, 3, 6), make_shape(4)}},
+        {"padded_softmax of rows",
+         ts::attributes_of(op_kind::padded_softmax, ts::op::softmax_attributes{}),
+         {make_shape(6, 5), make_shape(6)}},
+        {"padded_softmax causal of heads",
+         ts::attributes_of(op_kind::padded_softmax, ts::op::softmax_attributes{.causal = true}),
+         {make_shape(3, 2, 5, 5), make_shape(3)}},
         {"softmax of heads", {.kind = op_kind::softmax}, {make_shape(2, 2, 3, 4)}},
         {"matmul", {.kind = op_kind::matmul}, {make_shape(3, 4, 5), make_shape(3, 5, 2)}},
         {"matmul transposed",

@@ -15,12 +15,11 @@ namespace test_support {
 /// A graph of one operator, with an input for the gradient of its output.
 inline ts::graph graph_of(const tests::op_case& c) {
     ts::graph_builder b;
-    const bool is_loss = c.attributes.kind == ts::op_kind::cross_entropy;
-    const bool looks_up = c.attributes.kind == ts::op_kind::embedding;
+    const ts::description d = c.describe();
     std::vector<int> read;
     for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-        read.push_back(
-            b.add_input(c.inputs[i], looks_up || (is_loss && i == 1) ? ts::element::i32 : ts::element::f32, "input"));
+        const int o = d.find_operand(ts::operand_kind::input, static_cast<int>(i));
+        read.push_back(b.add_input(c.inputs[i], d.operands[o].type, "input"));
     }
     struct layer;
     const int out =

@@ -33,9 +33,10 @@ inline constexpr bool never = false;
     rule(experts_do_not_divide_slots, "the experts must divide the rows of their input, each having as many slots") \
     rule(more_choices_than_experts, "a token cannot be sent to more experts than there are") \
     rule(slice_outside_input, "a slice must lie inside its input") \
-    rule(numbers_are_looked_up, "an embedding looks up integers; its input must be tokens") \
+    rule(numbers_are_looked_up, "the layer takes integers, as an embedding takes tokens, and this input has numbers") \
     rule(tied_to_nothing, "the layer whose parameters are tied must come earlier in the network") \
     rule(labels_do_not_fit, "the labels must be integers with the shape of the logits without their classes") \
+    rule(lengths_do_not_fit, "the lengths must be one integer for each sample") \
     rule(integers_into_arithmetic, "the layer computes with floating-point numbers and this input has integers") \
     rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \
     rule(operators_share_a_name, "two operators of the network have the same name; an operator's name is its identity in files and tables, so give one's own another") \

@@ -48,11 +48,17 @@ inline std::string place_of(const shape& s, index_t number) {
                          : ", position " + std::to_string(rest));
 }
 
-inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op) {
+inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op, int slot) {
     const bool is_loss = g.is_loss(op);
     const auto* numbers = static_cast<const std::int32_t*>(x.data);
     for (index_t i = 0; i < x.elements; ++i) {
         if (numbers[i] < 0 || numbers[i] >= count) {
+            if (!is_loss && slot > 0) {
+                const tensor_node& t = g.tensors[g.ops[op].inputs[slot]];
+                throw error("tessera: the input " + std::string(t.name) + " has " + std::to_string(numbers[i]) +
+                            " for " + place_of(t.extents, i) + ", and " + path_of(g, op) +
+                            " takes integers from 0 to " + std::to_string(count - 1));
+            }
             throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) + " of " +
                         place_of(g.tensors[g.ops[op].inputs[is_loss ? 1 : 0]].extents, i) + " is not one of the " +
                         std::to_string(count) + (is_loss ? " classes of " : " rows of ") + path_of(g, op));
@@ -137,7 +143,7 @@ inline index_t check_inputs(const graph_view& g, std::span<const input_data> inp
         for (int j = 0; j < o.inputs.size(); ++j) {
             const index_t count = g.tensors[o.inputs[j]].producer < 0 ? g.integers_of(op, j) : 0;
             if (count > 0) {
-                check_integers(inputs[input_number(g, o.inputs[j])], count, g, op);
+                check_integers(inputs[input_number(g, o.inputs[j])], count, g, op, j);
             }
         }
     }

@@ -29,6 +29,11 @@ struct labels {
     static constexpr element type = element::i32;
     static constexpr shape extents(index_t batch) { return make_shape(batch); }
 };
+/// How long each sample of padded sequences is, from 0 to their positions: one integer per sample.
+struct lengths {
+    static constexpr element type = element::i32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch); }
+};
 /// One integer per pixel.
 template <index_t Height, index_t Width>
 struct label_map {

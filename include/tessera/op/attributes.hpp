@@ -13,7 +13,7 @@ namespace tessera {
 // clang-format off
 #define TESSERA_OPERATORS(X) \
     X(conv2d) X(max_pool) X(average_pool) X(global_average_pool) X(linear) X(relu) X(sigmoid) X(tanh) X(gelu) X(silu) \
-    X(add) X(multiply) X(concat) X(flatten) X(dropout) X(channel_dropout) X(batch_norm) X(layer_norm) X(group_norm) X(softmax) \
+    X(add) X(multiply) X(concat) X(flatten) X(dropout) X(channel_dropout) X(batch_norm) X(layer_norm) X(group_norm) X(softmax) X(padded_softmax) \
     X(matmul) X(embedding) X(position_embedding) X(slice) X(transposed_conv2d) X(expert_linear) X(route) \
     X(cross_entropy)
 // clang-format on

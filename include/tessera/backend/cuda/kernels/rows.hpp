@@ -14,11 +14,20 @@ inline constexpr kernel row_leader{"row_leader", true};
 // clang-format off
 TESSERA_DEVICE_CODE(row_code,
 
-/// How many of its columns a row of a softmax sees: all, or (n[4], rows of a sample, above 0) in a causal one those up to the row's own
-/// number, which is n[5] for the first row, counted from the shard's first column.
+/// How many of its columns a row of a softmax sees: all, or (n[4], rows of a matrix, above 0) in a causal one those up to the row's own number, which is n[5] for
+/// the first row, counted from the shard's first column; and (n[6], rows of a sample, above 0) of padded sequences those within the sample's length, at[n[8]], where
+/// n[7] is the number of the shard's first column.
 __device__ inline long long seen_columns(const arguments& a, long long row) {
-    const long long own = a.n[4] > 0 ? row % a.n[4] + a.n[5] + 1 : a.n[1];
-    return own < a.n[1] ? own : a.n[1];
+    long long seen = a.n[1];
+    if (a.n[4] > 0) {
+        const long long own = row % a.n[4] + a.n[5] + 1;
+        seen = own < seen ? own : seen;
+    }
+    if (a.n[6] > 0) {
+        const long long length = static_cast<const int*>(a.at[a.n[8]])[row / a.n[6]] - a.n[7];
+        seen = length < seen ? length : seen;
+    }
+    return seen;
 }
 
 /// A block for each row. at: logits, to.

@@ -79,18 +79,32 @@ inline void softmax_forward(const shard_call& s) {
         n.n[4] = x.dim[x.rank - 2].size();
         n.n[5] = x.dim[x.rank - 2].begin - x.dim[x.rank - 1].begin;
     }
+    const int lengths = s.input(1);
+    if (lengths >= 0) {
+        n.n[6] = n.n[0] / x.dim[0].size();
+        n.n[7] = x.dim[x.rank - 1].begin;
+    }
+    const auto with_lengths = [&](std::vector<memory_use> all) {
+        if (lengths >= 0) {
+            n.n[8] = static_cast<index_t>(all.size());
+            all.push_back(s.value(lengths));
+        }
+        return all;
+    };
     const memory_use from = s.value(s.input());
     const int largest = s.intermediate(0);
     const int total = s.intermediate(1);
     if (s.call.first_nest == 0) {
-        s.to.launch_blocks(kernels::row_maximum, {from, s.value_to(largest)}, n, n.n[0], n.n[1]);
+        const auto all = with_lengths({from, s.value_to(largest)});
+        s.to.launch_blocks(kernels::row_maximum, all, n, n.n[0], n.n[1]);
     }
     if (s.call.first_nest <= 1 && s.call.last_nest >= 1) {
-        s.to.launch_blocks(kernels::row_exponentials, {from, s.value(largest), s.value_to(total)}, n, n.n[0], n.n[1]);
+        const auto all = with_lengths({from, s.value(largest), s.value_to(total)});
+        s.to.launch_blocks(kernels::row_exponentials, all, n, n.n[0], n.n[1]);
     }
     if (s.call.last_nest == 2) {
-        s.to.launch(kernels::softmax_forward, {from, s.value(largest), s.value(total), s.value_to(s.output())}, n,
-                    s.volume(s.output()));
+        const auto all = with_lengths({from, s.value(largest), s.value(total), s.value_to(s.output())});
+        s.to.launch(kernels::softmax_forward, all, n, s.volume(s.output()));
     }
 }
 
@@ -118,15 +132,22 @@ inline bool softmax_is_one_call(const op_attributes& a) { return !a.as<op::softm
 
 namespace tessera::cuda {
 
-inline constexpr operator_row softmax_row{
-    .of = &op::softmax_record,
-    .forward = detail::softmax_forward,
-    .backward = detail::softmax_backward,
-    .calls_forward = "cudnnSoftmaxForward kernel:row_maximum kernel:row_exponentials kernel:softmax_forward",
-    .calls_backward = "cudnnSoftmaxBackward kernel:softmax_total_gradient kernel:softmax_input_gradient",
-    .why = "cuDNN's softmax has no causal mask; a split of the rows' elements leaves partial sums",
-    .code = kernels::softmax_code,
-    .is_one_call = detail::softmax_is_one_call,
+inline constexpr operator_row softmax_rows[] = {
+    {.of = &op::softmax_record,
+     .forward = detail::softmax_forward,
+     .backward = detail::softmax_backward,
+     .calls_forward = "cudnnSoftmaxForward kernel:row_maximum kernel:row_exponentials kernel:softmax_forward",
+     .calls_backward = "cudnnSoftmaxBackward kernel:softmax_total_gradient kernel:softmax_input_gradient",
+     .why = "cuDNN's softmax has no causal mask; a split of the rows' elements leaves partial sums",
+     .code = kernels::softmax_code,
+     .is_one_call = detail::softmax_is_one_call},
+    {.of = &op::padded_softmax_record,
+     .forward = detail::softmax_forward,
+     .backward = detail::softmax_backward,
+     .calls_forward = "kernel:row_maximum kernel:row_exponentials kernel:softmax_forward",
+     .calls_backward = "kernel:softmax_total_gradient kernel:softmax_input_gradient",
+     .why = "cuDNN's softmax knows no lengths",
+     .code = kernels::softmax_code},
 };
 
 } // namespace tessera::cuda

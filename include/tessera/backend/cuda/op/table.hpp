@@ -45,7 +45,7 @@ struct row_group {
 inline constexpr row_group row_groups[] = {
     convolution_row, pool_rows,         linear_row,     activation_rows, combine_rows,
     concat_row,      flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
-    softmax_row,     matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
+    softmax_rows,    matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
     expert_rows,     cross_entropy_row, group_norm_row,
 };
 

@@ -6,6 +6,7 @@
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/softmax.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,11 +20,13 @@ public:
         largest_ = d.find_operand(operand_kind::intermediate, 0);
         total_ = d.find_operand(operand_kind::intermediate, 1);
         out_ = d.output();
+        lengths_ = d.find_operand(operand_kind::input, 1);
         const box x = region(d, out_, c_.ranges);
         columns_ = x.dim[x.rank - 1].size();
         first_column_ = x.dim[x.rank - 1].begin;
         matrix_ = x.dim[x.rank - 2];
         rows_ = x.volume() / columns_;
+        rows_of_sample_ = rows_ / x.dim[0].size();
     }
 
     void run(const run_state&) override {
@@ -37,11 +40,15 @@ private:
 
     /// Columns of the shard that the row sees.
     index_t seen(index_t r) const {
-        if (!c_.attributes.as<op::softmax_attributes>().causal) {
-            return columns_;
+        index_t end = columns_;
+        if (c_.attributes.as<op::softmax_attributes>().causal) {
+            end = std::min(end, matrix_.begin + r % matrix_.size() + 1 - first_column_);
         }
-        const index_t own = matrix_.begin + r % matrix_.size() + 1 - first_column_;
-        return own < 0 ? 0 : own < columns_ ? own : columns_;
+        if (lengths_ >= 0) {
+            const auto* const lengths = static_cast<const std::int32_t*>(c_.value[lengths_].data);
+            end = std::min<index_t>(end, lengths[r / rows_of_sample_] - first_column_);
+        }
+        return end < 0 ? 0 : end;
     }
 
     void forward(index_t r) const {
@@ -92,7 +99,8 @@ private:
 
     compute_call c_;
     int largest_ = -1, total_ = -1, out_ = -1;
-    index_t rows_ = 0, columns_ = 0, first_column_ = 0;
+    int lengths_ = -1; ///< of padded sequences
+    index_t rows_ = 0, rows_of_sample_ = 1, columns_ = 0, first_column_ = 0;
     interval matrix_;
 };
 
@@ -103,6 +111,14 @@ inline constexpr row_list softmax_rows{
             .add_candidates = detail::add_in_plain,
             .make_job = detail::make<softmax_job>,
             .why = "oneDNN's has no causal mask, and no partial sums, which a split of the rows' elements leaves",
+        };
+    }),
+    row<op::padded_softmax_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_in_plain,
+            .make_job = detail::make<softmax_job>,
+            .why = "oneDNN's knows no lengths",
         };
     }),
 };

@@ -12,21 +12,45 @@ namespace tessera::reference {
 
 namespace detail {
 
-/// How many of a run's columns a softmax sees: in a causal one, those up to the row's own number.
-template <class Real, class Run>
-index_t seen_columns(const shard<Real>& s, const Run& r) {
-    const int column = s.d.loops.size() - 1;
-    const index_t own = r.point[column - 1] + 1 - r.point[column];
-    return !s.call.attributes.template as<op::softmax_attributes>().causal || own > r.count ? r.count : own;
-}
+/// How many of a run's columns a softmax sees: in a causal one those up to the row's own number, of a padded sequence those within its length.
+template <class Real>
+class columns_seen {
+public:
+    explicit columns_seen(const shard<Real>& s)
+        : column_(s.d.loops.size() - 1), causal_(s.call.attributes.template as<op::softmax_attributes>().causal) {
+        if (const int o = s.input(1); o >= 0) {
+            lengths_ = s.template value<std::int32_t>(o);
+            first_sample_ = s.call.value[o].region.dim[0].begin;
+        }
+    }
+
+    template <class Run>
+    index_t operator()(const Run& r) const {
+        index_t end = r.point[column_] + r.count;
+        if (causal_ && r.point[column_ - 1] + 1 < end) {
+            end = r.point[column_ - 1] + 1;
+        }
+        if (lengths_ != nullptr && lengths_[r.point[0] - first_sample_] < end) {
+            end = lengths_[r.point[0] - first_sample_];
+        }
+        return end - r.point[column_]; // none where negative
+    }
+
+private:
+    int column_;
+    bool causal_;
+    const std::int32_t* lengths_ = nullptr;
+    index_t first_sample_ = 0;
+};
 
 template <class Real>
 void row_maximum(const shard<Real>& s) {
+    const columns_seen seen_of(s);
     const Real* const px = s.value(s.input());
     Real* const to = s.value(s.intermediate(0));
     s.fill(s.intermediate(0), -std::numeric_limits<Real>::infinity());
     s.walk({s.value_at(s.input()), s.value_at(s.intermediate(0))}, [&](const auto& r) {
-        const index_t seen = seen_columns(s, r);
+        const index_t seen = seen_of(r);
         for (index_t i = 0; i < seen; ++i) {
             const Real x = px[r.at[0] + i * r.step[0]];
             to[r.at[1]] = x > to[r.at[1]] || std::isnan(x) ? x : to[r.at[1]];
@@ -36,12 +60,13 @@ void row_maximum(const shard<Real>& s) {
 
 template <class Real>
 void row_exponentials(const shard<Real>& s) {
+    const columns_seen seen_of(s);
     const Real* const px = s.value(s.input());
     const Real* const top = s.value(s.intermediate(0));
     Real* const to = s.value(s.intermediate(1));
     s.fill(s.intermediate(1), Real(0));
     s.walk({s.value_at(s.input()), s.value_at(s.intermediate(0)), s.value_at(s.intermediate(1))}, [&](const auto& r) {
-        const index_t seen = seen_columns(s, r);
+        const index_t seen = seen_of(r);
         for (index_t i = 0; i < seen; ++i) {
             to[r.at[2]] += std::exp(px[r.at[0] + i * r.step[0]] - top[r.at[1]]);
         }
@@ -50,6 +75,7 @@ void row_exponentials(const shard<Real>& s) {
 
 template <class Real>
 void row_softmax(const shard<Real>& s) {
+    const columns_seen seen_of(s);
     const Real* const px = s.value(s.input());
     const Real* const top = s.value(s.intermediate(0));
     const Real* const sum = s.value(s.intermediate(1));
@@ -57,7 +83,7 @@ void row_softmax(const shard<Real>& s) {
     s.walk(
         {s.value_at(s.input()), s.value_at(s.intermediate(0)), s.value_at(s.intermediate(1)), s.value_at(s.output())},
         [&](const auto& r) {
-            const index_t seen = seen_columns(s, r);
+            const index_t seen = seen_of(r);
             for (index_t i = 0; i < r.count; ++i) {
                 py[r.at[3] + i * r.step[3]] =
                     i < seen ? std::exp(px[r.at[0] + i * r.step[0]] - top[r.at[1]]) / sum[r.at[2]] : Real(0);
@@ -110,6 +136,7 @@ struct softmax_loops {
 
 inline constexpr row_list softmax_rows{
     row<op::softmax_record, detail::softmax_loops>{},
+    row<op::padded_softmax_record, detail::softmax_loops>{},
 };
 
 } // namespace tessera::reference
