@@ -29,8 +29,10 @@ struct feed {
     input_data data;
     element type = element::f32;
 
-    explicit feed(std::span<const float> numbers) : data(numbers) {}
-    explicit feed(std::span<const std::int32_t> integers) : data(integers), type(element::i32) {}
+    /// `length`: of each sequence, in a network of any length (tokens<up_to<1024>>); 0 or nothing: the longest.
+    explicit feed(std::span<const float> numbers, index_t length = 0) : data(numbers, length) {}
+    explicit feed(std::span<const std::int32_t> integers, index_t length = 0)
+        : data(integers, length), type(element::i32) {}
 };
 
 /// A batch by names: one feed for each input, in any order.
@@ -110,7 +112,31 @@ input_data inputs_in(const T& batch) {
 
 } // namespace detail
 
-/// The inputs of a network in its own order, from a batch. Throws tessera::error where the network has other inputs than one and one of
+namespace detail {
+
+/// The inputs of a batch with `size`, and in a network of any length that of its sequences, which the two numbers say.
+template <class T>
+input_data inputs_with_length(const graph_view& g, const T& batch) {
+    input_data x = inputs_in(batch);
+    if constexpr (requires { static_cast<index_t>(batch.size); }) {
+        const index_t longest = longest_of(g);
+        const index_t size = static_cast<index_t>(batch.size);
+        if (longest > 0 && size > 0 && x.elements > 0) {
+            const shape& all = g.tensors[0].extents;
+            const index_t each = all.volume() / (all[0] * longest) * size;
+            if (x.elements % each != 0) {
+                throw error("tessera: a batch of " + std::to_string(size) + " sequences with " +
+                            std::to_string(x.elements) + " elements; that is no whole number of positions for each");
+            }
+            x.length = x.elements / each;
+        }
+    }
+    return x;
+}
+
+} // namespace detail
+
+/// The inputs of a network in its own order, from a batch; of a network of any length at that of the batch. Throws tessera::error where the network has other inputs than one and one of
 /// labels, takes integers where the batch has numbers or the other way round, or where the sizes contradict each other.
 template <Batch T>
 std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
@@ -140,6 +166,7 @@ std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
         }
         input_data& data = result[position++];
         data = is_label ? input_data(std::span<const std::int32_t>(batch.labels)) : detail::inputs_in(batch);
+        data.length = n.any_length ? n.extents[1] : 0;
         const index_t each = n.extents.volume() / n.extents[0];
         if (data.elements != each * static_cast<index_t>(batch.size)) {
             throw error("tessera: a batch of " + std::to_string(batch.size) + " samples has " +

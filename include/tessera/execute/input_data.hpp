@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/net/lengths.hpp"
 #include "tessera/net/paths.hpp"
 
 #include <span>
@@ -14,10 +15,13 @@ namespace tessera {
 struct input_data {
     const void* data = nullptr;
     index_t elements = 0;
+    index_t length = 0; ///< of its sequences, in a network of any length; 0: the longest
 
     input_data() = default;
-    input_data(std::span<const float> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
-    input_data(std::span<const std::int32_t> x) : data(x.data()), elements(static_cast<index_t>(x.size())) {}
+    input_data(std::span<const float> x, index_t length_of_each = 0)
+        : data(x.data()), elements(static_cast<index_t>(x.size())), length(length_of_each) {}
+    input_data(std::span<const std::int32_t> x, index_t length_of_each = 0)
+        : data(x.data()), elements(static_cast<index_t>(x.size())), length(length_of_each) {}
 };
 
 namespace detail {
@@ -88,6 +92,25 @@ inline void check_integers(const input_data& x, index_t count, const graph_view&
                 "; hand in smaller batches, or plan for batches of " + std::to_string(samples));
 }
 
+/// The length of a batch's sequences; 0 where the network's have one length. Throws tessera::error where inputs say different ones.
+inline index_t length_of(const graph_view& g, std::span<const input_data> inputs) {
+    const index_t longest = longest_of(g);
+    index_t length = 0;
+    for (const input_data& x : inputs) {
+        if (x.length != 0 && length != 0 && x.length != length) {
+            throw error("tessera: the batch has sequences of " + std::to_string(length) +
+                        " positions in one input and of " + std::to_string(x.length) +
+                        " in another; pad them to one length");
+        }
+        length = x.length != 0 ? x.length : length;
+    }
+    if (length < 0 || length > longest) {
+        throw error("tessera: a batch of sequences of " + std::to_string(length) + " positions; the network takes " +
+                    (longest > 0 ? "from 1 to " + std::to_string(longest) : std::string("those of one length")));
+    }
+    return longest > 0 && length == 0 ? longest : length;
+}
+
 /// Number of samples of a batch, which may be larger than the network was planned for; throws unless every input has as many.
 inline index_t count_samples(const graph_view& g, std::span<const input_data> inputs) {
     index_t batch = -1;
@@ -126,6 +149,7 @@ inline std::vector<input_data> samples_of(std::span<const input_data> inputs, in
         x.data =
             static_cast<const std::byte*>(all.data) + begin * each * static_cast<index_t>(sizeof(float)); // or integers
         x.elements = count * each;
+        x.length = all.length;
     }
     return part;
 }

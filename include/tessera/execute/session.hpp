@@ -12,6 +12,7 @@
 #include "tessera/execute/prediction.hpp"
 #include "tessera/execute/stored_values.hpp"
 #include "tessera/net/with_batch.hpp"
+#include "tessera/net/with_length.hpp"
 #include "tessera/op/optimizer_rules.hpp"
 #include "tessera/plan/lower/lower.hpp"
 
@@ -39,10 +40,12 @@ public:
                         std::to_string(threads.devices()) + "; make more devices or plan for fewer");
         }
         const index_t batch = graph_.tensors[0].extents.extent[0];
-        run_key first{batch};
+        run_key first{{batch, longest_of(graph_.view())}};
         first.period = s.period;
         if (!options.trains) {
-            first = {batch, run_kind::evaluation, 1, find_setting(detail::all_predictions(graph_.view()))};
+            first.kind = run_kind::evaluation;
+            first.period = 1;
+            first.part = find_setting(detail::all_predictions(graph_.view()));
         }
         graph described = graph_for(first);
         plan p = make_plan(described.view(), first);
@@ -62,6 +65,10 @@ public:
     /// Runs the training plan: for those who look at its memory or time its tasks.
     const executor<B>& training_executor() const { return runs_.front()->runner; }
     const graph_view graph_of() const { return graph_.view(); }
+    /// The network at the length of a batch's sequences; the view is good until the next call. Throws tessera::error for a length that does not fit.
+    graph_view graph_of(std::span<const input_data> inputs) const {
+        return graph_at(nullptr, detail::length_of(graph_.view(), inputs));
+    }
     std::uint64_t steps() const { return state_.step; }
     double learning_rate() const { return state_.learning_rate; }
     void set_learning_rate(double rate) { state_.learning_rate = rate; }
@@ -88,9 +95,9 @@ public:
         const auto period = static_cast<std::size_t>(strategy_.period);
         for (std::size_t i = 0; i < batches.size();) {
             bool whole = i + period <= batches.size();
-            const index_t samples = whole && period > 1 ? check_inputs(batches[i]) : 0;
+            const batch_size size = whole && period > 1 ? check_inputs(batches[i]) : batch_size{};
             for (std::size_t k = 1; k < period && whole; ++k) {
-                whole = check_inputs(batches[i + k]) == samples;
+                whole = check_inputs(batches[i + k]) == size;
             }
             const std::size_t count = whole ? period : 1;
             run_steps(batches.subspan(i, count), rates.empty() ? rates : rates.subspan(i, count), nullptr, losses);
@@ -118,7 +125,8 @@ public:
     /// than the network was planned for: they go through in batches of that many. Throws tessera::error for inputs that do not fit.
     std::vector<prediction> predict(std::span<const input_data> inputs, const std::vector<int>& wanted) {
         const detail::prediction_setting& of = *find_setting(wanted);
-        const graph_view part = of.part.network.view();
+        const index_t length = detail::length_of(of.part.network.view(), inputs);
+        const graph_view part = graph_at(&of, length);
         const index_t planned = graph_.tensors[0].extents.extent[0];
         const index_t samples = detail::count_samples(part, inputs);
         std::vector<prediction> all(wanted.size());
@@ -126,7 +134,7 @@ public:
             const index_t count = begin + planned < samples ? planned : samples - begin;
             const std::vector<input_data> batch = detail::samples_of(inputs, samples, begin, count);
             detail::check_inputs(part, batch);
-            run_of& r = find_run({count, run_kind::evaluation, 1, &of});
+            run_of& r = find_run({{count, length}, run_kind::evaluation, 1, &of});
             run(r, {&batch, 1}, {}, nullptr);
             for (std::size_t i = 0; i < wanted.size(); ++i) {
                 const int t = of.part.tensors[static_cast<std::size_t>(wanted[i])];
@@ -222,14 +230,25 @@ public:
     }
 
 private:
+    struct batch_size {
+        index_t samples = 0;
+        index_t length = 0; ///< of sequences, in a network of any length; else 0
+
+        friend bool operator==(const batch_size&, const batch_size&) = default;
+    };
     /// What tells two plans of a session apart.
     struct run_key {
-        index_t batch = 0;
+        batch_size size;
         run_kind kind = run_kind::training;
         int period = 1;
         const detail::prediction_setting* part = nullptr; ///< null: the whole network
 
         friend bool operator==(const run_key&, const run_key&) = default;
+    };
+    struct network_of_length {
+        const detail::prediction_setting* part;
+        index_t length;
+        graph network;
     };
     struct run_of {
         run_key key;
@@ -315,12 +334,31 @@ private:
     }
 
     std::string cause_of_loss(std::span<const input_data> inputs) const {
-        return detail::cause_of_loss(graph_.view(), inputs, [this](int p) { return parameter(p); });
+        return detail::cause_of_loss(graph_of(inputs), inputs, [this](int p) { return parameter(p); });
     }
 
-    bool is_short(const run_key& key) const { return key.batch < graph_.tensors[0].extents.extent[0]; }
+    bool is_short(const run_key& key) const {
+        return key.size.samples < graph_.tensors[0].extents.extent[0] || key.size.length < longest_of(graph_.view());
+    }
     graph graph_for(const run_key& key) const {
-        return with_batch(key.part != nullptr ? key.part->part.network.view() : graph_.view(), key.batch);
+        return with_batch(graph_at(key.part, key.size.length), key.size.samples);
+    }
+    graph_view graph_at(const detail::prediction_setting* part, index_t length) const {
+        const graph_view longest = part != nullptr ? part->part.network.view() : graph_.view();
+        if (length == longest_of(longest)) {
+            return longest;
+        }
+        for (const auto& x : lengths_) {
+            if (x->part == part && x->length == length) {
+                return x->network.view();
+            }
+        }
+        owned<network_of_length> made(new network_of_length{part, length, with_length(longest, length)});
+        if (lengths_.size() >= most_ready_plans) {
+            lengths_.erase(lengths_.begin());
+        }
+        lengths_.push_back(static_cast<owned<network_of_length>&&>(made));
+        return lengths_.back()->network.view();
     }
 
     plan make_plan(const graph_view& g, const run_key& key) {
@@ -432,8 +470,9 @@ private:
         return *runs_.back();
     }
 
-    index_t check_inputs(std::span<const input_data> inputs) const {
-        return detail::check_inputs(graph_.view(), inputs);
+    batch_size check_inputs(std::span<const input_data> inputs) const {
+        const index_t length = detail::length_of(graph_.view(), inputs);
+        return {detail::check_inputs(graph_at(nullptr, length), inputs), length};
     }
 
     void run(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
@@ -557,6 +596,7 @@ private:
     mutable std::vector<float> loss_rows_; ///< with the next: kept so that a step allocates nothing
     mutable detail::piece_sum sum_;
     std::vector<owned<detail::prediction_setting>> settings_; ///< of predictions that were asked for
+    mutable std::vector<owned<network_of_length>> lengths_;   ///< shorter than the longest, the newest last
     std::vector<owned<run_of>> runs_; ///< the first is for training on full batches; the others by when they ran last
     const run_of* running_ = nullptr; ///< the last that has run
 };

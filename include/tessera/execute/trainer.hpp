@@ -110,7 +110,7 @@ public:
     /// the network, and when the loss is not a finite number; the step is then not taken (see session::step).
     template <Batch T>
     double step(const T& samples) {
-        return step(std::span<const input_data>(inputs_of(graph(), samples)));
+        return step(std::span<const input_data>(inputs_of(graph_for(samples), samples)));
     }
     template <class... Names>
     double step(const named_batch<Names...>& samples) {
@@ -135,7 +135,7 @@ public:
         std::vector<std::vector<input_data>> inputs;
         std::vector<double> rates;
         for (std::size_t i = 0; i < batches.size(); ++i) {
-            const auto one = inputs_of(graph(), batches[i]);
+            const auto one = inputs_of(graph_for(batches[i]), batches[i]);
             inputs.emplace_back(one.begin(), one.end());
             rates.push_back(schedule_ ? checked(schedule_(session_.steps() + i)) : session_.learning_rate());
         }
@@ -283,19 +283,26 @@ private:
         return found;
     }
 
+    /// The network at the length of a batch's sequences.
+    template <Batch T>
+    graph_view graph_for(const T& samples) const {
+        const input_data inputs = detail::inputs_with_length(graph(), samples);
+        return session_.graph_of({&inputs, 1});
+    }
+
     template <class T>
     prediction predict_tensor(const T& samples, int tensor) {
         if constexpr (requires { std::span<const input_data>(samples); }) {
             return session_.predict(samples, {tensor})[0];
         } else {
-            const input_data inputs = detail::inputs_in(samples);
+            const input_data inputs = detail::inputs_with_length(graph(), samples);
             return session_.predict({&inputs, 1}, {tensor})[0];
         }
     }
 
     template <Batch T>
     void add(scores& total, const T& samples) {
-        const auto inputs = inputs_of(graph(), samples);
+        const auto inputs = inputs_of(graph_for(samples), samples);
         add(total, std::span<const input_data>(inputs));
     }
     template <class... Names>
@@ -305,7 +312,7 @@ private:
     }
     void add(scores& total, std::span<const input_data> inputs) {
         const evaluation e = session_.evaluate(inputs);
-        const tensor_node& first = graph().tensors[0]; // an input: every network starts with one
+        const tensor_node& first = session_.graph_of(inputs).tensors[0]; // an input: every network starts with one
         const index_t samples = inputs[0].elements * first.extents[0] / first.extents.volume();
         total.loss += e.loss * static_cast<double>(samples);
         total.correct += e.correct;

@@ -45,7 +45,8 @@ struct input {
     static constexpr int op_count = 0;
     static constexpr void append_to(graph_builder& b) {
         if (!b.refused) {
-            const int tensor = b.add_input(What::extents(b.batch), What::type, type_name<Name>());
+            const int tensor =
+                b.add_input(What::extents(b.batch), What::type, type_name<Name>(), is_any_length<What>());
             b.add_tap(key_of<Name>, type_name<Name>(), tensor, rule::node_named_twice);
         }
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/problem_text.hpp"
+#include "tessera/net/lengths.hpp"
 #include "tessera/net/network.hpp"
 
 #include <string>
@@ -71,7 +72,7 @@ constexpr auto make_storage() {
     b.parameters.lend(g.parameters, n.parameters);
     b.ops.lend(g.ops, n.ops);
     build_whole<Net>(b, Batch);
-    g.refused = b.refused;
+    g.refused = b.refused ? b.refused : problem_of_lengths(g.view());
     g.misnumbered = b.misnumbered;
     return g;
 }
@@ -145,7 +146,11 @@ graph describe(index_t batch) {
     if (b.refused) {
         throw error(to_text(b.refused, b.refused_at));
     }
-    return b.built();
+    graph g = b.built();
+    if (const problem p = problem_of_lengths(g.view())) {
+        throw error(to_text(p, p.op < 0 ? std::string_view() : g.ops[static_cast<std::size_t>(p.op)].name));
+    }
+    return g;
 }
 
 } // namespace tessera

@@ -17,6 +17,7 @@ struct tensor_node {
     element type = element::f32;
     int producer = -1; ///< operator, or -1 for an input of the network
     std::string_view name;
+    bool any_length = false; ///< of an input: batches may have less of its second extent, see net/with_length.hpp
 };
 
 /// A parameter is an entity of its own: several operators may use it, and its gradient is the sum over them.

@@ -97,8 +97,8 @@ struct graph_builder {
         return -1;
     }
 
-    constexpr int add_input(const shape& extents, element type, std::string_view name) {
-        tensors.push_back(tensor_node{extents, type, -1, name});
+    constexpr int add_input(const shape& extents, element type, std::string_view name, bool any_length = false) {
+        tensors.push_back(tensor_node{extents, type, -1, name, any_length});
         return tensor_count++;
     }
 

@@ -6,6 +6,23 @@
 
 namespace tessera {
 
+/// In place of a length: batches may have any length up to this one, each of one length for all its samples: tokens<up_to<1024>>. The network is
+/// described, searched for and planned at the longest; a shorter batch has a plan of its own under the same strategy.
+template <index_t Longest>
+inline constexpr index_t up_to = -Longest;
+
+namespace detail {
+
+/// Inputs whose second extent is a length.
+template <index_t Length>
+struct has_length {
+    static_assert(Length != 0, "tessera: a length is at least 1");
+    static constexpr index_t longest = Length < 0 ? -Length : Length;
+    static constexpr bool any_length = Length < 0; ///< as up_to<> says
+};
+
+} // namespace detail
+
 /// [batch, Channels, Height, Width] of floats.
 template <index_t Channels, index_t Height, index_t Width>
 struct image {
@@ -20,9 +37,9 @@ struct features {
 };
 /// [batch, Length, Channels] of floats.
 template <index_t Length, index_t Channels>
-struct sequence {
+struct sequence : detail::has_length<Length> {
     static constexpr element type = element::f32;
-    static constexpr shape extents(index_t batch) { return make_shape(batch, Length, Channels); }
+    static constexpr shape extents(index_t batch) { return make_shape(batch, sequence::longest, Channels); }
 };
 /// One integer per sample.
 struct labels {
@@ -42,14 +59,24 @@ struct label_map {
 };
 /// Length integers per sample: what an embedding looks up, or the labels of a sequence.
 template <index_t Length>
-struct tokens {
+struct tokens : detail::has_length<Length> {
     static constexpr element type = element::i32;
-    static constexpr shape extents(index_t batch) { return make_shape(batch, Length); }
+    static constexpr shape extents(index_t batch) { return make_shape(batch, tokens::longest); }
 };
 
 template <class T>
 concept NetworkInput = requires {
     T::extents(index_t{1});
 };
+
+/// Whether a batch may be shorter than an input's length.
+template <NetworkInput T>
+constexpr bool is_any_length() {
+    if constexpr (requires { T::any_length; }) {
+        return T::any_length;
+    } else {
+        return false;
+    }
+}
 
 } // namespace tessera

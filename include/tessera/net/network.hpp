@@ -247,7 +247,7 @@ struct sequential<First, Parts...> {
     /// The whole network, from its input, which a batch calls by its type.
     static constexpr void build(graph_builder& b) {
         if constexpr (NetworkInput<First>) {
-            const int start = b.add_input(First::extents(b.batch), First::type, "input");
+            const int start = b.add_input(First::extents(b.batch), First::type, "input", is_any_length<First>());
             b.add_tap(key_of<First>, "input", start, rule::tap_saved_twice);
             detail::append_all<Parts...>(b, start);
         } else {
