@@ -303,7 +303,7 @@ TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
     [[maybe_unused]] const auto [work, view, passes_gradient, loss] = ts::op_facts{};
     [[maybe_unused]] const auto [name, infer, describe, inputs, facts, initial, anywhere, momentum, integers, labels,
-                                 formula, rows] = op_record{};
+                                 formula, generated, rows] = op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
         operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};

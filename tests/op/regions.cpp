@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions of operands against the indices that enumeration finds, for random shards.
 #include "op/enumerate.hpp"
+#include "op/nests.hpp"
 #include "tessera/op/analysis.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +30,7 @@ TEST_CASE("a region is the box around the touched indices; where it is larger, t
     random_numbers random{1};
     int exact = 0;
     int with_gaps = 0;
-    for (const op_case& c : op_table()) {
+    for (const op_case& c : nests::every_row()) {
         const ts::description d = c.describe();
         for (int trial = 0; trial < 12; ++trial) {
             loop_ranges shard(d);

@@ -25,6 +25,7 @@ inline constexpr bool never = false;
     rule(input_has_wrong_rank, "the input has the wrong number of dimensions for this layer; flatten images before a linear layer or a layer norm") \
     rule(branch_changes_shape, "a residual branch must keep the shape of its input; change the branch or project the shortcut") \
     rule(shapes_differ, "the inputs of an element-wise layer must have the same shape") \
+    rule(extents_differ, "the inputs of the layer do not go together: an extent that they share differs") \
     rule(concat_shapes_differ, "concatenated tensors may differ in their channels only") \
     rule(inner_extents_differ, "the extents that a matrix product sums over must be equal; transpose_first and transpose_second exchange rows and columns") \
     rule(heads_do_not_divide_channels, "the heads must divide the channels of inputs of rank 3 and be the second extent of an input of rank 4") \

@@ -178,13 +178,16 @@ constexpr std::uint32_t gradients_of(const description& d, int k, bool inputs) {
     return mask;
 }
 
-/// Loops over which the gradient of an operand is summed: those of its nest that do not index it. Where one of them is split,
+/// Loops over which the gradient of an operand is summed: those of the nests that read it that do not index it. Where one of them is split,
 /// the shards hold partial gradients (for a weight under a split of samples: data parallelism's all-reduce).
 constexpr std::uint32_t gradient_reduced_loops(const description& d, int which) {
-    const int k = gradient_nest(d, which);
+    std::uint32_t loops = 0;
+    for (int k = 0; gradient_nest(d, which) >= 0 && k < d.nests.size(); ++k) {
+        loops |= has(d.nests[k].reads, which) ? d.nests[k].loops : 0;
+    }
     std::uint32_t mask = 0;
-    for (int l = 0; k >= 0 && l < d.loops.size(); ++l) {
-        if (has(d.nests[k].loops, l) && !depends(d.operands[which], l)) {
+    for (int l = 0; l < d.loops.size(); ++l) {
+        if (has(loops, l) && !depends(d.operands[which], l)) {
             mask |= bit(l);
         }
     }

@@ -37,7 +37,7 @@ struct along;
 
 inline constexpr int max_loops = 9;
 inline constexpr int max_operands = 14;
-inline constexpr int max_nests = 3;
+inline constexpr int max_nests = 6;
 inline constexpr int max_inputs = 8;
 
 /// One loop of an operator. A loop that is `whole` is never split whatever its role (a kernel window: tiny, and its

@@ -12,6 +12,9 @@
 namespace tessera::expression {
 struct formula; // op/expression/formula.hpp
 }
+namespace tessera::nests {
+struct generator; // op/nest/program.hpp
+}
 
 namespace tessera {
 
@@ -49,6 +52,8 @@ struct op_record {
     shape (*labels)(const op_attributes&, const shape&) = nullptr;
     /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it is none.
     const expression::formula* formula = nullptr;
+    /// Of an operator that is written as loop nests: its passes, for every backend. Null: it is not.
+    const nests::generator* generated = nullptr;
     own_row rows[4] = {}; ///< of an operator that is not the library's, whose backends have rows for it themselves
 
     constexpr bool brings_row_for(std::string_view backend) const {

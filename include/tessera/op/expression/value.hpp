@@ -6,8 +6,8 @@
 
 namespace tessera::expression {
 
-/// Never defined: compilers name it where an expression asks for a function of constants alone.
-void a_function_in_an_expression_has_an_operand_that_is_no_constant();
+/// Not for constant expressions: compilers name it where an expression asks for a function of constants alone.
+inline void a_function_in_an_expression_has_an_operand_that_is_no_constant() { __builtin_abort(); }
 
 /// A node, or a constant that is not on a tape yet.
 struct value {

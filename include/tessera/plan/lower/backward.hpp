@@ -139,14 +139,6 @@ int emit(const lowering_input<Options>& in, network_places& net, micro_batch_pla
     return t;
 }
 
-inline int first_of(std::uint32_t mask) {
-    int i = 0;
-    while (!has(mask, i)) {
-        ++i;
-    }
-    return i;
-}
-
 /// One task for every shard that makes some gradients, which come from nest `k`.
 template <class Options>
 void backward_nest(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
@@ -189,7 +181,7 @@ void backward_nest(const lowering_input<Options>& in, network_places& net, micro
         }
         for (int o = 0; o < d.operands.size(); ++o) {
             const bool flows = d.operands[o].kind == operand_kind::intermediate && d.operands[o].differentiable;
-            if (flows && !has(own, o) && has(d.operands[first_of(own)].gradient_reads, o)) {
+            if (flows && has(reads, o) && gradient_nest(d, o) > k) { // made before, of a nest behind this one
                 gradient[o] = need_intermediate(in, out, intermediate_of(in, net, m, op, o, s).gradients,
                                                 tile_kind::intermediate_gradient, op, o, s, what);
                 read_list.push_back(gradient[o]);

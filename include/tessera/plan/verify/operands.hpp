@@ -218,10 +218,8 @@ bool verifier<Plan>::gradients_are_sound(const task& t) {
         return refuse(&t, "a computation makes other gradients than those of its nest");
     }
     std::uint32_t needed = 0;
-    int first = -1;
     for (int o = 0; o < d.operands.size(); ++o) {
         needed |= has(t.emits, o) ? d.operands[o].gradient_reads : 0;
-        first = first < 0 && has(t.emits, o) ? o : first;
     }
     std::vector<int> reads;
     std::vector<int> writes;
@@ -241,7 +239,7 @@ bool verifier<Plan>::gradients_are_sound(const task& t) {
             return refuse(&t, "a computation lacks the operand " + std::to_string(o));
         }
         const bool flows = o < d.operands.size() && d.operands[o].kind == operand_kind::intermediate &&
-                           d.operands[o].differentiable && !has(t.emits, o) && has(d.operands[first].gradient_reads, o);
+                           d.operands[o].differentiable && has(needed, o) && gradient_nest(d, o) > t.first_nest;
         const bool is_output = o == d.output() && !g_.is_loss(t.op);
         const bool made = o < d.operands.size() && has(t.emits, o);
         if (t.gradient[o] < 0) {

@@ -10,6 +10,7 @@
 #include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/backend/reference/op/group_norm.hpp"
 #include "tessera/backend/reference/op/layer_norm.hpp"
+#include "tessera/backend/reference/op/nest.hpp"
 #include "tessera/backend/reference/op/pool.hpp"
 #include "tessera/backend/reference/op/product.hpp"
 #include "tessera/backend/reference/op/route.hpp"
@@ -53,7 +54,9 @@ template <class Real>
 const operator_row<Real>* own_row(const op_record& record) {
     const auto* own = static_cast<const own_rows*>(record.row_for("reference"));
     if (own == nullptr) {
-        return record.formula == nullptr ? nullptr : &any_expression<Real>;
+        return record.formula != nullptr     ? &any_expression<Real>
+               : record.generated != nullptr ? &any_nests<Real>
+                                             : nullptr;
     }
     if constexpr (sizeof(Real) == sizeof(float)) {
         return &own->single;
@@ -75,7 +78,7 @@ row_table<Real> rows_of() {
     return detail::table_of<Real, Set>;
 }
 
-/// The row of the table, or the one that an operator of one's own brings, or that of all expressions. Null: there is none.
+/// The row of the table, or the one that an operator of one's own brings, or that of all expressions or loop nests. Null: there is none.
 template <class Real>
 const operator_row<Real>* find_row(const op_record& record, row_table<Real> table) {
     for (const operator_row<Real>* const row : table) {
@@ -93,8 +96,8 @@ const operator_row<Real>* find_row(const op_record& record) {
 
 /// Whether the backend computes a pass of an operator: all passes of what it has, in every precision.
 constexpr bool supports(const op_record& record, pass what, precision) {
-    return has_pass(record, what) &&
-           (library_rows.has(record) || record.formula != nullptr || record.brings_row_for("reference"));
+    return has_pass(record, what) && (library_rows.has(record) || record.formula != nullptr ||
+                                      record.generated != nullptr || record.brings_row_for("reference"));
 }
 
 /// Throws tessera::error for an operator that has no row.
