@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "tessera/op/expression/formula.hpp"
+#include "tessera/op/nest/program.hpp"
 
 #include "instruction_set.hpp"
+#include "nest_shape.hpp"
 #include "shapes.hpp"
 #include "tile.hpp"
 

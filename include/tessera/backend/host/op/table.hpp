@@ -17,6 +17,7 @@
 #include "tessera/backend/host/op/layer_norm.hpp"
 #include "tessera/backend/host/op/linear.hpp"
 #include "tessera/backend/host/op/matmul.hpp"
+#include "tessera/backend/host/op/nest.hpp"
 #include "tessera/backend/host/op/pooling.hpp"
 #include "tessera/backend/host/op/softmax.hpp"
 #include "tessera/backend/host/op/transposed_convolution.hpp"
@@ -62,26 +63,34 @@ struct row_table {
 
 namespace detail {
 
-/// Whether a row follows from an operator's expression alone.
-constexpr bool is_own_expression(const op_record& r) {
-    return r.formula != nullptr && !library_rows.has(r) && !r.brings_row_for("host");
+/// Whether a row follows from an operator's expression, or its loop nests, alone.
+constexpr bool is_generated(const op_record& r) {
+    return (r.formula != nullptr || r.generated != nullptr) && !library_rows.has(r) && !r.brings_row_for("host");
+}
+template <const op_record& Of>
+constexpr const operator_row* generated_row() {
+    if constexpr (Of.formula != nullptr) {
+        return &expression_row<Of>::template value<operator_row>;
+    } else {
+        return &nest_row<Of>::template value<operator_row>;
+    }
 }
 
-/// Those of the library, and of the operators of one's own that are expressions, where the set says which there are.
+/// Those of the library, and of the operators of one's own that are expressions or loop nests, where the set says which there are.
 template <class Set>
 constexpr auto rows_of_set() {
     constexpr auto rows = rows_among<operator_row, Set>(library_rows);
     if constexpr (requires { Set::records; }) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            std::array<const operator_row*, rows.size() + (std::size_t{is_own_expression(*Set::records[I])} + ... + 0)>
+            std::array<const operator_row*, rows.size() + (std::size_t{is_generated(*Set::records[I])} + ... + 0)>
                 all{};
             std::size_t n = 0;
             for (const operator_row* const r : rows) {
                 all[n++] = r;
             }
             [[maybe_unused]] const auto take = [&]<std::size_t K>() {
-                if constexpr (is_own_expression(*Set::records[K])) {
-                    all[n++] = &expression_row<*Set::records[K]>::template value<operator_row>;
+                if constexpr (is_generated(*Set::records[K])) {
+                    all[n++] = generated_row<*Set::records[K]>();
                 }
             };
             (take.template operator()<I>(), ...);

@@ -13,3 +13,5 @@
 #include "activation.inl"
 
 #include "expression.inl"
+
+#include "nest.inl"

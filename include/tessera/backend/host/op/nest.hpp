@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that are written as loop nests, on plain tiles: the loops around are walked, and along the innermost one kernels made of their expressions
+// run.
+#pragma once
+
+#include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/kernels/nest.hpp"
+#include "tessera/backend/host/op/row.hpp"
+#include "tessera/backend/reference/op/nest.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tessera::host {
+
+using nest_kernel = double (*)(const float* const* from, float* to, std::ptrdiff_t count) noexcept;
+
+/// The kernels of a program, by the numbers of its passes.
+struct nest_kernels {
+    nest_kernel forward[max_nests] = {};
+    nest_kernel backward[nests::max_backward] = {};
+};
+
+namespace detail {
+
+/// The program of the lowest rank whose pass number K has the same kernel.
+template <const op_record& Of, int Rank, bool Backward, int K, int From = 0>
+constexpr int rank_with_kernel() {
+    constexpr const nests::program* other = Of.generated->of_rank[From];
+    constexpr const nests::program& own = *Of.generated->of_rank[Rank];
+    if constexpr (From == Rank) {
+        return Rank;
+    } else if constexpr (other == nullptr) {
+        return rank_with_kernel<Of, Rank, Backward, K, From + 1>();
+    } else {
+        constexpr const auto& all = Backward ? other->backward.count : other->forward.count;
+        if constexpr (K < all) {
+            constexpr const nests::nest_pass& a = kernels::pass_at<own, Backward, K>();
+            constexpr const nests::nest_pass& b = kernels::pass_at<*other, Backward, K>();
+            if constexpr (kernels::same_kernel(own, a, *other, b)) {
+                return From;
+            } else {
+                return rank_with_kernel<Of, Rank, Backward, K, From + 1>();
+            }
+        } else {
+            return rank_with_kernel<Of, Rank, Backward, K, From + 1>();
+        }
+    }
+}
+
+template <const op_record& Of, int Rank>
+constexpr nest_kernels kernels_of_rank() {
+    nest_kernels all;
+    if constexpr (Of.generated->of_rank[Rank] != nullptr) {
+        constexpr const nests::program& p = *Of.generated->of_rank[Rank];
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            ((all.forward[I] =
+                  kernels::run_nest<*Of.generated->of_rank[rank_with_kernel<Of, Rank, false, static_cast<int>(I)>()],
+                                    false, static_cast<int>(I)>),
+             ...);
+        }
+        (std::make_index_sequence<std::size_t{p.forward.count}>{});
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            ((all.backward[I] =
+                  kernels::run_nest<*Of.generated->of_rank[rank_with_kernel<Of, Rank, true, static_cast<int>(I)>()],
+                                    true, static_cast<int>(I)>),
+             ...);
+        }
+        (std::make_index_sequence<std::size_t{p.backward.count}>{});
+    }
+    return all;
+}
+
+template <const op_record& Of>
+inline constexpr nest_kernels nest_kernels_of[] = {kernels_of_rank<Of, 0>(), kernels_of_rank<Of, 1>(),
+                                                   kernels_of_rank<Of, 2>(), kernels_of_rank<Of, 3>(),
+                                                   kernels_of_rank<Of, 4>(), kernels_of_rank<Of, 5>()};
+
+} // namespace detail
+
+/// The nests that a call asks for, or the passes of the gradients that it does.
+class nest_job : public job {
+public:
+    nest_job(const bound_call& b, const nest_kernels& how)
+        : c_(b.call), s_(c_), p_(nests::program_of(c_.attributes, *c_.d)), how_(how) {
+        c_.attributes.kind.record->generated->scalars(c_.attributes, *c_.d, scalars_);
+    }
+    nest_job(const nest_job&) = delete;
+    nest_job& operator=(const nest_job&) = delete;
+
+    void run(const run_state&) override {
+        if (is_forward(c_.what)) {
+            for (int k = c_.first_nest; k <= c_.last_nest; ++k) {
+                clear(p_.forward[k]);
+                run(p_.forward[k], how_.forward[k]);
+            }
+            return;
+        }
+        for (int k = c_.d->nests.size() - 1; k >= 0; --k) {
+            for (int o = 0; o < c_.d->operands.size(); ++o) {
+                if (has(c_.emits, o) && gradient_nest(*c_.d, o) == k) {
+                    backward(o);
+                }
+            }
+        }
+    }
+
+private:
+    static constexpr index_t most =
+        512; ///< points that one call of a kernel takes: floats are summed in double after so many
+    static constexpr int max_leaves = max_operands + nests::max_scalars + 4;
+    static constexpr int places = 16; ///< what is written, then what is read
+
+    /// A leaf of a pass: where its numbers are.
+    struct leaf {
+        const float* single = nullptr;
+        const double* twice = nullptr;
+        int place = 0;   ///< in a run
+        int index = -1;  ///< the loop whose index it is
+        float fixed = 0; ///< its number, where it is one for all points
+    };
+
+    void backward(int o) {
+        bool first = true;
+        bool any = false;
+        for (int k = 0; k < p_.backward.size(); ++k) {
+            const nests::nest_pass& pass = p_.backward[k];
+            if (pass.target != o) {
+                continue;
+            }
+            any = true;
+            if (first) {
+                clear(pass);
+                first = false;
+            }
+            if (reference::detail::adds_to_gradient(c_, pass)) {
+                run(pass, how_.backward[k]);
+            }
+        }
+        if (!any && c_.gradient[o].data != nullptr) {
+            std::fill_n(detail::floats(c_.gradient[o].data), c_.gradient[o].region.volume(), 0.0F);
+        }
+    }
+    /// What a pass adds to begins with nothing.
+    void clear(const nests::nest_pass& pass) const {
+        const tile_view& t = pass.to_gradient ? c_.gradient[pass.target] : c_.value[pass.target];
+        if (t.data == nullptr || kernels::use_of(p_, pass) == kernels::row_use::store) {
+            return;
+        }
+        const index_t count = t.region.volume();
+        if (c_.d->operands[pass.target].type == element::f64) {
+            std::fill_n(static_cast<double*>(t.data), count, 0.0);
+        } else {
+            std::fill_n(detail::floats(t.data), count,
+                        pass.reduce == reducer::max ? -std::numeric_limits<float>::infinity() : 0.0F);
+        }
+    }
+
+    void run(const nests::nest_pass& pass, nest_kernel kernel) {
+        const description& d = *c_.d;
+        reference::detail::cursor where[places];
+        leaf leaves[max_leaves];
+        float gathered[max_leaves + 1][most];
+        const kernels::node_list nodes = kernels::leaves_of(pass);
+        where[0] = pass.to_gradient ? s_.gradient_at(pass.target) : s_.value_at(pass.target);
+        if (s_.touched(pass.target).empty()) {
+            return;
+        }
+        int used = 1;
+        for (int k = 0; k < nodes.count; ++k) {
+            const expression::node& n = pass.nodes.nodes[nodes.at[k]];
+            leaf& x = leaves[k];
+            if (nests::is_scalar(n)) {
+                const nests::scalar& s = p_.scalars[n.of[0] - nests::first_scalar];
+                x.index = s.kind == nests::scalar_kind::index ? s.loop : -1;
+                x.fixed = static_cast<float>(scalars_[n.of[0] - nests::first_scalar]);
+                continue;
+            }
+            const int o = n.of[0]; // NOLINT(bugprone-signed-char-misuse): a small number
+            const bool is_value = n.what == expression::opcode::input;
+            where[used] = is_value ? s_.value_at(o) : s_.gradient_at(o);
+            x.place = used++;
+            if (d.operands[o].type == element::f64) {
+                x.twice = is_value ? s_.value<double>(o) : s_.gradient<double>(o);
+            } else {
+                x.single = is_value ? s_.value(o) : s_.gradient(o);
+            }
+        }
+        const int inner = kernels::inner_loop(p_, pass);
+        interval ranges[max_loops];
+        std::copy(c_.ranges, c_.ranges + max_loops, ranges);
+        std::uint32_t loops = pass.loops;
+        if (pass.inside == 0) {
+            merge(d, leaves, nodes.count, inner, where, used, ranges, loops);
+        }
+        reference::detail::walker<places> w(d, loops, ranges, pass.inside, where);
+        std::rotate(std::find(w.order, w.order + w.depth, inner), std::find(w.order, w.order + w.depth, inner) + 1,
+                    w.order + w.depth);
+        const kernels::row_use use = kernels::use_of(p_, pass);
+        const bool twice = d.operands[pass.target].type == element::f64;
+        const tile_view& to = pass.to_gradient ? c_.gradient[pass.target] : c_.value[pass.target];
+        w.go([&](const auto& r) {
+            for (index_t begin = 0; begin < r.count; begin += most) {
+                const index_t count = std::min(most, r.count - begin);
+                const float* from[max_leaves];
+                for (int k = 0; k < nodes.count; ++k) {
+                    from[k] = numbers_of(leaves[k], r, begin, count, inner, gathered[k]);
+                }
+                finish(use, twice, to.data, r.at[0] + begin * r.step[0], r.step[0], count, from, kernel,
+                       gathered[max_leaves]);
+            }
+        });
+    }
+    /// Loops around the innermost one that go on where it ends, for every operand, become part of it.
+    static void merge(const description& d, const leaf* leaves, int leaf_count, int inner,
+                      reference::detail::cursor (&where)[places], int used, interval* ranges, std::uint32_t& loops) {
+        const auto asks = [&](int l) {
+            bool any = false;
+            for (int k = 0; k < leaf_count; ++k) {
+                any = any || leaves[k].index == l;
+            }
+            return any;
+        };
+        if (asks(inner)) {
+            return;
+        }
+        for (int l = d.loops.size() - 1; l >= 0; --l) {
+            if (!has(loops, l) || l == inner || asks(l)) {
+                continue;
+            }
+            bool joins = true;
+            for (int k = 0; k < used; ++k) {
+                joins = joins && where[k].step[l] == where[k].step[inner] * ranges[inner].size();
+            }
+            if (!joins) {
+                continue;
+            }
+            for (int k = 0; k < used; ++k) {
+                where[k].base += where[k].step[l] * ranges[l].begin + where[k].step[inner] * ranges[inner].begin;
+            }
+            ranges[inner] = {0, ranges[inner].size() * ranges[l].size()};
+            loops &= ~bit(l);
+        }
+    }
+    template <class Run>
+    static const float* numbers_of(const leaf& x, const Run& r, index_t begin, index_t count, int inner, float* own) {
+        if (x.single == nullptr && x.twice == nullptr) {
+            if (x.index < 0) {
+                return &x.fixed;
+            }
+            const index_t first = r.point[x.index] + (x.index == inner ? begin : 0);
+            for (index_t i = 0; i < (x.index == inner ? count : 1); ++i) {
+                own[i] = static_cast<float>(first + i);
+            }
+            return own;
+        }
+        const index_t step = r.step[x.place];
+        const index_t at = r.at[x.place] + begin * step;
+        if (x.single != nullptr && step >= 0 && step <= 1) {
+            return x.single + at;
+        }
+        for (index_t i = 0; i < (step == 0 ? 1 : count); ++i) {
+            own[i] = x.single != nullptr ? x.single[at + i * step] : static_cast<float>(x.twice[at + i * step]);
+        }
+        return own;
+    }
+    static void finish(kernels::row_use use, bool twice, void* to, index_t at, index_t step, index_t count,
+                       const float* const* from, nest_kernel kernel, float* own) {
+        using kernels::row_use;
+        if (use == row_use::sum || use == row_use::maximum) {
+            const double made = kernel(from, nullptr, static_cast<std::ptrdiff_t>(count));
+            if (twice) {
+                static_cast<double*>(to)[at] += made;
+                return;
+            }
+            float& x = detail::floats(to)[at];
+            const auto single = static_cast<float>(made);
+            x = use == row_use::sum     ? static_cast<float>(static_cast<double>(x) + made)
+                : x >= single || x != x ? x
+                                        : single; // NOLINT(misc-redundant-expression): NaN
+            return;
+        }
+        if (!twice && step == 1) {
+            kernel(from, detail::floats(to) + at, static_cast<std::ptrdiff_t>(count));
+            return;
+        }
+        for (index_t i = 0; i < count; ++i) {
+            own[i] = use == row_use::store || twice ? 0.0F : detail::floats(to)[at + i * step];
+        }
+        kernel(from, own, static_cast<std::ptrdiff_t>(count));
+        for (index_t i = 0; i < count; ++i) {
+            if (twice) {
+                static_cast<double*>(to)[at + i * step] += static_cast<double>(own[i]);
+            } else {
+                detail::floats(to)[at + i * step] = own[i];
+            }
+        }
+    }
+
+    compute_call c_;
+    reference::detail::shard<float> s_;
+    const nests::program& p_;
+    const nest_kernels& how_;
+    double scalars_[nests::max_scalars] = {};
+};
+
+namespace detail {
+
+template <const op_record& Of>
+owned<job> make_nest_job(const bound_call& b, const format_table&, dnnl_stream_t) {
+    const int rank = b.call.d->operands[b.call.d->find_operand(operand_kind::input, 0)].extents.rank;
+    return owned<job>(new nest_job(b, nest_kernels_of<Of>[rank]));
+}
+
+} // namespace detail
+
+/// The row of an operator that is written as loop nests.
+template <const op_record& Of>
+struct nest_row {
+    static constexpr const op_record& of = Of;
+    template <class Row>
+    static constexpr Row value = {.of = &Of,
+                                  .add_candidates = detail::add_in_plain,
+                                  .make_job = detail::make_nest_job<Of>,
+                                  .why = "kernels follow from its loop nests"};
+};
+
+} // namespace tessera::host
