@@ -20,7 +20,8 @@ inline ts::graph graph_behind_products(const tests::op_case& c) {
         const ts::op_attributes a = x.rank == 4
                                         ? ts::attributes_of(ts::op_kind::conv2d, ts::op::conv2d_attributes{.out = out})
                                         : ts::attributes_of(ts::op_kind::linear, ts::op::linear_attributes{.out = out});
-        read[i] = b.add_op(a, i == 0 ? "first" : "second", i == 0 ? ts::key_of<first> : ts::key_of<second>, false, &in, 1);
+        read[i] =
+            b.add_op(a, i == 0 ? "first" : "second", i == 0 ? ts::key_of<first> : ts::key_of<second>, false, &in, 1);
     }
     const int out = b.add_op(c.attributes, "layer", ts::key_of<layer>, false, read, count);
     if (b.refused) {
