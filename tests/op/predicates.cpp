@@ -143,6 +143,17 @@ description blurred(const op_attributes&, const shape* x, int) {
     w.add_nest(w.all_loops(), ts::bit(in), out, ts::reducer::sum, 2);
     return w.d;
 }
+/// x[N,C] -> each channel with its counterpart from the other end: one tensor read in two ways.
+description both_ways(const op_attributes&, const shape* x, int) {
+    words w = over_rows(*x);
+    const int up = rows(w, operand_kind::input, 0, *x);
+    const int down = w.add_operand(operand_kind::input, 1);
+    w.index(down, x[0][0], 0);
+    w.index(down, x[0][1], w.at(1, -1, x[0][1] - 1));
+    const int out = rows(w, operand_kind::output, 0, *x);
+    w.add_nest(w.all_loops(), ts::bit(up) | ts::bit(down), out, ts::reducer::none, 1);
+    return w.d;
+}
 /// x[N,C] -> its column `place`, one of the attributes.
 struct column_attributes {
     index_t place = 0;
@@ -184,6 +195,7 @@ const op_record own_records[] = {
      .inputs = 2,
      .facts = {.loss = true},
      .labels = [](const op_attributes&, const shape& x) { return ts::make_shape(x[0], x[1]); }},
+    {.name = "both_ways", .describe = both_ways, .inputs = 2, .uses = [](const op_attributes&) { return 2; }},
 };
 
 std::vector<op_case> own_table() {
@@ -234,6 +246,7 @@ constexpr question of = [](const op_record&, const description& d) { return Of(d
 /// Every yes-or-no of a record, of a description, and of op/analysis.hpp.
 const asked questions[] = {
     {"takes two inputs or more", [](const op_record& r, const description&) { return r.inputs == 0; }},
+    {"uses", [](const op_record& r, const description&) { return r.uses != nullptr; }},
     {"anywhere", [](const op_record& r, const description&) { return r.anywhere != nullptr; }},
     {"momentum", [](const op_record& r, const description&) { return r.momentum != nullptr; }},
     {"integers", [](const op_record& r, const description&) { return r.integers != nullptr; }},
@@ -302,8 +315,8 @@ TEST_CASE("what is true of a single operator of the library is true of others to
 TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
     [[maybe_unused]] const auto [work, view, passes_gradient, loss] = ts::op_facts{};
-    [[maybe_unused]] const auto [name, infer, describe, inputs, facts, initial, anywhere, momentum, integers, labels,
-                                 formula, generated, rows] = op_record{};
+    [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, momentum, integers,
+                                 labels, formula, generated, rows] = op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
         operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};
@@ -311,8 +324,8 @@ TEST_CASE("no yes-or-no is forgotten here") {
     [[maybe_unused]] const auto [called, extent, whole] = ts::loop{};
     CHECK(!(view || passes_gradient || loss || additive || gathered || linear || whole || facts.view || said.view));
     CHECK(differentiable);
-    const bool nothing =
-        anywhere == nullptr && momentum == nullptr && integers == nullptr && labels == nullptr && formula == nullptr;
+    const bool nothing = uses == nullptr && anywhere == nullptr && momentum == nullptr && integers == nullptr &&
+                         labels == nullptr && formula == nullptr;
     CHECK(nothing);
 }
 

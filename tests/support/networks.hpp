@@ -176,4 +176,21 @@ using network = ts::dag<ts::input<source, ts::tokens<3>>, ts::input<target, ts::
                         ts::node<loss, ts::cross_entropy, scores, truth>>;
 } // namespace translator
 
+/// Images and sequences whose elements are moved in every way, between layers that compute; channels that are weighed by what all pixels say.
+namespace moved {
+struct conv : ts::conv2d<6, ts::window<3>, ts::padding<1>> {};
+struct weigh : ts::linear<6> {};
+struct mix : ts::linear<5> {};
+struct fc : ts::linear<7> {};
+using around = ts::pad<ts::margin<2, 1>, ts::margin<3, 0, 2>>;
+using inside = ts::crop<ts::keep<2, 1, 6>, ts::keep<3, 1, 6>>;
+using weights =
+    ts::branch<ts::global_average_pool, weigh, ts::sigmoid, ts::reshape<6, 1, 1>, ts::broadcast_to<-1, 6, 6>>;
+struct network
+    : ts::sequential<ts::image<2, 6, 6>, around, conv, ts::roll<ts::shift<2, 3>, ts::shift<3, -2>>, inside, ts::tanh,
+                     ts::branches<ts::multiply, ts::branch<ts::flip<2>>, weights>, ts::permute<0, 2, 3, 1>,
+                     ts::reshape<36, 6>, mix, ts::roll<ts::shift<1, 5>>, ts::permute<0, 2, 1>, ts::reshape<10, -1>,
+                     ts::flip<1, 2>, ts::tanh, ts::flatten, fc, ts::cross_entropy> {};
+} // namespace moved
+
 } // namespace test_networks

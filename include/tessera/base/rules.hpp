@@ -34,6 +34,10 @@ inline constexpr bool never = false;
     rule(experts_do_not_divide_slots, "the experts must divide the rows of their input, each having as many slots") \
     rule(more_choices_than_experts, "a token cannot be sent to more experts than there are") \
     rule(slice_outside_input, "a slice must lie inside its input") \
+    rule(permutation_is_none, "permute names every dimension of its input once, by its number, and the samples (0) first") \
+    rule(reshape_of_other_elements, "a reshape keeps the number of elements of a sample; change an extent, or leave one to be inferred (-1)") \
+    rule(broadcast_of_several, "a broadcast repeats dimensions of extent 1; others keep their extent (-1)") \
+    rule(padding_is_negative, "a pad adds at least 0 indices; crop takes indices away") \
     rule(numbers_are_looked_up, "the layer takes integers, as an embedding takes tokens, and this input has numbers") \
     rule(tied_to_nothing, "the layer whose parameters are tied must come earlier in the network") \
     rule(labels_do_not_fit, "the labels must be integers with the shape of the logits without their classes") \

@@ -140,6 +140,14 @@ struct graph_builder {
             return -1;
         }
         refused_at = name.own;
+        int repeated[max_inputs];
+        if (count == 1 && record_of(a).uses != nullptr) { // one tensor in all places
+            count = record_of(a).uses(a);
+            for (int k = 0; k < count && k < max_inputs; ++k) {
+                repeated[k] = *inputs;
+            }
+            inputs = repeated;
+        }
         op_node node{a, name.own, key, 0, {}, {}, -1, name.full};
         shape extents[max_inputs];
         for (int k = 0; k < count && k < max_inputs; ++k) {

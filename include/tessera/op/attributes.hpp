@@ -15,6 +15,7 @@ namespace tessera {
     X(conv2d) X(max_pool) X(average_pool) X(global_average_pool) X(linear) X(relu) X(sigmoid) X(tanh) X(gelu) X(silu) \
     X(add) X(multiply) X(concat) X(flatten) X(dropout) X(channel_dropout) X(batch_norm) X(layer_norm) X(group_norm) X(softmax) X(padded_softmax) \
     X(matmul) X(embedding) X(position_embedding) X(slice) X(transposed_conv2d) X(expert_linear) X(route) \
+    X(permute) X(reshape) X(broadcast_to) X(pad) X(crop) X(roll) X(flip) \
     X(cross_entropy)
 // clang-format on
 

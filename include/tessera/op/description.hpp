@@ -22,12 +22,14 @@ enum class loop_name : std::uint8_t {
     expert,     ///< one of several networks side by side, each for tokens of its own
     tap_height, ///< of a transposed convolution: which of the inputs that meet in one output
     tap_width,
+    depth,  ///< of volumes, [N,C,D,H,W]
+    factor, ///< of an extent that is taken apart, behind the major one
 };
 
 constexpr const char* to_text(loop_name name) {
-    constexpr const char* names[] = {"sample",    "channel",       "height",        "width",
-                                     "reduction", "group_channel", "window_height", "window_width",
-                                     "position",  "expert",        "tap_height",    "tap_width"};
+    constexpr const char* names[] = {"sample",        "channel",       "height",       "width",    "reduction",
+                                     "group_channel", "window_height", "window_width", "position", "expert",
+                                     "tap_height",    "tap_width",     "depth",        "factor"};
     return names[static_cast<int>(name)];
 }
 
@@ -55,7 +57,7 @@ struct affine {
         int loop = 0;
         index_t coefficient = 1;
     };
-    fixed_vector<term, 3> terms;
+    fixed_vector<term, 4> terms;
     index_t offset = 0;
     bool all = false;
 };

@@ -7,11 +7,13 @@
 
 namespace tessera::op {
 
-/// Loop names of a tensor's dimensions: [N,C], [N,T,C] (sequences) and [N,C,H,W] (images).
+/// Loop names of a tensor's dimensions: [N,C], [N,T,C] (sequences), [N,C,H,W] (images) and [N,C,D,H,W] (volumes).
 constexpr loop_name dimension_name(int d, int rank) {
     constexpr loop_name sequence[] = {loop_name::sample, loop_name::position, loop_name::channel};
     constexpr loop_name image[] = {loop_name::sample, loop_name::channel, loop_name::height, loop_name::width};
-    return rank == 3 ? sequence[d] : image[d];
+    constexpr loop_name volume[] = {loop_name::sample, loop_name::channel, loop_name::depth, loop_name::height,
+                                    loop_name::width};
+    return rank == 3 ? sequence[d] : rank == 5 ? volume[d] : image[d];
 }
 
 /// The dimension of the channels (or features, or classes): the last one of sequences, else the second.

@@ -135,6 +135,46 @@ struct axis {
     static constexpr void apply(Own& own) { own.axis = D; }
 };
 
+/// pad: so many zeros before and behind dimension D of the tensor (2 is the height of [N,C,H,W]).
+template <int D, index_t Before, index_t After = Before>
+struct margin {
+    static_assert(D >= 1 && D < max_rank,
+                  "tessera: samples are not padded, and a tensor has at most 5 dimensions; pad 1 to 4");
+    template <class Own>
+    requires requires(Own& own) { own.before; }
+    static constexpr void apply(Own& own) {
+        own.before[D] = Before;
+        own.after[D] = After;
+    }
+};
+/// crop: of dimension D of the tensor, Count indices from Begin.
+template <int D, index_t Begin, index_t Count>
+struct keep {
+    static_assert(D >= 1 && D < max_rank,
+                  "tessera: samples are not cropped, and a tensor has at most 5 dimensions; crop 1 to 4");
+    static_assert(Count >= 1, "tessera: a crop keeps at least 1 index of a dimension");
+    template <class Own>
+    requires requires(Own& own) {
+        own.begin[D];
+        own.out[D];
+    }
+    static constexpr void apply(Own& own) {
+        own.begin[D] = Begin;
+        own.out[D] = Count;
+    }
+};
+
+/// roll: dimension D of the tensor by Count indices, upwards, or downwards where it is negative.
+template <int D, index_t Count>
+struct shift {
+    static_assert(D >= 1 && D < max_rank,
+                  "tessera: samples are not rolled, and a tensor has at most 5 dimensions; roll 1 to 4");
+    static_assert(Count != 0, "tessera: a roll shifts a dimension by at least 1 index");
+    template <class Own>
+    requires requires(Own& own) { own.shift[D]; }
+    static constexpr void apply(Own& own) { own.shift[D] = Count; }
+};
+
 namespace detail {
 
 /// Of a layer without attributes of its own.

@@ -38,6 +38,8 @@ struct op_record {
     /// The shapes must fit, which `infer` finds out.
     description (*describe)(const op_attributes&, const shape* inputs, int count) = nullptr;
     int inputs = 1; ///< 0: two or more
+    /// Of an operator that joins parts of one tensor: as how many inputs it reads it. Null: an input is one tensor.
+    int (*uses)(const op_attributes&) = nullptr;
     op_facts facts{};
     initial_values initial[3] = {}; ///< of each parameter
     /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses differ in the place alone.

@@ -44,7 +44,9 @@ bool is_product(op_kind kind) {
 /// Moves or chooses numbers, so that zeros keep their signs.
 bool keeps_zeros(op_kind kind) {
     return kind == op_kind::relu || kind == op_kind::max_pool || kind == op_kind::concat || kind == op_kind::slice ||
-           kind == op_kind::flatten || kind == op_kind::add || kind == op_kind::multiply || kind == op_kind::embedding;
+           kind == op_kind::flatten || kind == op_kind::add || kind == op_kind::multiply ||
+           kind == op_kind::embedding || kind == op_kind::permute || kind == op_kind::reshape ||
+           kind == op_kind::broadcast_to || kind == op_kind::crop || kind == op_kind::roll || kind == op_kind::flip;
 }
 
 } // namespace

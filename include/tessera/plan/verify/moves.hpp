@@ -69,6 +69,24 @@ bool verifier<Plan>::origin_is_sound(const tile& x) const {
            x.type == from.type && x.slices == 1 && from.slices == 1 && from.region.contains(x.region);
 }
 
+/// Loop ranges for which operand `o` is read in a region, if there are any: a part of a dimension is one of its major loop.
+constexpr loop_ranges ranges_behind(const description& d, int o, const box& of) {
+    loop_ranges found(d);
+    for (int k = 0; k < of.rank; ++k) {
+        const affine& a = d.operands[o].dim[k];
+        affine::term major{-1, 0};
+        for (const affine::term& t : a.terms) {
+            major = t.coefficient > major.coefficient ? t : major;
+        }
+        if (major.loop >= 0) {
+            const interval& r = of.dim[k];
+            found.range[major.loop] = {(r.begin - a.offset) / major.coefficient,
+                                       (r.end - a.offset + major.coefficient - 1) / major.coefficient};
+        }
+    }
+    return found;
+}
+
 /// Another name: for the same elements; for the input of a flattening; for the gradient that an addition or a flattening passes on; or for
 /// what the activation after a computation writes in its place.
 template <class Plan>
@@ -97,7 +115,9 @@ bool verifier<Plan>::alias_is_sound(int i) const {
     const op_facts& facts = g_.facts(op);
     bool same_place = facts.passes_gradient && !facts.view && in.region == out.region;
     if (facts.view) {
-        same_place = region(desc(op), desc(op).output(), in.region.dim) == out.region &&
+        const description& d = desc(op);
+        const loop_ranges ranges = ranges_behind(d, 0, in.region);
+        same_place = region(d, 0, ranges.range) == in.region && region(d, d.output(), ranges.range) == out.region &&
                      in.region.volume() == out.region.volume();
     }
     if (!forward) {

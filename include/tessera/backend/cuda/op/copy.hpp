@@ -4,6 +4,8 @@
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/flatten.hpp"
+#include "tessera/op/pad.hpp"
+#include "tessera/op/reshape.hpp"
 #include "tessera/op/slice.hpp"
 
 namespace tessera::cuda::detail {
@@ -33,8 +35,24 @@ inline constexpr operator_row flatten_row{
     .calls_backward = "-",
 };
 
+inline constexpr operator_row reshape_row{
+    .of = &op::reshape_record,
+    .forward = detail::copy_forward,
+    .backward = detail::copy_gradients,
+    .calls_forward = "-",
+    .calls_backward = "-",
+};
+
 inline constexpr operator_row slice_row{
     .of = &op::slice_record,
+    .forward = detail::copy_forward,
+    .backward = detail::copy_gradients,
+    .calls_forward = "cudaMemcpyAsync",
+    .calls_backward = "cudaMemcpyAsync",
+};
+
+inline constexpr operator_row crop_row{
+    .of = &op::crop_record,
     .forward = detail::copy_forward,
     .backward = detail::copy_gradients,
     .calls_forward = "cudaMemcpyAsync",

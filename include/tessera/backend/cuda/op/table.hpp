@@ -18,6 +18,7 @@
 #include "tessera/backend/cuda/op/layer_norm.hpp"
 #include "tessera/backend/cuda/op/linear.hpp"
 #include "tessera/backend/cuda/op/matmul.hpp"
+#include "tessera/backend/cuda/op/move.hpp"
 #include "tessera/backend/cuda/op/pooling.hpp"
 #include "tessera/backend/cuda/op/softmax.hpp"
 #include "tessera/backend/cuda/op/transposed_convolution.hpp"
@@ -46,7 +47,8 @@ inline constexpr row_group row_groups[] = {
     convolution_row, pool_rows,         linear_row,     activation_rows, combine_rows,
     concat_row,      flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
     softmax_rows,    matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
-    expert_rows,     cross_entropy_row, group_norm_row,
+    expert_rows,     cross_entropy_row, group_norm_row, move_rows,       reshape_row,
+    crop_row,
 };
 
 constexpr int count_rows() {

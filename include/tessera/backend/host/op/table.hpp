@@ -17,6 +17,7 @@
 #include "tessera/backend/host/op/layer_norm.hpp"
 #include "tessera/backend/host/op/linear.hpp"
 #include "tessera/backend/host/op/matmul.hpp"
+#include "tessera/backend/host/op/move.hpp"
 #include "tessera/backend/host/op/nest.hpp"
 #include "tessera/backend/host/op/pooling.hpp"
 #include "tessera/backend/host/op/softmax.hpp"
@@ -48,6 +49,7 @@ inline constexpr auto library_rows = row_list<>()
     + layer_norm_rows
     + linear_rows
     + matmul_rows
+    + move_rows
     + pooling_rows
     + softmax_rows
     + transposed_convolution_rows
