@@ -26,7 +26,7 @@ constexpr description describe_softmax(const shape& x, bool padded) {
     const int input = w.add_operand(operand_kind::input, 0);
     rows(input);
     w.index(input, x[x.rank - 1], x.rank - 1);
-    int seen = bit(input);
+    std::uint32_t seen = bit(input);
     if (padded) {
         const int lengths = w.add_operand(operand_kind::input, 1, element::i32);
         w.index(lengths, x[0], 0);
