@@ -2,33 +2,15 @@
 // LSTMs over sequences [N,T,C], unrolled in time.
 #pragma once
 
-#include "tessera/net/network.hpp"
 #include "tessera/op/add.hpp"
-#include "tessera/op/concat.hpp"
 #include "tessera/op/multiply.hpp"
 #include "tessera/op/sigmoid.hpp"
 #include "tessera/op/slice.hpp"
 #include "tessera/op/softmax.hpp"
 #include "tessera/op/tanh.hpp"
+#include "tessera/part/unrolled.hpp"
 
 namespace tessera {
-
-namespace detail {
-
-/// Whether an operator makes something even of zeros: it adds a parameter.
-constexpr bool adds_to_zeros(const op_attributes& a, const shape& x) {
-    if (infer(a, &x, 1).refused) {
-        return false; // said where the layer is used
-    }
-    for (const operand& o : describe(a, &x, 1).operands) {
-        if (o.additive) {
-            return true;
-        }
-    }
-    return false;
-}
-
-} // namespace detail
 
 /// One layer of an LSTM (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). FromInput and FromHidden are linear
 /// layers with 4 * Hidden outputs: input gate, forget gate, candidate, output gate, in this order; either may have a bias. It starts from
@@ -94,41 +76,8 @@ struct lstm_cell {
     }
 };
 
-/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell]. Every step
-/// of every cell is an operator of its own for each of its parts; its parameters are those of all steps.
+/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell].
 template <int Steps, class... Cells>
-struct lstm {
-    static_assert(Steps >= 1 && sizeof...(Cells) >= 1, "tessera: an LSTM has at least one step and one cell");
-
-    /// Concatenations that put Steps tensors together, at most max_inputs at a time.
-    static constexpr int joins() {
-        int count = 0;
-        for (int n = Steps; n > 1; n = (n + max_inputs - 1) / max_inputs) {
-            count += n / max_inputs + (n % max_inputs > 1 ? 1 : 0);
-        }
-        return count;
-    }
-    static constexpr int op_count = Steps + (0 + ... + Cells::operators(Steps)) + joins();
-    template <int>
-    static constexpr auto nth() {
-        return detail::identity<lstm>{};
-    }
-    static constexpr int build(graph_builder& b, int tensor) {
-        int x[Steps]{};
-        for (int t = 0; t < Steps && !b.refused; ++t) {
-            x[t] = b.add_op(slice_at(t, 1), "step", key_of<slice<0, 1, axis<1>>>, false, &tensor, 1);
-        }
-        (Cells::unroll(b, x, Steps), ...);
-        for (int n = Steps; n > 1 && !b.refused; n = (n + max_inputs - 1) / max_inputs) {
-            for (int first = 0; first < n; first += max_inputs) {
-                const int count = n - first < max_inputs ? n - first : max_inputs;
-                x[first / max_inputs] = count == 1 ? x[first]
-                                                   : b.add_op(concat_along<1>::attributes, "concat_along",
-                                                              key_of<concat_along<1>>, false, x + first, count);
-            }
-        }
-        return b.refused ? -1 : x[0];
-    }
-};
+struct lstm : detail::unrolled<lstm<Steps, Cells...>, Steps, Cells...> {};
 
 } // namespace tessera
