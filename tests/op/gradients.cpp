@@ -12,8 +12,26 @@ using namespace tests;
 
 TEST_CASE("gradients are the derivatives of the forward pass") {
     for (const op_case& c : nests::every_row()) {
-        check_gradients(c);
+        if (!c.has_own_gradient) {
+            check_gradients(c);
+        }
     }
+}
+
+TEST_CASE("a stopped gradient is zero, and one that goes straight through is that of the output") {
+    int checked = 0;
+    for (const op_case& c : op_table()) {
+        if (c.has_own_gradient) {
+            op_instance op(c);
+            op.forward();
+            op.backward();
+            const bool stops = c.attributes.kind == ts::op_kind::stop_gradient;
+            const std::vector<double> none(op.gradient[0].numbers.size(), 0.0);
+            CHECK(op.gradient[0].numbers == (stops ? none : op.gradient[1].numbers));
+            ++checked;
+        }
+    }
+    CHECK(checked == 2);
 }
 
 TEST_CASE("a gradient reads the values that its description names, and no others") {

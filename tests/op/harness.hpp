@@ -75,6 +75,9 @@ struct op_instance {
                 }
             } else {
                 t.numbers = x.kind == ts::operand_kind::state ? running(count) : spread(random, count);
+                for (double& v : t.numbers) {
+                    v += x.kind == ts::operand_kind::input ? c.shift_of(static_cast<std::size_t>(x.slot)) : 0;
+                }
             }
             value.push_back(t);
         }

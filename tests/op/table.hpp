@@ -17,7 +17,10 @@ struct op_case {
     std::string name;
     ts::op_attributes attributes;
     std::vector<ts::shape> inputs;
+    std::vector<double> shifts{};  ///< added to the numbers of each input, which are around 0 without
+    bool has_own_gradient = false; ///< by intent no derivative: straight through, stopped
 
+    double shift_of(std::size_t input) const { return input < shifts.size() ? shifts[input] : 0; }
     ts::description describe() const {
         return ts::describe(attributes, inputs.data(), static_cast<int>(inputs.size()));
     }
@@ -110,6 +113,30 @@ inline const std::vector<op_case>& op_table() {
         {"tanh", {.kind = op_kind::tanh}, {make_shape(2, 3, 2, 3)}},
         {"gelu", {.kind = op_kind::gelu}, {make_shape(4, 6)}},
         {"silu", {.kind = op_kind::silu}, {make_shape(4, 6)}},
+        {"leaky_relu", ts::leaky_relu<0.2>::attributes, {make_shape(3, 2, 3, 4)}},
+        {"elu", ts::elu<1.5>::attributes, {make_shape(5, 7)}},
+        {"hard_sigmoid", ts::hard_sigmoid::attributes, {make_shape(4, 6)}, {3}},
+        {"hard_swish", ts::hard_swish::attributes, {make_shape(3, 2, 3, 3)}, {3}},
+        {"hard_swish of negative numbers", ts::hard_swish::attributes, {make_shape(4, 6)}, {-2}},
+        {"softplus", ts::softplus::attributes, {make_shape(3, 4, 3)}},
+        {"exp", ts::exp::attributes, {make_shape(4, 5)}},
+        {"log", ts::log::attributes, {make_shape(4, 5)}, {3}},
+        {"sqrt", ts::sqrt::attributes, {make_shape(2, 3, 2, 2)}, {3}},
+        {"power", ts::power<2.5>::attributes, {make_shape(4, 5)}, {3}},
+        {"power of whole numbers", ts::power<-2>::attributes, {make_shape(4, 5)}, {-3}},
+        {"square", ts::power<2>::attributes, {make_shape(3, 2, 3, 4)}},
+        {"cube", ts::power<3>::attributes, {make_shape(3, 4, 2)}},
+        {"abs", ts::abs::attributes, {make_shape(3, 5)}},
+        {"clamp", ts::clamp<-0.02, 0.03>::attributes, {make_shape(2, 4, 3, 2)}},
+        {"negate", ts::negate::attributes, {make_shape(3, 5)}},
+        {"scale", ts::scale<-0.3>::attributes, {make_shape(3, 4, 5)}},
+        {"add_constant", ts::add_constant<0.7>::attributes, {make_shape(2, 3, 4, 3)}},
+        {"stop_gradient", ts::stop_gradient::attributes, {make_shape(3, 5)}, {}, true},
+        {"straight_through_round", ts::straight_through_round::attributes, {make_shape(3, 4)}, {}, true},
+        {"subtract", {.kind = op_kind::subtract}, {make_shape(2, 3, 4, 3), make_shape(2, 3, 4, 3)}},
+        {"divide", {.kind = op_kind::divide}, {make_shape(3, 5), make_shape(3, 5)}, {0, 3}},
+        {"minimum", {.kind = op_kind::minimum}, {make_shape(2, 3, 4), make_shape(2, 3, 4)}, {0, 0.0013}},
+        {"maximum", {.kind = op_kind::maximum}, {make_shape(4, 6), make_shape(4, 6)}, {0, 0.0013}},
         {"add", {.kind = op_kind::add}, {make_shape(2, 3, 4, 3), make_shape(2, 3, 4, 3)}},
         {"multiply", {.kind = op_kind::multiply}, {make_shape(3, 5), make_shape(3, 5)}},
         {"concat", {.kind = op_kind::concat}, {make_shape(2, 3, 2, 3), make_shape(2, 1, 2, 3), make_shape(2, 4, 2, 3)}},

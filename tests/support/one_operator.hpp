@@ -31,6 +31,17 @@ inline ts::graph graph_of(const tests::op_case& c) {
     return b.built();
 }
 
+/// Random numbers for it, of inputs where the row wants them.
+inline batch_data data_of(const tests::op_case& c, const ts::graph_view& g, std::uint64_t seed) {
+    batch_data data(g, seed);
+    for (std::size_t i = 0; i < c.inputs.size(); ++i) { // inputs are the first tensors
+        for (float& v : data.numbers[i]) {
+            v += static_cast<float>(c.shift_of(i));
+        }
+    }
+    return data;
+}
+
 /// What a run of a plan leaves: the sums of its results and gradients by tensor and parameter.
 template <class Backend>
 std::map<int, std::vector<double>> values_after(Backend& backend, const ts::graph_view& g, const ts::strategy& s,

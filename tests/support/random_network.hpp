@@ -149,6 +149,7 @@ private:
         ts::index_t window[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
         bool bias = false, count_padding = false, transposed[2] = {false, false}, scaled = false, causal = false,
              weighted = false;
+        double number[2] = {0, 0}; ///< of an expression
 
         ts::op_attributes attributes() const {
             ts::op_attributes a = own();
@@ -194,6 +195,13 @@ private:
                 return of(ts::op::batch_norm_attributes{.epsilon = epsilon});
             case known_op::layer_norm:
                 return of(ts::op::layer_norm_attributes{.epsilon = epsilon});
+            case known_op::leaky_relu:
+            case known_op::elu:
+            case known_op::power:
+            case known_op::clamp:
+            case known_op::scale:
+            case known_op::add_constant:
+                return of(ts::op::expression_attributes{.number = {number[0], number[1]}});
             default:
                 return ts::op_attributes{};
             }
@@ -292,6 +300,19 @@ private:
             a.top = 1 + pick_(2);
             a.weighted = pick_(3) != 0;
             break;
+        case known_op::leaky_relu:
+        case known_op::elu:
+        case known_op::scale:
+        case known_op::add_constant:
+            a.number[0] = 0.25 * (1 + pick_(6));
+            break;
+        case known_op::power:
+            a.number[0] = 2 + pick_(2);
+            break;
+        case known_op::clamp:
+            a.number[0] = -0.3 * (1 + pick_(4));
+            a.number[1] = 0.4 * (1 + pick_(4));
+            break;
         default:
             break;
         }
@@ -309,6 +330,12 @@ private:
             if (!tokens_.empty()) {
                 embed(tokens_[static_cast<std::size_t>(pick_(static_cast<int>(tokens_.size())))]);
             }
+            return;
+        }
+        if (a.kind == ts::op_kind::padded_softmax) {
+            const int lengths = grow_.add_input(ts::make_shape(grow_.batch), ts::element::i32, "lengths");
+            keep(add(a, {x, lengths}));
+            ++used_[first];
             return;
         }
         std::vector<std::size_t> from{first};
@@ -332,13 +359,28 @@ private:
         for (const std::size_t k : from) {
             inputs.push_back(live_[k]);
         }
-        const int made = add(a, inputs);
+        const bool fits = static_cast<int>(inputs.size()) >= wanted; // or what is made for it is read by nobody
+        const int made = add(a, fits ? tamed(a.kind, inputs) : inputs);
         if (made >= 0) {
             for (const std::size_t k : from) {
                 ++used_[k];
             }
             keep(made);
         }
+    }
+
+    /// The inputs, or between 0.5 and 1.5 what has to be positive, and between -1 and 1 what would grow.
+    std::vector<int> tamed(ts::op_kind kind, std::vector<int> inputs) {
+        const bool positive = kind == ts::op_kind::log || kind == ts::op_kind::sqrt || kind == ts::op_kind::divide;
+        if (positive) {
+            const int between = add({.kind = ts::op_kind::sigmoid}, {inputs.back()});
+            inputs.back() =
+                add(ts::attributes_of(ts::op_kind::add_constant, ts::op::expression_attributes{.number = {0.5}}),
+                    {between});
+        } else if (kind == ts::op_kind::exp || kind == ts::op_kind::power) {
+            inputs.back() = add({.kind = ts::op_kind::tanh}, {inputs.back()});
+        }
+        return inputs;
     }
 
     /// An earlier layer once more, with the same parameters, where they fit.
@@ -376,7 +418,7 @@ private:
             loose.pop_back();
             ts::op_attributes a;
             a.kind = ts::op_kind::flatten;
-            flat.push_back(rank(x) == 2 ? x : add(a, {x}));
+            flat.push_back(rank(x) == 2 ? x : grow_.add_op(a, "flatten", ++last_key_, false, &x, 1)); // of any size
         }
         while (flat.size() > 1) {
             ts::op_attributes a;

@@ -35,7 +35,7 @@ template <class Change>
 void hold(const tests::op_case& row, double absolute, const Change& change) {
     const ts::graph network = graph_of(row);
     const ts::graph_view g = network.view();
-    batch_data data(g, 3);
+    batch_data data = data_of(row, g, 3);
     for (std::vector<float>& x : data.numbers) {
         change(x);
     }

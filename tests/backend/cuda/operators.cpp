@@ -182,7 +182,7 @@ TEST_CASE("every row of the operator table computes what the reference backend c
     for (const tests::op_case& row : tests::op_table()) {
         ts::graph network = graph_of(row);
         const ts::graph_view g = network.view();
-        const batch_data data(g, 3);
+        const batch_data data = data_of(row, g, 3);
         for (std::uint64_t seed = 0; seed < 14; ++seed) { // 8 in fp32, 2 in tf32, 4 in bf16
             const ts::precision math = seed < 8    ? ts::precision::fp32
                                        : seed < 10 ? ts::precision::tf32

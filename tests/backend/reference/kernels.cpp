@@ -232,6 +232,66 @@ TEST_CASE("operators on single elements follow their formulas") {
             case test_support::known_op::gelu:
                 expected = x[i] * (1 + std::erf(x[i] / std::sqrt(2.0))) / 2;
                 break;
+            case test_support::known_op::leaky_relu:
+                expected = x[i] > 0 ? x[i] : 0.2 * x[i];
+                break;
+            case test_support::known_op::elu:
+                expected = x[i] > 0 ? x[i] : 1.5 * std::expm1(x[i]);
+                break;
+            case test_support::known_op::hard_sigmoid:
+                expected = std::clamp((x[i] + 3) / 6, 0.0, 1.0);
+                break;
+            case test_support::known_op::hard_swish:
+                expected = x[i] * std::clamp((x[i] + 3) / 6, 0.0, 1.0);
+                break;
+            case test_support::known_op::softplus:
+                expected = std::log(1 + std::exp(x[i]));
+                break;
+            case test_support::known_op::exp:
+                expected = std::exp(x[i]);
+                break;
+            case test_support::known_op::log:
+                expected = std::log(x[i]);
+                break;
+            case test_support::known_op::sqrt:
+                expected = std::sqrt(x[i]);
+                break;
+            case test_support::known_op::power:
+                expected = std::pow(x[i], c.attributes.as<ts::op::expression_attributes>().number[0]);
+                break;
+            case test_support::known_op::abs:
+                expected = std::abs(x[i]);
+                break;
+            case test_support::known_op::clamp:
+                expected = std::clamp(x[i], -0.02, 0.03);
+                break;
+            case test_support::known_op::negate:
+                expected = -x[i];
+                break;
+            case test_support::known_op::scale:
+                expected = -0.3 * x[i];
+                break;
+            case test_support::known_op::add_constant:
+                expected = x[i] + 0.7;
+                break;
+            case test_support::known_op::stop_gradient:
+                expected = x[i];
+                break;
+            case test_support::known_op::straight_through_round:
+                expected = std::nearbyint(x[i]);
+                break;
+            case test_support::known_op::subtract:
+                expected = x[i] - op.value[1].numbers[i];
+                break;
+            case test_support::known_op::divide:
+                expected = x[i] / op.value[1].numbers[i];
+                break;
+            case test_support::known_op::minimum:
+                expected = std::min(x[i], op.value[1].numbers[i]);
+                break;
+            case test_support::known_op::maximum:
+                expected = std::max(x[i], op.value[1].numbers[i]);
+                break;
             case test_support::known_op::add:
                 expected = x[i] + op.value[1].numbers[i];
                 break;

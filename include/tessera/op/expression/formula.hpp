@@ -7,6 +7,7 @@
 namespace tessera::expression {
 
 inline constexpr int most_inputs = 4;
+inline constexpr int most_attributes = 2;
 
 /// As a template argument: which node of a formula is meant.
 inline constexpr int the_result = -1; ///< or the number of an input, for its gradient
@@ -14,6 +15,7 @@ inline constexpr int the_result = -1; ///< or the number of an input, for its gr
 struct formula {
     tape nodes;
     int inputs = 0;
+    int attributes = 0; ///< numbers that each use of the operator has of its own
     int result = -1;
     int gradient[most_inputs] = {-1, -1, -1, -1};
     /// What the gradient of each input reads: bit k for input k, bit `inputs` for the result.
@@ -233,7 +235,7 @@ struct differentiation {
 /// Whether the node is linear in the inputs taken together.
 constexpr bool is_linear(const tape& t, int i) {
     const node& n = t.nodes[i];
-    const auto constant = [&](int k) { return t.is(n.of[k], opcode::constant); };
+    const auto constant = [&](int k) { return t.is(n.of[k], opcode::constant) || t.is(n.of[k], opcode::attribute); };
     switch (n.what) {
     case opcode::input:
         return true;
@@ -291,12 +293,13 @@ constexpr void complete(formula& f) {
     }
 }
 
-/// A formula with its inputs on the tape.
-constexpr formula begin(int inputs) {
+/// A formula with its inputs, and its attributes behind them, on the tape.
+constexpr formula begin(int inputs, int attributes = 0) {
     formula f;
     f.inputs = inputs;
-    for (int k = 0; k < inputs; ++k) {
-        f.nodes.put_leaf(opcode::input, k);
+    f.attributes = attributes;
+    for (int k = 0; k < inputs + attributes; ++k) {
+        f.nodes.put_leaf(k < inputs ? opcode::input : opcode::attribute, k < inputs ? k : k - inputs);
     }
     return f;
 }
@@ -327,6 +330,18 @@ constexpr formula trace(value (*of)(value, value, value)) {
 constexpr formula trace(value (*of)(value, value, value, value)) {
     formula f = detail::begin(4);
     detail::end(f, of(detail::input(f, 0), detail::input(f, 1), detail::input(f, 2), detail::input(f, 3)));
+    return f;
+}
+
+/// The formula of a function of one number whose further arguments are attributes of the operator.
+constexpr formula trace_with_attributes(value (*of)(value, value)) {
+    formula f = detail::begin(1, 1);
+    detail::end(f, of(detail::input(f, 0), detail::input(f, 1)));
+    return f;
+}
+constexpr formula trace_with_attributes(value (*of)(value, value, value)) {
+    formula f = detail::begin(1, 2);
+    detail::end(f, of(detail::input(f, 0), detail::input(f, 1), detail::input(f, 2)));
     return f;
 }
 

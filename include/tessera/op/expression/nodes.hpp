@@ -9,7 +9,7 @@ namespace tessera::expression {
 // NODE(name, operands, floating-point operations): what functions with series cost is a round number.
 // clang-format off
 #define TESSERA_EXPRESSION_NODES(NODE) \
-    NODE(input, 0, 0) NODE(result, 0, 0) NODE(gradient, 0, 0) NODE(constant, 0, 0) \
+    NODE(input, 0, 0) NODE(result, 0, 0) NODE(gradient, 0, 0) NODE(constant, 0, 0) NODE(attribute, 0, 0) \
     NODE(add, 2, 1) NODE(subtract, 2, 1) NODE(multiply, 2, 1) NODE(divide, 2, 1) NODE(negate, 1, 1) \
     NODE(less, 2, 1) NODE(less_equal, 2, 1) NODE(equal, 2, 1) NODE(select, 3, 1) \
     NODE(abs, 1, 1) NODE(sign, 1, 1) NODE(min, 2, 1) NODE(max, 2, 1) NODE(relu, 1, 1) NODE(floor, 1, 1) NODE(sqrt, 1, 1) \
@@ -44,7 +44,8 @@ constexpr int flops_of(opcode what) {
     return counts[static_cast<int>(what)];
 }
 
-/// A function of nodes before it. Leaves: input number of[0], the result of the whole expression, the gradient of that result, a constant.
+/// A function of nodes before it. Leaves: input number of[0], the result of the whole expression, the gradient of that result, a constant,
+/// attribute number of[0] of the operator (see expression_attributes), which is a constant of each use.
 struct node {
     opcode what = opcode::constant;
     std::int8_t of[3] = {-1, -1, -1};

@@ -5,6 +5,7 @@
 #include "tessera/base/layer_name.hpp"
 #include "tessera/op/elementwise.hpp"
 #include "tessera/op/expression/formula.hpp"
+#include "tessera/op/number.hpp"
 
 namespace tessera::op {
 
@@ -16,6 +17,11 @@ constexpr description describe_formula(const shape& x, const expression::formula
     d.linear = f.linear;
     return d;
 }
+
+/// The numbers of an operator whose expression has attributes, in the order of its arguments.
+struct expression_attributes {
+    double number[expression::most_attributes] = {};
+};
 
 /// The record of an operator that is an expression.
 constexpr op_record expression_record(const char* name, const expression::formula& f) {
@@ -35,6 +41,13 @@ constexpr op_record expression_record(const char* name, const expression::formul
 namespace tessera {
 
 namespace detail {
+
+/// A layer of an operator whose expression has these attributes.
+template <op_kind Kind, number... Numbers>
+struct expression_layer {
+    static constexpr op_attributes attributes =
+        attributes_of(Kind, op::expression_attributes{.number = {Numbers.value()...}});
+};
 
 /// The name of a type without its first scopes, as a C string.
 template <class Own>

@@ -119,6 +119,7 @@ inline kernel_leaves leaves_of(const expression::formula& f, int which) {
 }
 
 /// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what leaves_of() says, to. n: count.
+/// f: the attributes.
 inline std::string kernel_text(const std::string& name, const expression::formula& f, int which) {
     const kernel_leaves leaves = leaves_of(f, which);
     std::string text = "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n";
@@ -141,21 +142,27 @@ inline std::string kernel_text(const std::string& name, const expression::formul
         const int i = order.at[k];
         const expression::node& n = f.nodes.nodes[i];
         const auto operand = [&](int p) { return n.of[p] < 0 ? std::string() : variable(n.of[p]); };
-        const std::string value = i == f.result && f.reads_result(which)   ? pointer_of(f.inputs)
-                                  : n.what == expression::opcode::input    ? pointer_of(n.of[0])
-                                  : n.what == expression::opcode::gradient ? pointer_of(f.inputs + 1)
-                                  : n.what == expression::opcode::constant
-                                      ? detail::float_literal(n.constant)
-                                      : detail::node_text(n.what, operand(0), operand(1), operand(2));
+        const std::string value =
+            i == f.result && f.reads_result(which)    ? pointer_of(f.inputs)
+            : n.what == expression::opcode::input     ? pointer_of(n.of[0])
+            : n.what == expression::opcode::gradient  ? pointer_of(f.inputs + 1)
+            : n.what == expression::opcode::attribute ? "static_cast<float>(a.f[" + std::to_string(n.of[0]) + "])"
+            : n.what == expression::opcode::constant  ? detail::float_literal(n.constant)
+                                                      : detail::node_text(n.what, operand(0), operand(1), operand(2));
         text += "        const float " + variable(i) + " = " + value + ";\n";
     }
     text += "        to[i] = " + variable(f.root(which)) + ";\n    }\n}\nTYPED_KERNEL(" + name + ")\n";
     return text;
 }
 
-/// The name of the kernel of a pass: NAME_forward; NAME_backward, or, of an operator of several inputs, NAME_backward_0 and so on.
+/// What the name of the kernel of a pass ends in: _forward; _backward, or, of an operator of several inputs, _backward_0 and so on.
+constexpr const char* kernel_suffix(const expression::formula& f, int which) {
+    constexpr const char* of_input[expression::most_inputs] = {"_backward_0", "_backward_1", "_backward_2",
+                                                               "_backward_3"};
+    return which < 0 ? "_forward" : f.inputs == 1 ? "_backward" : of_input[which];
+}
 inline std::string kernel_name(const std::string& name, const expression::formula& f, int which) {
-    return name + (which < 0 ? "_forward" : f.inputs == 1 ? "_backward" : "_backward_" + std::to_string(which));
+    return name + kernel_suffix(f, which);
 }
 
 /// All kernels of an operator.

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one number. Those that cuDNN has are calls of it; the others are kernels whose text is made of their expressions.
+// Functions of one number. What cuDNN computes as the plan has it are calls of it; the others are kernels whose text is made of their expressions.
 #pragma once
 
 #include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/op/expression.hpp"
 #include "tessera/op/records.hpp"
-
-namespace tessera::cuda::kernels {
-
-inline constexpr kernel gelu_forward{"gelu_forward", true};
-inline constexpr kernel gelu_backward{"gelu_backward", true};
-inline constexpr kernel silu_forward{"silu_forward", true};
-inline constexpr kernel silu_backward{"silu_backward", true};
-
-} // namespace tessera::cuda::kernels
 
 namespace tessera::cuda::detail {
 
@@ -31,23 +22,6 @@ void activation_backward(const shard_call& s) {
     const memory_use dx = s.gradient_to(s.input());
     to_int(count);
     s.to.add(activation{F, true, count, s.type()}, {s.value(s.output()), dy, dx});
-}
-
-template <const kernel& Kernel, int Which>
-void expression_pass(const shard_call& s) {
-    launch_expression(s, Kernel, Which);
-}
-
-/// The row of an operator of one input that is an expression.
-template <const op_record& Of, const kernel& Forward, const kernel& Backward>
-constexpr operator_row expression_row(const char* calls_forward, const char* calls_backward, const char* why) {
-    return {.of = &Of,
-            .forward = expression_pass<Forward, expression::the_result>,
-            .backward = expression_pass<Backward, 0>,
-            .calls_forward = calls_forward,
-            .calls_backward = calls_backward,
-            .why = why,
-            .text = [] { return kernels_text(Of.name, *Of.formula); }};
 }
 
 } // namespace tessera::cuda::detail
@@ -71,12 +45,26 @@ inline constexpr operator_row activation_rows[] = {
      .backward = detail::activation_backward<activation::function::tanh>,
      .calls_forward = "cudnnActivationForward",
      .calls_backward = "cudnnActivationBackward"},
-    detail::expression_row<op::gelu_record, kernels::gelu_forward, kernels::gelu_backward>(
-        "kernel:gelu_forward", "kernel:gelu_backward",
+    detail::expression_row<op::gelu_record>(
         "cuDNN's classic interface has no gelu, and cublasLt's is the approximation by tanh"),
-    detail::expression_row<op::silu_record, kernels::silu_forward, kernels::silu_backward>(
-        "kernel:silu_forward", "kernel:silu_backward",
+    detail::expression_row<op::silu_record>(
         "backward of cuDNN's swish asks for input and output, and the plan has freed the output"),
+    detail::expression_row<op::leaky_relu_record>(),
+    detail::expression_row<op::elu_record>(),
+    detail::expression_row<op::hard_sigmoid_record>(),
+    detail::expression_row<op::hard_swish_record>(),
+    detail::expression_row<op::softplus_record>(),
+    detail::expression_row<op::exp_record>(),
+    detail::expression_row<op::log_record>(),
+    detail::expression_row<op::sqrt_record>(),
+    detail::expression_row<op::power_record>(),
+    detail::expression_row<op::abs_record>(),
+    detail::expression_row<op::clamp_record>(),
+    detail::expression_row<op::negate_record>(),
+    detail::expression_row<op::scale_record>(),
+    detail::expression_row<op::add_constant_record>(),
+    detail::expression_row<op::stop_gradient_record>(),
+    detail::expression_row<op::straight_through_round_record>(),
 };
 
 } // namespace tessera::cuda

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products, element by element.
+// Sums, products and other functions of two numbers, element by element.
 #pragma once
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/expression.hpp"
 #include "tessera/backend/cuda/op/copy.hpp"
+#include "tessera/backend/cuda/op/expression.hpp"
 #include "tessera/op/add.hpp"
+#include "tessera/op/divide.hpp"
+#include "tessera/op/maximum.hpp"
+#include "tessera/op/minimum.hpp"
 #include "tessera/op/multiply.hpp"
+#include "tessera/op/subtract.hpp"
 
 namespace tessera::cuda::kernels {
 
@@ -66,6 +71,10 @@ inline constexpr operator_row combine_rows[] = {
      .calls_forward = "cudnnOpTensor",
      .calls_backward = "cudnnOpTensor",
      .text = kernels::combine_text},
+    detail::expression_row<op::subtract_record>(),
+    detail::expression_row<op::divide_record>(),
+    detail::expression_row<op::minimum_record>(),
+    detail::expression_row<op::maximum_record>(),
 };
 
 } // namespace tessera::cuda

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are expressions: kernels whose text follows from them. Those of the library that are no vendor's calls are rows of activation.hpp;
-// one of one's own has its row here when it is first asked for.
+// Operators that are expressions: kernels whose text follows from them. Rows of those of the library that are no vendor's calls are made by
+// expression_row(); one of one's own has its row here when it is first asked for.
 #pragma once
 
 #include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/expression.hpp"
 #include "tessera/base/type_name.hpp"
+#include "tessera/op/expression/record.hpp"
 
 #include <map>
 #include <memory>
@@ -25,7 +26,68 @@ inline void launch_expression(const shard_call& s, const kernel& k, int which) {
         memory.push_back(leaves.at[p] > f.inputs ? s.gradient(s.output()) : s.value(leaves.at[p]));
     }
     memory.push_back(which < 0 ? s.value_to(s.output()) : s.gradient_to(which));
-    s.to.launch(k, static_cast<std::vector<memory_use>&&>(memory), count_of(count), count);
+    kernel_numbers numbers = count_of(count);
+    const auto attributes = s.attributes().as<op::expression_attributes>();
+    for (int a = 0; a < f.attributes; ++a) {
+        numbers.f[a] = attributes.number[a];
+    }
+    s.to.launch(k, static_cast<std::vector<memory_use>&&>(memory), numbers, count);
+}
+
+/// A name that is put together while the program is compiled.
+struct short_name {
+    char text[80] = {};
+    int size = 0;
+
+    constexpr short_name& operator<<(const char* more) {
+        for (; *more != 0; ++more) {
+            text[size++] = *more;
+        }
+        return *this;
+    }
+};
+
+/// The kernels of an operator of the library: their names, and how the operator table calls them.
+template <const op_record& Of>
+struct expression_kernels {
+    template <int Which>
+    static constexpr short_name name = short_name() << Of.name << kernel_suffix(*Of.formula, Which);
+    template <int Which>
+    static constexpr kernel of{name<Which>.text, true};
+    static constexpr short_name forward = short_name() << "kernel:" << name<expression::the_result>.text;
+    static constexpr short_name backward = [] {
+        short_name all;
+        for (int k = 0; k < Of.formula->inputs && !Of.facts.passes_gradient; ++k) {
+            all << (k > 0 ? " kernel:" : "kernel:") << Of.name << kernel_suffix(*Of.formula, k);
+        }
+        return Of.facts.passes_gradient ? all << "-" : all; // plans rename the gradient instead
+    }();
+};
+
+template <const op_record& Of>
+void expression_forward(const shard_call& s) {
+    launch_expression(s, expression_kernels<Of>::template of<expression::the_result>, expression::the_result);
+}
+template <const op_record& Of, int Which = 0>
+void expression_backward(const shard_call& s) {
+    if (s.emits(Which)) {
+        launch_expression(s, expression_kernels<Of>::template of<Which>, Which);
+    }
+    if constexpr (Which + 1 < Of.formula->inputs) {
+        expression_backward<Of, Which + 1>(s);
+    }
+}
+
+/// The row of an operator of the library that is an expression.
+template <const op_record& Of>
+constexpr operator_row expression_row(const char* why = "one kernel, whose text is made of its expression") {
+    return {.of = &Of,
+            .forward = expression_forward<Of>,
+            .backward = expression_backward<Of>,
+            .calls_forward = expression_kernels<Of>::forward.text,
+            .calls_backward = expression_kernels<Of>::backward.text,
+            .why = why,
+            .text = [] { return kernels_text(Of.name, *Of.formula); }};
 }
 
 /// An operator of one's own: its kernels, and the text that they are in.

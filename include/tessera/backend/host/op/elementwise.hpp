@@ -7,19 +7,38 @@
 #include "tessera/backend/host/kernels/expression.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/op/expression.hpp"
+#include "tessera/op/abs.hpp"
 #include "tessera/op/add.hpp"
+#include "tessera/op/add_constant.hpp"
+#include "tessera/op/clamp.hpp"
+#include "tessera/op/divide.hpp"
+#include "tessera/op/elu.hpp"
+#include "tessera/op/exp.hpp"
 #include "tessera/op/gelu.hpp"
+#include "tessera/op/hard_swish.hpp"
+#include "tessera/op/leaky_relu.hpp"
+#include "tessera/op/log.hpp"
+#include "tessera/op/maximum.hpp"
+#include "tessera/op/minimum.hpp"
 #include "tessera/op/multiply.hpp"
+#include "tessera/op/negate.hpp"
+#include "tessera/op/power.hpp"
 #include "tessera/op/relu.hpp"
+#include "tessera/op/scale.hpp"
 #include "tessera/op/sigmoid.hpp"
 #include "tessera/op/silu.hpp"
+#include "tessera/op/softplus.hpp"
+#include "tessera/op/sqrt.hpp"
+#include "tessera/op/stop_gradient.hpp"
+#include "tessera/op/straight_through_round.hpp"
+#include "tessera/op/subtract.hpp"
 #include "tessera/op/tanh.hpp"
 
 namespace tessera::host {
 
 /// What an operator does to as many numbers of each of its operands, which may have any places in memory. `from`: the
-/// inputs, the output, the output's gradient; null where the description says that the pass does not read it. `to`, the
-/// output or the gradient of an input, may be one of them.
+/// inputs, the output, the output's gradient; null where the description says that the pass does not read it; then each
+/// attribute of the expression, if it has any. `to`, the output or the gradient of an input, may be one of them.
 using elementwise_kernel = void (*)(const float* const* from, float* to, std::ptrdiff_t count) noexcept;
 
 struct elementwise_kernels {
@@ -55,15 +74,22 @@ public:
         const int f = b.how.value[out_] >= 0 ? b.how.value[out_] : b.how.gradient[out_];
         count_ = static_cast<std::ptrdiff_t>(
             table.bytes(f, region(*b.call.d, out_, b.call.ranges).extents(), element::f32) / 4);
+        const auto numbers = b.call.attributes.as<op::expression_attributes>();
+        for (int k = 0; k < expression::most_attributes; ++k) {
+            attributes_[k] = static_cast<float>(numbers.number[k]);
+        }
     }
     void run(const run_state&) override {
         const compute_call& c = b_.call;
         using detail::floats;
-        const float* from[expression::most_inputs + 2] = {};
+        const float* from[expression::most_inputs + 2 + expression::most_attributes] = {};
         for (int k = 0; k <= out_; ++k) {
             from[k] = floats(c.value[k].data);
         }
         from[out_ + 1] = floats(c.gradient[out_].data);
+        for (int k = 0; k < expression::most_attributes; ++k) {
+            from[out_ + 2 + k] = attributes_ + k;
+        }
         if (is_forward(c.what)) {
             how_.forward(from, floats(c.value[out_].data), count_);
             return;
@@ -80,17 +106,21 @@ private:
     const elementwise_kernels& how_;
     int out_;
     std::ptrdiff_t count_ = 0;
+    float attributes_[expression::most_attributes];
 };
 
 namespace detail {
 
-/// Whether an operator makes 0 of zeros; of one that is no expression nobody knows.
-inline bool keeps_zero(const op_record& r) {
-    if (r.formula == nullptr) {
-        return false;
+/// Whether a use of an operator makes 0 of zeros, forward and backward (0 / sqrt(0) is none); of one that is no
+/// expression nobody knows.
+inline bool keeps_zero(const op_attributes& a) {
+    const op_record& r = record_of(a);
+    bool all = r.formula != nullptr;
+    for (int which = expression::the_result; all && which < r.formula->inputs; ++which) {
+        reference::detail::formula_loop<float> loop(*r.formula, which, a);
+        all = *loop(1, [](int, float* to) { *to = 0; }) == 0;
     }
-    reference::detail::formula_loop<float> loop(*r.formula, expression::the_result);
-    return *loop(1, [](int, float* to) { *to = 0; }) == 0;
+    return all;
 }
 
 /// All operands in one format, which is any that has its elements' zeros where it is longer than they are.
@@ -98,7 +128,7 @@ inline void add_elementwise_candidates(const compute_call& c, format_table&, std
     const bool images = c.d->operands[0].extents.rank == 4;
     for (const int f : {format::plain, format::channels_last, format::samples16, format::channels16}) {
         if ((!images && (f == format::channels_last || f == format::channels16)) ||
-            (f == format::channels16 && !keeps_zero(record_of(c.attributes)))) {
+            (f == format::channels16 && !keeps_zero(c.attributes))) {
             continue; // the zeros that fill up blocks of channels must stay zeros
         }
         candidate e = in_samples(c);
@@ -136,9 +166,33 @@ struct expression_row {
 };
 
 inline constexpr row_list elementwise_rows{
-    expression_row<op::relu_record>{},     expression_row<op::sigmoid_record>{}, expression_row<op::tanh_record>{},
-    expression_row<op::gelu_record>{},     expression_row<op::silu_record>{},    expression_row<op::add_record>{},
+    expression_row<op::relu_record>{},
+    expression_row<op::sigmoid_record>{},
+    expression_row<op::tanh_record>{},
+    expression_row<op::gelu_record>{},
+    expression_row<op::silu_record>{},
+    expression_row<op::leaky_relu_record>{},
+    expression_row<op::elu_record>{},
+    expression_row<op::hard_sigmoid_record>{},
+    expression_row<op::hard_swish_record>{},
+    expression_row<op::softplus_record>{},
+    expression_row<op::exp_record>{},
+    expression_row<op::log_record>{},
+    expression_row<op::sqrt_record>{},
+    expression_row<op::power_record>{},
+    expression_row<op::abs_record>{},
+    expression_row<op::clamp_record>{},
+    expression_row<op::negate_record>{},
+    expression_row<op::scale_record>{},
+    expression_row<op::add_constant_record>{},
+    expression_row<op::stop_gradient_record>{},
+    expression_row<op::straight_through_round_record>{},
+    expression_row<op::add_record>{},
     expression_row<op::multiply_record>{},
+    expression_row<op::subtract_record>{},
+    expression_row<op::divide_record>{},
+    expression_row<op::minimum_record>{},
+    expression_row<op::maximum_record>{},
 };
 
 } // namespace tessera::host

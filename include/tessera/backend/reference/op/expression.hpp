@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/backend/reference/op/row.hpp"
-#include "tessera/op/expression/formula.hpp"
+#include "tessera/op/expression/record.hpp"
 
 #include <cmath>
 #include <vector>
@@ -73,6 +73,7 @@ Real compute_node(expression::opcode what, Real a, Real b, Real c) {
     case opcode::result:
     case opcode::gradient:
     case opcode::constant:
+    case opcode::attribute:
     case opcode::stop_gradient:
     case opcode::straight_through:
         return a;
@@ -86,7 +87,9 @@ class formula_loop {
 public:
     static constexpr index_t most = 64; ///< elements at a time
 
-    formula_loop(const expression::formula& f, int which) : f_(f), which_(which), needs_(nodes_for(f, which)) {}
+    /// `of`: the use whose attributes the formula has, if it has any.
+    formula_loop(const expression::formula& f, int which, const op_attributes& of = {})
+        : f_(f), which_(which), needs_(nodes_for(f, which)), attributes_(of.as<op::expression_attributes>()) {}
 
     /// `load(leaf, to)` writes the elements of what a leaf stands for: operand number leaf of the formula (its inputs, its result, the gradient of
     /// that). Returns the elements of the result.
@@ -105,9 +108,11 @@ public:
                 load(n.of[0], to);
             } else if (n.what == expression::opcode::gradient) {
                 load(f_.inputs + 1, to);
-            } else if (n.what == expression::opcode::constant) {
+            } else if (n.what == expression::opcode::constant || n.what == expression::opcode::attribute) {
+                const bool is_attribute = n.what == expression::opcode::attribute;
+                const auto number = static_cast<Real>(is_attribute ? attributes_.number[n.of[0]] : n.constant);
                 for (index_t e = 0; e < count; ++e) {
-                    to[e] = static_cast<Real>(n.constant);
+                    to[e] = number;
                 }
             } else {
                 const Real* const a = at(n.of[0]);
@@ -127,6 +132,7 @@ private:
     const expression::formula& f_;
     int which_;
     std::uint64_t needs_;
+    op::expression_attributes attributes_;
     Real numbers_[expression::max_nodes * static_cast<std::size_t>(most)];
 };
 
@@ -163,7 +169,7 @@ private:
             from[f.inputs + 1] = s.gradient(s.output());
             where[f.inputs + 1] = s.gradient_at(s.output());
         }
-        formula_loop<Real> loop(f, which);
+        formula_loop<Real> loop(f, which, s.call.attributes);
         s.walk(where, [&](const auto& r) {
             for (index_t begin = 0; begin < r.count; begin += loop.most) {
                 const index_t count = r.count - begin < loop.most ? r.count - begin : loop.most;

@@ -126,6 +126,8 @@ template <const expression::formula& F, int Which, std::size_t I>
         v[I] = load_some(from[F.inputs + 1] + i, live, 1.0F);
     } else if constexpr (n.what == opcode::constant) {
         v[I] = broadcast(static_cast<float>(n.constant));
+    } else if constexpr (n.what == opcode::attribute) {
+        v[I] = broadcast(*from[F.inputs + 2 + n.of[0]]);
     } else {
         constexpr int a = n.of[0]; // NOLINT(bugprone-signed-char-misuse): a small number
         constexpr int b = n.of[1] < 0 ? a : n.of[1];
@@ -141,7 +143,8 @@ template <const expression::formula& F, int Which, std::size_t I>
     }
 }
 
-/// to[i] = the result of a formula (expression::the_result), or the gradient of one of its inputs. `from`: the inputs, the result, its gradient.
+/// to[i] = the result of a formula (expression::the_result), or the gradient of one of its inputs. `from`: the inputs, the result, its gradient, and each
+/// attribute as an array of one number.
 template <const expression::formula& F, int Which, std::size_t... I, std::size_t... K>
 [[gnu::always_inline]] inline void run_formula_nodes(const float* const* from, float* to, std::ptrdiff_t count,
                                                      std::index_sequence<I...>, std::index_sequence<K...>) noexcept {
@@ -156,6 +159,7 @@ template <const expression::formula& F, int Which, std::size_t... I, std::size_t
 template <const expression::formula& F, int Which>
 void run_formula(const float* const* from, float* to, std::ptrdiff_t count) noexcept {
     constexpr auto nodes = static_cast<std::size_t>(order_of(F, Which).count);
-    constexpr auto leaves = static_cast<std::size_t>(F.inputs + (Which < 0 ? 0 : 2));
+    constexpr auto leaves =
+        static_cast<std::size_t>(F.inputs + (Which < 0 && F.attributes == 0 ? 0 : 2 + F.attributes));
     run_formula_nodes<F, Which>(from, to, count, std::make_index_sequence<nodes>{}, std::make_index_sequence<leaves>{});
 }
