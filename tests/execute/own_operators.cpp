@@ -128,12 +128,16 @@ TEST_CASE("one's own operators train under drawn splits as the oracle does, on t
     }
 }
 
-TEST_CASE("an expression of one's own has kernels on the host where networks are types") {
+TEST_CASE("expressions and loop nests of one's own have kernels on the host where networks are types") {
     const ts::op_record& r = ts::record_of(own::softsign::attributes);
     CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operators_of<network>>()).find(r) != nullptr);
     CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::softsign>>()).find(r) != nullptr);
     CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::rms_norm>>()).find(r) == nullptr);
     CHECK(ts::host::supports(r, ts::pass::forward, ts::precision::fp32));
+    const ts::op_record& sums = ts::record_of(own::rms_norm::attributes);
+    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operators_of<network>>()).find(sums) != nullptr);
+    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::softsign>>()).find(sums) == nullptr);
+    CHECK(ts::host::supports(sums, ts::pass::forward, ts::precision::fp32));
 }
 
 TEST_CASE("an opaque body is split along the loops that it declares free, and along no other") {

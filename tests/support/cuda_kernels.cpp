@@ -174,21 +174,25 @@ namespace cuda_emulation {
 
 namespace {
 
-// Device code's vocabulary without barriers, and a list of the kernels that there are.
+// Device code's vocabulary, and a list of the kernels that there are. Those whose name says that a block has a row may have barriers.
 constexpr const char* shim = R"(
 #include <cmath>
 #include <cstring>
 struct dimensions { unsigned x; };
-static dimensions threadIdx, blockIdx, blockDim, gridDim;
+extern "C" { dimensions* shim_dimensions[4]; void (*shim_wait)(); }
+#define threadIdx (*shim_dimensions[0])
+#define blockIdx (*shim_dimensions[1])
+#define blockDim (*shim_dimensions[2])
+#define gridDim (*shim_dimensions[3])
 static float __uint_as_float(unsigned x) { float f; std::memcpy(&f, &x, sizeof f); return f; }
 static unsigned __float_as_uint(float f) { unsigned x; std::memcpy(&x, &f, sizeof x); return x; }
-struct entry { const char* name; void (*run)(unsigned, unsigned, const void*); entry* next; };
+struct entry { const char* name; void (*run)(unsigned, unsigned, const void*); void (*one)(); entry* next; };
 extern "C" entry* first_kernel;
 entry* first_kernel = nullptr;
-struct enrolled { entry e; enrolled(const char* n, void (*r)(unsigned, unsigned, const void*)) : e{n, r, first_kernel} { first_kernel = &e; } };
+struct enrolled { entry e; template <class A> enrolled(const char* n, void (*r)(unsigned, unsigned, const void*), void (*o)(A)) : e{n, r, reinterpret_cast<void (*)()>(o), first_kernel} { first_kernel = &e; } };
 #define __device__
 #define __shared__ static
-#define __syncthreads() __builtin_trap()
+#define __syncthreads() shim_wait()
 #define KERNEL(name) \
     static void name(arguments a); \
     static void name##_run(unsigned blocks, unsigned threads, const void* given) { \
@@ -198,7 +202,7 @@ struct enrolled { entry e; enrolled(const char* n, void (*r)(unsigned, unsigned,
             for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) { name(*static_cast<const arguments*>(given)); } \
         } \
     } \
-    static enrolled name##_known(#name, name##_run); \
+    static enrolled name##_known(#name, name##_run, name); \
     static void name(arguments a)
 #define TYPED_KERNEL(name) KERNEL(name) { name##_of<float>(a); } KERNEL(name##_bf16) { name##_of<bf16>(a); }
 )";
@@ -206,6 +210,7 @@ struct enrolled { entry e; enrolled(const char* n, void (*r)(unsigned, unsigned,
 struct entry {
     const char* name;
     void (*run)(unsigned, unsigned, const void*);
+    void (*one)(); ///< one thread
     entry* next;
 };
 
@@ -259,8 +264,16 @@ void compile(const std::string& text) {
     if (library == nullptr) {
         fail(dlerror());
     }
+    dimensions** const places = static_cast<dimensions**>(dlsym(library, "shim_dimensions"));
+    places[0] = &threadIdx;
+    places[1] = &blockIdx;
+    places[2] = &blockDim;
+    places[3] = &gridDim;
+    *static_cast<void (**)()>(dlsym(library, "shim_wait")) = block::wait;
     for (const entry* e = *static_cast<entry**>(dlsym(library, "first_kernel")); e != nullptr; e = e->next) {
-        functions()[e->name] = {.name = e->name, .code = nullptr, .whole = e->run};
+        const bool by_blocks = std::string(e->name).find("_rows") != std::string::npos;
+        functions()[e->name] = {
+            .name = e->name, .code = by_blocks ? e->one : nullptr, .whole = by_blocks ? nullptr : e->run};
     }
     std::remove((stem + ".cpp").c_str());
     std::remove((stem + ".so").c_str());

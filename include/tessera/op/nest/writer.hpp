@@ -158,6 +158,13 @@ public:
     constexpr value index(const loop_handle& l) { return scalar_leaf({scalar_kind::index, l.loop, 0}); }
     constexpr value number(double x) { return scalar_leaf({scalar_kind::number, -1, x}); }
 
+    /// Refuses a use of the operator.
+    constexpr void require(bool holds, rule broken, index_t found, index_t needed, loop_name where) {
+        if (!holds && shapes_ != nullptr) {
+            refuse(broken, found, needed, static_cast<int>(where));
+        }
+    }
+
     // ---- nests ----------------------------------------------------------------------------------------------------------
 
     /// The sum of an expression over some loops, for every point of the others that it depends on. It is taken in double.

@@ -62,6 +62,15 @@ std::string joined(const Numbers& numbers, const char* between) {
     return text;
 }
 
+/// The first integers of a kernel, and more where it has more.
+inline std::vector<index_t> used(const kernel_numbers& numbers) {
+    std::size_t count = kernel_integers;
+    while (count > 20 && numbers.n[count - 1] == 0) {
+        --count;
+    }
+    return {numbers.n, numbers.n + count};
+}
+
 /// As short as it can be, and exact.
 inline std::string number(double x) {
     char text[32];
@@ -118,7 +127,7 @@ struct size_text {
                (c.repeats ? " one row" : "");
     }
     std::string operator()(const kernel_launch& c) const {
-        return std::to_string(c.blocks) + "x" + std::to_string(c.threads) + " n " + joined(c.numbers.n, ",");
+        return std::to_string(c.blocks) + "x" + std::to_string(c.threads) + " n " + joined(used(c.numbers), ",");
     }
     std::string operator()(const memory_clear&) const { return ""; }
     std::string operator()(const memory_copy&) const { return ""; }

@@ -10,9 +10,9 @@ namespace tessera::cuda::kernels {
 TESSERA_DEVICE_CODE(common_code,
 
 struct arguments {
-    void* at[8];
-    long long n[20];
-    double f[8];
+    void* at[12];
+    long long n[96];
+    double f[16];
 };
 
 struct step_values {

@@ -7,9 +7,9 @@
 
 namespace tessera::cuda {
 
-inline constexpr int kernel_pointers = 8;
-inline constexpr int kernel_integers = 20;
-inline constexpr int kernel_reals = 8;
+inline constexpr int kernel_pointers = 12;
+inline constexpr int kernel_integers = 96;
+inline constexpr int kernel_reals = 16;
 
 /// Arguments besides pointers. Every kernel takes the same structure, so that a launch is the same code for all.
 struct kernel_numbers {

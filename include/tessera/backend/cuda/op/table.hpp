@@ -19,6 +19,7 @@
 #include "tessera/backend/cuda/op/linear.hpp"
 #include "tessera/backend/cuda/op/matmul.hpp"
 #include "tessera/backend/cuda/op/move.hpp"
+#include "tessera/backend/cuda/op/nest.hpp"
 #include "tessera/backend/cuda/op/pooling.hpp"
 #include "tessera/backend/cuda/op/softmax.hpp"
 #include "tessera/backend/cuda/op/transposed_convolution.hpp"
@@ -106,11 +107,14 @@ constexpr const operator_row* row_of(const op_record& of) {
     }
     return nullptr;
 }
-/// The same, or that of an expression of one's own.
+/// The same, or that of an expression or of loop nests.
 inline const operator_row* row_of(const op_attributes& a) {
     const op_record& r = record_of(a);
     const operator_row* const found = row_of(r);
-    return found == nullptr && r.formula != nullptr ? &detail::own_expression_of(r).row : found;
+    return found != nullptr         ? found
+           : r.formula != nullptr   ? &detail::own_expression_of(r).row
+           : r.generated != nullptr ? &detail::own_nests_of(r).row
+                                    : nullptr;
 }
 
 /// Whether the backend computes a pass of an operator in a precision. A shard may still be refused for its size when its plan is bound.
@@ -120,7 +124,7 @@ constexpr bool supports(const op_record& of, pass what, precision math) {
             return r->offers(what, math);
         }
     }
-    return of.formula != nullptr && what != pass::update; // the text of an expression's kernels is made
+    return (of.formula != nullptr || of.generated != nullptr) && what != pass::update; // the text of kernels is made
 }
 
 /// The precisions that a row serves, such as "fp32, tf32".

@@ -20,7 +20,7 @@ constexpr const nests::nest_pass& pass_at() {
 /// The loop along which most operands of a pass lie in memory one element after the other; of equals the last.
 constexpr int inner_loop(const nests::program& p, const nests::nest_pass& pass) {
     int best = -1;
-    int most = -1;
+    int most = -2;
     for (int l = 0; l < p.d.loops.size(); ++l) {
         if (!has(pass.loops, l)) {
             continue;
@@ -32,10 +32,10 @@ constexpr int inner_loop(const nests::program& p, const nests::nest_pass& pass) 
                 continue;
             }
             for (const affine::term& t : x.dim[x.extents.rank - 1].terms) {
-                count += t.loop == l && t.coefficient == 1 ? 2 : 0;
+                count += t.loop == l && t.coefficient == 1 ? 1 : 0;
             }
         }
-        count -= p.d.loops[l].whole ? 1 : 0; // windows are short
+        count = p.d.loops[l].whole ? -1 : count; // windows are short
         if (count >= most) {
             most = count;
             best = l;
