@@ -10,7 +10,7 @@ set(of_words embedding_job layer_norm_rows_of dropout_job embedding_loops::forwa
     row_norm_loops<tessera::op::layer_norm_attributes>::forward<float>)
 set(of_both linear_kernels loss_job weighted_sum::forward<float>)
 # Both are without these.
-set(of_others batch_norm_job softmax_job matmul_job concat_job move_job group_norm_rows_of expert_job transposed_job global_average_job pooling_job<false>
+set(of_others batch_norm_job softmax_job matmul_job concat_job move_job bilinear_job group_norm_rows_of expert_job transposed_job global_average_job pooling_job<false>
     batch_norm_loops::forward<float> softmax_loops::forward<float> matrix_product::forward<float> route_loops::forward<float>
     position_loops::forward<float> mean<false>::forward<float> row_norm_loops<tessera::op::group_norm_attributes>::forward<float>)
 

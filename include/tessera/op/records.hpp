@@ -50,6 +50,7 @@
 #include "tessera/op/subtract.hpp"
 #include "tessera/op/tanh.hpp"
 #include "tessera/op/transposed_conv2d.hpp"
+#include "tessera/op/upsample.hpp"
 
 namespace tessera {
 

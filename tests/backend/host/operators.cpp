@@ -46,7 +46,8 @@ bool keeps_zeros(op_kind kind) {
     return kind == op_kind::relu || kind == op_kind::max_pool || kind == op_kind::concat || kind == op_kind::slice ||
            kind == op_kind::flatten || kind == op_kind::add || kind == op_kind::multiply ||
            kind == op_kind::embedding || kind == op_kind::permute || kind == op_kind::reshape ||
-           kind == op_kind::broadcast_to || kind == op_kind::crop || kind == op_kind::roll || kind == op_kind::flip;
+           kind == op_kind::broadcast_to || kind == op_kind::crop || kind == op_kind::roll ||
+           kind == op_kind::upsample_nearest || kind == op_kind::flip;
 }
 
 /// Makes of the smallest numbers, or of their last bits, some that single precision has not.

@@ -8,6 +8,7 @@
 #include "tessera/op/pad.hpp"
 #include "tessera/op/permute.hpp"
 #include "tessera/op/roll.hpp"
+#include "tessera/op/upsample.hpp"
 #include "tessera/task/element_move.hpp"
 
 namespace tessera::cuda::kernels {
@@ -178,6 +179,7 @@ inline constexpr operator_row move_rows[] = {
     detail::move_row(op::pad_record, "kernel:set_zeros kernel:move_elements"),
     detail::move_row(op::permute_record),
     detail::move_row(op::roll_record),
+    detail::move_row(op::upsample_nearest_record),
 };
 
 } // namespace tessera::cuda

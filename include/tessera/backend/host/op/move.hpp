@@ -10,6 +10,7 @@
 #include "tessera/op/pad.hpp"
 #include "tessera/op/permute.hpp"
 #include "tessera/op/roll.hpp"
+#include "tessera/op/upsample.hpp"
 #include "tessera/task/element_move.hpp"
 
 #include <cstring>
@@ -231,8 +232,13 @@ inline constexpr auto move_row = [](auto of) {
 };
 
 inline constexpr row_list move_rows{
-    row<op::broadcast_to_record>(move_row), row<op::crop_record>(move_row),    row<op::flip_record>(move_row),
-    row<op::pad_record>(move_row),          row<op::permute_record>(move_row), row<op::roll_record>(move_row),
+    row<op::broadcast_to_record>(move_row),
+    row<op::crop_record>(move_row),
+    row<op::flip_record>(move_row),
+    row<op::pad_record>(move_row),
+    row<op::permute_record>(move_row),
+    row<op::roll_record>(move_row),
+    row<op::upsample_nearest_record>(move_row),
 };
 
 } // namespace tessera::host

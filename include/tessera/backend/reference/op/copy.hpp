@@ -90,11 +90,17 @@ private:
 } // namespace detail
 
 inline constexpr row_list copy_rows{
-    row<op::broadcast_to_record, detail::copy_loops>{}, row<op::concat_record, detail::copy_loops>{},
-    row<op::crop_record, detail::copy_loops>{},         row<op::flip_record, detail::copy_loops>{},
-    row<op::pad_record, detail::padded_copy_loops>{},   row<op::permute_record, detail::copy_loops>{},
-    row<op::reshape_record, detail::reshape_loops>{},   row<op::roll_record, detail::copy_loops>{},
-    row<op::flatten_record, detail::copy_loops>{},      row<op::slice_record, detail::copy_loops>{},
+    row<op::broadcast_to_record, detail::copy_loops>{},
+    row<op::concat_record, detail::copy_loops>{},
+    row<op::crop_record, detail::copy_loops>{},
+    row<op::flip_record, detail::copy_loops>{},
+    row<op::pad_record, detail::padded_copy_loops>{},
+    row<op::permute_record, detail::copy_loops>{},
+    row<op::reshape_record, detail::reshape_loops>{},
+    row<op::roll_record, detail::copy_loops>{},
+    row<op::upsample_nearest_record, detail::copy_loops>{},
+    row<op::flatten_record, detail::copy_loops>{},
+    row<op::slice_record, detail::copy_loops>{},
 };
 
 } // namespace tessera::reference

@@ -15,6 +15,7 @@
 #include "tessera/backend/reference/op/product.hpp"
 #include "tessera/backend/reference/op/route.hpp"
 #include "tessera/backend/reference/op/softmax.hpp"
+#include "tessera/backend/reference/op/upsample.hpp"
 
 #include "tessera/net/operator_set.hpp"
 
@@ -37,6 +38,7 @@ inline constexpr auto library_rows = row_list<>()
     + product_rows
     + route_rows
     + softmax_rows
+    + upsample_rows
 ;
 // clang-format on
 static_assert(library_rows.has_one_of_each(), "an operator has one row");
