@@ -23,6 +23,7 @@
 #include "tessera/part/experts.hpp"
 #include "tessera/part/gru.hpp"
 #include "tessera/part/lstm.hpp"
+#include "tessera/part/one_dimension.hpp"
 #include "tessera/part/padded.hpp"
 #include "tessera/part/residual.hpp"
 #include "tessera/search/budget.hpp"

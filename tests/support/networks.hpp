@@ -6,6 +6,7 @@
 #include "tessera/net/describe.hpp"
 #include "tessera/part/attention.hpp"
 #include "tessera/part/lstm.hpp"
+#include "tessera/part/one_dimension.hpp"
 #include "tessera/part/residual.hpp"
 
 namespace test_networks {
@@ -181,6 +182,7 @@ namespace moved {
 struct conv : ts::conv2d<6, ts::window<3>, ts::padding<1>> {};
 struct weigh : ts::linear<6> {};
 struct mix : ts::linear<5> {};
+struct along : ts::conv1d<5, ts::window<3>, ts::padding<1>> {};
 struct fc : ts::linear<7> {};
 using around = ts::pad<ts::margin<2, 1>, ts::margin<3, 0, 2>>;
 using inside = ts::crop<ts::keep<2, 1, 6>, ts::keep<3, 1, 6>>;
@@ -189,8 +191,8 @@ using weights =
 struct network
     : ts::sequential<ts::image<2, 6, 6>, around, conv, ts::roll<ts::shift<2, 3>, ts::shift<3, -2>>, inside, ts::tanh,
                      ts::branches<ts::multiply, ts::branch<ts::flip<2>>, weights>, ts::permute<0, 2, 3, 1>,
-                     ts::reshape<36, 6>, mix, ts::roll<ts::shift<1, 5>>, ts::permute<0, 2, 1>, ts::reshape<10, -1>,
-                     ts::flip<1, 2>, ts::tanh, ts::flatten, fc, ts::cross_entropy> {};
+                     ts::reshape<36, 6>, mix, ts::roll<ts::shift<1, 5>>, along, ts::max_pool1d<2>, ts::permute<0, 2, 1>,
+                     ts::reshape<10, -1>, ts::flip<1, 2>, ts::tanh, ts::flatten, fc, ts::cross_entropy> {};
 } // namespace moved
 
 } // namespace test_networks

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks as types. Each part is a small type whose `build` appends to the graph value; all rules work on that value.
 // A part of one's own has `static constexpr int build(graph_builder&, int tensor)`, which returns the tensor that it
-// ends with, and, for compile errors that name its layers, op_count and nth. Here are the parts that take any layers;
-// those that are made of certain operators are in part/, and general networks in net/dag.hpp.
+// ends with, and, for compile errors that name its layers, op_count and nth. One that stands for a layer, whose type
+// names its operator, has build_as<Layer> and nth_as<I, Layer> instead. Here are the parts that take any layers; those
+// that are made of certain operators are in part/, and general networks in net/dag.hpp.
 #pragma once
 
 #include "tessera/net/graph_builder.hpp"
@@ -94,7 +95,12 @@ constexpr int append(graph_builder& b, int tensor) {
         return b.add_op(P::attributes, name_of_layer<P>(), key_of<P>, false, &tensor, 1);
     } else {
         const int before = b.op_count;
-        const int end = P::build(b, tensor);
+        int end = -1;
+        if constexpr (requires { P::template build_as<P>(b, tensor); }) {
+            end = P::template build_as<P>(b, tensor);
+        } else {
+            end = P::build(b, tensor);
+        }
         check_count<P>(b, before);
         return end;
     }
@@ -120,7 +126,9 @@ constexpr int ops_in() {
 /// The layer type behind operator I of a part, for messages.
 template <int I, class P>
 constexpr auto nth_in() {
-    if constexpr (requires { P::template nth<I>(); }) {
+    if constexpr (requires { P::template nth_as<I, P>(); }) {
+        return P::template nth_as<I, P>();
+    } else if constexpr (requires { P::template nth<I>(); }) {
         return P::template nth<I>();
     } else {
         return identity<P>{};
