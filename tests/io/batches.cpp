@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <iterator>
 #include <numeric>
+#include <random>
 #include <vector>
 
 namespace {
@@ -90,10 +92,82 @@ TEST_CASE("a shuffled epoch has every sample once, with its inputs, in an order 
 
 TEST_CASE("the shuffle is the same on every machine") {
     // From a second implementation, in Python with unbounded integers.
-    CHECK(shuffled_order(8, 1, 0) == std::vector<std::int64_t>{4, 2, 0, 5, 6, 1, 7, 3});
-    CHECK(shuffled_order(8, 1, 1) == std::vector<std::int64_t>{3, 5, 6, 7, 2, 0, 4, 1});
+    CHECK(shuffled_order(8, 1, 0) == std::vector<std::int64_t>{4, 2, 1, 6, 7, 3, 5, 0});
+    CHECK(shuffled_order(8, 1, 1) == std::vector<std::int64_t>{0, 4, 7, 1, 3, 6, 2, 5});
     CHECK(shuffled_order(0, 1, 1).empty());
     CHECK(shuffled_order(1, 1, 1) == std::vector<std::int64_t>{0});
+    const epoch_order large(100000, 3, 2);
+    CHECK(large(0) == 28395);
+    CHECK(large(3) == 68372);
+    CHECK(large(99999) == 13918);
+}
+
+TEST_CASE("any size, seed and epoch gives a permutation, each position at once") {
+    std::mt19937_64 random(11);
+    for (int round = 0; round < 300; ++round) {
+        // Sizes around powers of two, where the walk is longest and where there is none.
+        const auto power = std::int64_t{1} << (random() % 15);
+        const std::int64_t size = std::max<std::int64_t>(1, power + static_cast<std::int64_t>(random() % 5) - 2);
+        const std::uint64_t seed = random();
+        const std::uint64_t epoch = random() % 100;
+        const std::vector<std::int64_t> order = shuffled_order(size, seed, epoch);
+        std::vector<char> seen(static_cast<std::size_t>(size), 0);
+        for (const std::int64_t sample : order) ++seen.at(static_cast<std::size_t>(sample));
+        CHECK(std::count(seen.begin(), seen.end(), 1) == size);
+        const auto position = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(size));
+        CHECK(epoch_order(size, seed, epoch)(position) == order[static_cast<std::size_t>(position)]);
+    }
+    const epoch_order huge(std::int64_t{1} << 62, 1, 1); // no array of it fits anywhere
+    CHECK(huge(0) != huge(1));
+}
+
+TEST_CASE("neighbours in the set are not neighbours in an epoch, and epochs are apart") {
+    constexpr std::int64_t size = 20000;
+    const std::vector<std::int64_t> first = shuffled_order(size, 1, 0);
+    const std::vector<std::int64_t> second = shuffled_order(size, 1, 1);
+    int together = 0;
+    int same = 0;
+    for (std::size_t i = 0; i + 1 < first.size(); ++i) {
+        together += std::abs(first[i + 1] - first[i]) == 1 ? 1 : 0;
+        same += first[i] == second[i] ? 1 : 0;
+    }
+    CHECK(together < 12); // 2 are expected, and 1 below: above these bounds once in a million
+    CHECK(same < 10);
+}
+
+TEST_CASE("a loop that goes on in the middle of an epoch has the samples that were left") {
+    std::mt19937_64 random(12);
+    for (int round = 0; round < 200; ++round) {
+        const auto size = static_cast<std::int32_t>(1 + random() % 60);
+        const auto each = static_cast<std::int64_t>(1 + random() % 9);
+        const bool drop = random() % 2 == 0 && each <= size;
+        batch_options options{.epoch = random() % 4, .drop_last = drop};
+        if (random() % 3 != 0) options.shuffle_seed = random();
+        const sample_set set = numbered(size);
+        auto whole = set.batches(each, options);
+        const std::vector<std::int32_t> all = walk(whole);
+        std::size_t seen = 0;
+        for (const batch& b : whole) {
+            seen += b.labels.size();
+            const data_position here = whole.next_position();
+            CHECK(here.next_sample == static_cast<std::int64_t>(seen));
+            if (here.next_sample == size) {
+                CHECK(resume(here, size).epoch == options.epoch + 1);
+                continue;
+            }
+            auto rest = set.batches(each, resume(here, size, drop));
+            CHECK(rest.next_position() == here);
+            CHECK(rest.count() == (static_cast<std::int64_t>(all.size() - seen) + each - 1) / each);
+            CHECK(walk(rest) == std::vector<std::int32_t>(all.begin() + static_cast<std::ptrdiff_t>(seen), all.end()));
+        }
+    }
+    CHECK_THROWS_WITH_AS(static_cast<void>(resume({.next_sample = 5, .set_size = 10}, 11)),
+                         "training cannot go on at sample 5 of a set of 10 in a set of 11; hand in the same set, or "
+                         "start a new epoch",
+                         tessera::error);
+    CHECK_THROWS_AS(static_cast<void>(resume({.next_sample = 11, .set_size = 10}, 10)), tessera::error);
+    CHECK_THROWS_AS(static_cast<void>(numbered(10).batches(2, {.first_sample = 11})), tessera::error);
+    CHECK_THROWS_AS(static_cast<void>(numbered(10).batches(2, {.first_sample = -1})), tessera::error);
 }
 
 TEST_CASE("every order is equally likely") {

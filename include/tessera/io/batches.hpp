@@ -6,7 +6,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
-#include "tessera/op/mask.hpp"
+#include "tessera/io/shuffle.hpp"
 
 #include <algorithm>
 #include <compare>
@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,51 +32,6 @@ struct basic_batch {
 };
 using batch = basic_batch<float>;
 using token_batch = basic_batch<std::int32_t>;
-
-/// How a set is gone through. Train with a seed and count the epochs up: each has an order of its own.
-struct batch_options {
-    std::optional<std::uint64_t> shuffle_seed{}; ///< without one, in the order of the set
-    std::uint64_t epoch = 0;
-    bool drop_last = false; ///< leaves out the last batch if it is short
-};
-
-namespace detail {
-
-/// A stream of 64-bit numbers, the k-th a function of the key and k alone (SplitMix64; see op::mix).
-class random_stream {
-public:
-    explicit random_stream(std::uint64_t key) : state_{key} {}
-
-    /// A number below the bound, each equally likely: numbers from the incomplete last run of `bound` are drawn again.
-    std::uint64_t below(std::uint64_t bound) {
-        const std::uint64_t incomplete = (0 - bound) % bound; // 2^64 mod bound
-        std::uint64_t value = next();
-        while (value < incomplete) value = next();
-        return value % bound;
-    }
-
-private:
-    std::uint64_t next() {
-        const std::uint64_t value = op::mix(state_);
-        state_ += 0x9e3779b97f4a7c15ULL;
-        return value;
-    }
-
-    std::uint64_t state_;
-};
-
-} // namespace detail
-
-/// The order of an epoch: each of 0 .. size-1 once, by Fisher and Yates' shuffle (Knuth, volume 2, algorithm P), from
-/// the seed and the epoch alone.
-inline std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t seed, std::uint64_t epoch) {
-    std::vector<std::int64_t> order(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)));
-    std::iota(order.begin(), order.end(), std::int64_t{0});
-    detail::random_stream random{op::mix(op::mix(seed) ^ epoch)};
-    for (std::size_t left = order.size(); left > 1; --left)
-        std::swap(order[left - 1], order[static_cast<std::size_t>(random.below(left))]);
-    return order;
-}
 
 /// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over. A copy is a loop of its own over the same
 /// samples and copies at most one batch, so that it is a view, which views of range-v3 take (tessera/io/range_v3.hpp). By itself it has no batches.
@@ -119,14 +73,15 @@ public:
             throw error("a set of " + std::to_string(set.size) + " samples has no batches; give at least 1 sample");
         refuse_uneven(set.inputs.size(), samples, "input elements");
         refuse_uneven(set.labels.size(), samples, "labels");
+        if (options.first_sample < 0 || options.first_sample > set.size)
+            throw error("a set of " + std::to_string(set.size) + " samples is not gone through from sample " +
+                        std::to_string(options.first_sample) + " on; begin between 0 and its size");
         if (options.drop_last && batch_size > set.size)
             throw error("a set of " + std::to_string(set.size) + " samples has no full batch of " +
                         std::to_string(batch_size) + "; use smaller batches or keep the last, short one");
         inputs_per_sample_ = set.inputs.size() / samples;
         labels_per_sample_ = set.labels.size() / samples;
-        if (!options.shuffle_seed) return;
-        order_ = std::make_shared<const std::vector<std::int64_t>>(
-            shuffled_order(set.size, *options.shuffle_seed, options.epoch));
+        if (options.shuffle_seed) order_.emplace(set.size, *options.shuffle_seed, options.epoch);
     }
 
     /// The same, of a set that the range keeps alive itself.
@@ -138,14 +93,21 @@ public:
     }
 
     iterator begin() {
-        stage(0);
+        stage(options_.first_sample);
         return iterator{*this};
     }
     [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
     /// How many batches a loop sees.
     [[nodiscard]] std::int64_t count() const {
-        return end_position() / batch_size_ + (end_position() % batch_size_ != 0 ? 1 : 0);
+        const std::int64_t samples = end_position() - options_.first_sample;
+        return samples / batch_size_ + (samples % batch_size_ != 0 ? 1 : 0);
+    }
+
+    /// Where a training goes on (see resume()) after the batch that its loop is at; before a loop, where it begins.
+    [[nodiscard]] data_position next_position() const {
+        const std::int64_t next = std::max(now_.position + now_.current.size, options_.first_sample);
+        return {options_.shuffle_seed, options_.epoch, next, set_.size};
     }
 
 private:
@@ -157,7 +119,8 @@ private:
 
     /// The samples that are gone through.
     [[nodiscard]] std::int64_t end_position() const {
-        return options_.drop_last ? set_.size - set_.size % batch_size_ : set_.size;
+        const std::int64_t left = set_.size - options_.first_sample;
+        return options_.drop_last ? set_.size - left % batch_size_ : set_.size;
     }
 
     void stage(std::int64_t position) {
@@ -167,11 +130,11 @@ private:
         now_.current = {set_.inputs.subspan(first * inputs_per_sample_, size * inputs_per_sample_),
                         set_.labels.subspan(first * labels_per_sample_, size * labels_per_sample_),
                         static_cast<std::int64_t>(size)};
-        if (order_ == nullptr) return;
+        if (!order_) return;
         now_.inputs.resize(std::max(now_.inputs.size(), size * inputs_per_sample_)); // the first batch is the largest
         now_.labels.resize(std::max(now_.labels.size(), size * labels_per_sample_));
         for (std::size_t i = 0; i < size; ++i) {
-            const auto sample = static_cast<std::size_t>((*order_)[first + i]);
+            const auto sample = static_cast<std::size_t>((*order_)(position + static_cast<std::int64_t>(i)));
             std::copy_n(set_.inputs.data() + sample * inputs_per_sample_, inputs_per_sample_,
                         now_.inputs.data() + i * inputs_per_sample_);
             std::copy_n(set_.labels.data() + sample * labels_per_sample_, labels_per_sample_,
@@ -199,7 +162,7 @@ private:
     batch_options options_;
     std::size_t inputs_per_sample_ = 0;
     std::size_t labels_per_sample_ = 0;
-    std::shared_ptr<const std::vector<std::int64_t>> order_;
+    std::optional<epoch_order> order_;
     loop now_;
 };
 

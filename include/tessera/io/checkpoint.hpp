@@ -10,21 +10,13 @@
 #include "tessera/base/folder.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/io/safetensors.hpp"
+#include "tessera/io/shuffle.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
 namespace tessera::io {
-
-/// How far a training has come in its data: the next sample, of an order that is a function of seed and epoch (see shuffled_order()).
-struct data_position {
-    std::uint64_t shuffle_seed = 0;
-    std::uint64_t epoch = 0;      ///< counted from 0
-    std::int64_t next_sample = 0; ///< of the epoch's order
-    std::int64_t set_size = 0;    ///< samples of the set
-    friend bool operator==(const data_position&, const data_position&) = default;
-};
 
 /// What a checkpoint says besides its tensors.
 struct checkpoint_state {
@@ -66,10 +58,11 @@ inline std::string shown(const std::vector<std::int64_t>& extents) {
 inline std::string text_of(std::uint32_t crc) { return std::to_string(crc); }
 
 inline json position_of(const data_position& d) {
-    return {{"shuffle_seed", std::to_string(d.shuffle_seed)},
-            {"epoch", std::to_string(d.epoch)},
-            {"next_sample", d.next_sample},
-            {"set_size", d.set_size}};
+    json j = {{"epoch", std::to_string(d.epoch)}, {"next_sample", d.next_sample}, {"set_size", d.set_size}};
+    if (d.shuffle_seed) {
+        j["shuffle_seed"] = std::to_string(*d.shuffle_seed);
+    }
+    return j;
 }
 
 /// A number of 64 bits, which stands as a text because JSON's readers round numbers of more than 53.
@@ -213,8 +206,13 @@ inline checkpoint_state read_state(const std::string& folder) {
     (void)o.get("optimizer"); // for people: the names of the tensors say it
     if (const json_value* const data = o.find("data"); data != nullptr) {
         json_object d(*data);
-        state.data = data_position{whole_number(d.get("shuffle_seed")), whole_number(d.get("epoch")),
-                                   d.get("next_sample").integer(0, INT64_MAX), d.get("set_size").integer(0, INT64_MAX)};
+        data_position& at = state.data.emplace();
+        if (const json_value* const seed = d.find("shuffle_seed"); seed != nullptr) {
+            at.shuffle_seed = whole_number(*seed);
+        }
+        at.epoch = whole_number(d.get("epoch"));
+        at.next_sample = d.get("next_sample").integer(0, INT64_MAX);
+        at.set_size = d.get("set_size").integer(0, INT64_MAX);
         d.finish();
     }
     for (const json_value& f : o.get("files").items()) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,22 +34,28 @@ struct train_options {
     bool drop_last = false;         ///< leaves out the last batch of an epoch if it is short
     progress_options progress{};    ///< the bar is silent unless it is on a terminal
     std::function<void(const epoch_record&)> after_epoch{};
+    std::function<void(const data_position&)> after_step{}; ///< such as to save a checkpoint with this position
+    std::optional<data_position> resume_at{}; ///< goes on there, with its shuffle seed, to the same last epoch
 };
 
 /// Trains for some epochs on anything with `size()` and `batches(batch size, batch_options)`, such as a sample_set. Throws
-/// tessera::error for less than one epoch, and what a step throws.
+/// tessera::error for less than one epoch, for a set of another size than the position to go on at has, and what a step throws. A training that
+/// goes on takes the batches that it would have taken without the stop; the record of its first epoch is of what was left of it.
 template <class Net, class B, class Set>
 std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const train_options& options = {}) {
     if (options.epochs < 1)
         throw error("tessera: training for " + std::to_string(options.epochs) + " epochs; train for at least 1");
     std::vector<epoch_record> records;
-    for (int epoch = 1; epoch <= options.epochs; ++epoch) {
+    const auto size = static_cast<std::int64_t>(set.size());
+    batch_options order{options.shuffle_seed, 0, options.drop_last};
+    if (options.resume_at) order = resume(*options.resume_at, size, options.drop_last);
+    for (; order.epoch < static_cast<std::uint64_t>(options.epochs); ++order.epoch, order.first_sample = 0) {
+        const int epoch = static_cast<int>(order.epoch) + 1;
         epoch_record record{epoch, 0, 0, 0, {}};
         const auto start = std::chrono::steady_clock::now();
         {
             progress_bar bar("epoch " + std::to_string(epoch) + "/" + std::to_string(options.epochs),
-                             static_cast<std::int64_t>(set.size()), options.progress);
-            const batch_options order{options.shuffle_seed, static_cast<std::uint64_t>(epoch - 1), options.drop_last};
+                             size - order.first_sample, options.progress);
             for (auto&& samples : set.batches(network.batch(), order)) {
                 const double loss = network.step(samples);
                 record.losses.push_back(loss);
@@ -57,8 +64,11 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
                 std::array<char, 32> note{};
                 std::snprintf(note.data(), note.size(), "loss %.4f", loss);
                 bar.advance(static_cast<std::int64_t>(samples.size), note.data());
+                if (options.after_step)
+                    options.after_step({order.shuffle_seed, order.epoch, order.first_sample + record.samples, size});
             }
         }
+        if (record.samples == 0 && order.first_sample > 0) continue; // only what drop_last leaves out was left
         if (record.samples == 0) throw error("tessera: an epoch without samples; hand in at least one batch");
         record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         record.loss /= static_cast<double>(record.samples);
