@@ -84,7 +84,7 @@ struct op_instance {
         gradient[at(d.output())].numbers = spread(random, gradient[at(d.output())].numbers.size());
     }
 
-    bool is_loss() const { return row.attributes.kind == ts::op_kind::cross_entropy; }
+    bool is_loss() const { return d.facts.loss; }
 
     ts::compute_call call(ts::pass what) const {
         ts::compute_call c;

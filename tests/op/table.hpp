@@ -296,6 +296,12 @@ inline const std::vector<op_case>& op_table() {
         {"cross_entropy of pixels",
          {.kind = op_kind::cross_entropy, .weight = 0.5},
          {make_shape(2, 5, 3, 4), make_shape(2, 3, 4)}},
+        {"mse_loss", ts::mse_loss::attributes, {make_shape(5, 4), make_shape(5, 4)}},
+        {"mse_loss of images", ts::mse_loss::attributes, {make_shape(3, 2, 4, 3), make_shape(3, 2, 4, 3)}},
+        {"l1_loss of sequences", ts::l1_loss::attributes, {make_shape(3, 5, 2), make_shape(3, 5, 2)}},
+        {"huber_loss", ts::huber_loss<0.125>::attributes, {make_shape(6, 5), make_shape(6, 5)}},
+        {"bce_with_logits", ts::bce_with_logits::attributes, {make_shape(4, 6), make_shape(4, 6)}},
+        {"kl_divergence", ts::kl_divergence::attributes, {make_shape(4, 5), make_shape(4, 5)}, {0, 0.5}},
     };
     return table;
 }

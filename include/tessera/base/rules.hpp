@@ -41,6 +41,7 @@ inline constexpr bool never = false;
     rule(numbers_are_looked_up, "the layer takes integers, as an embedding takes tokens, and this input has numbers") \
     rule(tied_to_nothing, "the layer whose parameters are tied must come earlier in the network") \
     rule(labels_do_not_fit, "the labels must be integers with the shape of the logits without their classes") \
+    rule(targets_do_not_fit, "the targets of a loss must have the shape of its predictions") \
     rule(lengths_differ, "inputs of any length have one longest length, for a batch has one length") \
     rule(length_changes_parameters, "in a network of any length the parameters are the same at every length; this layer's would have another extent") \
     rule(lengths_do_not_fit, "the lengths must be one integer for each sample") \

@@ -526,7 +526,8 @@ private:
             for (float x : loss_rows_) {
                 sum += static_cast<double>(x);
             }
-            total += g.ops[op].attributes.weight * sum / static_cast<double>(rows.volume());
+            const op_attributes& a = g.ops[op].attributes;
+            total += a.weight * sum / loss_divisor(a, rows);
         }
         return total;
     }

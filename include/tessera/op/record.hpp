@@ -52,6 +52,8 @@ struct op_record {
     /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape of that input, as targets
     /// of a regression do. Whether they are integers or numbers is in the description.
     shape (*labels)(const op_attributes&, const shape&) = nullptr;
+    /// Of a loss: what the sum of its output, of this shape, is divided by. Null: the number of its elements, so that the loss is their mean.
+    index_t (*divisor)(const op_attributes&, const shape&) = nullptr;
     /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it is none.
     const expression::formula* formula = nullptr;
     /// Of an operator that is written as loop nests: its passes, for every backend. Null: it is not.

@@ -26,6 +26,7 @@
 #include "tessera/op/leaky_relu.hpp"
 #include "tessera/op/linear.hpp"
 #include "tessera/op/log.hpp"
+#include "tessera/op/losses.hpp"
 #include "tessera/op/matmul.hpp"
 #include "tessera/op/maximum.hpp"
 #include "tessera/op/minimum.hpp"
@@ -86,6 +87,12 @@ constexpr inferred infer(const op_attributes& a, const shape* inputs, int count)
         }
     }
     return r.infer(a, inputs, count);
+}
+
+/// What the sum of a loss's output is divided by to be the loss.
+constexpr double loss_divisor(const op_attributes& a, const shape& output) {
+    auto* const of = record_of(a).divisor;
+    return static_cast<double>(of == nullptr ? output.volume() : of(a, output));
 }
 
 /// What a loss compares its first input with.

@@ -17,7 +17,7 @@ inline compute_call call_of(const plan& p, const task& t, const graph_view& g, c
     c.last_nest = t.last_nest;
     c.emits = t.emits;
     c.first_part = t.first_part;
-    c.loss_scale = p.loss_scale * c.attributes.weight / static_cast<double>(g.output_of(t.op).extents.volume());
+    c.loss_scale = p.loss_scale * c.attributes.weight / loss_divisor(c.attributes, g.output_of(t.op).extents);
     const index_t samples = g.output_of(t.op).extents[0];          // over which statistics are taken
     const bool all = p.joint_statistics || t.what == pass::update; // running statistics follow the whole batch's
     c.samples = t.samples > 0 ? t.samples : all ? samples : even_part(samples, p.micro_batches, t.micro_batch).size();

@@ -140,6 +140,12 @@ TEST_CASE("operators of one's own that are expressions run on the CUDA backend u
     check_splits({"softsign", own::softsign::attributes, {ts::make_shape(5, 6)}});
     check_splits({"softsign of images", own::softsign::attributes, {ts::make_shape(3, 4, 3, 2)}});
     check_splits({"gated", gated::attributes, {ts::make_shape(4, 3, 6), ts::make_shape(4, 3, 6)}});
+    check_splits({"mse_loss", ts::mse_loss::attributes, {ts::make_shape(4, 6), ts::make_shape(4, 6)}});
+    check_splits({"huber_loss of images",
+                  ts::huber_loss<0.5>::attributes,
+                  {ts::make_shape(3, 4, 3, 2), ts::make_shape(3, 4, 3, 2)}});
+    check_splits(
+        {"bce_with_logits", ts::bce_with_logits::attributes, {ts::make_shape(4, 3, 6), ts::make_shape(4, 3, 6)}});
     CHECK(cuda::supports(ts::record_of(gated::attributes), ts::pass::backward, ts::precision::bf16));
     CHECK(!cuda::supports(ts::record_of(own::running_sum::attributes), ts::pass::forward, ts::precision::fp32));
 }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <type_traits>
 
 using namespace tests;
 
@@ -157,4 +158,38 @@ TEST_CASE("kernels of expressions compute what the expressions say, on every ins
     check_formula<sine_formula>(-8000, 8000, 3e-6);
     check_formula<logarithm_formula>(0, 1e30F, 3e-6);
     check_formula<exponential_formula>(-87, 88, 3e-6);
+}
+
+TEST_CASE("kernels of losses take one number as the gradient of all that they make") {
+    const auto check = [](const auto of) {
+        constexpr const formula& f = ts::detail::loss_formula_of<typename decltype(of)::type>;
+        const std::vector<float> x = numbers_between(-6, 6, true);
+        const std::vector<float> target = numbers_between(0, 1, false);
+        const float scale = 0.375F;
+        on_every_instruction_set([&] {
+            const float* from[] = {x.data(), target.data(), nullptr, &scale};
+            std::vector<float> out(x.size() + 1, 7);
+            const auto held = [&](int which) {
+                for (std::size_t i = 0; i < x.size(); ++i) {
+                    const double leaves[] = {static_cast<double>(x[i]), static_cast<double>(target[i]), 0, 0.375};
+                    CAPTURE(which);
+                    CAPTURE(x[i]);
+                    CHECK(error_of(out[i], exact(f, which, leaves)) <= 3e-6);
+                }
+                CHECK(out[x.size()] == 7);
+            };
+            const auto count = static_cast<std::ptrdiff_t>(x.size());
+            k::run_formula<f, -1>(from, out.data(), count);
+            held(-1);
+            k::run_formula<f, 0>(from, out.data(), count);
+            held(0);
+            k::run_formula<f, 1>(from, out.data(), count);
+            held(1);
+        });
+    };
+    check(std::type_identity<ts::mse_loss>{});
+    check(std::type_identity<ts::l1_loss>{});
+    check(std::type_identity<ts::huber_loss<1.5>>{});
+    check(std::type_identity<ts::bce_with_logits>{});
+    check(std::type_identity<ts::kl_divergence>{});
 }

@@ -253,7 +253,8 @@ inline double network::loss() const {
             for (const double row : rows) {
                 sum += row;
             }
-            total += graph_.ops[i].attributes.weight * sum / static_cast<double>(rows.size());
+            const op_attributes& a = graph_.ops[i].attributes;
+            total += a.weight * sum / loss_divisor(a, graph_.output_of(i).extents);
         }
     }
     return total;
@@ -268,7 +269,7 @@ inline void network::add_gradients(int op, const run_state& run) {
     }
     compute_call call = make_call(op, pass::backward, run);
     call.gradient[d.output()] = {dy.data(), whole(d.operands[d.output()].extents)};
-    call.loss_scale = node.attributes.weight / static_cast<double>(graph_.output_of(op).extents.volume());
+    call.loss_scale = node.attributes.weight / loss_divisor(node.attributes, graph_.output_of(op).extents);
     const std::vector<replica> groups = groups_of(op);
     for (std::size_t k = 0; k < groups.size(); ++k) {
         restrict_to(call, groups[k].samples, k);

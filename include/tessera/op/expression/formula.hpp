@@ -23,6 +23,7 @@ struct formula {
     int flops = 0;
     bool linear = false;          ///< in its inputs taken together
     bool passes_gradient = false; ///< the gradient of each input is that of the result
+    bool loss = false;            ///< the gradient of the result is one number for all elements
 
     constexpr int root(int which) const { return which < 0 ? result : gradient[which]; }
     /// The gradient of an input takes the result from memory instead of computing it again.

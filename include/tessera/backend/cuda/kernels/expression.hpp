@@ -98,7 +98,7 @@ inline std::string node_text(expression::opcode what, const std::string& a, cons
 } // namespace detail
 
 /// Pointers that a kernel of an expression takes before that of what it writes, in order: of inputs, the result, its gradient those that it reads.
-/// They are numbers of leaves: k for input k, the number of inputs for the result, one more for its gradient.
+/// They are numbers of leaves: k for input k, the number of inputs for the result, one more for its gradient, which of a loss is no array but f[0].
 struct kernel_leaves {
     int at[expression::most_inputs + 2] = {};
     int count = 0;
@@ -112,18 +112,21 @@ inline kernel_leaves leaves_of(const expression::formula& f, int which) {
             leaves.at[leaves.count++] = k;
         }
     }
-    if (which >= 0) {
+    if (which >= 0 && !f.loss) {
         leaves.at[leaves.count++] = f.inputs + 1;
     }
     return leaves;
 }
 
-/// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what leaves_of() says, to. n: count.
-/// f: the attributes.
+/// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what leaves_of() says, to, which
+/// of a loss is float. n: count. f: the attributes, behind them the gradient of a loss.
 inline std::string kernel_text(const std::string& name, const expression::formula& f, int which) {
     const kernel_leaves leaves = leaves_of(f, which);
     std::string text = "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n";
     const auto pointer_of = [&](int leaf) {
+        if (f.loss && leaf == f.inputs + 1) {
+            return "static_cast<float>(a.f[" + std::to_string(expression::most_attributes) + "])";
+        }
         for (int k = 0; k < leaves.count; ++k) {
             if (leaves.at[k] == leaf) {
                 return "x" + std::to_string(k) + "[i]";
@@ -134,7 +137,8 @@ inline std::string kernel_text(const std::string& name, const expression::formul
     for (int k = 0; k < leaves.count; ++k) {
         text += "    const T* x" + std::to_string(k) + " = pointer<const T>(a, " + std::to_string(k) + ");\n";
     }
-    text += "    T* to = pointer<T>(a, " + std::to_string(leaves.count) + ");\n";
+    const std::string made = f.loss && which < 0 ? "float" : "T";
+    text += "    " + made + "* to = pointer<" + made + ">(a, " + std::to_string(leaves.count) + ");\n";
     text += "    for (long long i = first_index(); i < a.n[0]; i += index_step()) {\n";
     const expression::node_order order = order_of(f, which);
     const auto variable = [](int i) { return "v" + std::to_string(i); };

@@ -31,6 +31,7 @@ inline void launch_expression(const shard_call& s, const kernel& k, int which) {
     for (int a = 0; a < f.attributes; ++a) {
         numbers.f[a] = attributes.number[a];
     }
+    numbers.f[expression::most_attributes] = f.loss ? s.call.loss_scale : 0;
     s.to.launch(k, static_cast<std::vector<memory_use>&&>(memory), numbers, count);
 }
 
@@ -142,6 +143,7 @@ inline const own_expression& own_expression_of(const op_record& r) {
             own.kernels[k] = {own.names[k].c_str(), true, own.text.c_str()};
             (k == 0 ? own.calls_forward : own.calls_backward) += (k > 1 ? " kernel:" : "kernel:") + own.names[k];
         }
+        own.calls_forward += r.facts.loss ? " kernel:count_not_finite" : "";
         own.row.of = &r;
         own.row.forward = own_expression_forward;
         own.row.backward = own_expression_backward;

@@ -37,8 +37,9 @@
 namespace tessera::host {
 
 /// What an operator does to as many numbers of each of its operands, which may have any places in memory. `from`: the
-/// inputs, the output, the output's gradient; null where the description says that the pass does not read it; then each
-/// attribute of the expression, if it has any. `to`, the output or the gradient of an input, may be one of them.
+/// inputs, the output, the output's gradient (of a loss, one number for all elements); null where the description says
+/// that the pass does not read it; then each attribute of the expression, if it has any. `to`, the output or the
+/// gradient of an input, may be one of them.
 using elementwise_kernel = void (*)(const float* const* from, float* to, std::ptrdiff_t count) noexcept;
 
 struct elementwise_kernels {
@@ -71,7 +72,10 @@ class elementwise_job : public job {
 public:
     elementwise_job(const bound_call& b, const format_table& table, const elementwise_kernels& how)
         : b_(b), how_(how), out_(b.call.d->output()) {
-        const int f = b.how.value[out_] >= 0 ? b.how.value[out_] : b.how.gradient[out_];
+        int f = -1; // of any operand: they all have it, and of a loss some passes have no output
+        for (int o = 0; o <= out_; ++o) {
+            f = b.how.value[o] >= 0 ? b.how.value[o] : b.how.gradient[o] >= 0 ? b.how.gradient[o] : f;
+        }
         count_ = static_cast<std::ptrdiff_t>(
             table.bytes(f, region(*b.call.d, out_, b.call.ranges).extents(), element::f32) / 4);
         const auto numbers = b.call.attributes.as<op::expression_attributes>();
@@ -82,11 +86,12 @@ public:
     void run(const run_state&) override {
         const compute_call& c = b_.call;
         using detail::floats;
+        const auto scale = static_cast<float>(c.loss_scale);
         const float* from[expression::most_inputs + 2 + expression::most_attributes] = {};
         for (int k = 0; k <= out_; ++k) {
             from[k] = floats(c.value[k].data);
         }
-        from[out_ + 1] = floats(c.gradient[out_].data);
+        from[out_ + 1] = c.d->facts.loss ? &scale : floats(c.gradient[out_].data);
         for (int k = 0; k < expression::most_attributes; ++k) {
             from[out_ + 2 + k] = attributes_ + k;
         }

@@ -5,6 +5,7 @@
 #include "tessera/backend/reference/op/row.hpp"
 #include "tessera/op/expression/record.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -165,15 +166,20 @@ private:
                 where[k] = s.value_at(k);
             }
         }
-        if (which >= 0) {
+        if (which >= 0 && !f.loss) {
             from[f.inputs + 1] = s.gradient(s.output());
             where[f.inputs + 1] = s.gradient_at(s.output());
         }
         formula_loop<Real> loop(f, which, s.call.attributes);
+        const auto scale = static_cast<Real>(s.call.loss_scale);
         s.walk(where, [&](const auto& r) {
             for (index_t begin = 0; begin < r.count; begin += loop.most) {
                 const index_t count = r.count - begin < loop.most ? r.count - begin : loop.most;
                 const Real* const made = loop(count, [&](int leaf, Real* into) {
+                    if (from[leaf] == nullptr) { // the gradient of a loss
+                        std::fill(into, into + count, scale);
+                        return;
+                    }
                     const index_t step = r.step[leaf];
                     const Real* const first = from[leaf] + r.at[leaf] + begin * step;
                     for (index_t e = 0; e < count; ++e) {

@@ -123,7 +123,7 @@ template <const expression::formula& F, int Which, std::size_t I>
     } else if constexpr (n.what == opcode::input) {
         v[I] = load_some(from[n.of[0]] + i, live, 1.0F);
     } else if constexpr (n.what == opcode::gradient) {
-        v[I] = load_some(from[F.inputs + 1] + i, live, 1.0F);
+        v[I] = F.loss ? broadcast(*from[F.inputs + 1]) : load_some(from[F.inputs + 1] + i, live, 1.0F);
     } else if constexpr (n.what == opcode::constant) {
         v[I] = broadcast(static_cast<float>(n.constant));
     } else if constexpr (n.what == opcode::attribute) {
