@@ -4,6 +4,7 @@
 
 #include "support/refusal.hpp"
 #include "tessera/net/describe.hpp"
+#include "tessera/op/optimizer_rules.hpp"
 #include "tessera/op/records.hpp"
 
 #include <doctest/doctest.h>

@@ -12,7 +12,7 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base op net part layout strategy machine task cost schedule plan simulate search execute backend)
+set(layers base op net part layout strategy machine task cost schedule plan simulate search execute backend runtime)
 list(FIND layers search last_of_core)
 set(heavy "^(iostream|istream|ostream|sstream|fstream|iomanip|thread|mutex|shared_mutex|condition_variable|future|\
 ranges|regex|functional|memory|filesystem|nlohmann/.*|range/v3/.*)$")
@@ -21,9 +21,9 @@ set(vendors "^(dnnl|oneapi/dnnl/|omp\\.h)=^backend/host/" "^mpi\\.h=^backend/hos
             "^(cuda|cudnn|cublas|nccl|nvrtc)=^backend/cuda/" "^zlib\\.h=^io/" "^range/v3/=^io/"
             "^nlohmann/=^io/json")
 
-# Operators whose names are words that other layers use for something else: to add, a linear operator, the route between
+# Operators whose names are words that other layers use for something else: functions of mathematics, a linear operator, the route between
 # devices, a slice of a parameter. Of these only what can mean nothing but the operator is refused.
-set(words add linear route slice)
+set(words add linear route slice exp log sqrt power abs clamp negate scale subtract divide minimum maximum pad crop roll flip)
 
 set(violations)
 macro(violation text)

@@ -3,6 +3,7 @@
 #include "tessera/io/train.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/trainer.hpp"
 #include "tessera/part/attention.hpp"
 #include "tessera/part/residual.hpp"
 

@@ -2,7 +2,8 @@
 // Batches: what a step takes. Anything with `inputs`, `labels` and `size`, or the inputs of a network by name.
 #pragma once
 
-#include "tessera/execute/session.hpp"
+#include "tessera/execute/input_data.hpp"
+#include "tessera/net/describe.hpp"
 
 #include <algorithm>
 #include <array>

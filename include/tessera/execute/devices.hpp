@@ -65,9 +65,12 @@ concept PlannedStrategy = requires(const S& s) {
     { s.batch } -> std::convertible_to<index_t>;
 };
 
-/// The backends of the umbrella headers: host.hpp defines the first, cuda.hpp the second, each in one way, whatever else is included.
+/// The backends of the umbrella headers: host.hpp defines the first, cuda.hpp the second, host_runtime.hpp the third, each in one way, whatever else is
+/// included.
 template <class Net>
 struct host_default;
+template <class Net>
+struct host_runtime_default;
 template <class Net>
 struct cuda_default;
 
@@ -88,23 +91,33 @@ struct two_defaults {
     using type = void;
 };
 
-template <bool Host, bool Cuda>
+template <bool Host, bool Cuda, bool Runtime>
 struct choose_default {
     template <class Net>
     using of = no_default<Net>;
 };
-template <>
-struct choose_default<true, false> {
+template <bool Runtime>
+struct choose_default<true, false, Runtime> {
     template <class Net>
     using of = host_default<Net>;
 };
 template <>
-struct choose_default<false, true> {
+struct choose_default<false, false, true> {
+    template <class Net>
+    using of = host_runtime_default<Net>;
+};
+template <>
+struct choose_default<false, true, false> {
     template <class Net>
     using of = cuda_default<Net>;
 };
 template <>
-struct choose_default<true, true> {
+struct choose_default<false, true, true> {
+    template <class Net>
+    using of = two_defaults<Net>;
+};
+template <bool Runtime>
+struct choose_default<true, true, Runtime> {
     template <class Net>
     using of = two_defaults<Net>;
 };
@@ -118,6 +131,7 @@ using default_backend = typename detail::choose_default < requires {
     sizeof(host_default<Net>);
 }
 , requires { sizeof(cuda_default<Net>); }
+, requires { sizeof(host_runtime_default<Net>); }
 > ::template of<Net>::type;
 
 } // namespace tessera

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "tessera/base/folder.hpp"
-#include "tessera/execute/trainer.hpp"
+#include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/safetensors.hpp"
 #include "tessera/io/shuffle.hpp"
 
@@ -24,6 +24,15 @@ struct checkpoint_state {
     std::uint64_t seed = 0;
     double learning_rate = 0; ///< of the last step
     std::optional<data_position> data;
+};
+
+/// What hands out, and takes, all that goes on in a training: session<B> and compiled sessions.
+template <class S>
+concept KeepsTraining = requires(S& s, std::span<const float> values) {
+    { s.kept(0, -1) } -> std::convertible_to<std::vector<float>>;
+    { s.keeps(0, -1) } -> std::convertible_to<bool>;
+    s.set_kept(0, -1, values);
+    s.resume_after(s.steps(), s.seed(), s.learning_rate());
 };
 
 namespace detail {
@@ -93,10 +102,10 @@ inline double real_number(const json_value& v) {
 }
 
 /// All tensors of a session under the names that a checkpoint has for them.
-template <class B>
+template <class Session>
 class tensors_of_session {
 public:
-    explicit tensors_of_session(const session<B>& s) {
+    explicit tensors_of_session(const Session& s) {
         const graph_view g = s.graph_of();
         for (int p = 0; p < g.parameter_count; ++p) {
             for (int state = -1; state < s.update().state_count(); ++state) {
@@ -116,8 +125,8 @@ private:
 };
 
 /// Refuses a file that does not hold exactly what the session needs: which tensors, of which extents.
-template <class B>
-void require_same_tensors(const session<B>& s, const safetensors_file& file) {
+template <class Session>
+void require_same_tensors(const Session& s, const safetensors_file& file) {
     const graph_view g = s.graph_of();
     std::vector<std::string> wrong;
     std::map<std::string, int> known;
@@ -156,10 +165,10 @@ void require_same_tensors(const session<B>& s, const safetensors_file& file) {
 
 /// Writes a checkpoint of a session into a folder of its own. A folder of that name that holds a checkpoint is replaced, whoever reads it sees the old
 /// one or the new one; a process that is killed leaves the old one. Throws tessera::error where that fails or the folder holds something else.
-template <class B>
-void save_checkpoint(const session<B>& s, const std::string& folder, const std::optional<data_position>& data = {}) {
+template <KeepsTraining Session>
+void save_checkpoint(const Session& s, const std::string& folder, const std::optional<data_position>& data = {}) {
     files::new_folder to(folder, "COMMIT");
-    const detail::tensors_of_session<B> tensors(s);
+    const detail::tensors_of_session<Session> tensors(s);
     const written_file model = write_safetensors(to.path() + "/model.safetensors", tensors.all());
     json state = {{"tessera_checkpoint", detail::checkpoint_version},
                   {"step", std::to_string(s.steps())},
@@ -247,8 +256,8 @@ inline checkpoint_state read_state(const std::string& folder) {
 /// Sets everything that a checkpoint holds: the next step computes bit for bit what it would have computed in the training that was saved, under the
 /// same strategy; under another one from the same parameters, statistics and state. Throws tessera::error, and leaves the session as it was,
 /// where the folder is no whole checkpoint, is damaged, or is of another network or kind of optimizer.
-template <class B>
-checkpoint_state load_checkpoint(session<B>& s, const std::string& folder) {
+template <KeepsTraining Session>
+checkpoint_state load_checkpoint(Session& s, const std::string& folder) {
     const checkpoint_state state = detail::read_state(folder);
     const safetensors_file file(folder + "/model.safetensors");
     detail::require_same_tensors(s, file);
@@ -277,8 +286,8 @@ struct loaded_weights {
 
 /// Sets the parameters that a safetensors file has under their paths, such as those of somebody else's training. Throws tessera::error, and sets
 /// nothing, for a tensor of a parameter's name and other extents.
-template <class B>
-loaded_weights load_weights(session<B>& s, const std::string& path) {
+template <KeepsTraining Session>
+loaded_weights load_weights(Session& s, const std::string& path) {
     const safetensors_file file(path);
     const graph_view g = s.graph_of();
     loaded_weights found;

@@ -2,7 +2,7 @@
 // The loop over epochs, with a progress bar.
 #pragma once
 
-#include "tessera/execute/trainer.hpp"
+#include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/batches.hpp"
 #include "tessera/io/progress.hpp"
 

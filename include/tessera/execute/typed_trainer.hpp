@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer: a network type in training on the devices of this process, over whatever session its backend has. (execute/trainer.hpp has it with the
+// session that plans and runs here; compiled ones are in runtime/.)
+#pragma once
+
+#include "tessera/execute/backend.hpp"
+#include "tessera/execute/batch.hpp"
+#include "tessera/execute/check_backend.hpp"
+#include "tessera/execute/devices.hpp"
+#include "tessera/execute/learning_rate.hpp"
+#include "tessera/execute/prediction.hpp"
+#include "tessera/strategy/typed_strategy.hpp"
+
+#include <type_traits>
+#include <utility>
+
+namespace tessera {
+
+template <Backend B>
+class session; // execute/session.hpp
+
+/// What trains a network as a value on a backend: its member `session_type`, if it has one.
+template <class B>
+struct session_of {
+    using type = session<B>;
+};
+template <class B>
+requires requires { typename B::session_type; }
+struct session_of<B> {
+    using type = typename B::session_type;
+};
+
+using trainer_options = session_options;
+
+/// What an evaluation over any number of batches found.
+struct scores {
+    double loss = 0;     ///< mean over all samples, as in training
+    double accuracy = 0; ///< share of the rows of the first loss whose largest logit is the label's
+    index_t correct = 0;
+    index_t rows = 0; ///< labels: one for each sample, or for each pixel
+    index_t samples = 0;
+};
+
+namespace detail {
+
+/// What weights<L>() stands for: a layer, and which of its instances.
+template <class L>
+struct addressed {
+    using layer_type = L;
+    static constexpr int which = 0;
+};
+template <class L, int Instance>
+struct addressed<instance<L, Instance>> {
+    using layer_type = L;
+    static constexpr int which = Instance;
+};
+
+/// The parameter of a layer by its slot; -1 where the network has no such layer or the layer no such parameter.
+template <class L>
+constexpr int find_parameter(const graph_view& g, int slot) {
+    for (int op = 0; op < g.op_count; ++op) {
+        if (g.ops[op].key != key_of<typename addressed<L>::layer_type> || g.ops[op].instance != addressed<L>::which) {
+            continue;
+        }
+        return slot < g.ops[op].parameters.size() ? g.ops[op].parameters[slot] : -1;
+    }
+    return -1;
+}
+
+template <class L>
+constexpr int find_operator(const graph_view& g) {
+    for (int op = 0; op < g.op_count; ++op) {
+        if (g.ops[op].key == key_of<typename addressed<L>::layer_type> && g.ops[op].instance == addressed<L>::which) {
+            return op;
+        }
+    }
+    return -1;
+}
+
+template <class Net, class L>
+inline constexpr int operator_of = find_operator<L>(storage_of<Net, 64>.view());
+
+template <class Net, class L, int Slot>
+inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view(), Slot);
+
+} // namespace detail
+
+/// Trains a network under a strategy. B is a backend (see execute/executor.hpp); including host.hpp makes its backend the default.
+/// Results do not depend on the strategy but for the order of floating-point sums. Everything is built here: a step allocates nothing
+/// unless it is the first of its batch size.
+template <class Net, class B = default_backend<Net>>
+class trainer {
+public:
+    using session_type = typename session_of<B>::type;
+
+    /// Plans the network, builds its tasks and sets its parameters to their initial values (a function of options.seed). Throws
+    /// tessera::error where the strategy was made for another number of devices, breaks a rule, or does not fit in memory.
+    template <PlannedStrategy S>
+    trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options = {})
+        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
+                  static_cast<int>(s.devices), [&] { return make_backend<B, operators_of<Net>>(update, options); }) {
+        check_network<S>();
+    }
+    /// The same with options that are the backend's own, such as cuda::backend_options.
+    template <PlannedStrategy S>
+    trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options,
+            const own_options_of<B>& own)
+        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
+                  static_cast<int>(s.devices),
+                  [&] { return make_backend<B, operators_of<Net>>(update, options, own); }) {
+        check_network<S>();
+    }
+    /// The same under a strategy that is a value, for batches of `batch` samples. It may use fewer devices than there are.
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+            const trainer_options& options = {})
+        : trainer(devices, s, batch, update, options, devices.count(),
+                  [&] { return make_backend<B, operators_of<Net>>(update, options); }) {}
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+            const trainer_options& options, const own_options_of<B>& own)
+        : trainer(devices, s, batch, update, options, devices.count(),
+                  [&] { return make_backend<B, operators_of<Net>>(update, options, own); }) {}
+
+    trainer(const trainer&) = delete;
+    trainer& operator=(const trainer&) = delete;
+
+    // ---- training ----------------------------------------------------------------------------------------------------
+
+    /// One step on at most batch() samples; returns the loss before the update. Throws tessera::error where the batch does not fit
+    /// the network, and when the loss is not a finite number; the step is then not taken (see session::step).
+    template <Batch T>
+    double step(const T& samples) {
+        return step(std::span<const input_data>(inputs_of(graph_for(samples), samples)));
+    }
+    template <class... Names>
+    double step(const named_batch<Names...>& samples) {
+        return step(std::span<const input_data>(inputs_of<Net>(graph(), samples)));
+    }
+    template <class... Names>
+    double step(const feed<Names>&... inputs) {
+        return step(named_batch<Names...>(inputs...));
+    }
+    /// The inputs in the network's own order.
+    double step(std::span<const input_data> inputs) {
+        if (schedule_) {
+            session_.set_learning_rate(checked(schedule_(session_.steps())));
+        }
+        return session_.step(inputs);
+    }
+
+    /// Steps on one batch each, as many at a time as the strategy's plan covers (its period); returns their losses. The batches must stay where they
+    /// are meanwhile.
+    template <Batch T>
+    std::vector<double> steps(const std::vector<T>& batches) {
+        std::vector<std::vector<input_data>> inputs;
+        std::vector<double> rates;
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            const auto one = inputs_of(graph_for(batches[i]), batches[i]);
+            inputs.emplace_back(one.begin(), one.end());
+            rates.push_back(schedule_ ? checked(schedule_(session_.steps() + i)) : session_.learning_rate());
+        }
+        return session_.steps(inputs, rates);
+    }
+
+    /// The rate of all steps to come.
+    void set_learning_rate(double rate) {
+        schedule_ = {};
+        session_.set_learning_rate(checked(rate));
+    }
+    /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, or any callable from std::uint64_t to double.
+    template <std::invocable<std::uint64_t> Schedule>
+    void set_learning_rate(Schedule schedule) {
+        schedule_ = rate_schedule(std::move(schedule));
+    }
+
+    // ---- evaluation --------------------------------------------------------------------------------------------------
+
+    /// Loss and accuracy with running statistics and without dropout, over all batches of a range; short ones count as much as they
+    /// have samples. Throws tessera::error where there are none, and when the loss is not a finite number.
+    template <class Range>
+    requires requires(Range& r) {
+        std::begin(r);
+        std::end(r);
+    }
+    scores evaluate(Range&& batches) {
+        scores total;
+        for (auto&& b : batches) {
+            add(total, b);
+        }
+        if (total.samples == 0) {
+            throw error("tessera: an evaluation of no batches; hand in at least one sample");
+        }
+        return finish(total);
+    }
+    /// The same of one batch.
+    template <Batch T>
+    scores evaluate(const T& samples) {
+        scores total;
+        add(total, samples);
+        return finish(total);
+    }
+    template <class... Names>
+    scores evaluate(const named_batch<Names...>& samples) {
+        scores total;
+        add(total, samples);
+        return finish(total);
+    }
+
+    // ---- prediction --------------------------------------------------------------------------------------------------
+
+    /// What goes into the first loss (logits, as a rule; without a loss what the last operator makes), with running statistics and without dropout, for any
+    /// number of samples: more than batch() go through in batches of that many. Takes anything with `inputs`, or the inputs that the operators need in the
+    /// network's order; labels are not among them. Throws tessera::error for inputs that do not fit.
+    template <class T>
+    prediction predict(const T& samples) {
+        return predict_tensor(samples, detail::usual_prediction(graph()));
+    }
+    /// What a layer makes. L is a layer, or instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
+    template <class L, class T>
+    prediction predict(const T& samples) {
+        constexpr int op = detail::operator_of<Net, L>;
+        static_assert(op >= 0, "tessera: the network has no such layer");
+        return predict_tensor(samples, graph().ops[op].output);
+    }
+
+    // ---- parameters by layer -----------------------------------------------------------------------------------------
+
+    /// Weights of a convolution or linear layer, gamma of a batch norm: all elements, in row-major order. L is a layer, or
+    /// instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
+    template <class L>
+    std::vector<float> weights() const {
+        return session_.parameter(index_of<L, 0>());
+    }
+    /// The bias, or beta of a batch norm.
+    template <class L>
+    std::vector<float> bias() const {
+        return session_.parameter(index_of<L, 1>());
+    }
+    /// Throw tessera::error unless as many numbers are given as there are.
+    template <class L>
+    void set_weights(std::span<const float> values) {
+        session_.set_parameter(index_of<L, 0>(), values);
+    }
+    template <class L>
+    void set_bias(std::span<const float> values) {
+        session_.set_parameter(index_of<L, 1>(), values);
+    }
+    /// Shape of the weights, such as [output channels, input channels, height, width].
+    template <class L>
+    shape weights_shape() const {
+        return graph().parameters[index_of<L, 0>()].extents;
+    }
+
+    // ---- what there is -----------------------------------------------------------------------------------------------
+
+    const plan& training_plan() const { return session_.training_plan(); }
+    graph_view graph() const { return described_.view(); }
+    index_t batch() const { return batch_; }                          ///< samples of a full batch
+    std::uint64_t steps() const { return session_.steps(); }          ///< steps taken
+    double learning_rate() const { return session_.learning_rate(); } ///< of the last step
+    session_type& values() { return session_; }                       ///< the network as a value: parameters by number
+    const local_devices& devices() const { return devices_; }
+
+private:
+    template <class Make>
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+            const trainer_options& options, int planned, Make&& make)
+        : described_(tessera::describe<Net>(batch)), batch_(batch), devices_(devices), backend_(make()),
+          session_(described_.view(), s, same(planned, devices.count()), update, options, backend_,
+                   devices_.threads()) {
+        static_assert(check_backend<Net, B>::test() || true);
+        checked(static_cast<double>(update.learning_rate));
+    }
+
+    template <class S>
+    static void check_network() {
+        if constexpr (requires { typename S::network; }) {
+            static_assert(std::is_same_v<typename S::network, Net>,
+                          "tessera: the strategy was made for another network");
+        }
+    }
+
+    static int same(int planned, int there) {
+        if (planned != there) {
+            throw error("tessera: the strategy was made for " + std::to_string(planned) + " devices and there are " +
+                        std::to_string(there) + "; plan for the devices that there are, or make as many as it wants");
+        }
+        return there;
+    }
+
+    static double checked(double rate) {
+        if (!std::isfinite(rate) || rate < 0) {
+            throw error("tessera: a learning rate of " + std::to_string(rate) +
+                        "; it must be a finite number of at least 0");
+        }
+        return rate;
+    }
+
+    template <class L, int Slot>
+    static constexpr int index_of() {
+        constexpr int found = detail::parameter_of<Net, L, Slot>;
+        static_assert(found >= 0, "tessera: the network has no such layer, or the layer has no such parameter");
+        return found;
+    }
+
+    /// The network at the length of a batch's sequences.
+    template <Batch T>
+    graph_view graph_for(const T& samples) const {
+        const input_data inputs = detail::inputs_with_length(graph(), samples);
+        return session_.graph_of({&inputs, 1});
+    }
+
+    template <class T>
+    prediction predict_tensor(const T& samples, int tensor) {
+        if constexpr (requires { std::span<const input_data>(samples); }) {
+            return session_.predict(samples, {tensor})[0];
+        } else {
+            const input_data inputs = detail::inputs_with_length(graph(), samples);
+            return session_.predict({&inputs, 1}, {tensor})[0];
+        }
+    }
+
+    template <Batch T>
+    void add(scores& total, const T& samples) {
+        const auto inputs = inputs_of(graph_for(samples), samples);
+        add(total, std::span<const input_data>(inputs));
+    }
+    template <class... Names>
+    void add(scores& total, const named_batch<Names...>& samples) {
+        const auto inputs = inputs_of<Net>(graph(), samples);
+        add(total, std::span<const input_data>(inputs));
+    }
+    void add(scores& total, std::span<const input_data> inputs) {
+        const evaluation e = session_.evaluate(inputs);
+        const tensor_node& first = session_.graph_of(inputs).tensors[0]; // an input: every network starts with one
+        const index_t samples = inputs[0].elements * first.extents[0] / first.extents.volume();
+        total.loss += e.loss * static_cast<double>(samples);
+        total.correct += e.correct;
+        total.rows += e.rows;
+        total.samples += samples;
+    }
+    static scores finish(scores total) {
+        total.loss /= static_cast<double>(total.samples);
+        total.accuracy = total.rows > 0 ? static_cast<double>(total.correct) / static_cast<double>(total.rows) : 0;
+        return total;
+    }
+
+    tessera::graph described_;
+    index_t batch_;
+    local_devices devices_;
+    B backend_;
+    session_type session_;
+    rate_schedule schedule_;
+};
+
+} // namespace tessera
