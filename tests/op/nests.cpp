@@ -6,6 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <functional>
+
 using namespace tests;
 
 TEST_CASE("gradients of loop nests are the derivatives of their forward pass") {
@@ -58,4 +61,83 @@ TEST_CASE("loop nests compute what the library's operators do that are written b
                {"", {.kind = ts::op_kind::layer_norm}, {ts::make_shape(2, 3, 6)}});
     check_same({"", nests::soft_max::attributes, {ts::make_shape(4, 6)}},
                {"", {.kind = ts::op_kind::softmax}, {ts::make_shape(4, 6)}});
+}
+
+TEST_CASE("the library's norms of images are group norms and layer norms of other shapes") {
+    check_same({"", {.kind = ts::op_kind::instance_norm}, {ts::make_shape(3, 4, 3, 2)}},
+               {"",
+                ts::attributes_of(ts::op_kind::group_norm, ts::op::group_norm_attributes{.groups = 4}),
+                {ts::make_shape(3, 4, 3, 2)}});
+    check_same({"", {.kind = ts::op_kind::image_layer_norm}, {ts::make_shape(3, 2, 3, 4)}},
+               {"", {.kind = ts::op_kind::layer_norm}, {ts::make_shape(3, 24)}});
+    check_same({"", {.kind = ts::op_kind::pixel_norm}, {ts::make_shape(6, 5, 1, 1)}},
+               {"", {.kind = ts::op_kind::layer_norm}, {ts::make_shape(6, 5)}});
+}
+
+namespace {
+
+using numbers = std::vector<double>;
+
+/// What an operator makes, element by element, in the order of its output.
+void check_formula(const op_case& c, const std::function<double(const op_instance&, std::size_t)>& expected) {
+    op_instance op(c);
+    op.forward();
+    const numbers& y = op.value[at(op.d.output())].numbers;
+    CAPTURE(c.name);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        CHECK(y[i] == doctest::Approx(expected(op, i)).epsilon(1e-12));
+    }
+}
+
+} // namespace
+
+TEST_CASE("RMS norm, rotary positions and bilinear products follow their formulas") {
+    check_formula({"rms_norm", {.kind = ts::op_kind::rms_norm}, {ts::make_shape(5, 7)}},
+                  [](const op_instance& op, std::size_t i) {
+                      const numbers& x = op.value[0].numbers;
+                      double squares = 0;
+                      for (std::size_t c = i / 7 * 7; c < i / 7 * 7 + 7; ++c) {
+                          squares += x[c] * x[c];
+                      }
+                      return x[i] / std::sqrt(squares / 7 + 1e-5) * op.value[1].numbers[i % 7];
+                  });
+    check_formula({"rotary",
+                   ts::attributes_of(ts::op_kind::rotary, ts::op::rotary_attributes{.heads = 3}),
+                   {ts::make_shape(2, 5, 12)}},
+                  [](const op_instance& op, std::size_t i) {
+                      const numbers& x = op.value[0].numbers;
+                      const auto position = static_cast<double>(i / 12 % 5);
+                      const auto pair = static_cast<double>(i % 4 / 2);
+                      const double angle = position * std::pow(10000.0, -2 * pair / 4);
+                      return i % 2 == 0 ? x[i] * std::cos(angle) - x[i + 1] * std::sin(angle)
+                                        : x[i - 1] * std::sin(angle) + x[i] * std::cos(angle);
+                  });
+    check_formula({"bilinear",
+                   ts::attributes_of(ts::op_kind::bilinear, ts::op::bilinear_attributes{.out = 3}),
+                   {ts::make_shape(4, 5), ts::make_shape(4, 2)}},
+                  [](const op_instance& op, std::size_t at_output) {
+                      const std::size_t n = at_output / 3;
+                      const std::size_t o = at_output % 3;
+                      double sum = 0;
+                      for (std::size_t i = 0; i < 5; ++i) {
+                          for (std::size_t j = 0; j < 2; ++j) {
+                              sum += op.value[0].numbers[n * 5 + i] * op.value[1].numbers[n * 2 + j] *
+                                     op.value[2].numbers[(o * 5 + i) * 2 + j];
+                          }
+                      }
+                      return sum;
+                  });
+}
+
+TEST_CASE("heads of rotary positions have pairs of channels") {
+    const auto broken = [](ts::index_t heads, const ts::shape& x) {
+        return op_case{"", ts::attributes_of(ts::op_kind::rotary, ts::op::rotary_attributes{.heads = heads}), {x}}
+            .infer()
+            .refused.broken;
+    };
+    CHECK(broken(2, ts::make_shape(2, 3, 8)) == ts::rule::none);
+    CHECK(broken(3, ts::make_shape(2, 3, 8)) == ts::rule::heads_do_not_divide_channels);
+    CHECK(broken(8, ts::make_shape(2, 3, 8)) == ts::rule::heads_do_not_divide_channels);
+    CHECK(broken(0, ts::make_shape(2, 3, 8)) == ts::rule::heads_do_not_divide_channels);
+    CHECK(broken(2, ts::make_shape(2, 8)) == ts::rule::input_has_wrong_rank);
 }

@@ -195,6 +195,16 @@ private:
                 return of(ts::op::batch_norm_attributes{.epsilon = epsilon});
             case known_op::layer_norm:
                 return of(ts::op::layer_norm_attributes{.epsilon = epsilon});
+            case known_op::rms_norm:
+                return of(ts::op::rms_norm_attributes{.epsilon = epsilon});
+            case known_op::instance_norm:
+            case known_op::image_layer_norm:
+            case known_op::pixel_norm:
+                return of(ts::op::image_norm_attributes{.epsilon = epsilon});
+            case known_op::rotary:
+                return of(ts::op::rotary_attributes{.heads = heads});
+            case known_op::bilinear:
+                return of(ts::op::bilinear_attributes{.out = out});
             case known_op::leaky_relu:
             case known_op::elu:
             case known_op::power:
@@ -272,6 +282,9 @@ private:
         case known_op::dropout:
         case known_op::channel_dropout:
             a.percent = 10 + pick_(40);
+            break;
+        case known_op::rotary:
+            a.heads = divisor((channels(x) + 1) / 2);
             break;
         case known_op::matmul:
             a.heads = pick_(3) == 0 ? divisor(channels(x)) : 1;

@@ -163,6 +163,10 @@ struct descriptor_check {
 
 /// A function as the table of operators names it.
 std::string name_in_table(const ts::cuda::call& c) {
+    const auto* const kernel = std::get_if<ts::cuda::kernel_launch>(&c.body);
+    if (kernel != nullptr && kernel->which->family != nullptr) {
+        return std::string("kernel:") + kernel->which->family;
+    }
     const std::string name = ts::cuda::function_of(c);
     const std::size_t space = name.find(' ');
     return space == std::string::npos           ? name

@@ -109,7 +109,10 @@ public:
         return rank_;
     }
     /// The extent of an input in one of its dimensions.
-    constexpr index_t extent(int input, int dimension) const {
+    constexpr index_t extent(int input, int dimension) {
+        if (shapes_ != nullptr && input < count_ && dimension >= shapes_[input].rank) {
+            refuse(rule::input_has_wrong_rank, shapes_[input].rank, dimension + 1);
+        }
         return shapes_ == nullptr                 ? made_up
                : input >= count_                  ? 1
                : dimension >= shapes_[input].rank ? 1

@@ -38,6 +38,7 @@ struct kernel {
     bool has_bf16 = false; ///< there is a second one for activations of bf16, whose name ends in _bf16: TYPED_KERNEL
     const char* text =
         nullptr; ///< of an operator of one's own: its kernels, compiled when one of them is first asked for
+    const char* family = nullptr; ///< what tables call it, where its name is made; null: its name
 };
 
 // Device code as text, by a name. Tests define TESSERA_ALSO_AS_CODE to have it as C++ for the processor as well: so there are no preprocessor

@@ -5,6 +5,7 @@
 #include "tessera/backend/cuda/kernels/nest.hpp"
 #include "tessera/backend/cuda/op/expression.hpp"
 #include "tessera/backend/reference/op/nest.hpp"
+#include "tessera/op/records.hpp"
 
 namespace tessera::cuda {
 
@@ -142,6 +143,16 @@ inline void nests_backward(const shard_call& s) {
     }
 }
 
+/// The row of an operator that is written as loop nests.
+constexpr operator_row nest_row(const op_record& of) {
+    return {.of = &of,
+            .forward = nests_forward,
+            .backward = nests_backward,
+            .calls_forward = "kernel:loop_nests",
+            .calls_backward = "kernel:loop_nests",
+            .why = "made of its loop nests"};
+}
+
 inline void make_nest_kernels(nest_program& made, const nests::program& p, const std::string& name) {
     const auto each = [&](const auto& passes, std::vector<nest_text>& texts, auto& kernels, const std::string& stem) {
         for (int k = 0; k < passes.size(); ++k) {
@@ -157,8 +168,8 @@ inline void make_nest_kernels(nest_program& made, const nests::program& p, const
     each(p.backward, made.backward, made.kernels_backward, name + "_backward_");
     for (auto* all : {&made.kernels_forward, &made.kernels_backward}) {
         for (const auto& x : *all) {
-            x->by_thread = {x->name.c_str(), true, made.text.c_str()};
-            x->by_block = {x->name_of_rows.c_str(), true, made.text.c_str()};
+            x->by_thread = {x->name.c_str(), true, made.text.c_str(), "loop_nests"};
+            x->by_block = {x->name_of_rows.c_str(), true, made.text.c_str(), "loop_nests"};
         }
     }
 }
@@ -180,16 +191,17 @@ inline const own_nests& own_nests_of(const op_record& r) {
                 make_nest_kernels(*found->of_rank[rank], *p, identifier_of(r.name) + "_" + std::to_string(rank));
             }
         }
-        found->row.of = &r;
-        found->row.forward = nests_forward;
-        found->row.backward = nests_backward;
-        found->row.calls_forward = "kernels made of its loop nests";
-        found->row.calls_backward = "kernels made of its loop nests";
-        found->row.why = "loop nests";
+        found->row = nest_row(r);
     }
     return *found;
 }
 
 } // namespace detail
+
+inline constexpr operator_row nest_rows[] = {
+    detail::nest_row(op::rms_norm_record),         detail::nest_row(op::instance_norm_record),
+    detail::nest_row(op::image_layer_norm_record), detail::nest_row(op::pixel_norm_record),
+    detail::nest_row(op::rotary_record),           detail::nest_row(op::bilinear_record),
+};
 
 } // namespace tessera::cuda

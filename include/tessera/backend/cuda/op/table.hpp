@@ -50,7 +50,7 @@ inline constexpr row_group row_groups[] = {
     concat_row,      flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
     softmax_rows,    matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
     expert_rows,     cross_entropy_row, group_norm_row, move_rows,       reshape_row,
-    crop_row,        upsample_row,
+    crop_row,        upsample_row,      nest_rows,
 };
 
 constexpr int count_rows() {

@@ -7,6 +7,10 @@
 #include "tessera/backend/host/kernels/nest.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/op/nest.hpp"
+#include "tessera/op/bilinear.hpp"
+#include "tessera/op/image_norm.hpp"
+#include "tessera/op/rms_norm.hpp"
+#include "tessera/op/rotary.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -323,6 +327,11 @@ struct nest_row {
                                   .add_candidates = detail::add_in_plain,
                                   .make_job = detail::make_nest_job<Of>,
                                   .why = "kernels follow from its loop nests"};
+};
+
+inline constexpr row_list nest_rows{
+    nest_row<op::rms_norm_record>{},   nest_row<op::instance_norm_record>{}, nest_row<op::image_layer_norm_record>{},
+    nest_row<op::pixel_norm_record>{}, nest_row<op::rotary_record>{},        nest_row<op::bilinear_record>{},
 };
 
 } // namespace tessera::host

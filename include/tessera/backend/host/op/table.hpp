@@ -51,6 +51,7 @@ inline constexpr auto library_rows = row_list<>()
     + linear_rows
     + matmul_rows
     + move_rows
+    + nest_rows
     + pooling_rows
     + softmax_rows
     + transposed_convolution_rows

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bilinear product: x[N,I], z[N,J], W[O,I,J] -> y[N,O], y[n,o] = sum over i and j of x[n,i] W[o,i,j] z[n,j].
+#pragma once
+
+#include "tessera/op/nest/record.hpp"
+
+namespace tessera::op {
+
+struct bilinear_attributes {
+    index_t out = 1;
+};
+
+struct bilinear_body : expression::functions, nests::names {
+    using options = bilinear_attributes;
+
+    static constexpr void body(auto& w, const options& a) {
+        const auto [n, i, j] = w.loops(sample, reduction, group_channel);
+        const auto o = w.loop(channel, a.out);
+        const auto x = w.input(n, i);
+        const auto z = w.input(n, j);
+        const auto weight = w.parameter(uniform, o, i, j);
+        w.output(n, o) = w.sum({i, j}, x * weight * z);
+    }
+};
+
+inline constexpr op_record bilinear_record = nests::record<bilinear_body>("bilinear");
+
+} // namespace tessera::op
+
+namespace tessera {
+
+inline constexpr op_kind op_kind::bilinear{&op::bilinear_record};
+
+/// bilinear<O>: of two inputs.
+template <index_t Out, class... Options>
+struct bilinear {
+    static constexpr op_attributes attributes =
+        detail::make_attributes<op_kind::bilinear, Options...>(op::bilinear_attributes{.out = Out});
+};
+
+} // namespace tessera

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizations of images x[N,C,H,W] besides batch and group norm: instance norm (Ulyanov, Vedaldi and Lempitsky 2016), over the pixels of a channel;
+// layer norm over all of a sample (Ba, Kiros and Hinton 2016); and over the channels of a pixel (as in ConvNeXt: Liu et al. 2022).
+#pragma once
+
+#include "tessera/op/nest/record.hpp"
+
+namespace tessera::op {
+
+struct image_norm_attributes {
+    double epsilon = 1e-5; ///< added to the variance
+};
+
+struct image_norm_words : expression::functions, nests::names {
+    using options = image_norm_attributes;
+
+    /// (x - mean) / sqrt(variance + epsilon), of the points of some loops.
+    static constexpr auto normal(auto& w, const nests::loop_list& over, expression::value x, const options& a) {
+        const auto epsilon = w.number(a.epsilon);
+        const auto centered = x - w.mean(over, x);
+        return centered * rsqrt(w.mean(over, square(centered)) + epsilon);
+    }
+};
+
+struct instance_norm_body : image_norm_words {
+    static constexpr void body(auto& w, const options& a) {
+        const auto [n, c, h, v] = w.loops(sample, channel, height, width);
+        const auto x = w.input(n, c, h, v);
+        const auto gamma = w.parameter(ones, c);
+        const auto beta = w.parameter(zeros, c);
+        w.output(n, c, h, v) = normal(w, {h, v}, x, a) * gamma + beta;
+    }
+};
+struct image_layer_norm_body : image_norm_words {
+    static constexpr void body(auto& w, const options& a) {
+        const auto [n, c, h, v] = w.loops(sample, channel, height, width);
+        const auto x = w.input(n, c, h, v);
+        const auto gamma = w.parameter(ones, c, h, v);
+        const auto beta = w.parameter(zeros, c, h, v);
+        w.output(n, c, h, v) = normal(w, {c, h, v}, x, a) * gamma + beta;
+    }
+};
+struct pixel_norm_body : image_norm_words {
+    static constexpr void body(auto& w, const options& a) {
+        const auto [n, c, h, v] = w.loops(sample, channel, height, width);
+        const auto x = w.input(n, c, h, v);
+        const auto gamma = w.parameter(ones, c);
+        const auto beta = w.parameter(zeros, c);
+        w.output(n, c, h, v) = normal(w, c, x, a) * gamma + beta;
+    }
+};
+
+inline constexpr op_record instance_norm_record = nests::record<instance_norm_body>("instance_norm");
+inline constexpr op_record image_layer_norm_record = nests::record<image_layer_norm_body>("image_layer_norm");
+inline constexpr op_record pixel_norm_record = nests::record<pixel_norm_body>("pixel_norm");
+
+} // namespace tessera::op
+
+namespace tessera {
+
+inline constexpr op_kind op_kind::instance_norm{&op::instance_norm_record};
+inline constexpr op_kind op_kind::image_layer_norm{&op::image_layer_norm_record};
+inline constexpr op_kind op_kind::pixel_norm{&op::pixel_norm_record};
+
+/// instance_norm<>: each channel of a sample by itself, gamma[C], beta[C].
+template <class... Options>
+struct instance_norm : detail::layer_with<op_kind::instance_norm, op::image_norm_attributes, Options...> {};
+/// image_layer_norm<>: each sample by itself, gamma[C,H,W], beta[C,H,W].
+template <class... Options>
+struct image_layer_norm : detail::layer_with<op_kind::image_layer_norm, op::image_norm_attributes, Options...> {};
+/// pixel_norm<>: the channels of each pixel, gamma[C], beta[C].
+template <class... Options>
+struct pixel_norm : detail::layer_with<op_kind::pixel_norm, op::image_norm_attributes, Options...> {};
+
+} // namespace tessera
