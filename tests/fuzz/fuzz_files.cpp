@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages machine, strategy and profile files at random and reads them: each must be read or refused by a tessera::error, whatever it holds, and what is
+// Damages machine, strategy, profile and data files at random and reads them: each must be read or refused by a tessera::error, whatever it holds, and what is
 // read must come back the same and be usable. Usage: fuzz_files SECONDS [SEED]. Run it under sanitizers; it ends with 1 and the input at
 // the first failure.
 #include "tessera/io/machine_file.hpp"
 #include "tessera/io/strategy_file.hpp"
 
 #include "examples/networks.hpp"
+#include "fuzz/data_files.hpp"
 #include "support/random_pipeline.hpp"
 #include "tessera/machine/presets.hpp"
 
@@ -183,6 +184,10 @@ std::vector<file_kind> all_kinds() {
         strategies.good.push_back(io::to_text(io::to_json(g, test_support::random_pipeline(g, 4, seed, seen).how, 4)));
     }
     all.push_back(strategies);
+    all.push_back({"CSV", fuzz_data::tables(), fuzz_data::read_table});
+    all.push_back({"vocabulary", fuzz_data::vocabularies(), fuzz_data::read_vocabulary});
+    all.push_back({"IDX", fuzz_data::labels(), fuzz_data::read_labels});
+    all.push_back({"CIFAR", fuzz_data::pictures(), fuzz_data::read_pictures});
 #ifdef TESSERA_FUZZ_PROFILE
     all.push_back({"profile", {good_profile()}, read_profile});
 #endif
@@ -235,6 +240,7 @@ int main(int count, char** arguments) {
                     tried, kinds[k].name, accepted);
         all_read = all_read && tried > accepted;
     }
+    std::remove(fuzz_data::path().c_str());
 #ifdef TESSERA_FUZZ_PROFILE
     std::remove(profile_path().c_str());
 #endif

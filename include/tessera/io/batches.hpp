@@ -12,6 +12,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -79,8 +80,8 @@ public:
         if (options.drop_last && batch_size > set.size)
             throw error("a set of " + std::to_string(set.size) + " samples has no full batch of " +
                         std::to_string(batch_size) + "; use smaller batches or keep the last, short one");
-        inputs_per_sample_ = set.inputs.size() / samples;
-        labels_per_sample_ = set.labels.size() / samples;
+        inputs_stride_ = inputs_per_sample_ = set.inputs.size() / samples;
+        labels_stride_ = labels_per_sample_ = set.labels.size() / samples;
         if (options.shuffle_seed) order_.emplace(set.size, *options.shuffle_seed, options.epoch);
     }
 
@@ -90,6 +91,33 @@ public:
         : basic_batch_range(batch{inputs, labels, samples}, batch_size, options) {
         // A vector that is moved keeps its elements where they are, so the spans hold.
         kept_ = std::make_shared<const kept>(kept{std::move(inputs), std::move(labels)});
+    }
+
+    /// Samples that overlap: `samples` windows of `each` elements and as many labels, a window beginning `stride` after the one before. Both must
+    /// outlive the range.
+    static basic_batch_range windows(std::span<const Element> elements, std::span<const std::int32_t> labels,
+                                     std::int64_t samples, std::size_t each, std::size_t stride,
+                                     std::int64_t batch_size, const batch_options& options = {}) {
+        const std::size_t needed = samples < 1 ? 0 : static_cast<std::size_t>(samples - 1) * stride + each;
+        if (needed == 0 || elements.size() < needed || labels.size() < needed)
+            throw error(std::to_string(samples) + " windows of " + std::to_string(each) + ", " +
+                        std::to_string(stride) + " apart, do not lie in " + std::to_string(elements.size()) +
+                        " elements and " + std::to_string(labels.size()) + " labels; take fewer");
+        const auto count = static_cast<std::size_t>(samples);
+        basic_batch_range range({elements.first(count), labels.first(count), samples}, batch_size, options);
+        range.set_ = {elements.first(needed), labels.first(needed), samples};
+        range.inputs_per_sample_ = range.labels_per_sample_ = each;
+        range.inputs_stride_ = range.labels_stride_ = stride;
+        return range;
+    }
+
+    /// The same batches, each sample's inputs changed on their way: change(number of the sample in the set, inputs, where to write as many). To be
+    /// the same in every run, whatever the batch, it must be a function of these alone.
+    using sample_change = std::function<void(std::int64_t, std::span<const Element>, std::span<Element>)>;
+    [[nodiscard]] basic_batch_range changed(sample_change change) const {
+        basic_batch_range range = *this;
+        range.change_ = std::move(change);
+        return range;
     }
 
     iterator begin() {
@@ -127,21 +155,35 @@ private:
         now_.position = position;
         const auto first = static_cast<std::size_t>(position);
         const auto size = static_cast<std::size_t>(std::min(batch_size_, end_position() - position));
-        now_.current = {set_.inputs.subspan(first * inputs_per_sample_, size * inputs_per_sample_),
-                        set_.labels.subspan(first * labels_per_sample_, size * labels_per_sample_),
-                        static_cast<std::int64_t>(size)};
-        if (!order_) return;
+        if (size == 0) {
+            now_.current = {};
+            return;
+        }
+        if (!order_ && !change_ && inputs_stride_ == inputs_per_sample_) {
+            now_.current = {set_.inputs.subspan(first * inputs_per_sample_, size * inputs_per_sample_),
+                            set_.labels.subspan(first * labels_per_sample_, size * labels_per_sample_),
+                            static_cast<std::int64_t>(size)};
+            return;
+        }
         now_.inputs.resize(std::max(now_.inputs.size(), size * inputs_per_sample_)); // the first batch is the largest
         now_.labels.resize(std::max(now_.labels.size(), size * labels_per_sample_));
         for (std::size_t i = 0; i < size; ++i) {
-            const auto sample = static_cast<std::size_t>((*order_)(position + static_cast<std::int64_t>(i)));
-            std::copy_n(set_.inputs.data() + sample * inputs_per_sample_, inputs_per_sample_,
-                        now_.inputs.data() + i * inputs_per_sample_);
-            std::copy_n(set_.labels.data() + sample * labels_per_sample_, labels_per_sample_,
+            const std::int64_t at = position + static_cast<std::int64_t>(i);
+            const std::int64_t number = order_ ? (*order_)(at) : at;
+            const auto sample = static_cast<std::size_t>(number);
+            const auto from = set_.inputs.subspan(sample * inputs_stride_, inputs_per_sample_);
+            const auto to = std::span<Element>{now_.inputs}.subspan(i * inputs_per_sample_, inputs_per_sample_);
+            if (change_) {
+                change_(number, from, to);
+            } else {
+                std::copy(from.begin(), from.end(), to.begin());
+            }
+            std::copy_n(set_.labels.data() + sample * labels_stride_, labels_per_sample_,
                         now_.labels.data() + i * labels_per_sample_);
         }
-        now_.current.inputs = std::span<const Element>{now_.inputs}.first(size * inputs_per_sample_);
-        now_.current.labels = std::span<const std::int32_t>{now_.labels}.first(size * labels_per_sample_);
+        now_.current = {std::span<const Element>{now_.inputs}.first(size * inputs_per_sample_),
+                        std::span<const std::int32_t>{now_.labels}.first(size * labels_per_sample_),
+                        static_cast<std::int64_t>(size)};
     }
 
     struct kept {
@@ -162,6 +204,9 @@ private:
     batch_options options_;
     std::size_t inputs_per_sample_ = 0;
     std::size_t labels_per_sample_ = 0;
+    std::size_t inputs_stride_ = 0; // from one sample's first element to the next one's
+    std::size_t labels_stride_ = 0;
+    sample_change change_;
     std::optional<epoch_order> order_;
     loop now_;
 };
