@@ -367,7 +367,7 @@ public:
         step_.seed = state.seed;
         step_.step = state.step;
         step_.learning_rate = state.learning_rate;
-        if (how_.which == ts::optimizer::kind::adam) {
+        if (how_.has_corrections()) {
             step_.correction1 = 1 - std::pow(static_cast<double>(how_.beta1), static_cast<double>(state.step) + 1);
             step_.correction2 = 1 - std::pow(static_cast<double>(how_.beta2), static_cast<double>(state.step) + 1);
         }

@@ -41,10 +41,19 @@ inline constexpr std::int64_t checkpoint_version = 1;
 
 /// What an optimizer keeps for each element of a parameter, in the order in which it lies.
 inline std::vector<std::string> names_of_states(const optimizer& o) {
-    if (o.which == optimizer::kind::adam) {
-        return {"first_moment", "second_moment"};
+    std::vector<std::string> names;
+    switch (o.which) {
+    case update_rule::kind::adam:
+        names = {"first_moment", "second_moment"};
+        break;
+    case update_rule::kind::rmsprop:
+        names = {"second_moment"};
+        o.centered ? void(names.emplace_back("first_moment")) : void();
+        [[fallthrough]];
+    case update_rule::kind::sgd:
+        o.momentum != 0 ? void(names.emplace_back("velocity")) : void();
     }
-    return o.momentum != 0 ? std::vector<std::string>{"velocity"} : std::vector<std::string>{};
+    return names;
 }
 
 /// The name of a parameter in a checkpoint, or of a number that the optimizer keeps for it.

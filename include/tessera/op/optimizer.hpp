@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers as settings. The definitions are PyTorch's, weight decay as L2 regularization included.
+// Optimizers as settings. The definitions are PyTorch's.
 #pragma once
 
 #include <cstdint>
 
 namespace tessera {
 
-/// g = gradient + weight_decay * w; v = momentum * v + g; w = w - learning_rate * v.
+/// g = gradient + weight_decay * w; v = momentum * v + g; w = w - learning_rate * v, or, with `nesterov`, w - learning_rate * (g + momentum * v)
+/// (Sutskever et al., "On the importance of initialization and momentum in deep learning", ICML 2013).
 struct sgd {
     float learning_rate = 0.01F;
     float momentum = 0;
     float weight_decay = 0;
+    bool nesterov = false; ///< needs a momentum
 };
 
 /// Kingma and Ba, "Adam" (ICLR 2015), with g = gradient + weight_decay * w:
@@ -24,17 +26,49 @@ struct adam {
     float weight_decay = 0;
 };
 
-/// Either of them as one value. `learning_rate` is where a schedule starts: a step takes its rate from its run_state.
-struct optimizer {
-    enum class kind : std::uint8_t { sgd, adam };
+/// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019): g is the gradient alone, and the weight is multiplied by
+/// 1 - learning_rate * weight_decay before the step.
+struct adamw {
+    float learning_rate = 1e-3F;
+    float beta1 = 0.9F;
+    float beta2 = 0.999F;
+    float epsilon = 1e-8F;
+    float weight_decay = 0.01F;
+};
+
+/// Tieleman and Hinton's RMSProp (2012) as PyTorch has it, with g = gradient + weight_decay * w: v = alpha * v + (1 - alpha) * g^2;
+/// d = g / (sqrt(v) + epsilon). Centered: a = alpha * a + (1 - alpha) * g, and v - a^2, at least 0, under the root (Graves 2013). With a momentum
+/// b = momentum * b + d and w = w - learning_rate * b, else w = w - learning_rate * d.
+struct rmsprop {
+    float learning_rate = 0.01F;
+    float alpha = 0.99F;
+    float epsilon = 1e-8F;
+    float weight_decay = 0;
+    float momentum = 0;
+    bool centered = false;
+};
+
+/// The most numbers that an optimizer keeps for each weight.
+inline constexpr int most_optimizer_states = 4;
+
+/// What is done to a parameter: any of them as one value. `learning_rate` is where a schedule starts: a step takes its rate from its run_state.
+struct update_rule {
+    enum class kind : std::uint8_t { sgd, adam, rmsprop };
 
     kind which = kind::sgd;
     float learning_rate = 0.01F;
     float momentum = 0;
     float weight_decay = 0;
     float beta1 = 0;
-    float beta2 = 0;
+    float beta2 = 0; ///< of squares: RMSProp's alpha too
     float epsilon = 0;
+    bool nesterov = false;
+    bool decoupled = false; ///< weight decay
+    bool centered = false;
+    float rate_factor = 1; ///< of the learning rate of every step
+    /// Elements of gradients are brought between -clip_value and clip_value, after the scaling by their norm; 0: they are not.
+    float clip_value = 0;
+    float average = 0;
     /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), norm being that of all trained gradients together; 0: they are not.
     float clip_norm = 0;
     /// Gradients are computed of the loss times this and divided by it before they are clipped and used, so that small ones do not
@@ -42,22 +76,75 @@ struct optimizer {
     /// has the exponents of fp32. A power of two changes no digit of the result.
     float loss_scale = 1;
 
-    constexpr optimizer() = default;
-    constexpr optimizer(const sgd& s, float clip = 0, float scale = 1)
-        : learning_rate(s.learning_rate), momentum(s.momentum), weight_decay(s.weight_decay), clip_norm(clip),
-          loss_scale(scale) {}
-    constexpr optimizer(const adam& a, float clip = 0, float scale = 1)
-        : which(kind::adam), learning_rate(a.learning_rate), weight_decay(a.weight_decay), beta1(a.beta1),
-          beta2(a.beta2), epsilon(a.epsilon), clip_norm(clip), loss_scale(scale) {}
+    /// Numbers that are kept for each weight between steps: none, the velocity, Adam's two moments, RMSProp's squares with what else it has.
+    constexpr int state_count() const {
+        const int velocity = momentum != 0 ? 1 : 0;
+        return which == kind::adam ? 2 : which == kind::rmsprop ? 1 + (centered ? 1 : 0) + velocity : velocity;
+    }
+    /// Adam's moments are divided by 1 - beta^t.
+    constexpr bool has_corrections() const { return which == kind::adam; }
+    friend constexpr bool operator==(const update_rule&, const update_rule&) = default;
+};
 
-    /// Numbers that are kept for each weight between steps: none, the velocity, or Adam's two moments.
-    constexpr int state_count() const { return which == kind::adam ? 2 : momentum != 0 ? 1 : 0; }
+/// A rule's numbers as a backend's formulas take them (update_formulas.hpp).
+template <class Settings>
+constexpr Settings settings_in(const update_rule& how) {
+    Settings s{};
+    s.momentum = static_cast<double>(how.momentum);
+    s.weight_decay = static_cast<double>(how.weight_decay);
+    s.beta1 = static_cast<double>(how.beta1);
+    s.beta2 = static_cast<double>(how.beta2);
+    s.epsilon = static_cast<double>(how.epsilon);
+    s.rate_factor = static_cast<double>(how.rate_factor);
+    s.clip_value = static_cast<double>(how.clip_value);
+    s.average = static_cast<double>(how.average);
+    s.decoupled = how.decoupled;
+    return s;
+}
+
+/// How a network is trained.
+struct optimizer : update_rule {
+    constexpr optimizer() = default;
+    constexpr optimizer(const sgd& s, float clip = 0, float scale = 1) : optimizer(clip, scale) {
+        learning_rate = s.learning_rate;
+        momentum = s.momentum;
+        weight_decay = s.weight_decay;
+        nesterov = s.nesterov;
+    }
+    constexpr optimizer(const adam& a, float clip = 0, float scale = 1) : optimizer(clip, scale) {
+        which = kind::adam;
+        learning_rate = a.learning_rate;
+        weight_decay = a.weight_decay;
+        beta1 = a.beta1;
+        beta2 = a.beta2;
+        epsilon = a.epsilon;
+    }
+    constexpr optimizer(const adamw& a, float clip = 0, float scale = 1)
+        : optimizer(adam{a.learning_rate, a.beta1, a.beta2, a.epsilon, a.weight_decay}, clip, scale) {
+        decoupled = true;
+    }
+    constexpr optimizer(const rmsprop& r, float clip = 0, float scale = 1) : optimizer(clip, scale) {
+        which = kind::rmsprop;
+        learning_rate = r.learning_rate;
+        weight_decay = r.weight_decay;
+        momentum = r.momentum;
+        beta2 = r.alpha;
+        epsilon = r.epsilon;
+        centered = r.centered;
+    }
+
     friend constexpr bool operator==(const optimizer&, const optimizer&) = default;
+
+private:
+    constexpr optimizer(float clip, float scale) {
+        clip_norm = clip;
+        loss_scale = scale;
+    }
 };
 
 /// The factor of all gradients, of the scaled loss as they are, when those of all trained parameters together have the Euclidean norm
 /// `norm`.
-constexpr double clip_factor(const optimizer& how, double norm) {
+constexpr double clip_factor(const update_rule& how, double norm) {
     const double scale = static_cast<double>(how.loss_scale);
     const double factor = static_cast<double>(how.clip_norm) / (norm / scale + 1e-6);
     return (how.clip_norm > 0 && factor < 1 ? factor : 1) / scale;

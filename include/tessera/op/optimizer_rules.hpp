@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// Throws tessera::error for rates, decays and clipping that are negative or no finite numbers; for momentum, beta1 and beta2 outside of [0, 1); for an epsilon and a scale of
+/// Throws tessera::error for rates, decays and clipping that are negative or no finite numbers; for momentum, beta1, beta2 and alpha outside of [0, 1); for an epsilon and a scale of
 /// the loss that are not above 0.
 inline void require(const optimizer& o) {
     const auto refuse = [](const char* name, float value, const char* needed) {
@@ -30,12 +30,17 @@ inline void require(const optimizer& o) {
     at_least_0("weight_decay", o.weight_decay);
     at_least_0("clip_norm", o.clip_norm);
     above_0("loss_scale", o.loss_scale);
-    if (o.which == optimizer::kind::adam) {
+    if (o.which == update_rule::kind::adam) {
         below_1("beta1", o.beta1);
-        below_1("beta2", o.beta2);
-        above_0("epsilon", o.epsilon);
     } else {
         below_1("momentum", o.momentum);
+    }
+    if (o.which != update_rule::kind::sgd) {
+        below_1(o.which == update_rule::kind::adam ? "beta2" : "alpha", o.beta2);
+        above_0("epsilon", o.epsilon);
+    }
+    if (o.nesterov && o.momentum == 0) {
+        throw error("tessera: the optimizer has Nesterov's momentum and a momentum of 0; say how much, such as 0.9");
     }
 }
 

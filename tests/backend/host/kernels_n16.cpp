@@ -478,24 +478,23 @@ TEST_CASE("optimizers follow their definition over several steps") {
     constexpr std::ptrdiff_t count = 37;
     const floats start = random_floats(count, 1), g0 = random_floats(count, 2), g1 = random_floats(count, 3);
     const float* gradients[] = {g0.data(), g1.data()};
+    const auto numbers = [](double rate, double momentum, double decay) {
+        return k::formulas::numbers_of<float>({momentum, decay, 0.9, 0.999, 1e-8, 1, 0, 0, false}, rate, 1, 1);
+    };
     for (const bool nesterov : {false, true}) {
         doubles w{start.begin(), start.end()}, v(size(count));
         on_every_instruction_set([&] {
-            k::sgd_rule rule{.learning_rate = 0.1F,
-                             .momentum = 0.9F,
-                             .dampening = nesterov ? 0.0F : 0.1F,
-                             .weight_decay = 0.01F,
-                             .nesterov = nesterov,
-                             .gradient_scale = 0.5F};
             w.assign(start.begin(), start.end());
-            floats weights = start, copy(start.size()), velocity(start.size(), NAN);
+            floats weights = start, copy(start.size()), velocity(start.size());
             float* to[] = {weights.data(), copy.data()};
+            const auto which = nesterov ? k::update_formula::nesterov : k::update_formula::momentum;
+            v.assign(v.size(), 0);
             for (int step = 0; step < 3; ++step) {
-                rule.first = step == 0;
-                CHECK(k::sgd_step(weights.data(), gradients, 2, velocity.data(), to, 2, count, rule));
+                CHECK(k::update(which, {weights.data(), gradients, 2, velocity.data(), to, 2, count, count},
+                                {numbers(0.1, 0.9, 0.01), 0.5F}));
                 for (std::size_t i = 0; i < w.size(); ++i) {
                     const double g = (double{g0[i]} + double{g1[i]}) * 0.5 + 0.01 * w[i];
-                    v[i] = step == 0 ? g : 0.9 * v[i] + (nesterov ? 1.0 : 0.9) * g;
+                    v[i] = 0.9 * v[i] + g;
                     w[i] -= 0.1 * (nesterov ? g + 0.9 * v[i] : v[i]);
                 }
                 CHECK(difference(weights, w) < 1e-6);
@@ -505,13 +504,14 @@ TEST_CASE("optimizers follow their definition over several steps") {
         });
     }
     on_every_instruction_set([&] {
-        k::adam_rule rule{.learning_rate = 0.01F, .weight_decay = 0.02F};
         doubles w{start.begin(), start.end()}, m(size(count)), v(size(count));
-        floats weights = start, mean(start.size()), square(start.size());
+        floats weights = start, states(2 * start.size());
         float* to[] = {weights.data()};
         for (int step = 1; step <= 4; ++step) {
-            rule.step = step;
-            CHECK(k::adam_step(weights.data(), gradients, 2, mean.data(), square.data(), to, 1, count, rule));
+            const auto n = k::formulas::numbers_of<float>({0, 0.02, 0.9, 0.999, 1e-8, 1, 0, 0, false}, 0.01,
+                                                          1 - std::pow(0.9, step), 1 - std::pow(0.999, step));
+            CHECK(k::update(k::update_formula::adam, {weights.data(), gradients, 2, states.data(), to, 1, count, count},
+                            {n}));
             for (std::size_t i = 0; i < w.size(); ++i) {
                 const double g = double{g0[i]} + double{g1[i]} + 0.02 * w[i];
                 m[i] = 0.9 * m[i] + 0.1 * g;
@@ -533,22 +533,23 @@ TEST_CASE("optimizers leave out the elements that would not be finite, and say s
             floats spoiled = good;
             spoiled[at] = bad;
             on_every_instruction_set([&] {
-                const auto run = [&](const floats& gradient, bool adam, bool finite) {
-                    floats weights = start, first(size(count), 0.1F), second(size(count), 0.1F);
+                const auto run = [&](const floats& gradient, k::update_formula which, bool finite) {
+                    floats weights = start, states(3 * size(count), 0.1F);
                     const float* gradients[] = {gradient.data()};
                     float* to[] = {weights.data()};
-                    const bool all = adam ? k::adam_step(weights.data(), gradients, 1, first.data(), second.data(), to,
-                                                         1, count, {.learning_rate = 10})
-                                          : k::sgd_step(weights.data(), gradients, 1, first.data(), to, 1, count,
-                                                        {.learning_rate = 10, .momentum = 0.5F});
-                    CHECK(all == finite);
-                    return std::array{weights, first, second};
+                    const auto n =
+                        k::formulas::numbers_of<float>({0.5, 0, 0.9, 0.999, 1e-8, 1, 0, 0, false}, 10, 0.1, 0.001);
+                    CHECK(k::update(which, {weights.data(), gradients, 1, states.data(), to, 1, count, count}, {n}) ==
+                          finite);
+                    return std::pair{weights, states};
                 };
-                for (const bool adam : {false, true}) {
-                    auto expected = run(good, adam, true);
-                    expected[0][at] = start[at];
-                    expected[1][at] = expected[2][at] = 0.1F;
-                    CHECK(run(spoiled, adam, false) == expected);
+                for (const auto which : {k::update_formula::adam, k::update_formula::momentum,
+                                         k::update_formula::rmsprop_centered_momentum}) {
+                    auto expected = run(good, which, true);
+                    expected.first[at] = start[at];
+                    expected.second[at] = expected.second[size(count) + at] = expected.second[2 * size(count) + at] =
+                        0.1F;
+                    CHECK(run(spoiled, which, false) == expected);
                 }
             });
         }

@@ -2,9 +2,12 @@
 // Optimizer steps against numbers worked out by hand.
 #include "tessera/backend/reference/update.hpp"
 
+#include "support/own_optimizers.hpp"
+
 #include <doctest/doctest.h>
 
 #include <array>
+#include <vector>
 
 namespace ts = tessera;
 
@@ -14,11 +17,11 @@ TEST_CASE("SGD with momentum and weight decay, three steps by hand") {
     std::array<double, 1> w{2};
     std::array<double, 1> v{0};
     const std::array<double, 1> g{1};
-    ts::reference::update<double>(how, {0, 0, 0.1}, 1, w, g, v, {}); // v = 1 + 0.25 * 2 = 1.5
+    ts::reference::update<double>(how, {0, 0, 0.1}, 1, w, g, v); // v = 1 + 0.25 * 2 = 1.5
     CHECK(w[0] == doctest::Approx(1.85).epsilon(1e-14));
-    ts::reference::update<double>(how, {0, 1, 0.1}, 1, w, g, v, {}); // v = 0.75 + 1 + 0.25 * 1.85 = 2.2125
+    ts::reference::update<double>(how, {0, 1, 0.1}, 1, w, g, v); // v = 0.75 + 1 + 0.25 * 1.85 = 2.2125
     CHECK(w[0] == doctest::Approx(1.62875).epsilon(1e-14));
-    ts::reference::update<double>(how, {0, 2, 1.0}, 0, w, g, v, {}); // v = 1.10625 + 0 + 0.25 * 1.62875; a larger rate
+    ts::reference::update<double>(how, {0, 2, 1.0}, 0, w, g, v); // v = 1.10625 + 0 + 0.25 * 1.62875; a larger rate
     CHECK(w[0] == doctest::Approx(1.62875 - 1.5134375).epsilon(1e-14));
 }
 
@@ -27,7 +30,7 @@ TEST_CASE("plain SGD keeps no state") {
     CHECK(how.state_count() == 0);
     std::array<float, 2> w{1, -1};
     const std::array<float, 2> g{2, 4};
-    ts::reference::update<float>(how, {0, 0, 0.5}, 0.5, w, g, {}, {});
+    ts::reference::update<float>(how, {0, 0, 0.5}, 0.5, w, g, {});
     CHECK(w == std::array<float, 2>{0.5F, -2});
 }
 
@@ -36,15 +39,14 @@ TEST_CASE(
     const ts::optimizer how = ts::adam{};
     REQUIRE(how.state_count() == 2);
     std::array<double, 2> w{1, 1};
-    std::array<double, 2> m{};
-    std::array<double, 2> v{};
+    std::array<double, 4> moments{};
     const std::array<double, 2> g{3, -0.01};
-    ts::reference::update<double>(how, {0, 0, 0.1}, 1, w, g, m, v);
+    ts::reference::update<double>(how, {0, 0, 0.1}, 1, w, g, moments);
     CHECK(w[0] == doctest::Approx(0.9).epsilon(1e-6));
     CHECK(w[1] == doctest::Approx(1.1).epsilon(1e-5));
     const std::array<double, 2> other{-3, -0.01};
     const double before = w[0];
-    ts::reference::update<double>(how, {0, 1, 0.1}, 1, w, other, m, v);
+    ts::reference::update<double>(how, {0, 1, 0.1}, 1, w, other, moments);
     // m = 0.9 * 0.3 - 0.3 = -0.03, corrected by 0.19; v = 9 after correction.
     CHECK(w[0] - before == doctest::Approx(0.1 * (0.03 / 0.19) / 3).epsilon(1e-5));
     CHECK(w[1] == doctest::Approx(1.2).epsilon(1e-5));
@@ -57,4 +59,32 @@ TEST_CASE("clipping scales gradients down to the norm, and never up") {
     CHECK(ts::clip_factor(how, 8) == doctest::Approx(0.25).epsilon(1e-6));
     CHECK(ts::clip_factor(how, 1) == 1);
     CHECK(ts::clip_factor(how, 0) == 1);
+}
+
+TEST_CASE("every optimizer's steps are those of its algorithm, for random weights and gradients") {
+    test_support::random pick{5};
+    const auto number = [&] { return static_cast<double>(pick(2001) - 1000) / 500; };
+    for (const auto& [name, how] : test_support::all_optimizers()) {
+        CAPTURE(name);
+        constexpr std::size_t count = 40;
+        std::vector<double> w(count);
+        std::vector<double> states(count * static_cast<std::size_t>(how.state_count()));
+        std::vector<test_support::own_state> own(count);
+        for (double& x : w) {
+            x = number();
+        }
+        std::vector<double> expected = w;
+        for (int t = 1; t <= 6; ++t) {
+            const double rate = 0.1 / t;
+            std::vector<double> g(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                g[i] = number();
+                expected[i] = test_support::own_step(how, expected[i], g[i] * 0.5, rate, t, own[i]);
+            }
+            CHECK(ts::reference::update<double>(how, {0, static_cast<std::uint64_t>(t - 1), rate}, 0.5, w, g, states));
+            for (std::size_t i = 0; i < count; ++i) {
+                CHECK(w[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+            }
+        }
+    }
 }

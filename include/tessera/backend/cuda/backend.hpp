@@ -393,7 +393,7 @@ private:
         v.seed = state.seed;
         v.step = state.step;
         v.learning_rate = state.learning_rate;
-        if (optimizer_.which == optimizer::kind::adam) {
+        if (optimizer_.has_corrections()) {
             const double steps = static_cast<double>(state.step) + 1;
             v.correction1 = 1 - std::pow(static_cast<double>(optimizer_.beta1), steps);
             v.correction2 = 1 - std::pow(static_cast<double>(optimizer_.beta2), steps);

@@ -90,11 +90,36 @@ private:
     std::vector<part> parts_;
 };
 
+inline kernels::update_formula formula_of(const update_rule& how) {
+    using kernels::update_formula;
+    const bool velocity = how.momentum != 0;
+    switch (how.which) {
+    case update_rule::kind::adam:
+        return update_formula::adam;
+    case update_rule::kind::rmsprop:
+        return how.centered ? velocity ? update_formula::rmsprop_centered_momentum : update_formula::rmsprop_centered
+               : velocity   ? update_formula::rmsprop_momentum
+                            : update_formula::rmsprop;
+    case update_rule::kind::sgd:
+        break;
+    }
+    return !velocity ? update_formula::sgd : how.nesterov ? update_formula::nesterov : update_formula::momentum;
+}
+
+/// The numbers that a rule's formula works with in a step.
+inline kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& how, const run_state& run) {
+    const auto settings = settings_in<kernels::formulas::update_settings>(how);
+    const double steps = static_cast<double>(run.step) + 1;
+    const auto correction = [&](double beta) { return how.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
+    return kernels::formulas::numbers_of<float>(settings, run.learning_rate, correction(settings.beta1),
+                                                correction(settings.beta2));
+}
+
 /// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only sums it).
 template <class Plan>
 class update_job : public job {
 public:
-    update_job(const Plan& p, const task& t, const addresses& where, const optimizer& how)
+    update_job(const Plan& p, const task& t, const addresses& where, const update_rule& how)
         : how_(how), reduces_(t.kind == task_kind::reduce), scale_(t.scale) {
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         slice_ = target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice) : slice_of(target, t);
@@ -135,7 +160,7 @@ public:
         const bool states = state_ == nullptr ? next.state_ == nullptr : next.state_ == state_ + elements_;
         if (reduces_ != next.reduces_ || !same_norms || !states || !follow(gradients_, next.gradients_) ||
             !follow(targets_, next.targets_) || (how_.state_count() > 1 && state_ != nullptr)) {
-            return false; // Adam's two numbers of a parameter lie between those of others
+            return false; // several numbers of a parameter lie between those of others
         }
         spans_.insert(spans_.end(), next.spans_.begin(), next.spans_.end());
         elements_ += next.elements_;
@@ -164,29 +189,11 @@ public:
             return;
         }
         const auto factor = static_cast<float>(scale_ * clip_factor(how_, std::sqrt(squares)));
-        const int copies = static_cast<int>(targets_.size());
-        if (how_.which == optimizer::kind::adam) {
-            kernels::adam_rule rule;
-            rule.learning_rate = static_cast<float>(run.learning_rate);
-            rule.beta1 = how_.beta1;
-            rule.beta2 = how_.beta2;
-            rule.epsilon = how_.epsilon;
-            rule.weight_decay = how_.weight_decay;
-            rule.step = static_cast<int>(run.step) + 1;
-            rule.gradient_scale = factor;
-            if (!kernels::adam_step(targets_[0], gradients_.data(), sources, state_, state_ + n, targets_.data(),
-                                    copies, n, rule)) {
-                lose(run, spans_[0].parameter);
-            }
-            return;
-        }
-        kernels::sgd_rule rule;
-        rule.learning_rate = static_cast<float>(run.learning_rate);
-        rule.momentum = how_.momentum;
-        rule.weight_decay = how_.weight_decay;
-        rule.gradient_scale = factor;
-        if (!kernels::sgd_step(targets_[0], gradients_.data(), sources, state_, targets_.data(), copies, n, rule)) {
-            lose_spans(run, rule);
+        kernels::update_step_numbers step;
+        step.numbers = numbers_of_step(how_, run);
+        step.gradient_scale = factor;
+        if (!kernels::update(formula_of(how_), arrays(), step)) {
+            lose_spans(run, step);
         }
     }
 
@@ -204,22 +211,39 @@ private:
         run.report != nullptr ? run.report->lose(run.step, parameter) : void();
     }
 
+    kernels::update_arrays arrays() const {
+        kernels::update_arrays a;
+        a.weights = targets_[0];
+        a.gradients = gradients_.data();
+        a.gradient_count = static_cast<int>(gradients_.size());
+        a.states = state_;
+        a.destinations = targets_.data();
+        a.destination_count = static_cast<int>(targets_.size());
+        a.count = a.state_step = static_cast<std::ptrdiff_t>(elements_);
+        return a;
+    }
+
     /// Says whose elements would not have been finite. Those are what they were, so that the same step on a copy finds them again.
-    void lose_spans(const run_state& run, const kernels::sgd_rule& rule) const {
+    void lose_spans(const run_state& run, const kernels::update_step_numbers& step) const {
         index_t begin = 0;
-        for (const span& x : spans_) {
+        for (const span& x : spans_) { // several keep one state at most: see join()
             const auto n = static_cast<std::size_t>(x.elements);
             std::vector<float> weights(targets_[0] + begin, targets_[0] + begin + n);
-            std::vector<float> velocity(state_ != nullptr ? n : 0);
-            std::copy_n(state_ != nullptr ? state_ + begin : nullptr, velocity.size(), velocity.begin());
+            std::vector<float> states(state_ != nullptr ? n : 0);
+            std::copy_n(state_ != nullptr ? state_ + begin : nullptr, states.size(), states.begin());
             std::vector<const float*> gradients = gradients_;
             for (const float*& g : gradients) {
                 g += begin;
             }
             float* to = weights.data();
-            if (spans_.size() == 1 ||
-                !kernels::sgd_step(to, gradients.data(), static_cast<int>(gradients.size()),
-                                   state_ != nullptr ? velocity.data() : nullptr, &to, 1, x.elements, rule)) {
+            kernels::update_arrays a = arrays();
+            a.weights = to;
+            a.gradients = gradients.data();
+            a.states = states.data();
+            a.destinations = &to;
+            a.destination_count = 1;
+            a.count = static_cast<std::ptrdiff_t>(x.elements);
+            if (spans_.size() == 1 || !kernels::update(formula_of(how_), a, step)) {
                 lose(run, x.parameter);
             }
             begin += x.elements;
@@ -249,7 +273,7 @@ private:
         return total;
     }
 
-    optimizer how_;
+    update_rule how_;
     bool reduces_;
     double scale_;
     interval slice_; ///< of the region's elements

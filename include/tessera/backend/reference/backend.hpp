@@ -310,9 +310,8 @@ private:
         const double factor = u.scale * clip_factor(u.how, std::sqrt(squares));
         const std::size_t n = u.sum.size();
         const std::span<float> weights(u.weights[0], n);
-        const std::span<float> velocity(u.state, u.state == nullptr ? 0 : n);
-        const std::span<float> second(u.state == nullptr ? nullptr : u.state + n, u.how.state_count() > 1 ? n : 0);
-        if (!update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), velocity, second)) {
+        const std::span<float> states(u.state, static_cast<std::size_t>(u.how.state_count()) * n);
+        if (!update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), states)) {
             lose(run, u.parameter);
         }
         for (std::size_t k = 1; k < u.weights.size(); ++k) {

@@ -76,7 +76,7 @@ private:
     std::vector<std::vector<std::vector<double>>> intermediates_;          ///< by operator and operand
     std::vector<std::vector<std::vector<double>>> intermediate_gradients_; ///< by operator and operand
     std::vector<std::vector<double>> tensor_gradients_;                    ///< empty where none flows
-    std::vector<std::vector<double>> state_[2];                            ///< of the optimizer, by parameter
+    std::vector<std::vector<double>> states_;                              ///< of the optimizer, by parameter
     std::vector<char> reached_; ///< parameters on which a loss depends: others are not updated, decay included
 };
 
@@ -113,19 +113,12 @@ inline void network::initialize(std::uint64_t seed) {
         tessera::initialize(graph_, p, seed, start);
         to.assign(start.begin(), start.end());
     }
-    for (auto& s : state_) {
-        s.clear();
-        for (const auto& p : parameters) {
-            s.emplace_back(p.size());
-        }
-    }
+    states_.assign(parameters.size(), {});
 }
 
 inline void network::continue_from(const network& other) {
     parameters = other.parameters;
-    for (int k = 0; k < 2; ++k) {
-        state_[k] = other.state_[k];
-    }
+    states_ = other.states_;
 }
 
 inline void network::check_input(int tensor, std::size_t count, bool integers) const {
@@ -384,7 +377,8 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const auto at = static_cast<std::size_t>(p);
         if (graph_.parameters[p].trained && reached_[at] != 0) {
-            update<double>(how, run, factor, parameters[at], gradients[at], state_[0][at], state_[1][at]);
+            states_[at].resize(parameters[at].size() * static_cast<std::size_t>(how.state_count()));
+            update<double>(how, run, factor, parameters[at], gradients[at], states_[at]);
         }
     }
     return loss;

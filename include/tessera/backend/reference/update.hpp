@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/op/optimizer.hpp"
+#include "tessera/op/update_formulas.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <cmath>
@@ -10,49 +11,74 @@
 
 namespace tessera::reference {
 
-/// Updates weights from their gradients times `gradient_factor` (see clip_factor). `first` and `second` are the optimizer's state,
-/// as many of them as state_count() says, zero before the first step. The step number, from 0, and the learning rate are the run's. An element
-/// whose new weight or state would not be finite keeps both as they are; false where there is one.
-template <class Real>
-bool update(const optimizer& how, const run_state& run, double gradient_factor, std::span<Real> weights,
-            std::span<const Real> gradients, std::span<Real> first, std::span<Real> second) {
-    const double decay = static_cast<double>(how.weight_decay);
-    const double beta1 = static_cast<double>(how.beta1);
-    const double beta2 = static_cast<double>(how.beta2);
-    const double steps = static_cast<double>(run.step) + 1;
-    const bool is_adam = how.which == optimizer::kind::adam;
-    const double correction1 = is_adam ? 1 - std::pow(beta1, steps) : 1;
-    const double correction2 = is_adam ? 1 - std::pow(beta2, steps) : 1;
+namespace formulas {
+
+inline double square_root(double x) { return std::sqrt(x); }
+
+TESSERA_UPDATE_NUMBERS(inline)
+TESSERA_UPDATE_FORMULAS(inline)
+
+} // namespace formulas
+
+namespace detail {
+
+template <class Formula, class Real>
+bool update_by(const update_rule& how, const formulas::update_numbers<double>& n, double gradient_factor,
+               std::span<Real> weights, std::span<const Real> gradients, std::span<Real> states) {
+    const std::size_t count = weights.size();
     bool all_finite = true;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        const double w = static_cast<double>(weights[i]);
-        const double g = static_cast<double>(gradients[i]) * gradient_factor + decay * w;
-        double change = g;
-        Real kept[2]{};
-        if (is_adam) {
-            const double m = beta1 * static_cast<double>(first[i]) + (1 - beta1) * g;
-            const double v = beta2 * static_cast<double>(second[i]) + (1 - beta2) * g * g;
-            kept[0] = static_cast<Real>(m);
-            kept[1] = static_cast<Real>(v);
-            change = m / correction1 / (std::sqrt(v / correction2) + static_cast<double>(how.epsilon));
-        } else if (how.state_count() > 0) {
-            change = static_cast<double>(how.momentum) * static_cast<double>(first[i]) + g;
-            kept[0] = static_cast<Real>(change);
+    for (std::size_t i = 0; i < count; ++i) {
+        double s[Formula::states + 1]{};
+        for (std::size_t k = 0; k < Formula::states; ++k) {
+            s[k] = static_cast<double>(states[k * count + i]);
         }
-        const Real result = static_cast<Real>(w - run.learning_rate * change);
-        if (!std::isfinite(result) || !std::isfinite(kept[0]) || !std::isfinite(kept[1])) {
-            all_finite = false;
-            continue;
+        double g = static_cast<double>(gradients[i]) * gradient_factor;
+        g = how.clip_value > 0 ? formulas::between(g, -n.limit, n.limit) : g;
+        const Real result = static_cast<Real>(Formula::step(static_cast<double>(weights[i]), g, s, n));
+        bool finite = std::isfinite(result);
+        for (std::size_t k = 0; k < Formula::states; ++k) {
+            finite = finite && std::isfinite(static_cast<Real>(s[k]));
         }
-        if (how.state_count() > 0) {
-            first[i] = kept[0];
+        all_finite = all_finite && finite;
+        for (std::size_t k = 0; k < Formula::states && finite; ++k) {
+            states[k * count + i] = static_cast<Real>(s[k]);
         }
-        if (how.state_count() > 1) {
-            second[i] = kept[1];
-        }
-        weights[i] = result;
+        weights[i] = finite ? result : weights[i];
     }
     return all_finite;
+}
+
+} // namespace detail
+
+/// Updates weights from their gradients times `gradient_factor` (see clip_factor). `states` is what the optimizer keeps: for each of state_count() numbers
+/// those of all weights, zero before the first step. The step number, from 0, and the learning rate are the run's. An element
+/// whose new weight or state would not be finite keeps both as they are; false where there is one.
+template <class Real>
+bool update(const update_rule& how, const run_state& run, double gradient_factor, std::span<Real> weights,
+            std::span<const Real> gradients, std::span<Real> states) {
+    const auto settings = settings_in<formulas::update_settings>(how);
+    const double steps = static_cast<double>(run.step) + 1;
+    const auto correction = [&](double beta) { return how.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
+    const auto n = formulas::numbers_of<double>(settings, run.learning_rate, correction(settings.beta1),
+                                                correction(settings.beta2));
+    const bool velocity = how.momentum != 0;
+    const auto by = [&]<class Formula>(Formula) {
+        return detail::update_by<Formula>(how, n, gradient_factor, weights, gradients, states);
+    };
+    switch (how.which) {
+    case update_rule::kind::adam:
+        return by(formulas::adam_formula());
+    case update_rule::kind::rmsprop:
+        return how.centered ? velocity ? by(formulas::rmsprop_formula<true, true>())
+                                       : by(formulas::rmsprop_formula<true, false>())
+               : velocity ? by(formulas::rmsprop_formula<false, true>())
+                            : by(formulas::rmsprop_formula<false, false>());
+    case update_rule::kind::sgd:
+        break;
+    }
+    return !velocity      ? by(formulas::sgd_formula<false, false>())
+           : how.nesterov ? by(formulas::sgd_formula<true, true>())
+                          : by(formulas::sgd_formula<true, false>());
 }
 
 } // namespace tessera::reference

@@ -11,7 +11,7 @@ namespace tessera::detail {
 /// What the plan says of itself, of its tiles and of its tasks can be.
 template <class Plan>
 bool verifier<Plan>::fields() {
-    const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 && p_.states <= 2 &&
+    const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 && p_.states <= most_optimizer_states &&
                         p_.alignment >= arena_alignment && p_.arena_bytes.size() == at(p_.devices) &&
                         p_.persistent_bytes.size() == at(p_.devices) && p_.loss_scale > 0 && p_.average_every >= 0 &&
                         !(p_.joint_statistics && p_.replica_statistics);

@@ -186,10 +186,12 @@ inline std::vector<memory_use> near_targets(const composer& to, const gpu_ranks&
     return near;
 }
 
-inline kernel_launch update_launch(const optimizer& how, index_t elements) {
+inline kernel_launch update_launch(const update_rule& how, index_t elements) {
     kernel_numbers n;
     n.n[0] = elements;
-    n.n[4] = how.state_count() > 0 ? 1 : 0;
+    n.n[4] = how.momentum != 0 ? 1 : 0;
+    n.n[6] = how.nesterov || how.centered ? 1 : 0;
+    n.n[7] = how.decoupled ? 1 : 0;
     n.f[0] = static_cast<double>(how.momentum);
     n.f[1] = static_cast<double>(how.weight_decay);
     n.f[2] = static_cast<double>(how.beta1);
@@ -197,8 +199,13 @@ inline kernel_launch update_launch(const optimizer& how, index_t elements) {
     n.f[4] = static_cast<double>(how.epsilon);
     n.f[5] = static_cast<double>(how.clip_norm);
     n.f[6] = static_cast<double>(how.loss_scale);
-    kernel_launch k =
-        composer::make(how.which == optimizer::kind::adam ? kernels::adam_update : kernels::sgd_update, 1, n);
+    n.f[7] = static_cast<double>(how.rate_factor);
+    n.f[8] = static_cast<double>(how.clip_value);
+    n.f[9] = static_cast<double>(how.average);
+    kernel_launch k = composer::make(how.which == update_rule::kind::adam      ? kernels::adam_update
+                                     : how.which == update_rule::kind::rmsprop ? kernels::rmsprop_update
+                                                                               : kernels::sgd_update,
+                                     1, n);
     k.blocks = composer::blocks_for(elements);
     k.reads_step = true;
     return k;

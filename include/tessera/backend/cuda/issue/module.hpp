@@ -31,8 +31,8 @@ inline std::vector<char> compile_kernels(int capability, const std::string& sour
     detail::destroy_program owner;
     check(nvrtcCreateProgram(&owner.program, source.c_str(), "tessera.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
-    const char* options[] = {architecture.c_str(), "--std=c++20"};
-    const nvrtcResult result = nvrtcCompileProgram(owner.program, 2, options);
+    const char* options[] = {architecture.c_str(), "--std=c++20", "--device-as-default-execution-space"};
+    const nvrtcResult result = nvrtcCompileProgram(owner.program, 3, options);
     if (result != NVRTC_SUCCESS) {
         std::size_t size = 0;
         std::string log;

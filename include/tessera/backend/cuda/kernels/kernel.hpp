@@ -51,5 +51,8 @@ struct kernel {
 #define TESSERA_DEVICE_CODE(name, ...)                                                                                 \
     inline constexpr char name[] = #__VA_ARGS__ "\n";                                                                  \
     TESSERA_ALSO_AS_CODE(__VA_ARGS__)
+// The same of code that macros make. Its functions are device functions without saying so (see compile_kernels()).
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): as above
+#define TESSERA_DEVICE_TEXT(name, ...) TESSERA_DEVICE_CODE(name, __VA_ARGS__)
 
 } // namespace tessera::cuda

@@ -19,8 +19,9 @@ inline constexpr const char* kernel_macros = R"(
 )";
 
 /// In this order, for a text may use what those before it define.
-inline constexpr const char* shared_code[] = {kernels::common_code, kernels::copy_code,   kernels::channel_code,
-                                              kernels::row_code,    kernels::update_code, kernels::row_norm_code};
+inline constexpr const char* shared_code[] = {kernels::common_code,  kernels::copy_code,   kernels::channel_code,
+                                              kernels::row_code,     kernels::update_code, kernels::root_code,
+                                              kernels::formula_code, kernels::step_code,   kernels::row_norm_code};
 
 } // namespace detail
 

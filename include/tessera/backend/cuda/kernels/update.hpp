@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/kernels/common.hpp"
+#include "tessera/op/update_formulas.hpp"
 
 namespace tessera::cuda::kernels {
 
@@ -13,6 +14,7 @@ inline constexpr kernel squares_total{"squares_total"};
 inline constexpr kernel count_not_finite{"count_not_finite"};
 inline constexpr kernel sgd_update{"sgd_update"};
 inline constexpr kernel adam_update{"adam_update"};
+inline constexpr kernel rmsprop_update{"rmsprop_update"};
 
 // clang-format off
 TESSERA_DEVICE_CODE(update_code,
@@ -119,14 +121,30 @@ __device__ inline float clip_factor(const arguments& a, void* const* norms) {
     return static_cast<float>((a.f[5] > 0 && factor < 1 ? factor : 1.0) / a.f[6]);
 }
 
-/// True where both are finite: an element whose new weight or state would not be keeps both as they are.
-__device__ inline bool are_finite(float x, float y) {
-    return (x - x) + (y - y) == 0;
+)
+
+TESSERA_DEVICE_CODE(root_code,
+
+__device__ inline float square_root(float x) {
+    return sqrtf(x);
+}
+__device__ inline double square_root(double x) {
+    return sqrt(x);
 }
 
-/// w -= rate * v, v = momentum * v + g, in every copy. at: state (with momentum), table of sources, targets, norms, count of losses that are not
-/// finite: where there are any, nothing changes; step. n: count, sources, targets, norms, 1 with momentum, 1 with that count. f: momentum, weight decay, -, -, -, largest norm, loss scale.
-KERNEL(sgd_update) {
+)
+
+TESSERA_DEVICE_TEXT(formula_code, TESSERA_UPDATE_NUMBERS(inline) TESSERA_UPDATE_FORMULAS(inline))
+
+TESSERA_DEVICE_CODE(step_code,
+
+/// An optimizer's step in every copy. An element whose new weight or state would not be finite keeps both as they are.
+/// at: states, of every one in turn those of all weights; table of sources, targets, norms, count of losses that are not
+/// finite: where there are any, nothing changes; step. n: count, sources, targets, norms, 1 with momentum, 1 with that count, 1 with the variant (Nesterov,
+/// centered), 1 with decoupled decay. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
+/// of averages.
+template <class Formula>
+__device__ void update_by(const arguments& a) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
     float* const* targets = sources + a.n[1];
@@ -134,63 +152,57 @@ KERNEL(sgd_update) {
         return;
     }
     const float factor = clip_factor(a, table + a.n[1] + a.n[2]);
-    const float rate = static_cast<float>(pointer<const step_values>(a, 2)->learning_rate);
-    const float momentum = static_cast<float>(a.f[0]);
-    const float decay = static_cast<float>(a.f[1]);
-    float* state = pointer<float>(a, 0);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        const float w = targets[0][i];
-        float change = sum_of(sources, a.n[1], i) * factor + decay * w;
-        if (a.n[4] == 1) {
-            change += momentum * state[i];
-        }
-        const float result = w - rate * change;
-        if (!are_finite(result, change)) {
-            continue;
-        }
-        if (a.n[4] == 1) {
-            state[i] = change;
-        }
-        for (long long k = 0; k < a.n[2]; ++k) {
-            targets[k][i] = result;
-        }
-    }
-}
-
-/// Kingma and Ba's step, in every copy. at and n: as sgd_update. f: -, weight decay, beta1, beta2, epsilon, largest norm, loss scale.
-KERNEL(adam_update) {
-    void* const* table = pointer<void*>(a, 1);
-    float* const* sources = pointer<float*>(a, 1);
-    float* const* targets = sources + a.n[1];
-    if (is_refused(a, table + a.n[1] + a.n[2] + a.n[3])) {
-        return;
-    }
+    const update_settings how{a.f[0], a.f[1], a.f[2], a.f[3], a.f[4], a.f[7], a.f[8], a.f[9], a.n[7] == 1};
     const step_values* now = pointer<const step_values>(a, 2);
-    const float factor = clip_factor(a, table + a.n[1] + a.n[2]);
-    const float rate = static_cast<float>(now->learning_rate / now->correction1);
-    const float correction2 = static_cast<float>(now->correction2);
-    const float decay = static_cast<float>(a.f[1]);
-    const float beta1 = static_cast<float>(a.f[2]);
-    const float beta2 = static_cast<float>(a.f[3]);
-    const float rest1 = static_cast<float>(1 - a.f[2]);
-    const float rest2 = static_cast<float>(1 - a.f[3]);
-    const float epsilon = static_cast<float>(a.f[4]);
-    float* first = pointer<float>(a, 0);
-    float* second = first + a.n[0];
+    const update_numbers<float> n =
+        numbers_of<float>(how, now->learning_rate, now->correction1, now->correction2);
+    float* states = pointer<float>(a, 0);
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
         const float w = targets[0][i];
-        const float g = sum_of(sources, a.n[1], i) * factor + decay * w;
-        const float m = beta1 * first[i] + rest1 * g;
-        const float v = beta2 * second[i] + rest2 * g * g;
-        const float result = w - rate * m / (sqrtf(v / correction2) + epsilon);
-        if (!are_finite(result, m) || !are_finite(v, v)) {
+        float g = sum_of(sources, a.n[1], i) * factor;
+        if (n.limit > 0) {
+            g = between(g, -n.limit, n.limit);
+        }
+        float s[Formula::states + 1];
+        for (int k = 0; k < Formula::states; ++k) {
+            s[k] = states[k * a.n[0] + i];
+        }
+        const float result = Formula::step(w, g, s, n);
+        float differences = result - result;
+        for (int k = 0; k < Formula::states; ++k) {
+            differences += s[k] - s[k];
+        }
+        if (differences != 0) {
             continue;
         }
-        first[i] = m;
-        second[i] = v;
+        for (int k = 0; k < Formula::states; ++k) {
+            states[k * a.n[0] + i] = s[k];
+        }
         for (long long k = 0; k < a.n[2]; ++k) {
             targets[k][i] = result;
         }
+    }
+}
+
+KERNEL(sgd_update) {
+    if (a.n[4] == 0) {
+        update_by<sgd_formula<false, false>>(a);
+    } else if (a.n[6] == 0) {
+        update_by<sgd_formula<true, false>>(a);
+    } else {
+        update_by<sgd_formula<true, true>>(a);
+    }
+}
+KERNEL(adam_update) { update_by<adam_formula>(a); }
+KERNEL(rmsprop_update) {
+    if (a.n[4] == 0 && a.n[6] == 0) {
+        update_by<rmsprop_formula<false, false>>(a);
+    } else if (a.n[6] == 0) {
+        update_by<rmsprop_formula<false, true>>(a);
+    } else if (a.n[4] == 0) {
+        update_by<rmsprop_formula<true, false>>(a);
+    } else {
+        update_by<rmsprop_formula<true, true>>(a);
     }
 }
 

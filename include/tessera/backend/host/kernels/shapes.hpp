@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+
+#include "tessera/op/update_formulas.hpp"
 
 #include "instruction_set.hpp"
 
@@ -40,20 +43,41 @@ struct linear_shape {
     int inputs = 0, outputs = 0;
 };
 
-/// Stochastic gradient descent as PyTorch defines it: g += weight_decay * w; v = first ? g : momentum * v + (1 -
-/// dampening) * g; w -= learning_rate * (nesterov ? g + momentum * v : v).
-struct sgd_rule {
-    float learning_rate = 0.01F, momentum = 0, dampening = 0, weight_decay = 0;
-    bool nesterov = false;
-    bool first = false;       ///< the first step: the velocity starts as the gradient
-    float gradient_scale = 1; ///< what the summed gradient is multiplied by
+namespace formulas {
+
+inline double square_root(double x) noexcept { return std::sqrt(x); }
+TESSERA_UPDATE_NUMBERS(inline)
+
+} // namespace formulas
+
+/// Which formula of op/update_formulas.hpp.
+enum class update_formula : std::uint8_t {
+    sgd,
+    momentum,
+    nesterov,
+    adam,
+    rmsprop,
+    rmsprop_momentum,
+    rmsprop_centered,
+    rmsprop_centered_momentum
 };
 
-/// Adam as PyTorch defines it, bias-corrected, with the weight decay added to the gradient.
-struct adam_rule {
-    float learning_rate = 0.001F, beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, weight_decay = 0;
-    int step = 1;             ///< counts from 1
-    float gradient_scale = 1; ///< what the summed gradient is multiplied by
+/// What an optimizer's step works on. A destination may be `weights`.
+struct update_arrays {
+    const float* weights = nullptr;
+    const float* const* gradients = nullptr; ///< summed from left to right
+    int gradient_count = 0;
+    float* states = nullptr; ///< of every state in turn those of all weights
+    float* const* destinations = nullptr;
+    int destination_count = 0;
+    std::ptrdiff_t count = 0;      ///< weights
+    std::ptrdiff_t state_step = 0; ///< from a weight's state to its next state
+};
+
+/// The numbers of a step, and what the summed gradient is multiplied by.
+struct update_step_numbers {
+    formulas::update_numbers<float> numbers{};
+    float gradient_scale = 1;
 };
 
 namespace detail {

@@ -102,7 +102,10 @@ std::string work_name(const Plan& p, const task& t, const graph_view& g, const d
     case task_kind::update:
         break;
     }
-    name = std::string(to_text(t.kind)) + (update.which == optimizer::kind::adam ? " adam " : " sgd ") +
+    name = std::string(to_text(t.kind)) +
+           (update.which == update_rule::kind::adam      ? " adam "
+            : update.which == update_rule::kind::rmsprop ? " rmsprop "
+                                                         : " sgd ") +
            std::to_string(update.state_count());
     for_each_part(t, [&](const task& one) {
         name += " " + std::to_string(slice_of(tile_at(one.writes[0]), one).size()) + " " +

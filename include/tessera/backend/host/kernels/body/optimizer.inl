@@ -20,60 +20,61 @@
     return all;
 }
 
-inline bool sgd_step(const float* weights, const float* const* gradients, int gradient_count, float* momentum,
-                     float* const* destinations, int destination_count, std::ptrdiff_t count,
-                     const sgd_rule& rule) noexcept {
-    const vec rate = broadcast(rule.learning_rate), decay = broadcast(rule.weight_decay);
-    const vec keep = broadcast(rule.momentum), take = broadcast(1.0F - rule.dampening),
-              scale_by = broadcast(rule.gradient_scale);
+using formulas::update_numbers;
+TESSERA_UPDATE_FORMULAS([[gnu::always_inline]] inline)
+
+[[gnu::always_inline]] inline update_numbers<vec> in_all_lanes(const update_numbers<float>& n) noexcept {
+    return {broadcast(n.rate),  broadcast(n.decay),   broadcast(n.shrink), broadcast(n.momentum),
+            broadcast(n.beta1), broadcast(n.rest1),   broadcast(n.beta2),  broadcast(n.rest2),
+            broadcast(n.root),  broadcast(n.epsilon), broadcast(n.limit),  broadcast(n.fading)};
+}
+
+template <class Formula>
+bool update_by(const update_arrays& a, const update_step_numbers& step) noexcept {
+    const update_numbers<vec> n = in_all_lanes(step.numbers);
+    const vec scale_by = broadcast(step.gradient_scale);
+    const bool clips = step.numbers.limit > 0;
+    const std::ptrdiff_t count = a.count;
     ivec finite = ivec{} - 1;
     for (std::ptrdiff_t i = 0; i < count; i += width) {
         const std::ptrdiff_t live = count - i;
-        const vec w = load_some(weights + i, live, 0.0F);
-        vec g = sum_at(gradients, gradient_count, i, live) * scale_by;
-        g = g + decay * w;
-        vec old{}, velocity{};
-        if (momentum != nullptr) {
-            old = load_some(momentum + i, live, 0.0F);
-            velocity = rule.first ? g : keep * old + take * g;
-            g = rule.nesterov ? g + keep * velocity : velocity;
-        }
-        const vec result = w - rate * g;
-        // NOLINTNEXTLINE(misc-redundant-expression): tells what is not finite
-        const ivec here = where_finite((result - result) + (velocity - velocity), live);
+        const vec w = load_some(a.weights + i, live, 0.0F);
+        vec g = sum_at(a.gradients, a.gradient_count, i, live) * scale_by;
+        if (clips) g = between(g, -n.limit, n.limit);
+        vec old[Formula::states + 1], s[Formula::states + 1];
+        for (int k = 0; k < Formula::states; ++k)
+            s[k] = old[k] = load_some(a.states + k * a.state_step + i, live, 0.0F);
+        const vec result = Formula::step(w, g, s, n);
+        vec differences = result - result; // NOLINT(misc-redundant-expression): tells what is not finite
+        for (int k = 0; k < Formula::states; ++k)
+            differences = differences + (s[k] - s[k]); // NOLINT(misc-redundant-expression)
+        const ivec here = where_finite(differences, live);
         finite &= here;
-        if (momentum != nullptr) store_some(momentum + i, here ? velocity : old, live);
-        for (int j = 0; j < destination_count; ++j) store_some(destinations[j] + i, here ? result : w, live);
+        for (int k = 0; k < Formula::states; ++k)
+            store_some(a.states + k * a.state_step + i, here ? s[k] : old[k], live);
+        for (int j = 0; j < a.destination_count; ++j) store_some(a.destinations[j] + i, here ? result : w, live);
     }
     return all_set(finite);
 }
 
-inline bool adam_step(const float* weights, const float* const* gradients, int gradient_count, float* mean,
-                      float* square, float* const* destinations, int destination_count, std::ptrdiff_t count,
-                      const adam_rule& rule) noexcept {
-    const double first = 1.0 - std::pow(static_cast<double>(rule.beta1), rule.step);
-    const double second = 1.0 - std::pow(static_cast<double>(rule.beta2), rule.step);
-    const vec rate = broadcast(static_cast<float>(static_cast<double>(rule.learning_rate) / first));
-    const vec root = broadcast(static_cast<float>(1.0 / std::sqrt(second)));
-    const vec b1 = broadcast(rule.beta1), b2 = broadcast(rule.beta2), epsilon = broadcast(rule.epsilon);
-    const vec c1 = broadcast(1.0F - rule.beta1), c2 = broadcast(1.0F - rule.beta2);
-    const vec decay = broadcast(rule.weight_decay), scale_by = broadcast(rule.gradient_scale);
-    ivec finite = ivec{} - 1;
-    for (std::ptrdiff_t i = 0; i < count; i += width) {
-        const std::ptrdiff_t live = count - i;
-        const vec w = load_some(weights + i, live, 0.0F);
-        vec g = sum_at(gradients, gradient_count, i, live) * scale_by;
-        g = g + decay * w;
-        const vec old_m = load_some(mean + i, live, 0.0F), old_v = load_some(square + i, live, 0.0F);
-        const vec m = b1 * old_m + c1 * g;
-        const vec v = b2 * old_v + c2 * (g * g);
-        const vec result = w - rate * m / (square_root(v) * root + epsilon);
-        // NOLINTNEXTLINE(misc-redundant-expression): tells what is not finite
-        const ivec here = where_finite((result - result) + (m - m) + (v - v), live);
-        finite &= here;
-        store_some(mean + i, here ? m : old_m, live);
-        store_some(square + i, here ? v : old_v, live);
-        for (int j = 0; j < destination_count; ++j) store_some(destinations[j] + i, here ? result : w, live);
+inline bool update(update_formula which, const update_arrays& a, const update_step_numbers& step) noexcept {
+    switch (which) {
+    case update_formula::sgd:
+        return update_by<sgd_formula<false, false>>(a, step);
+    case update_formula::momentum:
+        return update_by<sgd_formula<true, false>>(a, step);
+    case update_formula::nesterov:
+        return update_by<sgd_formula<true, true>>(a, step);
+    case update_formula::adam:
+        return update_by<adam_formula>(a, step);
+    case update_formula::rmsprop:
+        return update_by<rmsprop_formula<false, false>>(a, step);
+    case update_formula::rmsprop_momentum:
+        return update_by<rmsprop_formula<false, true>>(a, step);
+    case update_formula::rmsprop_centered:
+        return update_by<rmsprop_formula<true, false>>(a, step);
+    case update_formula::rmsprop_centered_momentum:
+        break;
     }
-    return all_set(finite);
+    return update_by<rmsprop_formula<true, true>>(a, step);
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every optimizer as CUDA's kernels, run on the processor: under random strategies and all synchronization policies the numbers of one device.
+#include "support/cuda_instances.hpp"
+#include "support/cuda_lists.hpp"
+#include "support/own_optimizers.hpp"
+#include "support/planned.hpp"
+#include "support/policies.hpp"
+#include "support/sweep_check.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+namespace ts = tessera;
+using namespace test_support;
+
+} // namespace
+
+TEST_CASE("every optimizer gives the numbers of one device as calls, under random strategies and every policy") {
+    constexpr int devices = 3;
+    int number = 0;
+    for (const auto& [name, how] : all_optimizers()) {
+        sweep_case c{name, ts::describe<test_networks::mlp::network>(6), how};
+        c.how.clip_norm = number % 2 == 0 ? 0.05F : 0.0F;
+        sweep_check check;
+        coverage seen;
+        int runs = 0;
+        auto make = [&](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(8, runs++ / 2 % 3)); };
+        sweep(
+            c, strategy_count(4), seen, make,
+            [&](const sweep_case& of, int, int count, const sweep_result& r) {
+                check.hold(of, count, r, allowed_rounding_with_adam);
+            },
+            first_of(number++));
+        oracles expected(c);
+        for (const auto& [policy, sync] : small_policies(c.network.view(), devices)) {
+            CAPTURE(policy);
+            const ts::strategy s = data_parallel(c.network.view(), devices, sync);
+            check.hold(c, devices, expected.run(s, devices, make), allowed_rounding_with_adam);
+        }
+        check.tell(c, strategy_count(4), "strategies");
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The optimizers once more, for one weight and in double, line by line as PyTorch's documentation writes their algorithms down.
+#pragma once
+
+#include "random_strategy.hpp"
+
+#include "tessera/op/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test_support {
+
+/// What is kept for one weight.
+struct own_state {
+    double velocity = 0, mean = 0, square = 0;
+};
+
+/// One step, t = 1, 2, ..., of a weight with its gradient.
+inline double own_step(const ts::optimizer& how, double w, double g, double rate, int t, own_state& s) {
+    const double decay = static_cast<double>(how.weight_decay);
+    const double momentum = static_cast<double>(how.momentum);
+    const double b1 = static_cast<double>(how.beta1);
+    const double b2 = static_cast<double>(how.beta2);
+    const double epsilon = static_cast<double>(how.epsilon);
+    const double most = static_cast<double>(how.clip_value);
+    g = most > 0 ? std::clamp(g, -most, most) : g;
+    if (how.decoupled) {
+        w = w - rate * decay * w;
+    } else if (decay != 0) {
+        g = g + decay * w;
+    }
+    if (how.which == ts::optimizer::kind::sgd) {
+        if (momentum == 0) {
+            return w - rate * g;
+        }
+        s.velocity = t == 1 ? g : momentum * s.velocity + g;
+        return w - rate * (how.nesterov ? g + momentum * s.velocity : s.velocity);
+    }
+    if (how.which == ts::optimizer::kind::adam) {
+        s.mean = b1 * s.mean + (1 - b1) * g;
+        s.square = b2 * s.square + (1 - b2) * g * g;
+        const double mean = s.mean / (1 - std::pow(b1, t));
+        const double square = s.square / (1 - std::pow(b2, t));
+        return w - rate * mean / (std::sqrt(square) + epsilon);
+    }
+    s.square = b2 * s.square + (1 - b2) * g * g;
+    double square = s.square;
+    if (how.centered) {
+        s.mean = b2 * s.mean + (1 - b2) * g;
+        square -= s.mean * s.mean;
+    }
+    const double change = g / (std::sqrt(square) + epsilon);
+    if (momentum == 0) {
+        return w - rate * change;
+    }
+    s.velocity = momentum * s.velocity + change;
+    return w - rate * s.velocity;
+}
+
+/// Every kind of step, by name.
+inline std::vector<std::pair<std::string, ts::optimizer>> all_optimizers() {
+    return {
+        {"SGD", ts::sgd{.learning_rate = 0.1F, .weight_decay = 0.01F}},
+        {"momentum", ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}},
+        {"Nesterov", ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true}},
+        {"Adam", ts::adam{.learning_rate = 0.01F, .epsilon = 1e-3F, .weight_decay = 0.01F}},
+        {"AdamW", ts::adamw{.learning_rate = 0.01F, .epsilon = 1e-3F, .weight_decay = 0.5F}},
+        {"RMSProp", ts::rmsprop{.learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .weight_decay = 0.01F}},
+        {"RMSProp with momentum",
+         ts::rmsprop{.learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .momentum = 0.9F}},
+        {"centered RMSProp", ts::rmsprop{.learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .centered = true}},
+        {"centered RMSProp with momentum",
+         ts::rmsprop{
+             .learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .momentum = 0.9F, .centered = true}},
+    };
+}
+
+} // namespace test_support
