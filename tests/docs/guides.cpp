@@ -4,12 +4,14 @@
 
 #include <tessera/backend/cuda/bind.hpp>
 #include <tessera/backend/cuda/calls/print.hpp>
+#include <tessera/execute/learning_rate.hpp>
 #include <tessera/machine/presets.hpp>
 #include <tessera/plan/finish.hpp>
 #include <tessera/plan/lower/lower.hpp>
 #include <tessera/schedule/buckets.hpp>
 #include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/simulate/simulate.hpp>
+#include <tessera/strategy/typed_groups.hpp>
 
 #include <doctest/doctest.h>
 
@@ -34,6 +36,20 @@ struct head : ts::linear<10, ts::initial_weights<ts::initial::truncated_normal<2
                          ts::initial_bias<ts::initial::zeros>> {};
 // clang-format on
 struct drawn : ts::sequential<ts::image<3, 4, 4>, conv1, ts::flatten, head, ts::cross_entropy> {};
+struct middle : ts::linear<192> {};
+struct block : ts::linear<192> {};
+struct repeated
+    : ts::sequential<ts::image<3, 8, 8>, conv1, ts::flatten, middle, ts::repeat<2, block>, head, ts::cross_entropy> {};
+
+/// What a trainer would do in step 600.
+struct rates_at_600 {
+    double rate[2] = {};
+    int given = 0;
+    template <class Schedule>
+    void set_learning_rate(Schedule s) {
+        rate[given++] = s(600);
+    }
+};
 
 } // namespace
 
@@ -42,6 +58,24 @@ TEST_CASE("layers say what their parameters hold before training") {
     CHECK(g.parameters[0].initial.how == ts::initial_values::kaiming_normal);
     CHECK(g.parameters[2].initial.number == 0.02F);
     CHECK(g.parameters[3].initial.how == ts::initial_values::zeros);
+}
+
+TEST_CASE("groups of parameters and schedules of the guide") {
+    // clang-format off
+    const auto how = ts::with_groups(ts::adamw{.learning_rate = 3e-4F, .weight_decay = 0.1F},
+                                     ts::group<ts::biases_and_norms>{.decay = 0},
+                                     ts::group<conv1, ts::instance<block, 0>>{.rate = 0.1F},
+                                     ts::group_at{.path = "head/bias", .rate = 2});
+    // clang-format on
+    const ts::optimizer checked = ts::optimizer_for<repeated>(how).value;
+    CHECK(checked.groups.size() == 4);
+    rates_at_600 trainer;
+    // clang-format off
+    trainer.set_learning_rate(ts::warm_up{500, ts::cosine_decay{.rate = 3e-4, .steps = 9500, .last = 3e-5}});
+    trainer.set_learning_rate(ts::in_turn{1000, ts::constant_rate{0.1}, ts::polynomial_decay{.rate = 0.1, .steps = 4000}});
+    // clang-format on
+    CHECK(trainer.rate[0] < 3e-4);
+    CHECK(trainer.rate[1] == 0.1);
 }
 
 TEST_CASE("a pipeline as a type") {

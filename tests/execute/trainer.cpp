@@ -163,6 +163,39 @@ TEST_CASE("schedules follow their formulas") {
     CHECK_THROWS_AS((ts::step_decay{.rate = 1, .factor = 1, .every = 0}(0)), ts::error);
 }
 
+TEST_CASE("schedules compose: a warm-up before any other, one after the other") {
+    const ts::polynomial_decay square{.rate = 1, .steps = 10, .power = 2, .last = 0.2};
+    CHECK(square(0) == 1);
+    CHECK(square(5) == doctest::Approx(0.2 + 0.8 * 0.25));
+    CHECK(square(10) == 0.2);
+    CHECK(square(1000) == 0.2);
+    CHECK_THROWS_AS((ts::polynomial_decay{.rate = 1, .steps = 0}(0)), ts::error);
+    CHECK_THROWS_AS((ts::polynomial_decay{.rate = 1, .steps = 9, .power = 0}(0)), ts::error);
+    const ts::step_decay falls{.rate = 0.8, .factor = 0.5, .every = 10};
+    ts::warm_up warmed{4, falls};
+    CHECK(warmed(0) == doctest::Approx(0.2));
+    CHECK(warmed(3) == doctest::Approx(0.8));
+    CHECK(warmed(4) == falls(0));
+    CHECK(warmed(13) == falls(9));
+    CHECK(warmed(14) == falls(10));
+    ts::warm_up from_half{2, ts::constant_rate{1}, 0.5};
+    CHECK(from_half(0) == doctest::Approx(0.75));
+    CHECK(from_half(1) == doctest::Approx(1));
+    // the cosine's own warm-up is this one
+    const ts::cosine_decay whole{.rate = 1.0, .steps = 110, .warm_up = 10, .last = 0.2};
+    ts::warm_up composed{10, ts::cosine_decay{.rate = 1.0, .steps = 100, .last = 0.2}};
+    for (std::uint64_t step = 0; step < 120; ++step) {
+        CHECK(composed(step) == doctest::Approx(whole(step)).epsilon(1e-14));
+    }
+    ts::in_turn both{5, ts::constant_rate{0.5}, ts::warm_up{2, square}};
+    CHECK(both(4) == 0.5);
+    CHECK(both(5) == doctest::Approx(0.5));
+    CHECK(both(7) == square(0));
+    CHECK(both(12) == square(5));
+    ts::warm_up none{0, falls};
+    CHECK(none(0) == falls(0));
+}
+
 TEST_CASE("the rate of a step comes from the schedule") {
     const samples batch = make_samples(8, 5, 3, 1);
     plain_trainer<small> trainer(ts::local_devices(1), ts::strategy(ts::describe<small>(8).view()), 8,

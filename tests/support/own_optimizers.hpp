@@ -74,8 +74,11 @@ inline std::vector<std::pair<std::string, ts::optimizer>> all_optimizers() {
          ts::rmsprop{.learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .momentum = 0.9F}},
         {"centered RMSProp", ts::rmsprop{.learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .centered = true}},
         {"centered RMSProp with momentum",
-         ts::rmsprop{
-             .learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .momentum = 0.9F, .centered = true}},
+         ts::rmsprop{.learning_rate = 0.01F, .alpha = 0.9F, .epsilon = 1e-2F, .momentum = 0.9F, .centered = true}},
+        {"momentum of clipped elements",
+         ts::optimizer(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F}).clipped_to(0.01F)},
+        {"AdamW of clipped elements with averages",
+         ts::optimizer(ts::adamw{.learning_rate = 0.01F, .epsilon = 1e-3F}).clipped_to(0.02F).averaging(0.9F)},
     };
 }
 

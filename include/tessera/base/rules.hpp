@@ -50,6 +50,7 @@ inline constexpr bool never = false;
     rule(operators_share_a_name, "two operators of the network have the same name; an operator's name is its identity in files and tables, so give one's own another") \
     rule(percent_out_of_range, "a dropout rate must be at least 0 and less than 100 per cent") \
     rule(initial_values_of_nothing, "the layer says what its weights or bias hold before training and has none") \
+    rule(group_of_unknown_layer, "a group of the optimizer names a layer that the network does not have, or that has no trained parameters") \
     rule(layer_used_twice, "a layer with parameters is used twice; write shared<> to share them or repeat<> for separate ones") \
     rule(shared_parameters_differ, "layers that share a parameter need it in the same shape") \
     rule(tap_not_saved, "the tap was not saved earlier in the network; put save<> before it") \

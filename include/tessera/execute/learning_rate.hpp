@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 namespace tessera {
 
@@ -57,6 +58,59 @@ struct cosine_decay {
         return last + (rate - last) * (1 + std::cos(pi * share)) / 2;
     }
 };
+
+/// last + (rate - last) * (1 - step / steps)^power until `steps`, then `last`: a straight line for power 1. Throws tessera::error for 0 steps and a
+/// power that is not above 0.
+struct polynomial_decay {
+    double rate = 0.01;
+    std::uint64_t steps = 1;
+    double power = 1;
+    double last = 0;
+
+    double operator()(std::uint64_t step) const {
+        if (steps == 0 || !(power > 0)) {
+            throw error("tessera: a polynomial decay over " + std::to_string(steps) + " steps with the power " +
+                        std::to_string(power) + "; both must be above 0");
+        }
+        const double share = static_cast<double>(step < steps ? step : steps) / static_cast<double>(steps);
+        return last + (rate - last) * std::pow(1 - share, power);
+    }
+};
+
+/// A linear warm-up before any schedule: in step t < steps its first rate times from + (1 - from) * (t + 1) / steps, so that the last step of the warm-up has that rate
+/// whole, and from then on the schedule from its beginning: ts::warm_up{500, ts::step_decay{...}}. A schedule is any callable from a step to a rate.
+template <class Schedule>
+struct warm_up {
+    std::uint64_t steps = 0;
+    Schedule then{};
+    double from = 0; ///< share of the rate
+
+    double operator()(std::uint64_t step) {
+        if (step >= steps) {
+            return static_cast<double>(then(step - steps));
+        }
+        const double share = static_cast<double>(step + 1) / static_cast<double>(steps);
+        return static_cast<double>(then(std::uint64_t{0})) * (from + (1 - from) * share);
+    }
+};
+template <class Schedule>
+warm_up(std::uint64_t, Schedule) -> warm_up<Schedule>;
+template <class Schedule>
+warm_up(std::uint64_t, Schedule, double) -> warm_up<Schedule>;
+
+/// One schedule for `steps` steps, then another from its beginning: ts::in_turn{1000, ts::constant_rate{0.1}, ts::cosine_decay{...}}.
+template <class First, class Second>
+struct in_turn {
+    std::uint64_t steps = 0;
+    First first{};
+    Second second{};
+
+    double operator()(std::uint64_t step) {
+        return step < steps ? static_cast<double>(first(step)) : static_cast<double>(second(step - steps));
+    }
+};
+template <class First, class Second>
+in_turn(std::uint64_t, First, Second) -> in_turn<First, Second>;
 
 /// Any schedule behind one type; empty where there is none. (std::function would do; <functional> costs 0.1 s to include.)
 class rate_schedule {

@@ -11,9 +11,9 @@
 #include "tessera/execute/plain_values.hpp"
 #include "tessera/execute/prediction.hpp"
 #include "tessera/execute/stored_values.hpp"
+#include "tessera/net/parameter_groups.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/net/with_length.hpp"
-#include "tessera/op/optimizer_rules.hpp"
 #include "tessera/plan/lower/lower.hpp"
 
 #include <cmath>
@@ -33,7 +33,7 @@ public:
             const session_options& options, B& backend, workers& threads)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
           devices_(devices), backend_(backend), threads_(threads), arenas_(memory_of(backend)) {
-        require(update);
+        require(update, graph_.view());
         require(graph_.view(), strategy_.view(), devices);
         if (threads.devices() < devices) {
             throw error("tessera: the strategy wants " + std::to_string(devices) + " devices and there are " +
@@ -162,7 +162,38 @@ public:
         wait_for_transfers();
         return detail::stored_values(backend_, store_, p, -1, extents_of(p));
     }
-    void set_parameter(int p, std::span<const float> values) { set_kept(p, -1, values); }
+    /// Before the first step it also sets where the parameter's average begins.
+    void set_parameter(int p, std::span<const float> values) {
+        check_parameter(p);
+        wait_for_transfers();
+        detail::store_values(backend_, store_, p, -1, extents_of(p), values);
+        if (state_.step == 0 && averages()) {
+            detail::store_values(backend_, store_, p, average_state(), extents_of(p), values);
+        }
+    }
+
+    /// From now on (or no longer) evaluations, predictions and parameter() take the moving averages of the weights instead of the weights; a step is
+    /// refused meanwhile. What is not trained and running statistics have no averages and stay what they are. Throws tessera::error where the
+    /// optimizer keeps none.
+    void use_averages(bool use) {
+        if (!averages()) {
+            throw error("tessera: there are no averages of the weights; make the optimizer with averaging(0.999F)");
+        }
+        if (use == uses_averages_) {
+            return;
+        }
+        wait_for_transfers();
+        for (int p = 0; p < static_cast<int>(graph_.parameters.size()); ++p) {
+            if (keeps(p, average_state())) {
+                const auto weights = detail::stored_values(backend_, store_, p, -1, extents_of(p));
+                const auto other = detail::stored_values(backend_, store_, p, average_state(), extents_of(p));
+                detail::store_values(backend_, store_, p, -1, extents_of(p), other);
+                detail::store_values(backend_, store_, p, average_state(), extents_of(p), weights);
+            }
+        }
+        uses_averages_ = use;
+    }
+    bool uses_averages() const { return uses_averages_; }
 
     // ---- what a file must hold for training to go on as if it had not ended (io/checkpoint.hpp) -----------------------
 
@@ -173,14 +204,14 @@ public:
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
-        return detail::stored_values(backend_, store_, p, state, extents_of(p));
+        return detail::stored_values(backend_, store_, p, place_of(p, state), extents_of(p));
     }
     /// Sets it, in every copy; throws tessera::error for another number of elements.
     void set_kept(int p, int state, std::span<const float> values) {
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
-        detail::store_values(backend_, store_, p, state, extents_of(p), values);
+        detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values);
     }
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }
@@ -275,6 +306,13 @@ private:
                         " for each element of a parameter");
         }
     }
+    bool averages() const { return update_.average != 0 && options_.trains; }
+    int average_state() const { return update_.own_state_count(); }
+    /// Where a number is while averages and weights have changed places.
+    int place_of(int p, int state) const {
+        const bool moved = uses_averages_ && (state < 0 || state == average_state()) && keeps(p, average_state());
+        return !moved ? state : state < 0 ? average_state() : -1;
+    }
     const shape& extents_of(int parameter) const {
         return graph_.parameters[static_cast<std::size_t>(parameter)].extents;
     }
@@ -292,6 +330,10 @@ private:
         if (!options_.trains) {
             throw error(
                 "tessera: a training step of what was made for predictions alone; make it with {.trains = true}");
+        }
+        if (uses_averages_) {
+            throw error(
+                "tessera: a training step while averages of the weights are in use; call use_averages(false) first");
         }
         run_of& r = find_run({check_inputs(batches[0]), run_kind::training, static_cast<int>(batches.size())});
         const std::uint64_t before = state_.step;
@@ -585,6 +627,7 @@ private:
     parameter_store store_;
     std::vector<index_t> persistent_; ///< bytes of the store on every device
     shared_arenas arenas_;
+    bool uses_averages_ = false; ///< they are where the parameters were
     bool has_gradients_ = false; ///< in the arenas, of the training plan's last run
     std::vector<std::vector<float>>
         gradients_; ///< of every parameter, once the arenas have been used for something else

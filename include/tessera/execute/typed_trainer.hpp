@@ -9,6 +9,7 @@
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/learning_rate.hpp"
 #include "tessera/execute/prediction.hpp"
+#include "tessera/strategy/typed_groups.hpp"
 #include "tessera/strategy/typed_strategy.hpp"
 
 #include <type_traits>
@@ -96,29 +97,31 @@ public:
     /// Plans the network, builds its tasks and sets its parameters to their initial values (a function of options.seed). Throws
     /// tessera::error where the strategy was made for another number of devices, breaks a rule, or does not fit in memory.
     template <PlannedStrategy S>
-    trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options = {})
-        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
-                  static_cast<int>(s.devices), [&] { return make_backend<B, operators_of<Net>>(update, options); }) {
+    trainer(const local_devices& devices, const S& s, const optimizer_for<Net>& update,
+            const trainer_options& options = {})
+        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update.value, options,
+                  static_cast<int>(s.devices),
+                  [&] { return make_backend<B, operators_of<Net>>(update.value, options); }) {
         check_network<S>();
     }
     /// The same with options that are the backend's own, such as cuda::backend_options.
     template <PlannedStrategy S>
-    trainer(const local_devices& devices, const S& s, const optimizer& update, const trainer_options& options,
+    trainer(const local_devices& devices, const S& s, const optimizer_for<Net>& update, const trainer_options& options,
             const own_options_of<B>& own)
-        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update, options,
+        : trainer(devices, strategy(strategy_view(s.view())), static_cast<index_t>(s.batch), update.value, options,
                   static_cast<int>(s.devices),
-                  [&] { return make_backend<B, operators_of<Net>>(update, options, own); }) {
+                  [&] { return make_backend<B, operators_of<Net>>(update.value, options, own); }) {
         check_network<S>();
     }
     /// The same under a strategy that is a value, for batches of `batch` samples. It may use fewer devices than there are.
-    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer_for<Net>& update,
             const trainer_options& options = {})
-        : trainer(devices, s, batch, update, options, devices.count(),
-                  [&] { return make_backend<B, operators_of<Net>>(update, options); }) {}
-    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer& update,
+        : trainer(devices, s, batch, update.value, options, devices.count(),
+                  [&] { return make_backend<B, operators_of<Net>>(update.value, options); }) {}
+    trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer_for<Net>& update,
             const trainer_options& options, const own_options_of<B>& own)
-        : trainer(devices, s, batch, update, options, devices.count(),
-                  [&] { return make_backend<B, operators_of<Net>>(update, options, own); }) {}
+        : trainer(devices, s, batch, update.value, options, devices.count(),
+                  [&] { return make_backend<B, operators_of<Net>>(update.value, options, own); }) {}
 
     trainer(const trainer&) = delete;
     trainer& operator=(const trainer&) = delete;
@@ -166,7 +169,7 @@ public:
         schedule_ = {};
         session_.set_learning_rate(checked(rate));
     }
-    /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, or any callable from std::uint64_t to double.
+    /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, polynomial_decay, these after a warm_up or in_turn, or any callable from std::uint64_t to double.
     template <std::invocable<std::uint64_t> Schedule>
     void set_learning_rate(Schedule schedule) {
         schedule_ = rate_schedule(std::move(schedule));
@@ -204,6 +207,10 @@ public:
         add(total, samples);
         return finish(total);
     }
+
+    /// Whether evaluations, predictions, weights() and bias() take the moving averages of the weights that the optimizer keeps
+    /// (optimizer::averaging); steps are refused while they do. Throws tessera::error where it keeps none.
+    void use_averages(bool use) { session_.use_averages(use); }
 
     // ---- prediction --------------------------------------------------------------------------------------------------
 

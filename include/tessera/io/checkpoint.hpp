@@ -53,6 +53,7 @@ inline std::vector<std::string> names_of_states(const optimizer& o) {
     case update_rule::kind::sgd:
         o.momentum != 0 ? void(names.emplace_back("velocity")) : void();
     }
+    o.average != 0 ? void(names.emplace_back("average")) : void();
     return names;
 }
 

@@ -2,6 +2,9 @@
 // Optimizers as settings. The definitions are PyTorch's.
 #pragma once
 
+#include "tessera/base/fixed_vector.hpp"
+#include "tessera/base/type_name.hpp"
+
 #include <cstdint>
 
 namespace tessera {
@@ -68,6 +71,8 @@ struct update_rule {
     float rate_factor = 1; ///< of the learning rate of every step
     /// Elements of gradients are brought between -clip_value and clip_value, after the scaling by their norm; 0: they are not.
     float clip_value = 0;
+    /// A moving average of every trained weight is kept, average * a + (1 - average) * w after each step, beginning with the initial weights
+    /// (Polyak and Juditsky 1992): for evaluations and predictions (session::use_averages). 0: none.
     float average = 0;
     /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), norm being that of all trained gradients together; 0: they are not.
     float clip_norm = 0;
@@ -76,11 +81,13 @@ struct update_rule {
     /// has the exponents of fp32. A power of two changes no digit of the result.
     float loss_scale = 1;
 
-    /// Numbers that are kept for each weight between steps: none, the velocity, Adam's two moments, RMSProp's squares with what else it has.
-    constexpr int state_count() const {
+    /// Numbers that the update needs of each weight between steps: none, the velocity, Adam's two moments, RMSProp's squares with what else it has.
+    constexpr int own_state_count() const {
         const int velocity = momentum != 0 ? 1 : 0;
         return which == kind::adam ? 2 : which == kind::rmsprop ? 1 + (centered ? 1 : 0) + velocity : velocity;
     }
+    /// The same with the average, which is the last.
+    constexpr int state_count() const { return own_state_count() + (average != 0 ? 1 : 0); }
     /// Adam's moments are divided by 1 - beta^t.
     constexpr bool has_corrections() const { return which == kind::adam; }
     friend constexpr bool operator==(const update_rule&, const update_rule&) = default;
@@ -102,14 +109,63 @@ constexpr Settings settings_in(const update_rule& how) {
     return s;
 }
 
+/// What an optimizer must be, as functions that no constant expression can call: of a `constexpr ts::optimizer` they are the compile error.
+/// (What is made while a program runs is checked by require(), op/optimizer_rules.hpp.)
+namespace optimizer_rules {
+
+inline void the_learning_rate_must_be_at_least_0(float) {}
+inline void the_weight_decay_must_be_at_least_0(float) {}
+inline void the_momentum_must_be_at_least_0_and_less_than_1(float) {}
+inline void beta1_must_be_at_least_0_and_less_than_1(float) {}
+inline void beta2_and_alpha_must_be_at_least_0_and_less_than_1(float) {}
+inline void epsilon_must_be_above_0(float) {}
+inline void clipping_must_be_by_at_least_0(float) {}
+inline void the_scale_of_the_loss_must_be_above_0(float) {}
+inline void averages_must_keep_at_least_0_and_less_than_1(float) {}
+inline void nesterov_needs_a_momentum(float) {}
+
+constexpr bool is_share(float x) { return x >= 0 && x < 1; }
+
+constexpr void check(const update_rule& o) {
+    o.learning_rate >= 0 ? void() : the_learning_rate_must_be_at_least_0(o.learning_rate);
+    o.weight_decay >= 0 ? void() : the_weight_decay_must_be_at_least_0(o.weight_decay);
+    is_share(o.momentum) ? void() : the_momentum_must_be_at_least_0_and_less_than_1(o.momentum);
+    is_share(o.beta1) ? void() : beta1_must_be_at_least_0_and_less_than_1(o.beta1);
+    is_share(o.beta2) ? void() : beta2_and_alpha_must_be_at_least_0_and_less_than_1(o.beta2);
+    o.which == update_rule::kind::sgd || o.epsilon > 0 ? void() : epsilon_must_be_above_0(o.epsilon);
+    o.clip_norm >= 0 ? void() : clipping_must_be_by_at_least_0(o.clip_norm);
+    o.clip_value >= 0 ? void() : clipping_must_be_by_at_least_0(o.clip_value);
+    o.loss_scale > 0 ? void() : the_scale_of_the_loss_must_be_above_0(o.loss_scale);
+    is_share(o.average) ? void() : averages_must_keep_at_least_0_and_less_than_1(o.average);
+    o.momentum != 0 || !o.nesterov ? void() : nesterov_needs_a_momentum(o.momentum);
+}
+
+} // namespace optimizer_rules
+
+/// Parameters that are updated with another rate or decay than others: those of a layer (or of one instance of it), of a path, or all of one dimension.
+struct parameter_group {
+    type_key layer = 0; ///< 0: by their path, or, where that is empty too, biases and what norms have
+    int instance = -1;  ///< of the layer; -1: all
+    fixed_vector<char, 64> path{};
+    float rate = 1;  ///< the learning rate is multiplied by this; 0 keeps them as they are
+    float decay = 1; ///< the weight decay is multiplied by this
+
+    friend constexpr bool operator==(const parameter_group&, const parameter_group&) = default;
+};
+inline constexpr int most_parameter_groups = 8;
+
 /// How a network is trained.
 struct optimizer : update_rule {
+    /// A parameter in several has the factors of all.
+    fixed_vector<parameter_group, most_parameter_groups> groups{};
+
     constexpr optimizer() = default;
     constexpr optimizer(const sgd& s, float clip = 0, float scale = 1) : optimizer(clip, scale) {
         learning_rate = s.learning_rate;
         momentum = s.momentum;
         weight_decay = s.weight_decay;
         nesterov = s.nesterov;
+        check_constant();
     }
     constexpr optimizer(const adam& a, float clip = 0, float scale = 1) : optimizer(clip, scale) {
         which = kind::adam;
@@ -118,6 +174,7 @@ struct optimizer : update_rule {
         beta1 = a.beta1;
         beta2 = a.beta2;
         epsilon = a.epsilon;
+        check_constant();
     }
     constexpr optimizer(const adamw& a, float clip = 0, float scale = 1)
         : optimizer(adam{a.learning_rate, a.beta1, a.beta2, a.epsilon, a.weight_decay}, clip, scale) {
@@ -131,11 +188,32 @@ struct optimizer : update_rule {
         beta2 = r.alpha;
         epsilon = r.epsilon;
         centered = r.centered;
+        check_constant();
+    }
+
+    /// The same with elements of gradients brought between -most and most.
+    constexpr optimizer clipped_to(float most) const {
+        optimizer o = *this;
+        o.clip_value = most;
+        o.check_constant();
+        return o;
+    }
+    /// The same with moving averages of the weights.
+    constexpr optimizer averaging(float share) const {
+        optimizer o = *this;
+        o.average = share;
+        o.check_constant();
+        return o;
     }
 
     friend constexpr bool operator==(const optimizer&, const optimizer&) = default;
 
 private:
+    constexpr void check_constant() const {
+        if (__builtin_is_constant_evaluated()) {
+            optimizer_rules::check(*this);
+        }
+    }
     constexpr optimizer(float clip, float scale) {
         clip_norm = clip;
         loss_scale = scale;

@@ -29,6 +29,12 @@ inline void require(const optimizer& o) {
     at_least_0("learning rate", o.learning_rate);
     at_least_0("weight_decay", o.weight_decay);
     at_least_0("clip_norm", o.clip_norm);
+    at_least_0("clip_value", o.clip_value);
+    below_1("share that an average keeps", o.average);
+    for (const parameter_group& x : o.groups) {
+        at_least_0("factor of the learning rate in a group", x.rate);
+        at_least_0("factor of the weight decay in a group", x.decay);
+    }
     above_0("loss_scale", o.loss_scale);
     if (o.which == update_rule::kind::adam) {
         below_1("beta1", o.beta1);

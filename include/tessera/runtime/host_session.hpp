@@ -39,6 +39,8 @@ public:
 
     std::vector<float> parameter(int p) const;
     void set_parameter(int p, std::span<const float> values);
+    void use_averages(bool use);
+    bool uses_averages() const;
     std::vector<float> gradient(int p) const;
     const optimizer& update() const;
     std::uint64_t seed() const;

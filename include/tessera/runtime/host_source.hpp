@@ -44,6 +44,8 @@ std::vector<float> runtime_session::parameter(int p) const { return inside_->tra
 void runtime_session::set_parameter(int p, std::span<const float> values) {
     return inside_->trains.set_parameter(p, values);
 }
+void runtime_session::use_averages(bool use) { return inside_->trains.use_averages(use); }
+bool runtime_session::uses_averages() const { return inside_->trains.uses_averages(); }
 std::vector<float> runtime_session::gradient(int p) const { return inside_->trains.gradient(p); }
 const optimizer& runtime_session::update() const { return inside_->trains.update(); }
 std::uint64_t runtime_session::seed() const { return inside_->trains.seed(); }

@@ -81,8 +81,9 @@ public:
             break;
         case task_kind::reduce:
         case task_kind::update:
-            made = t.parts.empty() ? owned<job>(new detail::update_job<Plan>(p, t, where, optimizer_))
-                                   : owned<job>(new detail::message_job<Plan>(p, t, where, optimizer_));
+            made = t.parts.empty()
+                       ? owned<job>(new detail::update_job<Plan>(p, t, where, rule_for(optimizer_, g, t.parameter)))
+                       : owned<job>(new detail::message_job<Plan>(p, t, g, where, optimizer_));
             break;
         }
         job* const raw = made.get();

@@ -11,7 +11,7 @@
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/tile_sum.hpp"
-#include "tessera/op/optimizer.hpp"
+#include "tessera/net/parameter_groups.hpp"
 #include "tessera/plan/parts.hpp"
 
 #include <algorithm>
@@ -158,8 +158,9 @@ public:
                                 std::equal(norms_.begin(), norms_.end(), next.norms_.begin(),
                                            [](const norm& a, const norm& b) { return a.squares == b.squares; });
         const bool states = state_ == nullptr ? next.state_ == nullptr : next.state_ == state_ + elements_;
-        if (reduces_ != next.reduces_ || !same_norms || !states || !follow(gradients_, next.gradients_) ||
-            !follow(targets_, next.targets_) || (how_.state_count() > 1 && state_ != nullptr)) {
+        if (reduces_ != next.reduces_ || !(how_ == next.how_) || !same_norms || !states ||
+            !follow(gradients_, next.gradients_) || !follow(targets_, next.targets_) ||
+            (how_.state_count() > 1 && state_ != nullptr)) {
             return false; // several numbers of a parameter lie between those of others
         }
         spans_.insert(spans_.end(), next.spans_.begin(), next.spans_.end());
@@ -192,6 +193,7 @@ public:
         kernels::update_step_numbers step;
         step.numbers = numbers_of_step(how_, run);
         step.gradient_scale = factor;
+        step.averages = how_.average != 0;
         if (!kernels::update(formula_of(how_), arrays(), step)) {
             lose_spans(run, step);
         }
@@ -291,8 +293,10 @@ private:
 template <class Plan>
 class message_job : public job {
 public:
-    message_job(const Plan& p, const task& t, const addresses& where, const optimizer& how) {
-        for_each_part(t, [&](const task& one) { passes_.emplace_back(new update_job<Plan>(p, one, where, how)); });
+    message_job(const Plan& p, const task& t, const graph_view& g, const addresses& where, const optimizer& how) {
+        for_each_part(t, [&](const task& one) {
+            passes_.emplace_back(new update_job<Plan>(p, one, where, rule_for(how, g, one.parameter)));
+        });
         std::sort(passes_.begin(), passes_.end(),
                   [](const auto& a, const auto& b) { return std::less<>()(a->target(), b->target()); });
         std::size_t last = 0;

@@ -11,6 +11,7 @@
 #include "tessera/execute/slice_join.hpp"
 #include "tessera/execute/store.hpp"
 #include "tessera/execute/tile_sum.hpp"
+#include "tessera/net/parameter_groups.hpp"
 #include "tessera/plan/call.hpp"
 #include "tessera/plan/parts.hpp"
 
@@ -52,7 +53,7 @@ public:
             return prepare_copy(p, t, where);
         case task_kind::reduce:
         case task_kind::update:
-            return prepare_update(p, t, where);
+            return prepare_update(p, t, g, where);
         case task_kind::sum: {
             tile_sum& j = keep(&prepared::sums, where);
             j = tile_sum(p, t, where);
@@ -94,7 +95,7 @@ private:
         reducer how = reducer::sum;
     };
     struct update_job {
-        optimizer how;
+        update_rule how;
         std::vector<const float*> gradients;
         std::vector<float*> weights;
         std::vector<double*> norms;
@@ -215,9 +216,12 @@ private:
                 &j};
     }
 
-    runnable prepare_update(const plan& p, const task& t, const addresses& where) {
+    runnable prepare_update(const plan& p, const task& t, const graph_view& g, const addresses& where) {
         std::deque<update_job>& jobs = keep(&prepared::updates, where);
-        for_each_part(t, [&](const task& one) { fill(jobs.emplace_back(), p, one, where); });
+        for_each_part(t, [&](const task& one) {
+            fill(jobs.emplace_back(), p, one, where);
+            jobs.back().how = rule_for(optimizer_, g, one.parameter);
+        });
         return {[](void* all, const run_state& run) {
                     for (update_job& u : *static_cast<std::deque<update_job>*>(all)) {
                         step(u, run);
@@ -228,7 +232,6 @@ private:
 
     void fill(update_job& j, const plan& p, const task& t, const addresses& where) const {
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
-        j.how = optimizer_;
         j.region = target.region;
         j.first =
             target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice).begin : slice_of(target, t).begin;

@@ -7,6 +7,7 @@
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/execute/initialize.hpp"
 #include "tessera/net/graph.hpp"
+#include "tessera/net/parameter_groups.hpp"
 #include "tessera/net/paths.hpp"
 
 namespace tessera::reference {
@@ -365,6 +366,14 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
                                    momentum_of(graph_.ops[i].attributes));
         }
     }
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+        if (states_[p].empty() && how.state_count() > 0) {
+            states_[p].resize(parameters[p].size() * static_cast<std::size_t>(how.own_state_count()));
+            if (how.average != 0) {
+                states_[p].insert(states_[p].end(), parameters[p].begin(), parameters[p].end());
+            }
+        }
+    }
     double squares = 0;
     for (int p = 0; p < graph_.parameter_count; ++p) {
         for (const double g : gradients[static_cast<std::size_t>(p)]) {
@@ -377,8 +386,7 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const auto at = static_cast<std::size_t>(p);
         if (graph_.parameters[p].trained && reached_[at] != 0) {
-            states_[at].resize(parameters[at].size() * static_cast<std::size_t>(how.state_count()));
-            update<double>(how, run, factor, parameters[at], gradients[at], states_[at]);
+            update<double>(rule_for(how, graph_, p), run, factor, parameters[at], gradients[at], states_[at]);
         }
     }
     return loss;

@@ -44,6 +44,11 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
             states[k * count + i] = static_cast<Real>(s[k]);
         }
         weights[i] = finite ? result : weights[i];
+        if (how.average != 0) {
+            Real& average = states[Formula::states * count + i];
+            average = static_cast<Real>(static_cast<double>(average) +
+                                        n.fading * (static_cast<double>(weights[i]) - static_cast<double>(average)));
+        }
     }
     return all_finite;
 }

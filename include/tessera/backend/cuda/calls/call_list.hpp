@@ -41,7 +41,7 @@ inline void compose_by_kind(composer& to, int i, const graph_view& g, const gpu_
     case task_kind::reduce:
         return compose_reduction(to, where, work, i);
     case task_kind::update:
-        return compose_update(to, where, update, work, i);
+        return compose_update(to, g, where, update, work, i);
     case task_kind::sum:
         return compose_sum(to);
     case task_kind::gather:

@@ -5,7 +5,7 @@
 
 #include "tessera/backend/cuda/calls/move_calls.hpp"
 
-#include "tessera/op/optimizer.hpp"
+#include "tessera/net/parameter_groups.hpp"
 
 namespace tessera::cuda::detail {
 
@@ -189,9 +189,10 @@ inline std::vector<memory_use> near_targets(const composer& to, const gpu_ranks&
 inline kernel_launch update_launch(const update_rule& how, index_t elements) {
     kernel_numbers n;
     n.n[0] = elements;
-    n.n[4] = how.momentum != 0 ? 1 : 0;
+    n.n[4] = how.own_state_count() > 0 ? 1 : 0;
     n.n[6] = how.nesterov || how.centered ? 1 : 0;
     n.n[7] = how.decoupled ? 1 : 0;
+    n.n[8] = how.which == update_rule::kind::rmsprop && how.momentum != 0 ? 1 : 0;
     n.f[0] = static_cast<double>(how.momentum);
     n.f[1] = static_cast<double>(how.weight_decay);
     n.f[2] = static_cast<double>(how.beta1);
@@ -212,15 +213,15 @@ inline kernel_launch update_launch(const update_rule& how, index_t elements) {
 }
 
 /// Sums the contributions' slices and updates them in all copies.
-inline void compose_update(composer& to, const gpu_ranks& where, const optimizer& how, const shared_work& work,
-                           int number) {
+inline void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& how,
+                           const shared_work& work, int number) {
     if (work.starts_with(number)) {
         add_sums(to, where, work);
     }
     for (const task& t : parts_with_elements(to)) {
         const std::vector<memory_use> sources = contributions(to, where, work, t);
         const std::vector<memory_use> near = near_targets(to, where, t);
-        kernel_launch k = update_launch(how, near[0].bytes / 4);
+        kernel_launch k = update_launch(rule_for(how, g, t.parameter), near[0].bytes / 4);
         k.numbers.n[1] = static_cast<index_t>(sources.size());
         k.numbers.n[2] = static_cast<index_t>(near.size());
         k.numbers.n[3] = static_cast<index_t>(t.norms.size());

@@ -140,9 +140,9 @@ TESSERA_DEVICE_CODE(step_code,
 
 /// An optimizer's step in every copy. An element whose new weight or state would not be finite keeps both as they are.
 /// at: states, of every one in turn those of all weights; table of sources, targets, norms, count of losses that are not
-/// finite: where there are any, nothing changes; step. n: count, sources, targets, norms, 1 with momentum, 1 with that count, 1 with the variant (Nesterov,
-/// centered), 1 with decoupled decay. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
-/// of averages.
+/// finite: where there are any, nothing changes; step. n: count, sources, targets, norms, 1 with states, 1 with that count, 1 with the variant (Nesterov,
+/// centered), 1 with decoupled decay, 1 with RMSProp's momentum. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
+/// what averages of the weights keep of themselves, which lie behind the states; 0: there are none.
 template <class Formula>
 __device__ void update_by(const arguments& a) {
     void* const* table = pointer<void*>(a, 1);
@@ -172,7 +172,12 @@ __device__ void update_by(const arguments& a) {
         for (int k = 0; k < Formula::states; ++k) {
             differences += s[k] - s[k];
         }
-        if (differences != 0) {
+        const bool finite = differences == 0;
+        if (a.f[9] != 0) {
+            float& average = states[Formula::states * a.n[0] + i];
+            average += n.fading * ((finite ? result : w) - average);
+        }
+        if (!finite) {
             continue;
         }
         for (int k = 0; k < Formula::states; ++k) {
@@ -195,11 +200,11 @@ KERNEL(sgd_update) {
 }
 KERNEL(adam_update) { update_by<adam_formula>(a); }
 KERNEL(rmsprop_update) {
-    if (a.n[4] == 0 && a.n[6] == 0) {
+    if (a.n[8] == 0 && a.n[6] == 0) {
         update_by<rmsprop_formula<false, false>>(a);
     } else if (a.n[6] == 0) {
         update_by<rmsprop_formula<false, true>>(a);
-    } else if (a.n[4] == 0) {
+    } else if (a.n[8] == 0) {
         update_by<rmsprop_formula<true, false>>(a);
     } else {
         update_by<rmsprop_formula<true, true>>(a);

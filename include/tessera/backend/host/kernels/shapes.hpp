@@ -78,6 +78,7 @@ struct update_arrays {
 struct update_step_numbers {
     formulas::update_numbers<float> numbers{};
     float gradient_scale = 1;
+    bool averages = false; ///< behind the states there are averages of the weights
 };
 
 namespace detail {

@@ -52,6 +52,11 @@ bool update_by(const update_arrays& a, const update_step_numbers& step) noexcept
         finite &= here;
         for (int k = 0; k < Formula::states; ++k)
             store_some(a.states + k * a.state_step + i, here ? s[k] : old[k], live);
+        if (step.averages) {
+            float* const to = a.states + Formula::states * a.state_step + i;
+            const vec average = load_some(to, live, 0.0F);
+            store_some(to, average + n.fading * ((here ? result : w) - average), live);
+        }
         for (int j = 0; j < a.destination_count; ++j) store_some(a.destinations[j] + i, here ? result : w, live);
     }
     return all_set(finite);
