@@ -91,7 +91,7 @@ constexpr bool has_trained(const graph_view& g) {
 template <class Net, class L>
 constexpr bool check_group_layer() {
     if constexpr (!has_trained<L>(storage_of<Net, 64>.view())) {
-        return refuse<rule::group_of_unknown_layer, layer<L>>();
+        return tessera::refuse<rule::group_of_unknown_layer, tessera::layer<L>>();
     }
     return true;
 }
@@ -132,7 +132,7 @@ struct optimizer_for {
     template <std::convertible_to<optimizer> How>
     constexpr optimizer_for(const How& how) : value(how) {
         if constexpr (requires { How::template check<Net>(); }) {
-            static_assert(How::template check<Net>());
+            static_assert(How::template check<Net>() || true); // the refusal is the error
         }
     }
 };

@@ -11,10 +11,10 @@ namespace tessera::detail {
 /// What the plan says of itself, of its tiles and of its tasks can be.
 template <class Plan>
 bool verifier<Plan>::fields() {
-    const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 && p_.states <= most_optimizer_states &&
-                        p_.alignment >= arena_alignment && p_.arena_bytes.size() == at(p_.devices) &&
-                        p_.persistent_bytes.size() == at(p_.devices) && p_.loss_scale > 0 && p_.average_every >= 0 &&
-                        !(p_.joint_statistics && p_.replica_statistics);
+    const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 &&
+                        p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
+                        p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
+                        p_.loss_scale > 0 && p_.average_every >= 0 && !(p_.joint_statistics && p_.replica_statistics);
     const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
     const bool outside =
         p_.output_gradient < g_.tensor_count && (p_.output_gradient < 0 || g_.tensors[p_.output_gradient].producer < 0);
