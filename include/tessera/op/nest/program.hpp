@@ -52,6 +52,7 @@ struct program {
 /// What a record has of an operator that is written as loop nests.
 struct generator {
     const program* of_rank[max_rank + 1] = {}; ///< of the first input; null: it does not take that rank
+    bool takes[max_rank + 1] = {}; ///< the same as a number: g++ compares no addresses when it compiles for sanitizers
     /// The scalars' values in a use of the operator.
     void (*scalars)(const op_attributes&, const description&, double* to) = nullptr;
 };

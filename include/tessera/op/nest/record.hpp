@@ -42,11 +42,15 @@ constexpr int rank_limit(int which) {
         return 0;
     }
 }
+template <class Body>
+constexpr bool takes_rank(int rank) {
+    return rank_limit<Body>(1) == 0 || (rank >= rank_limit<Body>(0) && rank <= rank_limit<Body>(1));
+}
 template <class Body, int Rank>
 constexpr const program* program_pointer() {
     if constexpr (rank_limit<Body>(1) == 0) {
         return &program_at<Body, 0>;
-    } else if constexpr (Rank >= rank_limit<Body>(0) && Rank <= rank_limit<Body>(1)) {
+    } else if constexpr (takes_rank<Body>(Rank)) {
         return &program_at<Body, Rank>;
     } else {
         return nullptr;
@@ -83,6 +87,8 @@ template <class Body>
 inline constexpr generator generator_of = {{program_pointer<Body, 0>(), program_pointer<Body, 1>(),
                                             program_pointer<Body, 2>(), program_pointer<Body, 3>(),
                                             program_pointer<Body, 4>(), program_pointer<Body, 5>()},
+                                           {takes_rank<Body>(0), takes_rank<Body>(1), takes_rank<Body>(2),
+                                            takes_rank<Body>(3), takes_rank<Body>(4), takes_rank<Body>(5)},
                                            scalars_of<Body>};
 
 template <class Body>

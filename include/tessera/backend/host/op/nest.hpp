@@ -34,7 +34,7 @@ constexpr int rank_with_kernel() {
     constexpr const nests::program& own = *Of.generated->of_rank[Rank];
     if constexpr (From == Rank) {
         return Rank;
-    } else if constexpr (other == nullptr) {
+    } else if constexpr (!Of.generated->takes[From]) {
         return rank_with_kernel<Of, Rank, Backward, K, From + 1>();
     } else {
         constexpr const auto& all = Backward ? other->backward.count : other->forward.count;
@@ -55,7 +55,7 @@ constexpr int rank_with_kernel() {
 template <const op_record& Of, int Rank>
 constexpr nest_kernels kernels_of_rank() {
     nest_kernels all;
-    if constexpr (Of.generated->of_rank[Rank] != nullptr) {
+    if constexpr (Of.generated->takes[Rank]) {
         constexpr const nests::program& p = *Of.generated->of_rank[Rank];
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             ((all.forward[I] =
