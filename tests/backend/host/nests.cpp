@@ -163,3 +163,17 @@ TEST_CASE("kernels of loop nests compute what the reference does in double: prod
     check<nests::depthwise<3>>({ts::make_shape(2, 6, 21)});
     check<nests::balanced>({ts::make_shape(4, 5), ts::make_shape(4, 33)});
 }
+
+TEST_CASE("kernels run along the loop in which the largest operands are contiguous, and along windows last of all") {
+    const auto check_inner = [](const ts::nests::program& p, int loop) {
+        for (const ts::nests::nest_pass& pass : p.forward) {
+            CHECK(k::inner_loop(p, pass) == loop);
+        }
+        for (const ts::nests::nest_pass& pass : p.backward) {
+            CHECK(k::inner_loop(p, pass) == loop);
+        }
+    };
+    check_inner(ts::nests::detail::program_at<nests::layer, 3>, 2); // not the positions, which statistics end with
+    check_inner(ts::nests::detail::program_at<nests::turned, 0>, 2);
+    check_inner(ts::nests::detail::program_at<nests::depthwise<3>, 0>, 1);
+}

@@ -17,7 +17,7 @@ constexpr const nests::nest_pass& pass_at() {
     }
 }
 
-/// The loop along which most operands of a pass lie in memory one element after the other; of equals the last.
+/// The loop along which the largest operands of a pass lie in memory one element after the other; of equals the last.
 constexpr int inner_loop(const nests::program& p, const nests::nest_pass& pass) {
     int best = -1;
     int most = -2;
@@ -31,8 +31,12 @@ constexpr int inner_loop(const nests::program& p, const nests::nest_pass& pass) 
             if ((!has(pass.values | pass.gradients, o) && o != pass.target) || x.extents.rank == 0) {
                 continue;
             }
+            int loops = 0; // an operand of more of them has more elements
+            for (int other = 0; other < p.d.loops.size() && loops < 7; ++other) {
+                loops += has(nests::loops_of(x), other) ? 1 : 0;
+            }
             for (const affine::term& t : x.dim[x.extents.rank - 1].terms) {
-                count += t.loop == l && t.coefficient == 1 ? 1 : 0;
+                count += t.loop == l && t.coefficient == 1 ? 1 << (3 * loops) : 0;
             }
         }
         count = p.d.loops[l].whole ? -1 : count; // windows are short
