@@ -2,6 +2,7 @@
 #include "examples/zoo/residual.hpp"
 #include "examples/zoo/unet.hpp"
 #include "examples/zoo/vgg19.hpp"
+#include "examples/zoo/vision_transformer.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "tessera/net/describe.hpp"
 
@@ -15,6 +16,8 @@ std::span<const zoo_entry> zoo_images() {
         {"vgg19", "VGG-19, 224 x 224", ts::describe<vgg19>},
         {"resnet50", "ResNet-50 (He et al. 2016), 224 x 224", ts::describe<resnet50>},
         {"resnet101", "ResNet-101, 224 x 224", ts::describe<resnet101>},
+        {"resnext50", "ResNeXt-50 (Xie et al. 2017), 32 groups of 4, 224 x 224", ts::describe<resnext50>},
+        {"vit_b_16", "ViT-B/16 (Dosovitskiy et al. 2021), 224 x 224", ts::describe<vit_b_16>},
         {"resnet110_v2", "ResNet-110 with pre-activation and bottlenecks (He et al. 2016b), 32 x 32",
          ts::describe<resnet110_v2>},
         {"resnet164_v2", "ResNet-164, 32 x 32", ts::describe<resnet164_v2>},

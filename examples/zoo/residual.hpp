@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deep networks for images whose blocks add up or concatenate: ResNet-101, pre-activation ResNets, DenseNet-121.
+// Deep networks for images whose blocks add up or concatenate: ResNet-101, ResNeXt-50, pre-activation ResNets, DenseNet-121.
 #pragma once
 
 #include "examples/networks.hpp"
@@ -11,6 +11,30 @@ struct resnet101 : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, 
                                   ts::max_pool<3, ts::stride<2>, ts::padding<1>>, resnet_layers::stage<1, 3, 64, 1>,
                                   resnet_layers::stage<2, 4, 128, 2>, resnet_layers::stage<3, 23, 256, 2>,
                                   resnet_layers::stage<4, 3, 512, 2>, ts::global_average_pool, resnet_layers::fc,
+                                  ts::cross_entropy> {};
+
+namespace resnext_layers {
+template <int Stage, int Place, ts::index_t Channels, int Stride>
+struct grouped : ts::conv2d<Channels, ts::window<3>, ts::stride<Stride>, ts::padding<1>, ts::groups<32>, ts::no_bias> {
+};
+/// As a bottleneck of a ResNet, twice as wide inside, its 3 x 3 convolution in 32 groups.
+template <int Stage, int Place, ts::index_t Width, int Stride>
+using narrow =
+    ts::branch<resnet_layers::conv<Stage, Place, 2 * Width, 1, 1>, resnet_layers::norm<Stage, Place>, ts::relu,
+               grouped<Stage, Place + 1, 2 * Width, Stride>, resnet_layers::norm<Stage, Place + 1>, ts::relu,
+               resnet_layers::conv<Stage, Place + 2, 4 * Width, 1, 1>, resnet_layers::norm<Stage, Place + 2>>;
+template <int Stage, int Blocks, ts::index_t Width, int Stride>
+using stage = ts::branch<
+    ts::branches<ts::add, narrow<Stage, 0, Width, Stride>,
+                 ts::branch<resnet_layers::conv<Stage, 3, 4 * Width, 1, Stride>, resnet_layers::norm<Stage, 3>>>,
+    ts::relu, ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Width, 1>>, ts::relu>>;
+} // namespace resnext_layers
+
+/// ResNeXt-50 of 32 groups of 4 channels, for 224 x 224 images (Xie et al. 2017, "Aggregated Residual Transformations for Deep Neural Networks").
+struct resnext50 : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
+                                  ts::max_pool<3, ts::stride<2>, ts::padding<1>>, resnext_layers::stage<1, 3, 64, 1>,
+                                  resnext_layers::stage<2, 4, 128, 2>, resnext_layers::stage<3, 6, 256, 2>,
+                                  resnext_layers::stage<4, 3, 512, 2>, ts::global_average_pool, resnet_layers::fc,
                                   ts::cross_entropy> {};
 
 namespace preactivation_layers {

@@ -7,6 +7,7 @@
 #include "examples/zoo/residual.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "examples/zoo/unet.hpp"
+#include "examples/zoo/vision_transformer.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "tessera/net/describe.hpp"
 
@@ -20,6 +21,10 @@ struct shallow_resnet : ts::sequential<ts::image<3, 224, 224>, resnet_layers::co
                                        resnet_layers::stage<1, 2, 64, 1>, resnet_layers::stage<2, 2, 128, 2>,
                                        resnet_layers::stage<3, Blocks, 256, 2>, resnet_layers::stage<4, 2, 512, 2>,
                                        ts::global_average_pool, resnet_layers::fc, ts::cross_entropy> {};
+
+struct shallow_resnext : ts::sequential<ts::image<3, 32, 32>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
+                                        resnext_layers::stage<1, 2, 16, 1>, resnext_layers::stage<2, 2, 32, 2>,
+                                        ts::global_average_pool, resnet_layers::fc, ts::cross_entropy> {};
 
 struct shallow_densenet
     : ts::sequential<ts::image<3, 224, 224>, densenet_layers::conv0, densenet_layers::norm0, ts::relu,
@@ -43,6 +48,8 @@ std::span<const zoo_entry> zoo_shallow() {
     static constexpr zoo_entry all[] = {
         {"resnet50", "two blocks a stage", ts::describe<shallow_resnet<2>>},
         {"resnet101", "two and three blocks a stage", ts::describe<shallow_resnet<3>>},
+        {"resnext50", "two stages of two narrow blocks, 32 x 32", ts::describe<shallow_resnext>},
+        {"vit_b_16", "one narrow layer, 24 x 24", ts::describe<vit_parts<24, 8, 1, 24, 3, 10>::network>},
         {"resnet110_v2", "two blocks a stage", ts::describe<resnet_v2<2>>},
         {"densenet121", "two layers a block", ts::describe<shallow_densenet>},
         {"inception_v3", "one block of each kind", ts::describe<shallow_inception>},

@@ -53,6 +53,8 @@ TEST_CASE("networks for ImageNet have torchvision's parameters and multiply-adds
     check("resnet50", 25557032, 4.089);
     check("resnet101", 44549160, 7.801);
     check("densenet121", 7978856, 2.834);
+    check("resnext50", 25028904, 4.230);
+    check("vit_b_16", 86567656 - 768, 17.564); // the class's first state is its row of the table of positions
     // Without the auxiliary classifier: two convolutions with batch norm and a linear layer.
     const ts::index_t auxiliary = 768 * 128 + 2 * 128 + 128 * 768 * 25 + 2 * 768 + 768 * 1000 + 1000;
     check("inception_v3", 27161264 - auxiliary, 5.713);

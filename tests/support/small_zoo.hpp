@@ -134,6 +134,8 @@ inline constexpr small_network small_networks[] = {
     {"gpt2_124m", 32, 0, 3, 0.05F},
     {"moe_8", 16, 0, 4, 0.05F},
     {"dlrm", 1, 0, 5, 0.5F},
+    {"resnext50", 1, 0, 4, 1e-3F, true},
+    {"vit_b_16", 1, 0, 4, 0.05F},
 };
 
 inline sweep_case make_small(const small_network& n) {
