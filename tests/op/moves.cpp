@@ -271,3 +271,31 @@ TEST_CASE("what a move cannot do is refused, with the numbers") {
     CHECK(refused(ts::upsample_bilinear<2>::attributes, make_shape(2, 3, 4)).broken == ts::rule::input_has_wrong_rank);
     CHECK(refused(ts::upsample_nearest<INT64_MAX>::attributes, image).broken == ts::rule::extent_too_large);
 }
+
+TEST_CASE("rows are taken and put together by index") {
+    const op_case taken{"gather", {.kind = op_kind::gather_rows}, {make_shape(2, 3, 2), make_shape(2, 4)}};
+    op_instance g(taken);
+    g.value[0].numbers = {1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16};
+    g.value[1].integers = {2, 0, 2, 1, 1, 1, 0, 0};
+    g.forward();
+    CHECK(g.value[2].numbers == std::vector<double>{5, 6, 1, 2, 5, 6, 3, 4, 13, 14, 13, 14, 11, 12, 11, 12});
+    g.gradient[2].numbers = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8};
+    g.backward();
+    CHECK(g.gradient[0].numbers == std::vector<double>{1, 1, 1, 1, 2, 2, 12, 14, 4, 6, 0, 0});
+
+    const auto put = [](const ts::op_attributes& a) {
+        const op_case row{"scatter", a, {make_shape(1, 4, 2), make_shape(1, 4)}};
+        op_instance s(row);
+        s.value[0].numbers = {1, 8, 2, 7, 3, 6, 3, 5};
+        s.value[1].integers = {0, 2, 0, 0};
+        s.forward();
+        s.gradient[2].numbers = {30, 60, 1, 1, 7, 9};
+        s.backward();
+        return std::pair(s.value[2].numbers, s.gradient[0].numbers);
+    };
+    using both = std::pair<std::vector<double>, std::vector<double>>;
+    CHECK(put(ts::scatter_sum<3>::attributes) == both{{7, 19, 0, 0, 2, 7}, {30, 60, 7, 9, 30, 60, 30, 60}});
+    CHECK(put(ts::scatter_mean<3>::attributes) ==
+          both{{7.0 / 3, 19.0 / 3, 0, 0, 2, 7}, {10, 20, 7, 9, 10, 20, 10, 20}});
+    CHECK(put(ts::scatter_max<3>::attributes) == both{{3, 8, 0, 0, 2, 7}, {0, 60, 7, 9, 30, 0, 0, 0}});
+}

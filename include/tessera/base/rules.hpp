@@ -39,6 +39,7 @@ inline constexpr bool never = false;
     rule(broadcast_of_several, "a broadcast repeats dimensions of extent 1; others keep their extent (-1)") \
     rule(padding_is_negative, "a pad adds at least 0 indices; crop takes indices away") \
     rule(numbers_are_looked_up, "the layer takes integers, as an embedding takes tokens, and this input has numbers") \
+    rule(indices_do_not_fit, "indices are integers [N,K], some for each sample, and in a scatter one for each row of its input") \
     rule(tied_to_nothing, "the layer whose parameters are tied must come earlier in the network") \
     rule(labels_do_not_fit, "the labels must be integers with the shape of the logits without their classes") \
     rule(targets_do_not_fit, "the targets of a loss must have the shape of its predictions") \

@@ -19,6 +19,7 @@ namespace tessera {
     X(matmul) X(embedding) X(position_embedding) X(slice) X(transposed_conv2d) X(expert_linear) X(route) \
     X(rms_norm) X(instance_norm) X(image_layer_norm) X(pixel_norm) X(rotary) X(bilinear) \
     X(permute) X(reshape) X(broadcast_to) X(pad) X(crop) X(roll) X(flip) X(upsample_nearest) X(upsample_bilinear) \
+    X(gather_rows) X(scatter_rows) \
     X(cross_entropy)
 // clang-format on
 

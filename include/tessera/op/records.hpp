@@ -20,6 +20,7 @@
 #include "tessera/op/expert.hpp"
 #include "tessera/op/flatten.hpp"
 #include "tessera/op/flip.hpp"
+#include "tessera/op/gather.hpp"
 #include "tessera/op/gelu.hpp"
 #include "tessera/op/group_norm.hpp"
 #include "tessera/op/hard_swish.hpp"

@@ -47,7 +47,7 @@ bool keeps_zeros(op_kind kind) {
            kind == op_kind::flatten || kind == op_kind::add || kind == op_kind::multiply ||
            kind == op_kind::embedding || kind == op_kind::permute || kind == op_kind::reshape ||
            kind == op_kind::broadcast_to || kind == op_kind::crop || kind == op_kind::roll ||
-           kind == op_kind::upsample_nearest || kind == op_kind::flip;
+           kind == op_kind::gather_rows || kind == op_kind::upsample_nearest || kind == op_kind::flip;
 }
 
 /// Makes of the smallest numbers, or of their last bits, some that single precision has not.

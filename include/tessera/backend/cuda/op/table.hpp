@@ -14,6 +14,7 @@
 #include "tessera/backend/cuda/op/dropout.hpp"
 #include "tessera/backend/cuda/op/embedding.hpp"
 #include "tessera/backend/cuda/op/experts.hpp"
+#include "tessera/backend/cuda/op/gather.hpp"
 #include "tessera/backend/cuda/op/group_norm.hpp"
 #include "tessera/backend/cuda/op/layer_norm.hpp"
 #include "tessera/backend/cuda/op/linear.hpp"
@@ -50,7 +51,7 @@ inline constexpr row_group row_groups[] = {
     concat_row,      flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
     softmax_rows,    matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
     expert_rows,     cross_entropy_row, group_norm_row, move_rows,       reshape_row,
-    crop_row,        upsample_row,      nest_rows,
+    crop_row,        upsample_row,      nest_rows,      index_rows,
 };
 
 constexpr int count_rows() {

@@ -8,6 +8,7 @@
 #include "tessera/backend/reference/op/dropout.hpp"
 #include "tessera/backend/reference/op/embedding.hpp"
 #include "tessera/backend/reference/op/expression.hpp"
+#include "tessera/backend/reference/op/gather.hpp"
 #include "tessera/backend/reference/op/group_norm.hpp"
 #include "tessera/backend/reference/op/layer_norm.hpp"
 #include "tessera/backend/reference/op/nest.hpp"
@@ -32,6 +33,7 @@ inline constexpr auto library_rows = row_list<>()
     + cross_entropy_rows
     + dropout_rows
     + embedding_rows
+    + index_rows
     + group_norm_rows
     + layer_norm_rows
     + pool_rows
