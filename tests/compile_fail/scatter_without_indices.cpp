@@ -21,8 +21,8 @@ constexpr ts::index_t count = 5;
 constexpr ts::index_t count = 6;
 #endif
 
-using network = ts::dag<ts::input<rows, ts::sequence<6, 3>>, ts::input<segment, ts::tokens<count>>,
-                        ts::input<truth, ts::tokens<4>>, ts::node<sums, ts::scatter_sum<4>, rows, segment>,
-                        ts::node<loss, ts::cross_entropy, sums, truth>>;
+using network =
+    ts::dag<ts::input<rows, ts::sequence<6, 3>>, ts::input<segment, ts::tokens<count>>, ts::input<truth, ts::tokens<4>>,
+            ts::node<sums, ts::scatter_sum<4>, rows, segment>, ts::node<loss, ts::cross_entropy, sums, truth>>;
 
 inline constexpr auto view = ts::describe<network, 8>();
