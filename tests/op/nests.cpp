@@ -107,7 +107,8 @@ TEST_CASE("RMS norm, rotary positions and bilinear products follow their formula
                   [](const op_instance& op, std::size_t i) {
                       const numbers& x = op.value[0].numbers;
                       const auto position = static_cast<double>(i / 12 % 5);
-                      const auto pair = static_cast<double>(i % 4 / 2);
+                      const std::size_t pair_number = i % 4 / 2;
+                      const auto pair = static_cast<double>(pair_number);
                       const double angle = position * std::pow(10000.0, -2 * pair / 4);
                       return i % 2 == 0 ? x[i] * std::cos(angle) - x[i + 1] * std::sin(angle)
                                         : x[i - 1] * std::sin(angle) + x[i] * std::cos(angle);

@@ -73,7 +73,7 @@ constexpr int linearity(const tape& t, int i, const int (&of_operand)[max_operan
     const auto of = [&](int k) { return linearity(t, n.of[k], of_operand); };
     switch (n.what) {
     case opcode::input:
-        return is_operand(n) ? of_operand[static_cast<std::size_t>(n.of[0])] : 0;
+        return is_operand(n) ? of_operand[static_cast<unsigned char>(n.of[0])] : 0;
     case opcode::constant:
         return 0;
     case opcode::add:

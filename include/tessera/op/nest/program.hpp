@@ -102,7 +102,7 @@ constexpr int copy_nodes(const expression::tape& from, int root, expression::tap
         }
         expression::node n = from.nodes[i];
         for (int k = 0; k < expression::operands_of(n.what); ++k) {
-            n.of[k] = static_cast<std::int8_t>(where[static_cast<std::size_t>(n.of[k])]);
+            n.of[k] = static_cast<std::int8_t>(where[static_cast<unsigned char>(n.of[k])]);
         }
         where[i] = to.put(n);
     }

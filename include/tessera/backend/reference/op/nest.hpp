@@ -85,11 +85,9 @@ struct nest_loops {
             if (pass.target != o || !adds_to_gradient(s.call, pass)) {
                 continue;
             }
-            if (s.d.operands[o].type == element::f64) {
-                run(s, p, pass, s.template gradient<double>(o));
-            } else {
-                run(s, p, pass, s.gradient(o));
-            }
+            const bool twice = s.d.operands[o].type == element::f64;
+            twice ? run(s, p, pass, s.template gradient<double>(o))
+                  : run(s, p, pass, s.gradient(o)); // NOLINT(bugprone-branch-clone): other types
         }
     }
 
