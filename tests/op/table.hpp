@@ -320,7 +320,17 @@ inline const std::vector<op_case>& op_table() {
         {"l1_loss of sequences", ts::l1_loss::attributes, {make_shape(3, 5, 2), make_shape(3, 5, 2)}},
         {"huber_loss", ts::huber_loss<0.125>::attributes, {make_shape(6, 5), make_shape(6, 5)}},
         {"bce_with_logits", ts::bce_with_logits::attributes, {make_shape(4, 6), make_shape(4, 6)}},
-        {"kl_divergence", ts::kl_divergence::attributes, {make_shape(4, 5), make_shape(4, 5)}, {0, 0.5}},
+        {"smooth_cross_entropy", ts::smooth_cross_entropy<0.1>::attributes, {make_shape(4, 7), make_shape(4)}},
+        {"smooth_cross_entropy of sequences",
+         ts::smooth_cross_entropy<0.3>::attributes,
+         {make_shape(3, 4, 5), make_shape(3, 4)}},
+        {"soft_cross_entropy", ts::soft_cross_entropy<>::attributes, {make_shape(4, 6), make_shape(4, 6)}, {0, 0.5}},
+        {"soft_cross_entropy of sequences",
+         ts::soft_cross_entropy<0.2>::attributes,
+         {make_shape(2, 3, 5), make_shape(2, 3, 5)},
+         {0, 0.5}},
+        {"cosine_loss", ts::cosine_loss::attributes, {make_shape(5, 6), make_shape(5, 6)}},
+        {"kl_divergence", ts::kl_divergence::attributes, {make_shape(4, 5), make_shape(4, 5)}, {0, 3}},
     };
     return table;
 }

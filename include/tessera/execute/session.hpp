@@ -120,6 +120,19 @@ public:
         return e;
     }
 
+    /// The loss of an operator in the last step or evaluation, without its weight. Throws tessera::error for one that is no loss, and before there was a
+    /// step or an evaluation.
+    double loss_of(int op) const {
+        const graph_view g = graph_.view();
+        if (op < 0 || op >= g.op_count || !g.is_loss(op)) {
+            throw error("tessera: there is no loss " + std::to_string(op) + " among the operators of the network");
+        }
+        if (loss_of_op_.empty()) {
+            throw error("tessera: there are no losses before the first step or evaluation");
+        }
+        return loss_of_op_[static_cast<std::size_t>(op)];
+    }
+
     /// What operators make of the inputs that they need, with running statistics and without dropout: for each tensor of `wanted`, by its number in
     /// the network, all samples. Inputs are those that these tensors need, in the network's order: no labels, as a rule. There may be more samples
     /// than the network was planned for: they go through in batches of that many. Throws tessera::error for inputs that do not fit.
@@ -557,6 +570,7 @@ private:
     double total_loss(const run_of& r, int step) const {
         double total = 0;
         const graph_view g = r.described.view();
+        loss_of_op_.assign(static_cast<std::size_t>(g.op_count), 0.0);
         for (int op = 0; op < g.op_count; ++op) {
             if (!g.is_loss(op)) {
                 continue;
@@ -569,7 +583,9 @@ private:
                 sum += static_cast<double>(x);
             }
             const op_attributes& a = g.ops[op].attributes;
-            total += a.weight * sum / loss_divisor(a, rows);
+            const double loss = sum / loss_divisor(a, rows);
+            total += a.weight * loss;
+            loss_of_op_[static_cast<std::size_t>(op)] = loss;
         }
         return total;
     }
@@ -637,7 +653,8 @@ private:
     std::vector<input_data> batch_;
     std::vector<double> losses_;
     std::vector<const void*> pointers_;
-    mutable std::vector<float> loss_rows_; ///< with the next: kept so that a step allocates nothing
+    mutable std::vector<double> loss_of_op_; ///< of the last step or evaluation
+    mutable std::vector<float> loss_rows_;   ///< with the next: kept so that a step allocates nothing
     mutable detail::piece_sum sum_;
     std::vector<owned<detail::prediction_setting>> settings_; ///< of predictions that were asked for
     mutable std::vector<owned<network_of_length>> lengths_;   ///< shorter than the longest, the newest last

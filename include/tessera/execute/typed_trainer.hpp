@@ -12,6 +12,7 @@
 #include "tessera/strategy/typed_groups.hpp"
 #include "tessera/strategy/typed_strategy.hpp"
 
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -32,6 +33,13 @@ struct session_of<B> {
 };
 
 using trainer_options = session_options;
+
+/// The loss of one layer of a network.
+struct layer_loss {
+    std::string layer; ///< its path
+    double value = 0;  ///< without the weight
+    double weight = 1; ///< in the sum of all
+};
 
 /// What an evaluation over any number of batches found.
 struct scores {
@@ -211,6 +219,31 @@ public:
     /// Whether evaluations, predictions, weights() and bias() take the moving averages of the weights that the optimizer keeps
     /// (optimizer::averaging); steps are refused while they do. Throws tessera::error where it keeps none.
     void use_averages(bool use) { session_.use_averages(use); }
+
+    // ---- losses of a network that has several ------------------------------------------------------------------------
+
+    /// A loss layer's loss in the last step or evaluation, without its weight; step() returns the sum of all, each times its weight. L is a layer, or
+    /// instance<layer, n> where it is repeated; one that the network does not have, or that is no loss, does not compile. Throws tessera::error before
+    /// the first step or evaluation.
+    template <class L>
+    double loss() const {
+        constexpr int op = detail::operator_of<Net, L>;
+        static_assert(op >= 0, "tessera: the network has no such layer");
+        static_assert(op < 0 || detail::storage_of<Net, 64>.view().is_loss(op < 0 ? 0 : op),
+                      "tessera: the layer is no loss");
+        return session_.loss_of(op);
+    }
+    /// Of all loss layers, in the network's order.
+    std::vector<layer_loss> losses() const {
+        std::vector<layer_loss> all;
+        const graph_view g = graph();
+        for (int op = 0; op < g.op_count; ++op) {
+            if (g.is_loss(op)) {
+                all.push_back({path_of(g, op), session_.loss_of(op), g.ops[op].attributes.weight});
+            }
+        }
+        return all;
+    }
 
     // ---- prediction --------------------------------------------------------------------------------------------------
 

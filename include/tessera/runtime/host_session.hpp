@@ -33,6 +33,7 @@ public:
 
     double step(std::span<const input_data> inputs);
     std::vector<double> steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates = {});
+    double loss_of(int op) const;
     evaluation evaluate(std::span<const input_data> inputs);
     std::vector<prediction> predict(std::span<const input_data> inputs, const std::vector<int>& wanted);
     void finish();

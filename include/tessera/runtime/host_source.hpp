@@ -35,6 +35,7 @@ std::vector<double> runtime_session::steps(std::span<const std::vector<input_dat
                                            std::span<const double> rates) {
     return inside_->trains.steps(batches, rates);
 }
+double runtime_session::loss_of(int op) const { return inside_->trains.loss_of(op); }
 evaluation runtime_session::evaluate(std::span<const input_data> inputs) { return inside_->trains.evaluate(inputs); }
 std::vector<prediction> runtime_session::predict(std::span<const input_data> inputs, const std::vector<int>& wanted) {
     return inside_->trains.predict(inputs, wanted);

@@ -12,20 +12,23 @@ namespace detail {
 using expression::opcode;
 using expression::tape;
 
+/// A scalar as a node.
+constexpr int scalar_node(tape& t, scalar_kind kind, int loop, fixed_vector<scalar, max_scalars>& scalars) {
+    for (int i = 0; i < scalars.size(); ++i) {
+        if (scalars[i].is_like({kind, loop, 0})) {
+            return t.put_leaf(opcode::input, first_scalar + i);
+        }
+    }
+    if (!scalars.push_back({kind, loop, 0})) {
+        an_operator_has_too_many_loops_operands_nests_or_numbers();
+    }
+    return t.put_leaf(opcode::input, first_scalar + scalars.size() - 1);
+}
+
 /// The number of a point among those that a pass reduces, in row-major order, as a node.
 constexpr int place_in_reduction(tape& t, const program& p, const nest_pass& pass,
                                  fixed_vector<scalar, max_scalars>& scalars) {
-    const auto leaf = [&](scalar_kind kind, int loop) {
-        for (int i = 0; i < scalars.size(); ++i) {
-            if (scalars[i].is_like({kind, loop, 0})) {
-                return t.put_leaf(opcode::input, first_scalar + i);
-            }
-        }
-        if (!scalars.push_back({kind, loop, 0})) {
-            an_operator_has_too_many_loops_operands_nests_or_numbers();
-        }
-        return t.put_leaf(opcode::input, first_scalar + scalars.size() - 1);
-    };
+    const auto leaf = [&](scalar_kind kind, int loop) { return scalar_node(t, kind, loop, scalars); };
     int place = -1;
     for (int l = 0; l < p.d.loops.size(); ++l) {
         if (has(pass.loops, l) && !has(loops_of(p.d.operands[pass.target]), l)) {
@@ -47,7 +50,8 @@ constexpr int term_of(tape& t, const program& p, const nest_pass& pass, int o, i
     if (slope < 0) {
         return -1;
     }
-    int gradient = t.put_leaf(opcode::gradient, pass.target);
+    int gradient = p.loss && pass.target == p.d.output() ? scalar_node(t, scalar_kind::loss_scale, -1, scalars)
+                                                         : t.put_leaf(opcode::gradient, pass.target);
     if (pass.reduce == reducer::max) { // of the first of the largest
         const int place = place_in_reduction(t, p, pass, scalars);
         const int chosen = t.put_leaf(opcode::input, first);
@@ -192,7 +196,7 @@ constexpr void describe_nests(program& p) {
         }
         p.d.nests.push_back({pass.loops, pass.values, pass.target, pass.reduce, flops});
     }
-    p.d.linear = is_linear(p);
+    p.d.linear = !p.loss && is_linear(p);
 }
 
 /// Plans take the shards of an operator to differ in every nest. So a loop that a nest does not have is not split.
@@ -258,6 +262,7 @@ constexpr program derive(const nest_writer& w) {
     p.scalars = w.scalars();
     p.inputs = w.inputs();
     p.asks_rank = w.asks_rank();
+    p.loss = w.is_loss();
     for (int k = 0; k < 3; ++k) {
         p.initial[k] = w.initial(k);
     }
@@ -265,8 +270,8 @@ constexpr program derive(const nest_writer& w) {
     detail::describe_nests(p);
     for (int o = 0; o < p.d.operands.size(); ++o) {
         const operand& x = p.d.operands[o];
-        if (x.kind == operand_kind::input || x.kind == operand_kind::parameter ||
-            (x.kind == operand_kind::intermediate && x.differentiable)) {
+        if (x.differentiable && (x.kind == operand_kind::input || x.kind == operand_kind::parameter ||
+                                 x.kind == operand_kind::intermediate)) {
             detail::add_gradient(p, o);
         }
     }

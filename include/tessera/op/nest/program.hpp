@@ -10,8 +10,9 @@ namespace tessera::nests {
 inline constexpr int max_scalars = 16;
 inline constexpr int max_backward = 18; ///< passes
 
-/// A number that is no element of an operand: the extent of a loop, a loop's index, a number among the operator's attributes.
-enum class scalar_kind : std::uint8_t { extent, index, number };
+/// A number that is no element of an operand: the extent of a loop, a loop's index, a number among the operator's attributes, the gradient of what
+/// a loss makes, which is the same for all of it.
+enum class scalar_kind : std::uint8_t { extent, index, number, loss_scale };
 struct scalar {
     scalar_kind kind = scalar_kind::number;
     int loop = -1;
@@ -46,6 +47,7 @@ struct program {
     fixed_vector<scalar, max_scalars> scalars;
     initial_values initial[3] = {};
     int inputs = 0;
+    bool loss = false;
     bool asks_rank = false; ///< another rank of the first input has another program
 };
 
@@ -61,6 +63,15 @@ struct generator {
 inline const program& program_of(const op_attributes& a, const description& d) {
     const int first = d.find_operand(operand_kind::input, 0);
     return *a.kind.record->generated->of_rank[d.operands[first].extents.rank];
+}
+
+/// The scalars' values in a call.
+template <class Call>
+void scalars_of_call(const program& p, const Call& c, double* to) {
+    c.attributes.kind.record->generated->scalars(c.attributes, *c.d, to);
+    for (int i = 0; i < p.scalars.size(); ++i) {
+        to[i] = p.scalars[i].kind == scalar_kind::loss_scale ? c.loss_scale : to[i];
+    }
 }
 
 constexpr bool is_scalar(const expression::node& n) {

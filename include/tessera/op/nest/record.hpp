@@ -112,6 +112,29 @@ constexpr description describe_body(const op_attributes& a, const shape* inputs,
     return describe(w, *all[inputs[0].rank]);
 }
 
+/// What comes second, where a loss of this first input is compared with it.
+template <class Body>
+constexpr shape labels_of_body(const op_attributes& a, const shape& x) {
+    nest_writer w(&x, 1, x.rank);
+    write<Body>(w, a);
+    const int second = w.described().find_operand(operand_kind::input, 1);
+    return second < 0 ? x : w.described().operands[second].extents;
+}
+template <class Body>
+constexpr index_t integers_of_body(const op_attributes& a, const shape& x, int slot) {
+    nest_writer w(&x, 1, x.rank);
+    write<Body>(w, a);
+    return w.count_of_integers(slot);
+}
+constexpr bool takes_integers(const program& p) {
+    for (const operand& o : p.d.operands) {
+        if (o.kind == operand_kind::input && o.type == element::i32) {
+            return true;
+        }
+    }
+    return false;
+}
+
 } // namespace detail
 
 /// The record of an operator whose Body::body(w) writes it down; see `operation`.
@@ -126,7 +149,10 @@ constexpr op_record record(const char* name) {
         .infer = detail::infer<Body>,
         .describe = detail::describe_body<Body>,
         .inputs = p.inputs,
+        .facts = {.loss = p.loss},
         .initial = {p.initial[0], p.initial[1], p.initial[2]},
+        .integers = detail::takes_integers(p) ? detail::integers_of_body<Body> : nullptr,
+        .labels = p.loss ? detail::labels_of_body<Body> : nullptr,
         .generated = &detail::generator_of<Body>,
     };
 }

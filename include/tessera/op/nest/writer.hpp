@@ -132,12 +132,25 @@ public:
             refuse(rule::input_has_wrong_rank, shapes_[slot].rank, rank);
         }
         for (int k = 0; k < rank; ++k) {
-            const index_t found =
-                slot < count_ && shapes_ != nullptr && k < shapes_[slot].rank ? shapes_[slot][k] : made_up;
+            const index_t found = slot < count_ && shapes_ != nullptr && k < shapes_[slot].rank ? shapes_[slot][k]
+                                  : shapes_ != nullptr && slot >= count_                        ? image(dims[k])
+                                                                                                : made_up;
             bind(dims[k], found);
             w_.index(o, found, dims[k]);
         }
         return leaf(o);
+    }
+    /// The next input, at this index: integers from 0 to below a loop's extent.
+    template <class... Index>
+    constexpr value integers(const loop_handle& below, const Index&... at) {
+        if (inputs_ < max_inputs) {
+            counted_[inputs_] = below.loop;
+        }
+        const value x = input(at...);
+        operand& o = w_.d.operands[w_.d.operands.size() - 1];
+        o.type = element::i32;
+        o.differentiable = false;
+        return x;
     }
     /// The next parameter, at this index; what it holds before training.
     template <class... Index>
@@ -193,6 +206,13 @@ public:
         return {*this};
     }
 
+    /// What a loss makes, such as a number for each sample: w.loss(n) = an expression, whose mean over the global batch is minimized.
+    template <class... Index>
+    constexpr place loss(const Index&... at) {
+        is_loss_ = true;
+        return output(at...);
+    }
+
     // ---- what has been written ------------------------------------------------------------------------------------------
 
     constexpr problem refused() const { return refused_; }
@@ -202,6 +222,9 @@ public:
     constexpr const fixed_vector<nest_pass, max_nests>& passes() const { return passes_; }
     constexpr int inputs() const { return inputs_; }
     constexpr bool asks_rank() const { return asks_rank_; }
+    constexpr bool is_loss() const { return is_loss_; }
+    /// How many integers an input may hold; 0: it holds numbers.
+    constexpr index_t count_of_integers(int slot) const { return counted_[slot] < 0 ? 0 : extent_of(counted_[slot]); }
     constexpr initial_values initial(int k) const { return initial_[k]; }
 
 private:
@@ -438,6 +461,8 @@ private:
     int count_;
     int rank_;
     bool asks_rank_ = false;
+    bool is_loss_ = false;
+    int counted_[max_inputs] = {-1, -1, -1, -1, -1, -1, -1, -1};
     tessera::detail::describer w_;
     expression::tape nodes_;
     fixed_vector<scalar, max_scalars> scalars_;

@@ -106,6 +106,8 @@ private:
     const char* type_of(const pointer& x) const {
         const operand& o = p_.d.operands[x.operand];
         return o.type == element::f64                                            ? "double"
+               : o.type == element::i32                                          ? "int"
+               : o.kind == operand_kind::output && p_.loss                       ? "float"
                : o.kind == operand_kind::input || o.kind == operand_kind::output ? "T"
                                                                                  : "float";
     }

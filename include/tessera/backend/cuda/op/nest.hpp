@@ -81,7 +81,7 @@ inline kernel_numbers nest_numbers(const shard_call& s, const nests::program& p,
         at += nest_text::window_size;
     }
     double scalars[nests::max_scalars] = {};
-    record_of(s.attributes()).generated->scalars(s.attributes(), s.d, scalars);
+    nests::scalars_of_call(p, s.call, scalars);
     for (std::size_t i = 0; i < text.reals().size(); ++i) {
         const int number = text.reals()[i];
         n.f[i] = p.scalars[number].kind == nests::scalar_kind::index ? 0 : scalars[number];

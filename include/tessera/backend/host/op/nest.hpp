@@ -87,7 +87,7 @@ class nest_job : public job {
 public:
     nest_job(const bound_call& b, const nest_kernels& how)
         : c_(b.call), s_(c_), p_(nests::program_of(c_.attributes, *c_.d)), how_(how) {
-        c_.attributes.kind.record->generated->scalars(c_.attributes, *c_.d, scalars_);
+        nests::scalars_of_call(p_, c_, scalars_);
     }
     nest_job(const nest_job&) = delete;
     nest_job& operator=(const nest_job&) = delete;
@@ -119,6 +119,7 @@ private:
     struct leaf {
         const float* single = nullptr;
         const double* twice = nullptr;
+        const std::int32_t* integers = nullptr;
         int place = 0;   ///< in a run
         int index = -1;  ///< the loop whose index it is
         float fixed = 0; ///< its number, where it is one for all points
@@ -186,6 +187,8 @@ private:
             x.place = used++;
             if (d.operands[o].type == element::f64) {
                 x.twice = is_value ? s_.value<double>(o) : s_.gradient<double>(o);
+            } else if (d.operands[o].type == element::i32) {
+                x.integers = s_.value<std::int32_t>(o);
             } else {
                 x.single = is_value ? s_.value(o) : s_.gradient(o);
             }
@@ -248,7 +251,7 @@ private:
     }
     template <class Run>
     static const float* numbers_of(const leaf& x, const Run& r, index_t begin, index_t count, int inner, float* own) {
-        if (x.single == nullptr && x.twice == nullptr) {
+        if (x.single == nullptr && x.twice == nullptr && x.integers == nullptr) {
             if (x.index < 0) {
                 return &x.fixed;
             }
@@ -264,7 +267,9 @@ private:
             return x.single + at;
         }
         for (index_t i = 0; i < (step == 0 ? 1 : count); ++i) {
-            own[i] = x.single != nullptr ? x.single[at + i * step] : static_cast<float>(x.twice[at + i * step]);
+            own[i] = x.single != nullptr  ? x.single[at + i * step]
+                     : x.twice != nullptr ? static_cast<float>(x.twice[at + i * step])
+                                          : static_cast<float>(x.integers[at + i * step]);
         }
         return own;
     }

@@ -97,6 +97,13 @@ private:
     struct source {
         const Real* single = nullptr;
         const double* twice = nullptr;
+        const std::int32_t* integers = nullptr;
+
+        Real at(index_t i) const {
+            return single != nullptr  ? single[i]
+                   : twice != nullptr ? static_cast<Real>(twice[i])
+                                      : static_cast<Real>(integers[i]);
+        }
     };
 
     template <class Real, class To>
@@ -113,7 +120,12 @@ private:
             const bool twice = s.d.operands[o].type == element::f64;
             if (has(pass.values, o)) {
                 where[count] = s.value_at(o);
-                twice ? void(from[count].twice = s.template value<double>(o)) : void(from[count].single = s.value(o));
+                if (s.d.operands[o].type == element::i32) {
+                    from[count].integers = s.template value<std::int32_t>(o);
+                } else {
+                    twice ? void(from[count].twice = s.template value<double>(o))
+                          : void(from[count].single = s.value(o));
+                }
                 value_at[o] = count++;
             }
             if (has(pass.gradients, o)) {
@@ -124,7 +136,7 @@ private:
             }
         }
         double scalars[nests::max_scalars] = {};
-        s.call.attributes.kind.record->generated->scalars(s.call.attributes, s.d, scalars);
+        nests::scalars_of_call(p, s.call, scalars);
         int innermost = 0;
         for (int l = 0; l < s.d.loops.size(); ++l) {
             innermost = has(pass.loops, l) ? l : innermost;
@@ -153,9 +165,7 @@ private:
                     const index_t step = r.step[place];
                     const index_t first = r.at[place] + begin * step;
                     for (index_t e = 0; e < n; ++e) {
-                        into[e] = from[place].single != nullptr
-                                      ? from[place].single[first + e * step]
-                                      : static_cast<Real>(from[place].twice[first + e * step]);
+                        into[e] = from[place].at(first + e * step);
                     }
                 });
                 reduce(pass.reduce, made, n, to + r.at[0] + begin * r.step[0], r.step[0]);
