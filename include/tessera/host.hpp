@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core, the executor and the host backend.
+// The core, the executor and the host backend. refine() has a header of its own, backend/host/refine.hpp: it includes the searches, which a program
+// that trains does not need.
 #pragma once
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
 #include "tessera/backend/host/backend.hpp"
-#include "tessera/backend/host/measure/measured_tasks.hpp"
-#include "tessera/execute/refine.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/sharded.hpp"
 #include "tessera/execute/trainer.hpp"

@@ -2,6 +2,7 @@
 #include "support/networks.hpp"
 #include "support/strategy_fields.hpp"
 
+#include <tessera/backend/host/refine.hpp>
 #include <tessera/host.hpp>
 #include <tessera/search/optcnn/static_optcnn.hpp>
 

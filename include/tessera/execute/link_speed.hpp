@@ -2,13 +2,14 @@
 // Slow links between the devices of a process, for those who want to see on one machine what a strategy gains over a network.
 #pragma once
 
+#include "tessera/base/mutex.hpp"
+#include "tessera/base/owned.hpp"
 #include "tessera/plan/print.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <cerrno>
 #include <ctime>
-#include <deque>
-#include <mutex>
+#include <vector>
 
 namespace tessera {
 
@@ -44,14 +45,14 @@ class slowed_tasks {
 public:
     /// The task after a delay; may be called by several threads at a time. What is returned is good as long as this object.
     runnable after(index_t delay, runnable what) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        all_.push_back({what, delay});
+        const locked lock(mutex_);
+        all_.push_back(owned<slowed>(new slowed{what, delay}));
         return {[](void* context, const run_state& run) {
                     const auto& mine = *static_cast<const slowed*>(context);
                     pass_time(mine.delay);
                     mine.what.call(mine.what.context, run);
                 },
-                &all_.back()};
+                all_.back().get()};
     }
 
 private:
@@ -66,8 +67,8 @@ private:
         }
     }
 
-    std::mutex mutex_;
-    std::deque<slowed> all_;
+    mutex mutex_;
+    std::vector<owned<slowed>> all_;
 };
 
 } // namespace detail

@@ -4,12 +4,12 @@
 #pragma once
 
 #include "tessera/backend/cuda/issue/guards.hpp"
+#include "tessera/base/clock.hpp"
+#include "tessera/base/owned.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <deque>
-#include <thread>
+#include <sched.h>
 #include <vector>
 
 namespace tessera::cuda {
@@ -31,29 +31,29 @@ public:
     /// is one. Throws tessera::error where NCCL cannot connect them.
     const std::vector<communicator_handle>& get(const std::vector<int>& gpus) {
         const group* whole = nullptr;
-        for (const group& g : groups_) {
-            if (g.gpus == gpus) {
-                return g.members;
+        for (const auto& g : groups_) {
+            if (g->gpus == gpus) {
+                return g->members;
             }
-            const auto has = [&](int gpu) { return std::find(g.gpus.begin(), g.gpus.end(), gpu) != g.gpus.end(); };
-            whole = whole == nullptr && std::all_of(gpus.begin(), gpus.end(), has) ? &g : whole;
+            const auto has = [&](int gpu) { return std::find(g->gpus.begin(), g->gpus.end(), gpu) != g->gpus.end(); };
+            whole = whole == nullptr && std::all_of(gpus.begin(), gpus.end(), has) ? g.get() : whole;
         }
         require_usable();
         if (same_bits_) {
             forbid_sums_in_switches();
         }
-        group made{gpus, {}};
+        owned<group> made(new group{gpus, {}});
         if (whole != nullptr) {
-            made.members = split(*whole, gpus);
+            made->members = split(*whole, gpus);
         } else {
             std::vector<ncclComm_t> all(gpus.size(), nullptr);
             check(ncclCommInitAll(all.data(), static_cast<int>(gpus.size()), gpus.data()), "ncclCommInitAll");
             for (ncclComm_t c : all) {
-                made.members.emplace_back(c);
+                made->members.emplace_back(c);
             }
         }
-        groups_.push_back(static_cast<group&&>(made));
-        return groups_.back().members;
+        groups_.push_back(static_cast<owned<group>&&>(made));
+        return groups_.back()->members;
     }
 
     bool empty() const { return groups_.empty(); }
@@ -66,7 +66,8 @@ public:
 
     /// Throws the first error that NCCL met since.
     void poll() const {
-        for (const group& g : groups_) {
+        for (const auto& each : groups_) {
+            const group& g = *each;
             for (std::size_t r = 0; r < g.members.size(); ++r) {
                 ncclResult_t state = ncclSuccess;
                 check(ncclCommGetAsyncError(g.members[r].get(), &state), "ncclCommGetAsyncError");
@@ -85,18 +86,17 @@ public:
             check(cudaStreamSynchronize(s), "cudaStreamSynchronize");
             return;
         }
-        const auto start = std::chrono::steady_clock::now();
+        const double start = seconds_now();
         for (cudaError_t state = cudaStreamQuery(s); state != cudaSuccess; state = cudaStreamQuery(s)) {
             if (state != cudaErrorNotReady) {
                 check(state, "cudaStreamQuery");
             }
             poll();
-            const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-            if (waited.count() > patience_) {
+            if (seconds_now() - start > patience_) {
                 throw error("tessera: the GPUs have not finished a step within " + std::to_string(patience_) +
                             " seconds; look for a GPU that hangs, or raise backend_options::patience");
             }
-            std::this_thread::yield();
+            sched_yield();
         }
     }
 
@@ -104,7 +104,7 @@ public:
     void abort() noexcept {
         aborted_ = aborted_ || !groups_.empty();
         for (; !groups_.empty(); groups_.pop_back()) {
-            for (communicator_handle& c : groups_.back().members) {
+            for (communicator_handle& c : groups_.back()->members) {
                 if (c.get() != nullptr) {
                     (void)ncclCommAbort(c.release()); // it is an error that is being told
                 }
@@ -153,7 +153,7 @@ private:
         return members;
     }
 
-    std::deque<group> groups_; ///< references to members stay valid
+    std::vector<owned<group>> groups_; ///< references to members stay valid
     bool aborted_ = false;
     bool same_bits_;
     double patience_;

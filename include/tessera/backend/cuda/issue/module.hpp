@@ -5,9 +5,9 @@
 
 #include "tessera/backend/cuda/issue/handles.hpp"
 #include "tessera/backend/cuda/kernels/source.hpp"
+#include "tessera/base/mutex.hpp"
 
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -52,9 +52,9 @@ inline std::vector<char> compile_kernels(int capability, const std::string& sour
 
 /// The same, compiled once for each architecture and text.
 inline const std::vector<char>& compiled_kernels(int capability, const std::string& source = kernel_source()) {
-    static std::mutex mutex;
+    static mutex one_at_a_time;
     static std::map<std::pair<int, std::string>, std::vector<char>> known;
-    const std::lock_guard<std::mutex> lock(mutex);
+    const locked lock(one_at_a_time);
     auto found = known.find({capability, source});
     if (found == known.end()) {
         found = known.emplace(std::pair(capability, source), compile_kernels(capability, source)).first;
@@ -106,7 +106,7 @@ private:
         if (which.text == nullptr) {
             return library_;
         }
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         auto found = own_.find(which.text);
         if (found == own_.end()) {
             found = own_.emplace(which.text, load(compiled_kernels(capability_, source_of(which.text)))).first;
@@ -116,7 +116,7 @@ private:
 
     int capability_;
     library_handle library_;
-    mutable std::mutex mutex_;
+    mutable mutex mutex_;
     mutable std::map<const char*, library_handle> own_;
 };
 

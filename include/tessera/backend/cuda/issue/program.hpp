@@ -7,7 +7,7 @@
 #include "tessera/backend/cuda/issue/prepare.hpp"
 
 #include <atomic>
-#include <thread>
+#include <sched.h>
 
 namespace tessera::cuda {
 
@@ -296,7 +296,7 @@ private:
             if (failed_.load(std::memory_order_relaxed)) {
                 throw stopped("tessera: another device failed");
             }
-            std::this_thread::yield();
+            sched_yield();
         }
     }
 

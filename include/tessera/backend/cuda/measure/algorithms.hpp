@@ -4,8 +4,8 @@
 #pragma once
 
 #include "tessera/backend/cuda/calls/call.hpp"
+#include "tessera/base/mutex.hpp"
 
-#include <mutex>
 #include <utility>
 
 namespace tessera::cuda {
@@ -32,7 +32,7 @@ public:
         c.algorithm = 0;
         c.multipliers = math_type_of(c.math);
         c.workspace = 0;
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const locked lock(mutex_);
         for (const auto& [known, choice] : convolutions_) {
             if (known == c) {
                 return with(c, choice);
@@ -70,7 +70,7 @@ private:
     measure_convolution measure_ = nullptr;
     void* context_ = nullptr;
     index_t product_bytes_ = product_workspace;
-    std::mutex mutex_;
+    mutex mutex_;
     std::vector<std::pair<convolution, algorithm_choice>> convolutions_;
 };
 

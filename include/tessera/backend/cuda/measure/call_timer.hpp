@@ -102,17 +102,19 @@ private:
 
     /// Words whose halves are numbers of 16 bits, each with a sign and an exponent of its own below 1: also numbers as floats and doubles.
     static const std::vector<std::uint32_t>& pattern() {
-        static const std::vector<std::uint32_t> words = [] {
-            std::vector<std::uint32_t> made(65536);
-            std::uint64_t state = 1;
-            for (std::uint32_t& w : made) {
-                state = state * 6364136223846793005ULL + 1442695040888963407ULL; // Knuth's generator
-                const auto random = static_cast<std::uint32_t>(state >> 32U);
-                w = (random & 0x80ff80ffU) | 0x3e003e00U; // 0.125 to 0.5, either sign, as bfloat16 twice
-            }
-            return made;
-        }();
+        static const std::vector<std::uint32_t> words = make_pattern();
         return words;
+    }
+    /// No lambda, which would be constexpr: g++ tries at compile time what a static variable starts with, all 65536 words in 0.9 s.
+    static std::vector<std::uint32_t> make_pattern() {
+        std::vector<std::uint32_t> made(65536);
+        std::uint64_t state = 1;
+        for (std::uint32_t& w : made) {
+            state = state * 6364136223846793005ULL + 1442695040888963407ULL; // Knuth's generator
+            const auto random = static_cast<std::uint32_t>(state >> 32U);
+            w = (random & 0x80ff80ffU) | 0x3e003e00U; // 0.125 to 0.5, either sign, as bfloat16 twice
+        }
+        return made;
     }
 
     device_tools tools_;

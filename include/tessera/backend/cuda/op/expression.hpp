@@ -5,12 +5,12 @@
 
 #include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/expression.hpp"
+#include "tessera/base/mutex.hpp"
 #include "tessera/base/type_name.hpp"
 #include "tessera/op/expression/record.hpp"
 
 #include <map>
 #include <memory>
-#include <mutex>
 
 namespace tessera::cuda {
 
@@ -129,9 +129,9 @@ inline void own_expression_backward(const shard_call& s) {
 
 /// Made once for a process; the record must have a formula, and lives as long.
 inline const own_expression& own_expression_of(const op_record& r) {
-    static std::mutex mutex;
+    static mutex one_at_a_time;
     static std::map<std::string, std::unique_ptr<own_expression>> known;
-    const std::lock_guard<std::mutex> lock(mutex);
+    const locked lock(one_at_a_time);
     std::unique_ptr<own_expression>& found = known[r.name];
     if (found == nullptr) {
         found = std::make_unique<own_expression>();
