@@ -358,7 +358,7 @@ TEST_CASE("supports() says what is offered, and what is not is refused by name w
     CAPTURE(unknown);
     CHECK(
         unknown.find(" is a made_up, and the CUDA backend has no such operator; run the network on another backend, or "
-                     "give it a row (backend/cuda/op/table.hpp)") != std::string::npos);
+                     "have its record bring a row: .rows = {{\"cuda\", &row}}") != std::string::npos);
     const std::string no_pass = message({.kind = ts::op_kind::relu}, [](ts::graph&, ts::plan& p) {
         for (ts::task& t : p.tasks) {
             t.what = t.kind == ts::task_kind::compute ? pass::update : t.what;

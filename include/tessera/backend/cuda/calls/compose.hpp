@@ -295,7 +295,7 @@ private:
         const bool may_be_more = row.takes_tile != nullptr && o == input();
         if (t < 0 ||
             !(to.tile_at(t).region == region_of(o) || (may_be_more && to.tile_at(t).region.contains(region_of(o))))) {
-            throw error("tessera: operand " + std::to_string(o) + " of a " + std::string(row.of->name) +
+            throw error("tessera: operand " + std::to_string(o) + " of a " + std::string(record_of(attributes()).name) +
                         (t < 0 ? " has no tile" : " has a tile of another region") + " in its " + to_text(call.what) +
                         " pass; the plan must place exactly its region on the device");
         }

@@ -20,14 +20,16 @@ using composing_function = void (*)(const shard_call&);
 /// Null: there is no such pass. Calls are named as function_of() names them, one after the other, "-" where a pass makes none: those of a whole shard
 /// in fp32. Each row serves all precisions unless it says so.
 struct operator_row {
-    const op_record* of;
+    const op_record*
+        of; ///< null in a row that an operator of one's own brings: op_record{..., .rows = {{"cuda", &row}}}
     composing_function forward;
     composing_function backward;
     composing_function update = nullptr; ///< of running statistics
     const char* calls_forward;
     const char* calls_backward;
-    const char* why = "";             ///< there are kernels of our own among them; empty where there are none
-    const char* code = nullptr;       ///< of its kernels; several rows of a file may have the same
+    const char* why = ""; ///< there are kernels of our own among them; empty where there are none
+    const char* code =
+        nullptr; ///< of its kernels; several rows of a file may have the same. (Kernels of one's own have theirs in kernel::text)
     std::string (*text)() = nullptr;  ///< the same where it is made of expressions
     precision most = precision::bf16; ///< serves what comes before this one, too
     /// Whether all nests of a shard whose sums no split divides are one vendor call.

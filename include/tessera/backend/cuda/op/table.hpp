@@ -109,12 +109,16 @@ constexpr const operator_row* row_of(const op_record& of) {
     }
     return nullptr;
 }
-/// The same, or that of an expression or of loop nests.
+/// The same, or the one that an operator of one's own brings, or that of its expression or of its loop nests.
 inline const operator_row* row_of(const op_attributes& a) {
     const op_record& r = record_of(a);
-    const operator_row* const found = row_of(r);
-    return found != nullptr         ? found
-           : r.formula != nullptr   ? &detail::own_expression_of(r).row
+    if (const operator_row* const found = row_of(r)) {
+        return found;
+    }
+    if (const void* const own = r.row_for("cuda")) {
+        return static_cast<const operator_row*>(own);
+    }
+    return r.formula != nullptr     ? &detail::own_expression_of(r).row
            : r.generated != nullptr ? &detail::own_nests_of(r).row
                                     : nullptr;
 }
@@ -125,6 +129,10 @@ constexpr bool supports(const op_record& of, pass what, precision math) {
         if (same_operator(*r->of, of)) {
             return r->offers(what, math);
         }
+    }
+    if (of.brings_row_for("cuda")) {
+        return std::is_constant_evaluated() ? has_pass(of, what)
+                                            : static_cast<const operator_row*>(of.row_for("cuda"))->offers(what, math);
     }
     return (of.formula != nullptr || of.generated != nullptr) && what != pass::update; // the text of kernels is made
 }
@@ -145,8 +153,8 @@ inline error refusal_of(const op_record& of, pass what, const std::string& layer
     if (r == nullptr) {
         return error(
             "tessera: " + layer + " is a " + name +
-            ", and the CUDA backend has no such operator; run the network on another backend, or give it a row "
-            "(backend/cuda/op/table.hpp)");
+            ", and the CUDA backend has no such operator; run the network on another backend, or have its record "
+            "bring a row: .rows = {{\"cuda\", &row}}");
     }
     if (r->composes(what) == nullptr) {
         return error("tessera: " + layer + " is a " + name + ", of which the CUDA backend has no pass " +
