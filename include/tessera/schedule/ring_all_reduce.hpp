@@ -20,7 +20,7 @@ inline synchronization ring_all_reduce(const std::vector<ready_gradient>& gradie
 inline constexpr policy_record ring_all_reduce_record{
     .name = "ring-all-reduce",
     .title = "ring all-reduce",
-    .about = "each gradient step by step around a ring as soon as it is ready",
+    .about = "each gradient in chunks around a ring as soon as it is ready",
     .make = [](const policy_setting& x) { return ring_all_reduce(x.gradients); },
 };
 
