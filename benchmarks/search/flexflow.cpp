@@ -2,7 +2,7 @@
 // FlexFlow's search on its six benchmarks (Jia, Zaharia and Aiken 2019), unrolled for 40 steps, 64 samples per device, on nodes of 4 P100,
 // all simulated. Arguments: what to do, then names with values.
 //   speed    full and delta simulation of the same random proposals: every makespan, and every tenth timeline, compared
-//   search   what is found beside data parallelism, the experts and OptCNN; where the time goes; which patterns recur
+//   search   what is found beside data parallelism, strategies by hand and OptCNN; where the time goes; which patterns recur
 //   seeds    also the spread over seeds;  long  also a search ten times as long (at least and at most ten times the work);  ablation  also without reduction splits, without operator
 //            placement, without searching parts of the machine first;  quality  all of that
 //   exact    LeNet-5 and the RNNLM of 2 steps: every strategy of a space simulated, and MCMC in the same space
