@@ -2,7 +2,7 @@
 // Batch normalization on plain tiles, on blocks of 16 samples, and where the channels lie side by side.
 #pragma once
 
-#include "tessera/backend/host/channel_lanes.hpp"
+#include "tessera/backend/host/channel_blocks.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/op/row.hpp"
@@ -169,14 +169,14 @@ private:
     }
 };
 
-class batch_norm_lanes_job : public batch_norm_job {
+class batch_norm_blocks_job : public batch_norm_job {
 public:
-    batch_norm_lanes_job(const bound_call& b, int f)
-        : batch_norm_job(b), lanes_(region(*b.call.d, out_, b.call.ranges).extents(), f) {}
+    batch_norm_blocks_job(const bound_call& b, int f)
+        : batch_norm_job(b), blocks_(region(*b.call.d, out_, b.call.ranges).extents(), f) {}
 
     /// Two doubles, or four floats, a channel.
     static index_t scratch(const compute_call& c, int f) {
-        return detail::channel_lanes(region(*c.d, c.d->output(), c.ranges).extents(), f).padded() * 16;
+        return detail::channel_blocks(region(*c.d, c.d->output(), c.ranges).extents(), f).padded() * 16;
     }
 
     void run(const run_state&) override {
@@ -201,32 +201,32 @@ public:
 private:
     void sum_channels() const {
         auto* first = static_cast<double*>(b_.scratch);
-        double* second = first + lanes_.padded();
-        for (index_t k = 0; k < 2 * lanes_.padded(); ++k) {
+        double* second = first + blocks_.padded();
+        for (index_t k = 0; k < 2 * blocks_.padded(); ++k) {
             first[k] = 0;
         }
         const float* x = detail::floats(b_.call.value[in_].data);
-        lanes_.for_each([&](index_t at, index_t channel) {
-            for (index_t k = 0; k < lanes_.lanes; ++k) {
+        blocks_.for_each([&](index_t at, index_t channel) {
+            for (index_t k = 0; k < blocks_.width; ++k) {
                 const auto v = static_cast<double>(x[at + k]);
                 first[channel + k] += v;
                 second[channel + k] += v * v;
             }
         });
         auto* to = static_cast<double*>(b_.call.value[statistics_].data);
-        for (index_t k = 0; k < lanes_.channels; ++k) {
+        for (index_t k = 0; k < blocks_.channels; ++k) {
             to[k] = first[k];
-            to[k + lanes_.channels] = second[k];
+            to[k + blocks_.channels] = second[k];
         }
     }
 
     void normalize_channels() const {
         const compute_call& c = b_.call;
         float* mean = detail::floats(b_.scratch);
-        float* factor = mean + lanes_.padded();
-        float* shift = factor + lanes_.padded();
-        for (index_t k = 0; k < lanes_.padded(); ++k) {
-            const bool real = k < lanes_.channels; // what fills up a block stays zero
+        float* factor = mean + blocks_.padded();
+        float* shift = factor + blocks_.padded();
+        for (index_t k = 0; k < blocks_.padded(); ++k) {
+            const bool real = k < blocks_.channels; // what fills up a block stays zero
             const moments m = real ? moments_of(k) : moments();
             mean[k] = static_cast<float>(m.mean);
             factor[k] =
@@ -235,8 +235,8 @@ private:
         }
         const float* x = detail::floats(c.value[in_].data);
         float* y = detail::floats(c.value[out_].data);
-        lanes_.for_each([&](index_t at, index_t channel) {
-            for (index_t k = 0; k < lanes_.lanes; ++k) {
+        blocks_.for_each([&](index_t at, index_t channel) {
+            for (index_t k = 0; k < blocks_.width; ++k) {
                 y[at + k] = (x[at + k] - mean[channel + k]) * factor[channel + k] + shift[channel + k];
             }
         });
@@ -246,20 +246,20 @@ private:
         const compute_call& c = b_.call;
         const bool needs_x = has(c.emits, gamma_) || has(c.emits, statistics_);
         auto* first = static_cast<double*>(b_.scratch);
-        double* second = first + lanes_.padded();
-        for (index_t k = 0; k < 2 * lanes_.padded(); ++k) {
+        double* second = first + blocks_.padded();
+        for (index_t k = 0; k < 2 * blocks_.padded(); ++k) {
             first[k] = 0;
         }
         const float* dy = detail::floats(c.gradient[out_].data);
         const float* x = needs_x ? detail::floats(c.value[in_].data) : dy;
-        lanes_.for_each([&](index_t at, index_t channel) {
-            for (index_t k = 0; k < lanes_.lanes; ++k) {
+        blocks_.for_each([&](index_t at, index_t channel) {
+            for (index_t k = 0; k < blocks_.width; ++k) {
                 const auto g = static_cast<double>(dy[at + k]);
                 first[channel + k] += g;
                 second[channel + k] += g * static_cast<double>(x[at + k]);
             }
         });
-        for (index_t k = 0; k < lanes_.channels; ++k) {
+        for (index_t k = 0; k < blocks_.channels; ++k) {
             const moments m = needs_x ? moments_of(k) : moments();
             const double normal = (second[k] - m.mean * first[k]) * m.inverse;
             if (has(c.emits, gamma_)) {
@@ -271,7 +271,7 @@ private:
             if (has(c.emits, statistics_)) {
                 auto* to = static_cast<double*>(c.gradient[statistics_].data);
                 to[k] = first[k];
-                to[k + lanes_.channels] = normal;
+                to[k + blocks_.channels] = normal;
             }
         }
     }
@@ -279,31 +279,31 @@ private:
     void input_gradients() const {
         const compute_call& c = b_.call;
         float* of_dy = detail::floats(b_.scratch);
-        float* of_x = of_dy + lanes_.padded();
-        float* mean = of_x + lanes_.padded();
-        float* constant = mean + lanes_.padded();
+        float* of_x = of_dy + blocks_.padded();
+        float* mean = of_x + blocks_.padded();
+        float* constant = mean + blocks_.padded();
         const auto* sums = static_cast<const double*>(c.gradient[statistics_].data);
-        for (index_t k = 0; k < lanes_.padded(); ++k) {
-            const bool real = k < lanes_.channels;
+        for (index_t k = 0; k < blocks_.padded(); ++k) {
+            const bool real = k < blocks_.channels;
             const moments m = real ? moments_of(k) : moments();
             const double scale = real ? static_cast<double>(detail::floats(c.value[gamma_].data)[k]) * m.inverse : 0;
             of_dy[k] = static_cast<float>(scale);
-            of_x[k] = real ? static_cast<float>(scale * m.inverse * sums[k + lanes_.channels] / count_) : 0;
+            of_x[k] = real ? static_cast<float>(scale * m.inverse * sums[k + blocks_.channels] / count_) : 0;
             mean[k] = static_cast<float>(m.mean);
             constant[k] = real ? static_cast<float>(scale * sums[k] / count_) : 0;
         }
         const float* dy = detail::floats(c.gradient[out_].data);
         const float* x = detail::floats(c.value[in_].data);
         float* dx = detail::floats(c.gradient[in_].data);
-        lanes_.for_each([&](index_t at, index_t channel) {
-            for (index_t k = 0; k < lanes_.lanes; ++k) {
+        blocks_.for_each([&](index_t at, index_t channel) {
+            for (index_t k = 0; k < blocks_.width; ++k) {
                 const index_t j = channel + k;
                 dx[at + k] = of_dy[j] * dy[at + k] - of_x[j] * (x[at + k] - mean[j]) - constant[j];
             }
         });
     }
 
-    detail::channel_lanes lanes_;
+    detail::channel_blocks blocks_;
 };
 
 inline constexpr row_list batch_norm_rows{
@@ -315,7 +315,7 @@ inline constexpr row_list batch_norm_rows{
                     for (const int f : {format::channels16, format::channels_last}) {
                         if (c.d->operands[0].extents.rank == 4) {
                             out.push_back(detail::in_format(c, f));
-                            out.back().scratch = batch_norm_lanes_job::scratch(c, f);
+                            out.back().scratch = batch_norm_blocks_job::scratch(c, f);
                         }
                     }
                     out.push_back(detail::in_format(c, format::samples16));
@@ -324,7 +324,7 @@ inline constexpr row_list batch_norm_rows{
             .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
                 const int f = b.how.value[0] >= 0 ? b.how.value[0] : b.how.gradient[b.call.d->output()];
                 if (f == format::channels16 || f == format::channels_last) {
-                    return owned<job>(new batch_norm_lanes_job(b, f));
+                    return owned<job>(new batch_norm_blocks_job(b, f));
                 }
                 return owned<job>(new batch_norm_job(b));
             },

@@ -2,7 +2,7 @@
 // Means of whole planes.
 #pragma once
 
-#include "tessera/backend/host/channel_lanes.hpp"
+#include "tessera/backend/host/channel_blocks.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/op/row.hpp"
@@ -60,12 +60,12 @@ private:
 };
 
 /// The mean of every plane, into (or its gradient from) a plain tile [samples][channels].
-class global_average_lanes_job : public job {
+class global_average_blocks_job : public job {
 public:
-    explicit global_average_lanes_job(const bound_call& b) : b_(b) {
+    explicit global_average_blocks_job(const bound_call& b) : b_(b) {
         const description& d = *b.call.d;
         const int f = is_forward(b.call.what) ? b.how.value[0] : b.how.gradient[0];
-        lanes_ = detail::channel_lanes(region(d, 0, b.call.ranges).extents(), f);
+        blocks_ = detail::channel_blocks(region(d, 0, b.call.ranges).extents(), f);
         const shape& x = d.operands[0].extents;
         scale_ = 1.0F / static_cast<float>(x[2] * x[3]);
     }
@@ -75,13 +75,14 @@ public:
         const bool forward = is_forward(c.what);
         float* x = detail::floats(forward ? c.value[0].data : c.gradient[0].data);
         float* y = detail::floats(forward ? c.value[c.d->output()].data : c.gradient[c.d->output()].data);
-        for (index_t i = 0; forward && i < lanes_.samples * lanes_.channels; ++i) {
+        for (index_t i = 0; forward && i < blocks_.samples * blocks_.channels; ++i) {
             y[i] = 0;
         }
-        const index_t per_sample = lanes_.padded() * lanes_.pixels;
-        lanes_.for_each([&](index_t at, index_t channel) {
-            const index_t live = lanes_.channels - channel < lanes_.lanes ? lanes_.channels - channel : lanes_.lanes;
-            float* row = y + at / per_sample * lanes_.channels + channel;
+        const index_t per_sample = blocks_.padded() * blocks_.pixels;
+        blocks_.for_each([&](index_t at, index_t channel) {
+            const index_t live =
+                blocks_.channels - channel < blocks_.width ? blocks_.channels - channel : blocks_.width;
+            float* row = y + at / per_sample * blocks_.channels + channel;
             for (index_t k = 0; k < live; ++k) {
                 if (forward) {
                     row[k] += x[at + k] * scale_;
@@ -89,7 +90,7 @@ public:
                     x[at + k] = row[k] * scale_;
                 }
             }
-            for (index_t k = live; !forward && k < lanes_.lanes; ++k) {
+            for (index_t k = live; !forward && k < blocks_.width; ++k) {
                 x[at + k] = 0;
             }
         });
@@ -97,7 +98,7 @@ public:
 
 private:
     bound_call b_;
-    detail::channel_lanes lanes_;
+    detail::channel_blocks blocks_;
     float scale_ = 1;
 };
 
@@ -120,7 +121,7 @@ inline constexpr row_list global_average_rows{
             .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
                 const int f = is_forward(b.call.what) ? b.how.value[0] : b.how.gradient[0];
                 if (f == format::channels16 || f == format::channels_last) {
-                    return owned<job>(new global_average_lanes_job(b));
+                    return owned<job>(new global_average_blocks_job(b));
                 }
                 return owned<job>(new global_average_job(b));
             },
