@@ -176,9 +176,9 @@ inline void make_nest_kernels(nest_program& made, const nests::program& p, const
 
 /// Made once for a process; the record must be of loop nests, and lives as long.
 inline const own_nests& own_nests_of(const op_record& r) {
-    static std::mutex mutex;
+    static mutex one_at_a_time;
     static std::map<std::string, std::unique_ptr<own_nests>> known;
-    const std::lock_guard<std::mutex> lock(mutex);
+    const locked lock(one_at_a_time);
     std::unique_ptr<own_nests>& found = known[r.name];
     if (found == nullptr) {
         found = std::make_unique<own_nests>();
