@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core, and a trainer on the host that is compiled once, in the library tessera::host_runtime: what host.hpp has for training and predicting, at a
-// fifth of its cost to compile. sharded and refine are in host.hpp alone.
+// fifth of its cost to compile. sharded is in host.hpp alone, refine in backend/host/refine.hpp.
 #pragma once
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
