@@ -5,6 +5,7 @@
 
 #include "temporary_folder.hpp"
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/trainer.hpp"
 
 #include <doctest/doctest.h>
 

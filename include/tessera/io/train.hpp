@@ -4,6 +4,7 @@
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/batches.hpp"
+#include "tessera/io/prefetch.hpp"
 #include "tessera/io/progress.hpp"
 
 #include <array>
@@ -35,6 +36,7 @@ struct train_options {
     progress_options progress{};    ///< the bar is silent unless it is on a terminal
     std::function<void(const epoch_record&)> after_epoch{};
     std::function<void(const data_position&)> after_step{}; ///< such as to save a checkpoint with this position
+    int prefetch = 0;                         ///< batches that a thread makes ahead, in the same order; 0: none
     std::optional<data_position> resume_at{}; ///< goes on there, with its shuffle seed, to the same last epoch
 };
 
@@ -56,16 +58,27 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
         {
             progress_bar bar("epoch " + std::to_string(epoch) + "/" + std::to_string(options.epochs),
                              size - order.first_sample, options.progress);
-            for (auto&& samples : set.batches(network.batch(), order)) {
-                const double loss = network.step(samples);
-                record.losses.push_back(loss);
-                record.loss += loss * static_cast<double>(samples.size);
-                record.samples += static_cast<std::int64_t>(samples.size);
-                std::array<char, 32> note{};
-                std::snprintf(note.data(), note.size(), "loss %.4f", loss);
-                bar.advance(static_cast<std::int64_t>(samples.size), note.data());
-                if (options.after_step)
-                    options.after_step({order.shuffle_seed, order.epoch, order.first_sample + record.samples, size});
+            const auto go_through = [&](auto&& batches) {
+                for (auto&& samples : batches) {
+                    const double loss = network.step(samples);
+                    record.losses.push_back(loss);
+                    record.loss += loss * static_cast<double>(samples.size);
+                    record.samples += static_cast<std::int64_t>(samples.size);
+                    std::array<char, 32> note{};
+                    std::snprintf(note.data(), note.size(), "loss %.4f", loss);
+                    bar.advance(static_cast<std::int64_t>(samples.size), note.data());
+                    if (options.after_step)
+                        options.after_step(
+                            {order.shuffle_seed, order.epoch, order.first_sample + record.samples, size});
+                }
+            };
+            if (options.prefetch == 0) {
+                go_through(set.batches(network.batch(), order));
+            } else if constexpr (range_of_batches<decltype(set.batches(network.batch(), order))>) {
+                go_through(prefetched(set.batches(network.batch(), order), options.prefetch));
+            } else {
+                throw error("tessera: batches of this set cannot be made ahead, as they are not inputs with labels; "
+                            "train with prefetch = 0");
             }
         }
         if (record.samples == 0 && order.first_sample > 0) continue; // only what drop_last leaves out was left
