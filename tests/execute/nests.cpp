@@ -32,7 +32,8 @@ TEST_CASE("loop nests under random splits give the numbers of one device") {
             const auto got = values_after(many, g, s, devices, data);
             REQUIRE(expected.size() == got.size());
             for (const auto& [key, values] : expected) {
-                CAPTURE(key);
+                const int result = key; // a structured binding cannot be captured
+                CAPTURE(result);
                 CHECK(relative(got.at(key), values, 1e-6) < 1e-4);
             }
         }

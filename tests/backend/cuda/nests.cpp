@@ -37,7 +37,8 @@ void check_splits(const tests::op_case& row, std::uint64_t count) {
         const auto got = values_after(emulated, g, s, devices, data);
         REQUIRE(expected.size() == got.size());
         for (const auto& [key, values] : expected) {
-            CAPTURE(key);
+            const int result = key; // a structured binding cannot be captured
+            CAPTURE(result);
             CHECK(relative(got.at(key), values, 1e-6) < (half ? 5e-2 : 1e-4));
         }
     }

@@ -101,6 +101,10 @@ public:
     }
 
 private:
+    template <class... Part>
+    static void put(std::string& to, const Part&... part) {
+        ((to += part), ...);
+    }
     static std::string n(int i) { return "a.n[" + std::to_string(i) + "]"; }
     static std::string l(int loop) { return "l" + std::to_string(loop); }
     const char* type_of(const pointer& x) const {
@@ -121,24 +125,24 @@ private:
         for (std::size_t k = 0; k < pointers_.size(); ++k) {
             const bool last = k + 1 == pointers_.size();
             const std::string type = std::string(last ? "" : "const ") + type_of(pointers_[k]);
-            text += "    " + type + "* " + (last ? "to" : "x" + std::to_string(k)) + " = pointer<" + type + ">(a, " +
-                    std::to_string(k) + ");\n";
+            put(text, "    ", type, "* ", (last ? "to" : "x" + std::to_string(k)), " = pointer<", type, ">(a, ",
+                std::to_string(k), ");\n");
         }
         if (by_block) {
             text += is_max() ? "    __shared__ float shared[256];\n" : "    __shared__ double shared[256];\n";
             text += "    {\n        const long long e = blockIdx.x;\n";
         } else {
-            text += "    for (long long e = first_index(); e < " + n(count_at) + "; e += index_step()) {\n";
+            put(text, "    for (long long e = first_index(); e < ", n(count_at), "; e += index_step()) {\n");
         }
         text += "        long long rest = e;\n";
         const operand& target = p_.d.operands[pass_.target];
         for (int k = target.extents.rank - 1; k >= 0; --k) {
             const int at = dimension_at(k);
-            text += "        const long long i" + std::to_string(k) + " = rest % " + n(at) + " + " + n(at + 1) +
-                    ";\n        rest /= " + n(at) + ";\n";
+            put(text, "        const long long i", std::to_string(k), " = rest % ", n(at), " + ", n(at + 1),
+                ";\n        rest /= ", n(at), ";\n");
         }
         const std::string total = is_max() ? "float" : sum;
-        text += "        " + total + " all = " + start + ";\n";
+        put(text, "        ", total, " all = ", start, ";\n");
         text += loops(by_block);
         text += point();
         if (by_block) {
@@ -165,13 +169,13 @@ private:
             for (const int loop : inner_) {
                 points += " * " + n(size_at(loop));
             }
-            text += "        const long long points = " + points +
-                    ";\n        for (long long p = threadIdx.x; p < points; p += blockDim.x) {\n            long long "
-                    "left = p;\n";
+            put(text, "        const long long points = ", points,
+                ";\n        for (long long p = threadIdx.x; p < points; p += blockDim.x) {\n            long long "
+                "left = p;\n");
             for (std::size_t k = inner_.size(); k-- > 0;) {
                 const int loop = inner_[k];
-                text += "            const long long " + l(loop) + " = left % " + n(size_at(loop)) + " + " +
-                        n(begin_at(loop)) + ";\n            left /= " + n(size_at(loop)) + ";\n";
+                put(text, "            const long long ", l(loop), " = left % ", n(size_at(loop)), " + ",
+                    n(begin_at(loop)), ";\n            left /= ", n(size_at(loop)), ";\n");
             }
             return text;
         }
@@ -180,8 +184,8 @@ private:
         }
         text = "        ";
         for (const int loop : inner_) {
-            text += "for (long long " + l(loop) + " = " + n(begin_at(loop)) + "; " + l(loop) + " < " +
-                    n(begin_at(loop)) + " + " + n(size_at(loop)) + "; ++" + l(loop) + ") {\n        ";
+            put(text, "for (long long ", l(loop), " = ", n(begin_at(loop)), "; ", l(loop), " < ", n(begin_at(loop)),
+                " + ", n(size_at(loop)), "; ++", l(loop), ") {\n        ");
         }
         return text;
     }
@@ -207,20 +211,22 @@ private:
             const std::string loop = l(a.terms[solved_[k]].loop);
             const int at = window_at(pass_.target, k);
             if (at < 0) {
-                text += in + "const long long " + loop + " = i" + std::to_string(k) + ";\n";
+                put(text, in, "const long long ", loop, " = i", std::to_string(k), ";\n");
                 continue;
             }
             std::string left = "i" + std::to_string(k) + " - " + n(at);
             for (int t = 0; t < a.terms.size(); ++t) {
-                left += t == solved_[k] ? "" : " - " + n(at + 2 + t) + " * " + l(a.terms[t].loop);
+                if (t != solved_[k]) {
+                    put(left, " - ", n(at + 2 + t), " * ", l(a.terms[t].loop));
+                }
             }
             const std::string by = n(at + 2 + solved_[k]);
             const std::string own = "s" + std::to_string(k);
-            text += in + "const long long " + own + " = " + left + ";\n";
-            text += in + "const long long " + loop + " = " + own + " / " + by + ";\n";
+            put(text, in, "const long long ", own, " = ", left, ";\n");
+            put(text, in, "const long long ", loop, " = ", own, " / ", by, ";\n");
             const int number = a.terms[solved_[k]].loop;
-            text += in + "if (" + own + " % " + by + " != 0 || " + loop + " < " + n(begin_at(number)) + " || " + loop +
-                    " >= " + n(begin_at(number)) + " + " + n(size_at(number)) + ") continue;\n";
+            put(text, in, "if (", own, " % ", by, " != 0 || ", loop, " < ", n(begin_at(number)), " || ", loop,
+                " >= ", n(begin_at(number)), " + ", n(size_at(number)), ") continue;\n");
         }
         for (const auto& [o, k] : windows()) {
             if (o == pass_.target) {
@@ -229,20 +235,20 @@ private:
             const affine& a = p_.d.operands[o].dim[k];
             const int at = window_at(o, k);
             const std::string own = "w" + std::to_string(o) + "_" + std::to_string(k);
-            text += in + "const long long " + own + " = " + n(at);
+            put(text, in, "const long long ", own, " = ", n(at));
             for (int t = 0; t < a.terms.size(); ++t) {
-                text += " + " + n(at + 2 + t) + " * " + l(a.terms[t].loop);
+                put(text, " + ", n(at + 2 + t), " * ", l(a.terms[t].loop));
             }
-            text += ";\n" + in + "if (" + own + " < 0 || " + own + " >= " + n(at + 1) + ") continue;\n";
+            put(text, ";\n", in, "if (", own, " < 0 || ", own, " >= ", n(at + 1), ") continue;\n");
         }
         const std::uint64_t needed = expression::nodes_for(pass_.nodes, pass_.root);
         for (int i = 0; i <= pass_.root; ++i) {
             if ((needed >> static_cast<unsigned>(i) & 1U) != 0) {
-                text += in + "const float v" + std::to_string(i) + " = " + value(pass_.nodes.nodes[i]) + ";\n";
+                put(text, in, "const float v", std::to_string(i), " = ", value(pass_.nodes.nodes[i]), ";\n");
             }
         }
         const std::string made = "v" + std::to_string(pass_.root);
-        text += in + (is_max() ? "all = larger(all, " + made + ");\n" : "all += " + made + ";\n");
+        put(text, in, (is_max() ? "all = larger(all, " + made + ");\n" : "all += " + made + ";\n"));
         return text;
     }
     std::string value(const expression::node& x) const {
