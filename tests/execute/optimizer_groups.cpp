@@ -107,7 +107,9 @@ TEST_CASE("groups and averages give the numbers of one device under random strat
         check.hold(of, devices, r, allowed_rounding);
     });
     oracles expected(c);
-    for (const auto& [name, sync] : small_policies(network().view(), 3)) {
+    for (const auto& of_name : small_policies(network().view(), 3)) {
+        const auto& name = of_name.first; // clang 14 captures no structured binding
+        const auto& sync = of_name.second;
         CAPTURE(name);
         check.hold(c, 3, expected.run(data_parallel(network().view(), 3, sync), 3, make), allowed_rounding);
     }

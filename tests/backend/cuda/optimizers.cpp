@@ -19,7 +19,9 @@ using namespace test_support;
 TEST_CASE("every optimizer gives the numbers of one device as calls, under random strategies and every policy") {
     constexpr int devices = 3;
     int number = 0;
-    for (const auto& [name, how] : all_optimizers()) {
+    for (const auto& of_name : all_optimizers()) {
+        const auto& name = of_name.first; // clang 14 captures no structured binding
+        const auto& how = of_name.second;
         sweep_case c{name, ts::describe<test_networks::mlp::network>(6), how};
         c.how.clip_norm = number % 2 == 0 ? 0.05F : 0.0F;
         sweep_check check;
@@ -33,7 +35,9 @@ TEST_CASE("every optimizer gives the numbers of one device as calls, under rando
             },
             first_of(number++));
         oracles expected(c);
-        for (const auto& [policy, sync] : small_policies(c.network.view(), devices)) {
+        for (const auto& of_policy : small_policies(c.network.view(), devices)) {
+            const auto& policy = of_policy.first; // clang 14 captures no structured binding
+            const auto& sync = of_policy.second;
             CAPTURE(policy);
             const ts::strategy s = data_parallel(c.network.view(), devices, sync);
             check.hold(c, devices, expected.run(s, devices, make), allowed_rounding_with_adam);

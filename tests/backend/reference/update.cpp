@@ -64,7 +64,9 @@ TEST_CASE("clipping scales gradients down to the norm, and never up") {
 TEST_CASE("every optimizer's steps are those of its algorithm, for random weights and gradients") {
     test_support::random pick{5};
     const auto number = [&] { return static_cast<double>(pick(2001) - 1000) / 500; };
-    for (const auto& [name, how] : test_support::all_optimizers()) {
+    for (const auto& of_name : test_support::all_optimizers()) {
+        const auto& name = of_name.first; // clang 14 captures no structured binding
+        const auto& how = of_name.second;
         CAPTURE(name);
         constexpr std::size_t count = 40;
         std::vector<double> w(count);
