@@ -9,7 +9,9 @@
 #include <tessera/io/text.hpp>
 #include <tessera/io/train.hpp>
 
+#include "examples/texts.hpp"
 #include "io/temporary_folder.hpp"
+#include "support/refusal.hpp"
 
 #include <doctest/doctest.h>
 
@@ -78,6 +80,20 @@ TEST_CASE("a text, a vocabulary of it, and windows of tokens to train on") {
     // clang-format on
     CHECK(trainer.steps() == static_cast<std::uint64_t>((windows.size() + 7) / 8));
     CHECK(ts::io::read_vocabulary(folder + "/words") == words);
+}
+
+TEST_CASE("a text of this machine is the first whose files are all there, or the one that is named") {
+    const test::temporary_folder folder;
+    const std::vector<texts::source> sources{{"one", {folder / "a", folder / "none"}},
+                                             {"two", {folder / "a", folder / "b"}}};
+    CHECK(test_support::contains(test_support::message_of([&] { (void)texts::find(sources); }), "set TESSERA_TEXT"));
+    test::write_bytes(folder / "a", {'x', '\n'});
+    test::write_bytes(folder / "b", {'y'});
+    CHECK(texts::find(sources).name == "two");
+    CHECK(texts::find(sources).contents == "x\ny");
+    ::setenv("TESSERA_TEXT", (folder / "b").c_str(), 1);
+    CHECK(texts::find(sources).contents == "y");
+    ::unsetenv("TESSERA_TEXT");
 }
 
 TEST_CASE("images changed on their way, made ahead; and a training that keeps its place") {
