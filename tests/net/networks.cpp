@@ -157,7 +157,8 @@ TEST_CASE("rules of composition, with their words") {
           "the branch or project the shortcut [layer flatten, found 2, needed "
           "4]");
     CHECK(words<of_image<ts::branches<ts::add, ts::branch<conv>, ts::branch<conv_c>>>>() ==
-          "tessera: the inputs of an element-wise layer must have the same shape [layer add, along channel, found 6, "
+          "tessera: the inputs of an element-wise layer must have the same shape; behind the samples one may have "
+          "extent 1 [layer add, along channel, found 6, "
           "needed 4]");
     CHECK(words<of_image<ts::branches<ts::concat, ts::branch<>, ts::branch<ts::max_pool<2>>>>>() ==
           "tessera: concatenated tensors may differ in their channels only [layer concat, along height, found 3, "

@@ -137,6 +137,9 @@ TEST_CASE("what does not fit is refused by the rule that it breaks") {
     CHECK(broken_by(ts::attributes_of(op_kind::linear, ts::op::linear_attributes{.out = 3}),
                     {make_shape(2, 4, 8, 8)}) == rule::input_has_wrong_rank);
     CHECK(broken_by({.kind = op_kind::add}, {make_shape(2, 4), make_shape(2, 5)}) == rule::shapes_differ);
+    // Samples are not broadcast, nor is what has another extent than 1.
+    CHECK(broken_by({.kind = op_kind::add}, {make_shape(2, 4), make_shape(1, 4)}) == rule::shapes_differ);
+    CHECK(broken_by({.kind = op_kind::multiply}, {make_shape(3, 4, 2), make_shape(3, 4)}) == rule::shapes_differ);
     CHECK(broken_by({.kind = op_kind::add}, {make_shape(2, 4)}) == rule::wrong_number_of_inputs);
     CHECK(broken_by({.kind = op_kind::concat}, {make_shape(2, 4)}) == rule::wrong_number_of_inputs);
     CHECK(broken_by({.kind = op_kind::concat}, {make_shape(2, 4, 3, 3), make_shape(2, 4, 3, 2)}) ==

@@ -4,6 +4,7 @@
 
 #include "op/table.hpp"
 #include "tessera/op/nest/record.hpp"
+#include "tessera/op/reduce.hpp"
 
 namespace tests::nests {
 
@@ -120,6 +121,11 @@ inline const std::vector<op_case>& table() {
         {"nests: largest", largest::attributes, {make_shape(3, 5, 4)}},
         {"nests: summed", summed::attributes, {make_shape(3, 5, 4)}},
         {"nests: depthwise", depthwise<3>::attributes, {make_shape(2, 6, 4)}},
+        {"sum over rows and columns", ts::sum_over<2, 3>::attributes, {make_shape(2, 3, 3, 2)}},
+        {"mean over positions, kept", ts::mean_over_kept<1>::attributes, {make_shape(3, 4, 5)}},
+        {"mean over features", ts::mean_over<1>::attributes, {make_shape(3, 5)}},
+        {"max over channels and columns", ts::max_over<1, 3>::attributes, {make_shape(2, 3, 2, 3)}},
+        {"min over positions", ts::min_over<1>::attributes, {make_shape(3, 4, 5)}},
         {"nests: balanced", balanced::attributes, {make_shape(4, 5), make_shape(4, 3)}},
     };
     return all;

@@ -61,7 +61,7 @@ class network_maker {
 public:
     /// Of at most `most` operators before the losses.
     network_maker(std::uint64_t seed, int most, drawn_from which = drawn_from::all)
-        : pick_{ts::op::mix(seed ^ 0xda6da6ULL)}, kinds_(drawn_kinds(which)) {
+        : pick_{ts::op::mix(seed ^ 0xda6da6ULL)}, kinds_(drawn_kinds(which)), broadcasts_(which == drawn_from::all) {
         grow_.batch = 2 + pick_(5);
         add_input();
         if (pick_(3) == 0) {
@@ -177,6 +177,7 @@ private:
                 return of(ts::op::linear_attributes{.out = out, .bias = bias});
             case known_op::dropout:
             case known_op::channel_dropout:
+            case known_op::stochastic_depth:
                 return of(ts::op::dropout_attributes{.percent = percent});
             case known_op::matmul:
                 return of(ts::op::matmul_attributes{
@@ -281,6 +282,7 @@ private:
             break;
         case known_op::dropout:
         case known_op::channel_dropout:
+        case known_op::stochastic_depth:
             a.percent = 10 + pick_(40);
             break;
         case known_op::rotary:
@@ -364,7 +366,8 @@ private:
             for (std::size_t k = 0; k < inputs.size(); ++k) {
                 shapes[k] = extents(inputs[k]);
             }
-            if (!ts::infer(a, shapes, static_cast<int>(inputs.size())).refused) {
+            const bool fits = broadcasts_ || ts::record_of(a).formula == nullptr || shapes[0] == shapes[1];
+            if (fits && !ts::infer(a, shapes, static_cast<int>(inputs.size())).refused) {
                 from.push_back(other);
             }
         }
@@ -463,6 +466,7 @@ private:
     ts::graph_builder grow_;
     random pick_;
     std::vector<ts::op_kind> kinds_;
+    bool broadcasts_ = true;
     std::vector<int> live_;   ///< tensors of numbers
     std::vector<int> used_;   ///< how often each is read
     std::vector<int> tokens_; ///< inputs of integers

@@ -24,7 +24,7 @@ inline constexpr bool never = false;
     rule(groups_do_not_divide_channels, "the groups must divide the input and the output channels") \
     rule(input_has_wrong_rank, "the input has the wrong number of dimensions for this layer; flatten images before a linear layer or a layer norm") \
     rule(branch_changes_shape, "a residual branch must keep the shape of its input; change the branch or project the shortcut") \
-    rule(shapes_differ, "the inputs of an element-wise layer must have the same shape") \
+    rule(shapes_differ, "the inputs of an element-wise layer must have the same shape; behind the samples one may have extent 1") \
     rule(extents_differ, "the inputs of the layer do not go together: an extent that they share differs") \
     rule(concat_shapes_differ, "concatenated tensors may differ in their channels only") \
     rule(inner_extents_differ, "the extents that a matrix product sums over must be equal; transpose_first and transpose_second exchange rows and columns") \

@@ -71,8 +71,14 @@ struct graph_view {
         return d;
     }
     /// What its indices do not say of an operator.
-    constexpr const op_facts& facts(int op) const { return record_of(ops[op].attributes).facts; }
-    constexpr bool is_loss(int op) const { return facts(op).loss; }
+    constexpr op_facts facts(int op) const {
+        shape inputs[max_inputs];
+        for (int k = 0; k < ops[op].inputs.size(); ++k) {
+            inputs[k] = tensors[ops[op].inputs[k]].extents;
+        }
+        return facts_of(ops[op].attributes, inputs, ops[op].inputs.size(), tensors[ops[op].output].extents);
+    }
+    constexpr bool is_loss(int op) const { return record_of(ops[op].attributes).facts.loss; }
 
     /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for numbers.
     constexpr index_t integers_of(int op, int slot) const {

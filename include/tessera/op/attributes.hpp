@@ -14,7 +14,7 @@ namespace tessera {
 #define TESSERA_OPERATORS(X) \
     X(conv2d) X(max_pool) X(average_pool) X(global_average_pool) X(linear) X(relu) X(sigmoid) X(tanh) X(gelu) X(silu) \
     X(leaky_relu) X(elu) X(hard_sigmoid) X(hard_swish) X(softplus) X(exp) X(log) X(sqrt) X(power) X(abs) X(clamp) X(negate) \
-    X(scale) X(add_constant) X(stop_gradient) X(straight_through_round) X(subtract) X(divide) X(minimum) X(maximum) \
+    X(stochastic_depth) X(scale) X(add_constant) X(stop_gradient) X(straight_through_round) X(subtract) X(divide) X(minimum) X(maximum) \
     X(add) X(multiply) X(concat) X(flatten) X(dropout) X(channel_dropout) X(batch_norm) X(layer_norm) X(group_norm) X(softmax) X(padded_softmax) \
     X(matmul) X(embedding) X(position_embedding) X(slice) X(transposed_conv2d) X(expert_linear) X(route) \
     X(rms_norm) X(instance_norm) X(image_layer_norm) X(pixel_norm) X(rotary) X(bilinear) \

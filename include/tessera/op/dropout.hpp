@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of elements, and of whole channels (Srivastava et al. 2014; Tompson et al. 2015): which, see op/mask.hpp.
+// Dropout of elements, of whole channels and of whole samples (Srivastava et al. 2014; Tompson et al. 2015; Huang et al. 2016, "Deep networks with
+// stochastic depth", arXiv 1603.09382): which, see op/mask.hpp.
 #pragma once
 
 #include "tessera/op/elementwise.hpp"
 
 namespace tessera::op {
+
+/// What is dropped as one.
+enum class dropped_unit : std::uint8_t { element, channel, sample };
 
 struct dropout_attributes {
     index_t percent = 0; ///< how many per cent of the values are dropped
@@ -35,12 +39,19 @@ inline constexpr op_record channel_dropout_record{
     .describe = describe_dropout,
 };
 
+inline constexpr op_record stochastic_depth_record{
+    .name = "stochastic_depth",
+    .infer = infer_dropout,
+    .describe = describe_dropout,
+};
+
 } // namespace tessera::op
 
 namespace tessera {
 
 inline constexpr op_kind op_kind::dropout{&op::dropout_record};
 inline constexpr op_kind op_kind::channel_dropout{&op::channel_dropout_record};
+inline constexpr op_kind op_kind::stochastic_depth{&op::stochastic_depth_record};
 
 /// Drops elements, and scales the others up; which ones is a function of the global index, the layer, the seed and the step.
 template <int Percent>
@@ -48,5 +59,10 @@ struct dropout : detail::layer_with<op_kind::dropout, op::dropout_attributes, pe
 /// Drops whole channels of a sample.
 template <int Percent>
 struct channel_dropout : detail::layer_with<op_kind::channel_dropout, op::dropout_attributes, percent<Percent>> {};
+
+/// Drops whole samples, and scales the others up: at the end of a residual's branch, residual<conv, norm, stochastic_depth<10>>, a sample
+/// goes round the branch with a probability of Percent per cent.
+template <int Percent>
+struct stochastic_depth : detail::layer_with<op_kind::stochastic_depth, op::dropout_attributes, percent<Percent>> {};
 
 } // namespace tessera

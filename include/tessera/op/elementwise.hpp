@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators that work element by element have in common. All operands have the shape of the first.
+// What operators that work element by element have in common. Operands have one shape, or are broadcast to it.
 #pragma once
 
 #include "tessera/op/options.hpp"
@@ -42,6 +42,66 @@ constexpr description describe_elementwise(const shape& x, int inputs, int flops
     }
     w.add_nest(w.all_loops(), reads, output, reducer::none, flops);
     return w.d;
+}
+
+/// The dimension of the output, of rank `rank`, along which dimension `k` of an input goes: the samples are the first ones of both, and the others
+/// are aligned from the right, as NumPy aligns shapes.
+constexpr int broadcast_to_dimension(int k, int own_rank, int rank) { return k == 0 ? 0 : k + rank - own_rank; }
+
+/// The shape that all inputs are broadcast to: behind the samples an input may have extent 1, or no dimension, where others have more.
+constexpr inferred infer_broadcast(const shape* inputs, int count) {
+    int rank = 0;
+    for (int k = 0; k < count; ++k) {
+        if (inputs[k].rank < 1) {
+            return detail::refuse(rule::input_has_wrong_rank, inputs[k].rank, 4);
+        }
+        rank = inputs[k].rank > rank ? inputs[k].rank : rank;
+    }
+    if (rank < 2 || rank > 4) {
+        return detail::refuse(rule::input_has_wrong_rank, rank, 4);
+    }
+    inferred r;
+    r.output.rank = rank;
+    for (int d = 0; d < rank; ++d) {
+        r.output.extent[d] = d == 0 ? inputs[0][0] : 1;
+    }
+    for (int i = 0; i < count; ++i) {
+        for (int k = 0; k < inputs[i].rank; ++k) {
+            const int d = broadcast_to_dimension(k, inputs[i].rank, rank);
+            const index_t own = inputs[i][k];
+            index_t& all = r.output.extent[d];
+            if (own != all && (d == 0 || (own != 1 && all != 1))) {
+                return detail::refuse(rule::shapes_differ, own, all, static_cast<int>(dimension_name(d, rank)));
+            }
+            all = own != 1 ? own : all;
+        }
+    }
+    return r;
+}
+
+/// The same as describe_elementwise(), of inputs that are broadcast: their indices leave out the loops that they are broadcast along.
+constexpr description describe_broadcast(const shape* inputs, int count, int flops) {
+    const shape y = infer_broadcast(inputs, count).output;
+    description d = describe_elementwise(y, count, flops);
+    for (int i = 0; i < count; ++i) {
+        const shape& x = inputs[i];
+        operand& o = d.operands[i];
+        o.extents = x;
+        for (int k = 0; k < x.rank; ++k) {
+            const int to = broadcast_to_dimension(k, x.rank, y.rank);
+            o.dim[k] = x[k] == y[to] ? detail::describer::at(to) : affine{};
+        }
+    }
+    return d;
+}
+
+/// Whether an input of an element-wise operator is broadcast.
+constexpr bool is_broadcast(const description& d) {
+    bool any = false;
+    for (int o = 0; o < d.output(); ++o) {
+        any = any || !(d.operands[o].extents == d.operands[d.output()].extents);
+    }
+    return any;
 }
 
 /// All inputs have the shape of the first.

@@ -73,11 +73,20 @@ constexpr double momentum_of(const op_attributes& a) {
     return record_of(a).momentum == nullptr ? 0 : record_of(a).momentum(a);
 }
 
+/// What indices do not say of a use: of an input that is broadcast, the gradient is a sum and not that of the output.
+constexpr op_facts facts_of(const op_attributes& a, const shape* inputs, int count, const shape& output) {
+    op_facts f = record_of(a).facts;
+    for (int k = 0; k < count && !f.view; ++k) {
+        f.passes_gradient = f.passes_gradient && inputs[k] == output;
+    }
+    return f;
+}
+
 /// The description of an operator. The shapes must fit it (see infer(), which says why when they do not).
 constexpr description describe(const op_attributes& a, const shape* inputs, int count) {
     const op_record& r = record_of(a);
     description d = r.describe(a, inputs, count);
-    d.facts = r.facts;
+    d.facts = facts_of(a, inputs, count, d.operands[d.output()].extents);
     return d;
 }
 

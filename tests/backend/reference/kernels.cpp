@@ -210,6 +210,27 @@ TEST_CASE("convolutions, products, pools and routes follow their formulas") {
     }
 }
 
+namespace {
+
+/// What element `i` of the output reads of an input: NumPy's broadcasting, behind the samples.
+double of_input(const op_case& c, const op_instance& op, int slot, std::size_t i) {
+    const ts::shape& own = c.inputs[at(slot)];
+    const ts::shape y = c.infer().output;
+    ts::index_t coordinates[ts::max_rank] = {};
+    for (int d = y.rank - 1; d >= 0; --d) {
+        coordinates[d] = static_cast<ts::index_t>(i) % y[d];
+        i /= static_cast<std::size_t>(y[d]);
+    }
+    ts::index_t place = 0;
+    for (int k = 0; k < own.rank; ++k) {
+        const int d = k == 0 ? 0 : y.rank - own.rank + k;
+        place = place * own[k] + (own[k] == 1 ? 0 : coordinates[d]);
+    }
+    return op.value[at(slot)].numbers[static_cast<std::size_t>(place)];
+}
+
+} // namespace
+
 TEST_CASE("operators on single elements follow their formulas") {
     for (const op_case& c : op_table()) {
         op_instance op(c);
@@ -281,22 +302,22 @@ TEST_CASE("operators on single elements follow their formulas") {
                 expected = std::nearbyint(x[i]);
                 break;
             case test_support::known_op::subtract:
-                expected = x[i] - op.value[1].numbers[i];
+                expected = of_input(c, op, 0, i) - of_input(c, op, 1, i);
                 break;
             case test_support::known_op::divide:
-                expected = x[i] / op.value[1].numbers[i];
+                expected = of_input(c, op, 0, i) / of_input(c, op, 1, i);
                 break;
             case test_support::known_op::minimum:
-                expected = std::min(x[i], op.value[1].numbers[i]);
+                expected = std::min(of_input(c, op, 0, i), of_input(c, op, 1, i));
                 break;
             case test_support::known_op::maximum:
-                expected = std::max(x[i], op.value[1].numbers[i]);
+                expected = std::max(of_input(c, op, 0, i), of_input(c, op, 1, i));
                 break;
             case test_support::known_op::add:
-                expected = x[i] + op.value[1].numbers[i];
+                expected = of_input(c, op, 0, i) + of_input(c, op, 1, i);
                 break;
             case test_support::known_op::multiply:
-                expected = x[i] * op.value[1].numbers[i];
+                expected = of_input(c, op, 0, i) * of_input(c, op, 1, i);
                 break;
             case test_support::known_op::flatten:
                 expected = x[i];
@@ -320,7 +341,7 @@ TEST_CASE("concatenation puts the channels of its inputs one after the other") {
 }
 
 TEST_CASE("dropout keeps about what it should, scaled, drops the rest, and is another one in another step") {
-    for (const ts::op_kind kind : {ts::op_kind::dropout, ts::op_kind::channel_dropout}) {
+    for (const ts::op_kind kind : {ts::op_kind::dropout, ts::op_kind::channel_dropout, ts::op_kind::stochastic_depth}) {
         const op_case row{"dropout",
                           ts::attributes_of(kind, ts::op::dropout_attributes{.percent = 20}),
                           {ts::make_shape(50, 40, 2, 3)}};
@@ -328,7 +349,9 @@ TEST_CASE("dropout keeps about what it should, scaled, drops the rest, and is an
         std::fill(op.value[0].numbers.begin(), op.value[0].numbers.end(), 1.0);
         op.forward();
         const std::vector<double> y = op.value[1].numbers;
-        const std::size_t together = kind == ts::op_kind::dropout ? 1 : 6; // elements that share a decision
+        const std::size_t together = kind == ts::op_kind::dropout           ? 1
+                                     : kind == ts::op_kind::channel_dropout ? 6
+                                                                            : 240; // elements that share a decision
         double kept = 0;
         for (std::size_t i = 0; i < y.size(); ++i) {
             CHECK((y[i] == 0 || y[i] == 1.25));

@@ -9,8 +9,8 @@
 
 namespace tessera::op {
 
-constexpr description describe_formula(const shape& x, const expression::formula& f) {
-    description d = describe_elementwise(x, f.inputs, f.flops);
+constexpr description describe_formula(const shape* x, const expression::formula& f) {
+    description d = describe_broadcast(x, f.inputs, f.flops);
     for (int k = 0; k < f.inputs; ++k) {
         d.operands[k].gradient_reads = f.reads[k]; // the output's bit comes after those of the inputs in both
     }
@@ -27,9 +27,9 @@ struct expression_attributes {
 constexpr op_record expression_record(const char* name, const expression::formula& f) {
     return {
         .name = name,
-        .infer = [](const op_attributes&, const shape* x, int count) { return infer_alike(x, count); },
+        .infer = [](const op_attributes&, const shape* x, int count) { return infer_broadcast(x, count); },
         .describe = [](const op_attributes& a, const shape* x,
-                       int) { return describe_formula(*x, *a.kind.record->formula); },
+                       int) { return describe_formula(x, *a.kind.record->formula); },
         .inputs = f.inputs,
         .facts = {.passes_gradient = f.passes_gradient},
         .formula = &f,
@@ -90,7 +90,7 @@ inline constexpr op_record expression_record_of = own_expression_record<Own>();
 ///
 ///     struct swish : ts::elementwise<swish> { static constexpr auto of(auto x) { return x * sigmoid(x); } };
 ///
-/// `of` takes one to four numbers, one from each input, and returns one, by +, -, *, /, comparisons and the functions of
+/// `of` takes one to four numbers, one from each input (inputs of fewer elements are broadcast), and returns one, by +, -, *, /, comparisons and the functions of
 /// op/expression/value.hpp. Gradients, costs and what every backend runs follow. `swish` is then a layer as those of the library. Constants are
 /// literals, or template arguments of the operator. Members that an operator may have: `name`, by which files and messages know it in place of its
 /// type's name, and `rows`, an array of own_row, for backends that are to run something else than what follows from the expression.

@@ -118,28 +118,33 @@ inline kernel_leaves leaves_of(const expression::formula& f, int which) {
     return leaves;
 }
 
-/// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what leaves_of() says, to, which
-/// of a loss is float. n: count. f: the attributes, behind them the gradient of a loss.
-inline std::string kernel_text(const std::string& name, const expression::formula& f, int which) {
-    const kernel_leaves leaves = leaves_of(f, which);
-    std::string text = "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n";
-    const auto pointer_of = [&](int leaf) {
+namespace detail {
+
+/// Pointers to the leaves and to what is written.
+inline std::string pointers_text(const expression::formula& f, int which, const kernel_leaves& leaves) {
+    std::string text;
+    for (int k = 0; k < leaves.count; ++k) {
+        text += "    const T* x" + std::to_string(k) + " = pointer<const T>(a, " + std::to_string(k) + ");\n";
+    }
+    const std::string made = f.loss && which < 0 ? "float" : "T";
+    return text + "    " + made + "* to = pointer<" + made + ">(a, " + std::to_string(leaves.count) + ");\n";
+}
+
+/// One number after the other, up to the root. `broadcast`: leaf k is read at p<k>, else at i.
+inline std::string nodes_text(const expression::formula& f, int which, const kernel_leaves& leaves, bool broadcast) {
+    const auto number_of = [&](int leaf) {
         if (f.loss && leaf == f.inputs + 1) {
             return "static_cast<float>(a.f[" + std::to_string(expression::most_attributes) + "])";
         }
         for (int k = 0; k < leaves.count; ++k) {
             if (leaves.at[k] == leaf) {
-                return "x" + std::to_string(k) + "[i]";
+                const std::string number = std::to_string(k);
+                return "x" + number + (broadcast ? "[p" + number + "]" : "[i]");
             }
         }
         return std::string("0.0f"); // an input that the result does not depend on
     };
-    for (int k = 0; k < leaves.count; ++k) {
-        text += "    const T* x" + std::to_string(k) + " = pointer<const T>(a, " + std::to_string(k) + ");\n";
-    }
-    const std::string made = f.loss && which < 0 ? "float" : "T";
-    text += "    " + made + "* to = pointer<" + made + ">(a, " + std::to_string(leaves.count) + ");\n";
-    text += "    for (long long i = first_index(); i < a.n[0]; i += index_step()) {\n";
+    std::string text;
     const expression::node_order order = order_of(f, which);
     const auto variable = [](int i) { return "v" + std::to_string(i); };
     for (int k = 0; k < order.count; ++k) {
@@ -147,26 +152,77 @@ inline std::string kernel_text(const std::string& name, const expression::formul
         const expression::node& n = f.nodes.nodes[i];
         const auto operand = [&](int p) { return n.of[p] < 0 ? std::string() : variable(n.of[p]); };
         const std::string value =
-            i == f.result && f.reads_result(which)    ? pointer_of(f.inputs)
-            : n.what == expression::opcode::input     ? pointer_of(n.of[0])
-            : n.what == expression::opcode::gradient  ? pointer_of(f.inputs + 1)
+            i == f.result && f.reads_result(which)    ? number_of(f.inputs)
+            : n.what == expression::opcode::input     ? number_of(n.of[0])
+            : n.what == expression::opcode::gradient  ? number_of(f.inputs + 1)
             : n.what == expression::opcode::attribute ? "static_cast<float>(a.f[" + std::to_string(n.of[0]) + "])"
-            : n.what == expression::opcode::constant  ? detail::float_literal(n.constant)
-                                                      : detail::node_text(n.what, operand(0), operand(1), operand(2));
+            : n.what == expression::opcode::constant  ? float_literal(n.constant)
+                                                      : node_text(n.what, operand(0), operand(1), operand(2));
         text += "        const float " + variable(i) + " = " + value + ";\n";
     }
-    text += "        to[i] = " + variable(f.root(which)) + ";\n    }\n}\nTYPED_KERNEL(" + name + ")\n";
     return text;
 }
 
-/// What the name of the kernel of a pass ends in: _forward; _backward, or, of an operator of several inputs, _backward_0 and so on.
-constexpr const char* kernel_suffix(const expression::formula& f, int which) {
-    constexpr const char* of_input[expression::most_inputs] = {"_backward_0", "_backward_1", "_backward_2",
-                                                               "_backward_3"};
-    return which < 0 ? "_forward" : f.inputs == 1 ? "_backward" : of_input[which];
+} // namespace detail
+
+/// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what leaves_of() says, to, which
+/// of a loss is float. n: count. f: the attributes, behind them the gradient of a loss.
+inline std::string kernel_text(const std::string& name, const expression::formula& f, int which) {
+    const kernel_leaves leaves = leaves_of(f, which);
+    return "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n" +
+           detail::pointers_text(f, which, leaves) +
+           "    for (long long i = first_index(); i < a.n[0]; i += index_step()) {\n" +
+           detail::nodes_text(f, which, leaves, false) + "        to[i] = v" + std::to_string(f.root(which)) +
+           ";\n    }\n}\nTYPED_KERNEL(" + name + ")\n";
 }
-inline std::string kernel_name(const std::string& name, const expression::formula& f, int which) {
-    return name + kernel_suffix(f, which);
+
+// Of inputs that are broadcast. n: how many are written, four extents, the dimensions that what is written has and those that are summed over, the
+// number of the latter's points, then the dimensions of each leaf; dimensions are bits, that of the last one first.
+inline constexpr int broadcast_written = 5;
+inline constexpr int broadcast_summed = 6;
+inline constexpr int broadcast_points = 7;
+inline constexpr int broadcast_leaves = 8;
+
+/// The same of inputs that are broadcast: a thread for each number that is written, which sums in double.
+inline std::string broadcast_kernel_text(const std::string& name, const expression::formula& f, int which) {
+    const kernel_leaves leaves = leaves_of(f, which);
+    std::string text = "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n" +
+                       detail::pointers_text(f, which, leaves) + "    long long at[4] = {0, 0, 0, 0};\n" +
+                       "    for (long long k = first_index(); k < a.n[0]; k += index_step()) {\n" +
+                       "    coordinates_of(a.n + 1, a.n[5], k, at);\n    double total = 0;\n" +
+                       "    for (long long j = 0; j < a.n[7]; ++j) {\n" +
+                       "        coordinates_of(a.n + 1, a.n[6], j, at);\n";
+    for (int k = 0; k < leaves.count; ++k) {
+        text += "        const long long p" + std::to_string(k) + " = place_among(a.n + 1, a.n[" +
+                std::to_string(broadcast_leaves + k) + "], at);\n";
+    }
+    text += detail::nodes_text(f, which, leaves, true) + "        total += v" + std::to_string(f.root(which)) +
+            ";\n    }\n    to[k] = static_cast<float>(total);\n    }\n}\nTYPED_KERNEL(" + name + ")\n";
+    return text;
+}
+
+/// What the name of the kernel of a pass ends in: _forward; _backward, or, of an operator of several inputs, _backward_0 and so on. Of inputs that are
+/// broadcast: _forward_broadcast and so on.
+constexpr const char* kernel_suffix(const expression::formula& f, int which, bool broadcast = false) {
+    constexpr const char* of_input[2][expression::most_inputs] = {
+        {"_backward_0", "_backward_1", "_backward_2", "_backward_3"},
+        {"_backward_0_broadcast", "_backward_1_broadcast", "_backward_2_broadcast", "_backward_3_broadcast"}};
+    return which < 0       ? (broadcast ? "_forward_broadcast" : "_forward")
+           : f.inputs == 1 ? "_backward" // of one input nothing is broadcast
+                           : of_input[broadcast ? 1 : 0][which];
+}
+inline std::string kernel_name(const std::string& name, const expression::formula& f, int which,
+                               bool broadcast = false) {
+    return name + kernel_suffix(f, which, broadcast);
+}
+
+/// The kernels of an operator for inputs that are broadcast, if it has several; those of losses are not.
+inline std::string broadcast_kernels_text(const std::string& name, const expression::formula& f) {
+    std::string text;
+    for (int which = expression::the_result; f.inputs > 1 && !f.loss && which < f.inputs; ++which) {
+        text += broadcast_kernel_text(kernel_name(name, f, which, true), f, which);
+    }
+    return text;
 }
 
 /// All kernels of an operator.
@@ -175,7 +231,7 @@ inline std::string kernels_text(const std::string& name, const expression::formu
     for (int which = expression::the_result; which < f.inputs; ++which) {
         text += kernel_text(kernel_name(name, f, which), f, which);
     }
-    return text;
+    return text + broadcast_kernels_text(name, f);
 }
 
 } // namespace tessera::cuda

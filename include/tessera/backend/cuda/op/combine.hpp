@@ -22,7 +22,9 @@ inline constexpr kernel multiply{"multiply", true};
 /// at: a, b, to. n: count.
 inline std::string combine_text() {
     return kernel_text(add.name, op::add_formula, expression::the_result) +
-           kernel_text(multiply.name, op::multiply_formula, expression::the_result);
+           kernel_text(multiply.name, op::multiply_formula, expression::the_result) +
+           broadcast_kernels_text(add.name, op::add_formula) +
+           broadcast_kernels_text(multiply.name, op::multiply_formula);
 }
 
 } // namespace tessera::cuda::kernels
@@ -42,17 +44,38 @@ inline void combine(const shard_call& s, bool multiplies, memory_use a, memory_u
 
 template <bool Multiplies>
 void combine_forward(const shard_call& s) {
+    if (op::is_broadcast(s.d)) {
+        return Multiplies ? expression_forward<op::multiply_record>(s) : expression_forward<op::add_record>(s);
+    }
     combine(s, Multiplies, s.value(s.input(0)), s.value(s.input(1)), s.value_to(s.output()));
 }
 
 /// The gradient of one factor is the output's times the other.
 inline void multiply_backward(const shard_call& s) {
+    if (op::is_broadcast(s.d)) {
+        return expression_backward<op::multiply_record>(s);
+    }
     for (int k = 0; k < 2; ++k) {
         if (s.emits(s.input(k))) {
             combine(s, true, s.gradient(s.output()), s.value(s.input(1 - k)), s.gradient_to(s.input(k)));
         }
     }
 }
+
+/// Plans rename the gradient where nothing is broadcast.
+inline void add_backward(const shard_call& s) {
+    op::is_broadcast(s.d) ? expression_backward<op::add_record>(s) : copy_gradients(s);
+}
+
+/// What the table says of an operator whose calls of a vendor need inputs of one shape.
+template <const op_record& Of>
+inline constexpr table_words vendor_forward = expression_kernels<Of>::words("cudnnOpTensor", expression::the_result, 0,
+                                                                            false);
+template <const op_record& Of>
+inline constexpr table_words vendor_backward = expression_kernels<Of>::words(Of.facts.passes_gradient ? ""
+                                                                                                      : "cudnnOpTensor",
+                                                                             0, Of.formula->inputs, false);
+inline constexpr const char* broadcasts = "cuDNN broadcasts the second input alone, and sums no gradient of it";
 
 } // namespace tessera::cuda::detail
 
@@ -61,15 +84,17 @@ namespace tessera::cuda {
 inline constexpr operator_row combine_rows[] = {
     {.of = &op::add_record,
      .forward = detail::combine_forward<false>,
-     .backward = detail::copy_gradients, // plans rename the gradient instead
-     .calls_forward = "cudnnOpTensor",
-     .calls_backward = "-",
+     .backward = detail::add_backward,
+     .calls_forward = detail::vendor_forward<op::add_record>.text,
+     .calls_backward = detail::vendor_backward<op::add_record>.text,
+     .why = detail::broadcasts,
      .text = kernels::combine_text},
     {.of = &op::multiply_record,
      .forward = detail::combine_forward<true>,
      .backward = detail::multiply_backward,
-     .calls_forward = "cudnnOpTensor",
-     .calls_backward = "cudnnOpTensor",
+     .calls_forward = detail::vendor_forward<op::multiply_record>.text,
+     .calls_backward = detail::vendor_backward<op::multiply_record>.text,
+     .why = detail::broadcasts,
      .text = kernels::combine_text},
     detail::expression_row<op::subtract_record>(),
     detail::expression_row<op::divide_record>(),

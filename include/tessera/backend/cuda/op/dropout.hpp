@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of values, or of whole channels.
+// Dropout of values, of whole channels, or of whole samples.
 #pragma once
 
 #include "tessera/backend/cuda/calls/compose.hpp"
@@ -51,8 +51,8 @@ TYPED_KERNEL(dropout)
 
 namespace tessera::cuda::detail {
 
-/// Forward and backward alike. The mask's index is that of the element, or of the sample's channel, in the whole tensor.
-inline void drop(const shard_call& s, bool channels, memory_use from, memory_use to) {
+/// Forward and backward alike. The mask's index is that of the element, of the sample's channel, or of the sample, in the whole tensor.
+inline void drop(const shard_call& s, op::dropped_unit unit, memory_use from, memory_use to) {
     const box tile = s.region_of(s.output());
     const shape& all = s.d.operands[s.output()].extents;
     kernel_numbers n;
@@ -63,7 +63,12 @@ inline void drop(const shard_call& s, bool channels, memory_use from, memory_use
     for (int d = tile.rank - 1, k = 4; d >= 0; --d, --k) {
         n.n[k] = tile.dim[d].size();
         n.n[5 + k] = tile.dim[d].begin;
-        n.n[10 + k] = !channels ? step : d == 0 ? all[1] : d == 1 ? 1 : 0;
+        n.n[10 + k] = unit == op::dropped_unit::element   ? step
+                      : unit == op::dropped_unit::channel ? (d == 0   ? all[1]
+                                                             : d == 1 ? 1
+                                                                      : 0)
+                      : d == 0                            ? 1
+                                                          : 0;
         step *= all[d];
     }
     n.n[15] = s.call.op;
@@ -72,20 +77,20 @@ inline void drop(const shard_call& s, bool channels, memory_use from, memory_use
     s.to.launch(kernels::dropout, {from, to}, n, tile.volume(), true);
 }
 
-template <bool Channels>
+template <op::dropped_unit Unit>
 void dropout_forward(const shard_call& s) {
     const memory_use from = s.value(s.input());
     const memory_use to = s.value_to(s.output());
     if (s.call.what == pass::evaluate) {
         s.to.add(memory_copy{}, {from, to});
     } else {
-        drop(s, Channels, from, to);
+        drop(s, Unit, from, to);
     }
 }
 
-template <bool Channels>
+template <op::dropped_unit Unit>
 void dropout_backward(const shard_call& s) {
-    drop(s, Channels, s.gradient(s.output()), s.gradient_to(s.input()));
+    drop(s, Unit, s.gradient(s.output()), s.gradient_to(s.input()));
 }
 
 } // namespace tessera::cuda::detail
@@ -94,15 +99,22 @@ namespace tessera::cuda {
 
 inline constexpr operator_row dropout_rows[] = {
     {.of = &op::dropout_record,
-     .forward = detail::dropout_forward<false>,
-     .backward = detail::dropout_backward<false>,
+     .forward = detail::dropout_forward<op::dropped_unit::element>,
+     .backward = detail::dropout_backward<op::dropped_unit::element>,
      .calls_forward = "kernel:dropout",
      .calls_backward = "kernel:dropout",
      .why = "the mask is a function of the global index, so that every split drops the same; cuDNN draws its own",
      .code = kernels::dropout_code},
     {.of = &op::channel_dropout_record,
-     .forward = detail::dropout_forward<true>,
-     .backward = detail::dropout_backward<true>,
+     .forward = detail::dropout_forward<op::dropped_unit::channel>,
+     .backward = detail::dropout_backward<op::dropped_unit::channel>,
+     .calls_forward = "kernel:dropout",
+     .calls_backward = "kernel:dropout",
+     .why = "as dropout",
+     .code = kernels::dropout_code},
+    {.of = &op::stochastic_depth_record,
+     .forward = detail::dropout_forward<op::dropped_unit::sample>,
+     .backward = detail::dropout_backward<op::dropped_unit::sample>,
      .calls_forward = "kernel:dropout",
      .calls_backward = "kernel:dropout",
      .why = "as dropout",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of elements and of channels on plain tiles and on blocks of 16 samples.
+// Dropout of elements, of channels and of samples on plain tiles and on blocks of 16 samples.
 #pragma once
 
 #include "tessera/backend/host/channel_rows.hpp"
@@ -11,11 +11,11 @@
 
 namespace tessera::host {
 
-/// Dropout of elements or channels: the mask is a function of the global index (op/mask.hpp), computed anew in
+/// Dropout of elements, channels or samples: the mask is a function of the global index (op/mask.hpp), computed anew in
 /// backward.
 class dropout_job : public job {
 public:
-    dropout_job(const bound_call& b, bool whole_channels) : b_(b), whole_channels_(whole_channels) {
+    dropout_job(const bound_call& b, op::dropped_unit unit) : b_(b), unit_(unit) {
         const description& d = *b.call.d;
         const int out = d.output();
         const bool forward = is_forward(b.call.what);
@@ -45,8 +45,8 @@ public:
             for (index_t k = 0; k < rows_.channels; ++k) {
                 const index_t sample = begin_.begin + b * rows_.lanes;
                 const index_t row = rows_.at(b, k);
-                if (whole_channels_) {
-                    drop_channel(key, sample, begin_.end + k, row);
+                if (unit_ != op::dropped_unit::element) {
+                    drop_together(key, sample, begin_.end + k, row);
                 } else {
                     drop_elements(key, sample, begin_.end + k, row);
                 }
@@ -72,20 +72,22 @@ private:
         }
     }
 
-    void drop_channel(std::uint64_t key, index_t sample, index_t channel, index_t row) const {
+    void drop_together(std::uint64_t key, index_t sample, index_t channel, index_t row) const {
         const auto percent = static_cast<int>(b_.call.attributes.as<op::dropout_attributes>().percent);
         const auto scale = static_cast<float>(op::kept_scale(percent));
         float factor[16];
         for (int lane = 0; lane < 16; ++lane) {
             const index_t n = sample + (rows_.lanes == 16 ? lane : 0);
-            factor[lane] = op::keeps(key, n * channels_ + channel, percent) ? scale : 0.0F;
+            factor[lane] = op::keeps(key, unit_ == op::dropped_unit::channel ? n * channels_ + channel : n, percent)
+                               ? scale
+                               : 0.0F;
         }
         const float* x = from_ + row;
         rows_.write(to_ + row, [&](index_t i, int lane) { return factor[lane] > 0 ? x[i] * factor[lane] : 0.0F; });
     }
 
     bound_call b_;
-    bool whole_channels_;
+    op::dropped_unit unit_;
     detail::channel_rows rows_;
     const float* from_ = nullptr;
     float* to_ = nullptr;
@@ -96,7 +98,7 @@ private:
 
 namespace detail {
 
-template <bool WholeChannels>
+template <op::dropped_unit Unit>
 constexpr operator_row dropout_row(const op_record* of) {
     return {.of = of,
             .add_candidates =
@@ -105,7 +107,7 @@ constexpr operator_row dropout_row(const op_record* of) {
                     out.push_back(in_format(c, format::plain));
                 },
             .make_job = [](const bound_call& b, const format_table&,
-                           dnnl_stream_t) { return owned<job>(new dropout_job(b, WholeChannels)); },
+                           dnnl_stream_t) { return owned<job>(new dropout_job(b, Unit)); },
             .why =
                 "the mask is a function of the global index, so that every split drops the same; oneDNN draws its own"};
 }
@@ -113,8 +115,9 @@ constexpr operator_row dropout_row(const op_record* of) {
 } // namespace detail
 
 inline constexpr row_list dropout_rows{
-    row<op::dropout_record>([](auto of) { return detail::dropout_row<false>(of); }),
-    row<op::channel_dropout_record>([](auto of) { return detail::dropout_row<true>(of); }),
+    row<op::dropout_record>([](auto of) { return detail::dropout_row<op::dropped_unit::element>(of); }),
+    row<op::channel_dropout_record>([](auto of) { return detail::dropout_row<op::dropped_unit::channel>(of); }),
+    row<op::stochastic_depth_record>([](auto of) { return detail::dropout_row<op::dropped_unit::sample>(of); }),
 };
 
 } // namespace tessera::host

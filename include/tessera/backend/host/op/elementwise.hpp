@@ -4,7 +4,7 @@
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
-#include "tessera/backend/host/kernels/expression.hpp"
+#include "tessera/backend/host/op/broadcast.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/op/abs.hpp"
@@ -36,52 +36,18 @@
 
 namespace tessera::host {
 
-/// What an operator does to as many numbers of each of its operands, which may have any places in memory. `from`: the
-/// inputs, the output, the output's gradient (of a loss, one number for all elements); null where the description says
-/// that the pass does not read it; then each attribute of the expression, if it has any. `to`, the output or the
-/// gradient of an input, may be one of them.
-using elementwise_kernel = void (*)(const float* const* from, float* to, std::ptrdiff_t count) noexcept;
-
-struct elementwise_kernels {
-    elementwise_kernel forward = nullptr;
-    elementwise_kernel backward[expression::most_inputs] = {}; ///< for each input
-};
-
-namespace detail {
-
-template <const expression::formula& F, int Input>
-constexpr elementwise_kernel backward_of() {
-    if constexpr (Input < F.inputs) {
-        return kernels::run_formula<F, Input>;
-    } else {
-        return nullptr;
-    }
-}
-
-} // namespace detail
-
-/// Those that follow from an expression.
-template <const expression::formula& F>
-inline constexpr elementwise_kernels kernels_of{kernels::run_formula<F, expression::the_result>,
-                                                {detail::backward_of<F, 0>(), detail::backward_of<F, 1>(),
-                                                 detail::backward_of<F, 2>(), detail::backward_of<F, 3>()}};
-
 /// Operators that do the same to every element, whatever the format: the number of stored elements is all they need to
 /// know.
 class elementwise_job : public job {
 public:
     elementwise_job(const bound_call& b, const format_table& table, const elementwise_kernels& how)
-        : b_(b), how_(how), out_(b.call.d->output()) {
+        : b_(b), how_(how), out_(b.call.d->output()), attributes_(attributes_as_floats(b.call.attributes)) {
         int f = -1; // of any operand: they all have it, and of a loss some passes have no output
         for (int o = 0; o <= out_; ++o) {
             f = b.how.value[o] >= 0 ? b.how.value[o] : b.how.gradient[o] >= 0 ? b.how.gradient[o] : f;
         }
         count_ = static_cast<std::ptrdiff_t>(
             table.bytes(f, region(*b.call.d, out_, b.call.ranges).extents(), element::f32) / 4);
-        const auto numbers = b.call.attributes.as<op::expression_attributes>();
-        for (int k = 0; k < expression::most_attributes; ++k) {
-            attributes_[k] = static_cast<float>(numbers.number[k]);
-        }
     }
     void run(const run_state&) override {
         const compute_call& c = b_.call;
@@ -93,7 +59,7 @@ public:
         }
         from[out_ + 1] = c.d->facts.loss ? &scale : floats(c.gradient[out_].data);
         for (int k = 0; k < expression::most_attributes; ++k) {
-            from[out_ + 2 + k] = attributes_ + k;
+            from[out_ + 2 + k] = attributes_.data() + k;
         }
         if (is_forward(c.what)) {
             how_.forward(from, floats(c.value[out_].data), count_);
@@ -110,8 +76,8 @@ private:
     bound_call b_;
     const elementwise_kernels& how_;
     int out_;
+    std::array<float, expression::most_attributes> attributes_;
     std::ptrdiff_t count_ = 0;
-    float attributes_[expression::most_attributes];
 };
 
 namespace detail {
@@ -128,8 +94,12 @@ inline bool keeps_zero(const op_attributes& a) {
     return all;
 }
 
-/// All operands in one format, which is any that has its elements' zeros where it is longer than they are.
-inline void add_elementwise_candidates(const compute_call& c, format_table&, std::vector<candidate>& out) {
+/// All operands in one format, which is any that has its elements' zeros where it is longer than they are; plain where
+/// inputs are broadcast.
+inline void add_elementwise_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
+    if (op::is_broadcast(*c.d)) {
+        return add_in_plain(c, table, out);
+    }
     const bool images = c.d->operands[0].extents.rank == 4;
     for (const int f : {format::plain, format::channels_last, format::samples16, format::channels16}) {
         if ((!images && (f == format::channels_last || f == format::channels16)) ||
@@ -147,7 +117,8 @@ inline void add_elementwise_candidates(const compute_call& c, format_table&, std
 
 template <const elementwise_kernels& Kernels>
 owned<job> make_elementwise_job(const bound_call& b, const format_table& table, dnnl_stream_t) {
-    return owned<job>(new elementwise_job(b, table, Kernels));
+    return op::is_broadcast(*b.call.d) ? owned<job>(new broadcast_job(b, Kernels))
+                                       : owned<job>(new elementwise_job(b, table, Kernels));
 }
 
 } // namespace detail

@@ -172,6 +172,7 @@ private:
         }
         formula_loop<Real> loop(f, which, s.call.attributes);
         const auto scale = static_cast<Real>(s.call.loss_scale);
+        const bool sums = which >= 0 && gradient_reduced_loops(s.d, which) != 0; // of an input that is broadcast
         s.walk(where, [&](const auto& r) {
             for (index_t begin = 0; begin < r.count; begin += loop.most) {
                 const index_t count = r.count - begin < loop.most ? r.count - begin : loop.most;
@@ -188,8 +189,16 @@ private:
                 });
                 const index_t step = r.step[places - 1];
                 Real* const first = to + r.at[places - 1] + begin * step;
+                if (step == 0 && sums) {
+                    double sum = 0;
+                    for (index_t e = 0; e < count; ++e) {
+                        sum += static_cast<double>(made[e]);
+                    }
+                    *first = static_cast<Real>(static_cast<double>(*first) + sum);
+                    continue;
+                }
                 for (index_t e = 0; e < count; ++e) {
-                    first[e * step] = made[e];
+                    first[e * step] = sums ? first[e * step] + made[e] : made[e];
                 }
             }
         });
