@@ -9,7 +9,7 @@
 /// for NVRTC too.
 ///
 /// The definitions are PyTorch's (torch.optim, 2.x): SGD with `dampening` 0, Adam and AdamW without `amsgrad`, RMSprop. A formula adds decay * w to the
-/// gradient (L2) and multiplies the weight with `shrink` (decoupled); one of both does nothing.
+/// gradient (L2), or multiplies the weight with `shrink` (decoupled).
 // NOLINTBEGIN(cppcoreguidelines-macro-usage,bugprone-macro-parentheses): the one way to have one text in several namespaces and in a string
 #define TESSERA_UPDATE_NUMBERS(FUNCTION)                                                                               \
     template <class V>                                                                                                 \
@@ -77,14 +77,16 @@
             return w - n.rate * g;                                                                                     \
         }                                                                                                              \
     };                                                                                                                 \
+    template <bool Decoupled>                                                                                          \
     struct adam_formula {                                                                                              \
         static constexpr int states = 2;                                                                               \
         template <class V>                                                                                             \
         FUNCTION static V step(V w, V gradient, V* s, const update_numbers<V>& n) {                                    \
-            const V g = gradient + n.decay * w;                                                                        \
+            const V g = Decoupled ? gradient : gradient + n.decay * w;                                                 \
             s[0] = n.beta1 * s[0] + n.rest1 * g;                                                                       \
             s[1] = n.beta2 * s[1] + n.rest2 * (g * g);                                                                 \
-            return n.shrink * w - n.rate * s[0] / (square_root(s[1]) * n.root + n.epsilon);                            \
+            const V kept = Decoupled ? n.shrink * w : w;                                                               \
+            return kept - n.rate * s[0] / (square_root(s[1]) * n.root + n.epsilon);                                    \
         }                                                                                                              \
     };                                                                                                                 \
     template <bool Centered, bool Momentum>                                                                            \

@@ -95,7 +95,7 @@ inline kernels::update_formula formula_of(const update_rule& how) {
     const bool velocity = how.momentum != 0;
     switch (how.which) {
     case update_rule::kind::adam:
-        return update_formula::adam;
+        return how.decoupled ? update_formula::adamw : update_formula::adam;
     case update_rule::kind::rmsprop:
         return how.centered ? velocity ? update_formula::rmsprop_centered_momentum : update_formula::rmsprop_centered
                : velocity   ? update_formula::rmsprop_momentum

@@ -72,7 +72,7 @@ bool update(const update_rule& how, const run_state& run, double gradient_factor
     };
     switch (how.which) {
     case update_rule::kind::adam:
-        return by(formulas::adam_formula());
+        return how.decoupled ? by(formulas::adam_formula<true>()) : by(formulas::adam_formula<false>());
     case update_rule::kind::rmsprop:
         return how.centered ? velocity ? by(formulas::rmsprop_formula<true, true>())
                                        : by(formulas::rmsprop_formula<true, false>())

@@ -198,7 +198,13 @@ KERNEL(sgd_update) {
         update_by<sgd_formula<true, true>>(a);
     }
 }
-KERNEL(adam_update) { update_by<adam_formula>(a); }
+KERNEL(adam_update) {
+    if (a.n[7] == 0) {
+        update_by<adam_formula<false>>(a);
+    } else {
+        update_by<adam_formula<true>>(a);
+    }
+}
 KERNEL(rmsprop_update) {
     if (a.n[8] == 0 && a.n[6] == 0) {
         update_by<rmsprop_formula<false, false>>(a);

@@ -56,6 +56,7 @@ enum class update_formula : std::uint8_t {
     momentum,
     nesterov,
     adam,
+    adamw,
     rmsprop,
     rmsprop_momentum,
     rmsprop_centered,

@@ -29,37 +29,57 @@ TESSERA_UPDATE_FORMULAS([[gnu::always_inline]] inline)
             broadcast(n.root),  broadcast(n.epsilon), broadcast(n.limit),  broadcast(n.fading)};
 }
 
-template <class Formula>
-bool update_by(const update_arrays& a, const update_step_numbers& step) noexcept {
+/// More: clipping and averages, or one of both. (Without, there are registers for what is left.)
+template <class Formula, bool More>
+bool update_loop(const update_arrays& given, const update_step_numbers& step) noexcept {
+    const update_arrays a = given; // stores of vectors might change what is referred to
     const update_numbers<vec> n = in_all_lanes(step.numbers);
     const vec scale_by = broadcast(step.gradient_scale);
-    const bool clips = step.numbers.limit > 0;
-    const std::ptrdiff_t count = a.count;
+    const bool clips = step.numbers.limit > 0, averages = step.averages;
+    float* states[Formula::states + 1];
+    for (int k = 0; k <= Formula::states; ++k) states[k] = a.states + k * a.state_step;
     ivec finite = ivec{} - 1;
-    for (std::ptrdiff_t i = 0; i < count; i += width) {
-        const std::ptrdiff_t live = count - i;
+    for (std::ptrdiff_t i = 0; i < a.count; i += width) {
+        const std::ptrdiff_t live = a.count - i;
         const vec w = load_some(a.weights + i, live, 0.0F);
         vec g = sum_at(a.gradients, a.gradient_count, i, live) * scale_by;
-        if (clips) g = between(g, -n.limit, n.limit);
+        if (More && clips) g = between(g, -n.limit, n.limit);
         vec old[Formula::states + 1], s[Formula::states + 1];
-        for (int k = 0; k < Formula::states; ++k)
-            s[k] = old[k] = load_some(a.states + k * a.state_step + i, live, 0.0F);
+        // No loops: g++ would keep the arrays in memory.
+        for (int k = 0; k < (Formula::states == 1 ? 1 : 0); ++k) s[k] = old[k] = load_some(states[k] + i, live, 0.0F);
+        if constexpr (Formula::states > 1) s[0] = old[0] = load_some(states[0] + i, live, 0.0F);
+        if constexpr (Formula::states > 1) s[1] = old[1] = load_some(states[1] + i, live, 0.0F);
+        if constexpr (Formula::states > 2) s[2] = old[2] = load_some(states[2] + i, live, 0.0F);
         const vec result = Formula::step(w, g, s, n);
         vec differences = result - result; // NOLINT(misc-redundant-expression): tells what is not finite
-        for (int k = 0; k < Formula::states; ++k)
+        for (int k = 0; k < (Formula::states == 1 ? 1 : 0); ++k)
             differences = differences + (s[k] - s[k]); // NOLINT(misc-redundant-expression)
+        if constexpr (Formula::states > 1)
+            differences = differences + (s[0] - s[0]); // NOLINT(misc-redundant-expression)
+        if constexpr (Formula::states > 1)
+            differences = differences + (s[1] - s[1]); // NOLINT(misc-redundant-expression)
+        if constexpr (Formula::states > 2)
+            differences = differences + (s[2] - s[2]); // NOLINT(misc-redundant-expression)
         const ivec here = where_finite(differences, live);
         finite &= here;
-        for (int k = 0; k < Formula::states; ++k)
-            store_some(a.states + k * a.state_step + i, here ? s[k] : old[k], live);
-        if (step.averages) {
-            float* const to = a.states + Formula::states * a.state_step + i;
-            const vec average = load_some(to, live, 0.0F);
-            store_some(to, average + n.fading * ((here ? result : w) - average), live);
+        const vec chosen = here ? result : w;
+        for (int k = 0; k < (Formula::states == 1 ? 1 : 0); ++k) store_some(states[k] + i, here ? s[k] : old[k], live);
+        if constexpr (Formula::states > 1) store_some(states[0] + i, here ? s[0] : old[0], live);
+        if constexpr (Formula::states > 1) store_some(states[1] + i, here ? s[1] : old[1], live);
+        if constexpr (Formula::states > 2) store_some(states[2] + i, here ? s[2] : old[2], live);
+        if (More && averages) {
+            const vec average = load_some(states[Formula::states] + i, live, 0.0F);
+            store_some(states[Formula::states] + i, average + n.fading * (chosen - average), live);
         }
-        for (int j = 0; j < a.destination_count; ++j) store_some(a.destinations[j] + i, here ? result : w, live);
+        for (int j = 0; j < a.destination_count; ++j) store_some(a.destinations[j] + i, chosen, live);
     }
     return all_set(finite);
+}
+
+template <class Formula>
+bool update_by(const update_arrays& a, const update_step_numbers& step) noexcept {
+    return step.averages || step.numbers.limit > 0 ? update_loop<Formula, true>(a, step)
+                                                   : update_loop<Formula, false>(a, step);
 }
 
 inline bool update(update_formula which, const update_arrays& a, const update_step_numbers& step) noexcept {
@@ -71,7 +91,9 @@ inline bool update(update_formula which, const update_arrays& a, const update_st
     case update_formula::nesterov:
         return update_by<sgd_formula<true, true>>(a, step);
     case update_formula::adam:
-        return update_by<adam_formula>(a, step);
+        return update_by<adam_formula<false>>(a, step);
+    case update_formula::adamw:
+        return update_by<adam_formula<true>>(a, step);
     case update_formula::rmsprop:
         return update_by<rmsprop_formula<false, false>>(a, step);
     case update_formula::rmsprop_momentum:
