@@ -31,7 +31,9 @@ TEST_CASE("loop nests under random splits give the numbers of one device") {
             ts::reference::backend many;
             const auto got = values_after(many, g, s, devices, data);
             REQUIRE(expected.size() == got.size());
-            for (const auto& [key, values] : expected) {
+            for (const auto& of_key : expected) {
+                const auto& key = of_key.first; // clang 14 captures no structured binding
+                const auto& values = of_key.second;
                 const int result = key; // a structured binding cannot be captured
                 CAPTURE(result);
                 CHECK(relative(got.at(key), values, 1e-6) < 1e-4);

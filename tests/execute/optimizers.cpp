@@ -59,7 +59,9 @@ TEST_CASE("every optimizer gives the numbers of one device under every synchroni
         oracles expected(c);
         int run = 0;
         auto make = [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); };
-        for (const auto& [name, sync] : small_policies(g, devices)) {
+        for (const auto& of_name : small_policies(g, devices)) {
+            const auto& name = of_name.first; // clang 14 captures no structured binding
+            const auto& sync = of_name.second;
             CAPTURE(name);
             const ts::strategy s = data_parallel(g, devices, sync);
             sweep_check().hold(c, devices, expected.run(s, devices, make), allowed_rounding_with_adam);

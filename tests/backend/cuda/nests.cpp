@@ -36,7 +36,9 @@ void check_splits(const tests::op_case& row, std::uint64_t count) {
         const auto expected = values_after(plain, g, s, devices, data);
         const auto got = values_after(emulated, g, s, devices, data);
         REQUIRE(expected.size() == got.size());
-        for (const auto& [key, values] : expected) {
+        for (const auto& of_key : expected) {
+            const auto& key = of_key.first; // clang 14 captures no structured binding
+            const auto& values = of_key.second;
             const int result = key; // a structured binding cannot be captured
             CAPTURE(result);
             CHECK(relative(got.at(key), values, 1e-6) < (half ? 5e-2 : 1e-4));
