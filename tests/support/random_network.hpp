@@ -328,10 +328,85 @@ private:
             a.number[0] = -0.3 * (1 + pick_(4));
             a.number[1] = 0.4 * (1 + pick_(4));
             break;
+        case known_op::permute:
+        case known_op::reshape:
+        case known_op::broadcast_to:
+        case known_op::pad:
+        case known_op::crop:
+        case known_op::roll:
+        case known_op::flip:
+        case known_op::upsample_nearest:
+        case known_op::upsample_bilinear:
+        case known_op::scatter_rows:
+            return some_move(a.kind, x);
         default:
             break;
         }
         return a.attributes();
+    }
+
+    int extent(int x, int d) const { return static_cast<int>(extents(x)[d]); }
+
+    /// What moves values, in dimensions behind the samples.
+    ts::op_attributes some_move(ts::op_kind kind, int x) {
+        const int d = 1 + pick_(rank(x) - 1);
+        switch (known(kind)) {
+        case known_op::permute: {
+            ts::op::permute_attributes own{.rank = rank(x)};
+            for (int k = 0; k < rank(x); ++k) {
+                own.order[k] = k;
+            }
+            for (int k = rank(x) - 1; k > 1; --k) {
+                std::swap(own.order[k], own.order[1 + pick_(k)]);
+            }
+            return ts::attributes_of(kind, own);
+        }
+        case known_op::reshape: {
+            const int part = divisor(extent(x, rank(x) - 1));
+            return ts::attributes_of(kind, rank(x) == 4   ? ts::op::reshape_attributes{{extent(x, 1), -1}, 2}
+                                           : rank(x) == 3 ? ts::op::reshape_attributes{{extent(x, 1), part, -1}, 3}
+                                                          : ts::op::reshape_attributes{{part, -1}, 2});
+        }
+        case known_op::broadcast_to: {
+            ts::op::broadcast_to_attributes own{{}, rank(x) < 4 ? rank(x) : 3};
+            for (int k = 0; k < own.rank; ++k) {
+                own.extent[k] = -1;
+            }
+            if (rank(x) < 4) {
+                own.extent[0] = 1 + pick_(3);
+            }
+            return ts::attributes_of(kind, own);
+        }
+        case known_op::pad: {
+            ts::op::pad_attributes own;
+            own.before[d] = pick_(3);
+            own.after[d] = pick_(2);
+            own.after[rank(x) - 1] += pick_(2);
+            return ts::attributes_of(kind, own);
+        }
+        case known_op::crop: {
+            ts::op::crop_attributes own;
+            own.begin[d] = pick_(extent(x, d));
+            own.out[d] = 1 + pick_(extent(x, d) - static_cast<int>(own.begin[d]));
+            return ts::attributes_of(kind, own);
+        }
+        case known_op::roll: {
+            ts::op::roll_attributes own;
+            own.shift[d] = 1 + pick_(extent(x, d));
+            own.shift[rank(x) - 1] -= pick_(2);
+            return ts::attributes_of(kind, own);
+        }
+        case known_op::flip: {
+            ts::op::flip_attributes own;
+            own.turned[d] = 1;
+            own.turned[rank(x) - 1] = pick_(2);
+            return ts::attributes_of(kind, own);
+        }
+        case known_op::scatter_rows:
+            return ts::attributes_of(kind, ts::op::scatter_attributes{1 + pick_(4), pick_(3)});
+        default:
+            return ts::attributes_of(kind, ts::op::upsample_attributes{{1 + pick_(2), 1 + pick_(2)}});
+        }
     }
 
     void try_operator() {
@@ -344,6 +419,20 @@ private:
         if (a.kind == ts::op_kind::embedding) {
             if (!tokens_.empty()) {
                 embed(tokens_[static_cast<std::size_t>(pick_(static_cast<int>(tokens_.size())))]);
+            }
+            return;
+        }
+        if (a.kind == ts::op_kind::gather_rows || a.kind == ts::op_kind::scatter_rows) {
+            std::size_t place = first;
+            for (std::size_t k = 0; k < live_.size() && rank(live_[place]) != 3; ++k) {
+                place = k; // a sequence, wherever there is one
+            }
+            if (const int from = live_[place]; rank(from) == 3) {
+                const ts::index_t rows = a.kind == ts::op_kind::scatter_rows ? extents(from)[1] : 1 + pick_(4);
+                const int index = grow_.add_input(ts::make_shape(grow_.batch, rows), ts::element::i32, "index");
+                const int made = add(a, {from, index});
+                keep(made);
+                used_[place] += made >= 0 ? 1 : 0;
             }
             return;
         }
