@@ -79,8 +79,21 @@ struct op_record {
     }
 };
 
+namespace detail {
+
+/// By hand, for compilers count the steps of what they compute, and most names differ in their first letter.
+constexpr bool same_text(const char* a, const char* b) {
+    while (*a != 0 && *a == *b) {
+        ++a;
+        ++b;
+    }
+    return *a == *b;
+}
+
+} // namespace detail
+
 /// Whether two records are one: they have one name.
-constexpr bool same_operator(const op_record& a, const op_record& b) { return std::string_view(a.name) == b.name; }
+constexpr bool same_operator(const op_record& a, const op_record& b) { return detail::same_text(a.name, b.name); }
 
 /// The name of an operator.
 constexpr const char* to_text(op_kind kind) {
@@ -91,7 +104,7 @@ constexpr bool operator==(op_kind a, op_kind b) {
     if (!std::is_constant_evaluated() && a.record == b.record) {
         return true;
     }
-    return std::string_view(to_text(a)) == to_text(b);
+    return detail::same_text(to_text(a), to_text(b));
 }
 
 namespace detail {
