@@ -40,7 +40,7 @@ def main():
 
     if shutil.which(COMPILER) is None:
         sys.exit(f"instantiations.py: {COMPILER} is not there; install clang-14")
-    sources = sorted(HERE.glob("*.cpp"))
+    sources = sorted(s for s in HERE.glob("*.cpp") if not s.stem.endswith("_program"))  # those are programs.py's
     if not options.update and not RECORD.exists():
         sys.exit(f"instantiations.py: {RECORD} is not there; write it with --update")
     if not sources:
