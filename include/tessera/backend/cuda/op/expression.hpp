@@ -92,6 +92,13 @@ struct expression_kernels {
     static constexpr short_name name = short_name() << Of.name << kernel_suffix(*Of.formula, Which, Broadcast);
     template <int Which, bool Broadcast>
     static constexpr kernel of{name<Which, Broadcast>.text, true};
+    template <int Which>
+    static const kernel& choose(bool broadcast) {
+        if (broadcast) {
+            return of<Which, true>;
+        }
+        return of<Which, false>;
+    }
 
     static constexpr bool has_broadcast = Of.formula->inputs > 1 && !Of.formula->loss;
     /// Those of some passes, as the table has them, behind others.
@@ -114,16 +121,14 @@ template <const op_record& Of>
 void expression_forward(const shard_call& s) {
     using all = expression_kernels<Of>;
     const bool broadcast = all::has_broadcast && op::is_broadcast(s.d);
-    launch_expression(
-        s, broadcast ? all::template of<expression::the_result, true> : all::template of<expression::the_result, false>,
-        expression::the_result);
+    launch_expression(s, all::template choose<expression::the_result>(broadcast), expression::the_result);
 }
 template <const op_record& Of, int Which = 0>
 void expression_backward(const shard_call& s) {
     using all = expression_kernels<Of>;
     if (s.emits(Which)) {
         const bool broadcast = all::has_broadcast && op::is_broadcast(s.d);
-        launch_expression(s, broadcast ? all::template of<Which, true> : all::template of<Which, false>, Which);
+        launch_expression(s, all::template choose<Which>(broadcast), Which);
     }
     if constexpr (Which + 1 < Of.formula->inputs) {
         expression_backward<Of, Which + 1>(s);
