@@ -12,14 +12,14 @@ struct runtime_session::inside {
     backend uses;
     session<backend> trains;
 
-    inside(const graph_view& g, const strategy& s, int devices, const optimizer& update, const session_options& options,
-           workers& threads)
-        : uses(update, options), trains(g, s, devices, update, options, uses, threads) {}
+    inside(const graph_view& g, const strategy& s, int device_count, const optimizer& update,
+           const session_options& options, workers& threads)
+        : uses(update, options), trains(g, s, device_count, update, options, uses, threads) {}
 };
 
-runtime_session::runtime_session(const graph_view& g, const strategy& s, int devices, const optimizer& update,
+runtime_session::runtime_session(const graph_view& g, const strategy& s, int device_count, const optimizer& update,
                                  const session_options& options, runtime&, workers& threads)
-    : inside_(new inside(g, s, devices, update, options, threads)) {}
+    : inside_(new inside(g, s, device_count, update, options, threads)) {}
 runtime_session::~runtime_session() { delete inside_; }
 
 const plan& runtime_session::training_plan() const { return inside_->trains.training_plan(); }

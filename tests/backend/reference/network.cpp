@@ -164,7 +164,7 @@ TEST_CASE("a step changes trained parameters by the optimizer's rule, frozen one
 TEST_CASE(
     "a parameter on which no loss depends stays as it is, weight decay or not, as in plans, which do not update it") {
     const ts::graph g = ts::describe<dead_end>(6);
-    for (const ts::optimizer how :
+    for (const ts::optimizer& how :
          {ts::optimizer(ts::sgd{.learning_rate = 0.5F, .momentum = 0.5F, .weight_decay = 0.1F}),
           ts::optimizer(ts::adam{.weight_decay = 0.1F})}) {
         ts::reference::network n = make(g.view());
