@@ -48,7 +48,7 @@ ts::io::image_set pictures() {
 TEST_CASE("docs/training.md has the blocks of this file") {
     const std::string root = std::string(__FILE__).substr(0, std::string(__FILE__).rfind("tests/docs/"));
     const std::string page = test::read_text(root + "docs/training.md");
-    const std::string own = test::read_text(__FILE__);
+    const std::string own = test::read_text(std::string(__FILE__));
     REQUIRE(!page.empty());
     for (const char* const begin : {"const std::string text = ", "options.after_step = ", "const ts::io::augmented_"}) {
         std::size_t at = page.find(begin);
