@@ -4,7 +4,7 @@
 #   tessera::execute  core, the executor and the reference backend: threads
 #   tessera::host     execute and the host backend: oneDNN and the OpenMP runtime that it uses
 #   tessera::host_runtime  what tessera/host_runtime.hpp needs, compiled; of an installed package one's own source that includes
-#                     tessera/runtime/host_source.hpp is that
+#                     tessera/runtime/host_source.inl is that
 #   tessera::cuda     execute and the CUDA backend: cudart, cublasLt, NVRTC, cuDNN and NCCL; no nvcc
 #   tessera::io       core, files, data sets, plots: zlib; JSON files, traces and reports: nlohmann_json, where it is found;
 #                     range_v3.hpp: range-v3, where it is found
@@ -80,7 +80,7 @@ if(TESSERA_HAS_HOST)
   target_link_libraries(tessera_host INTERFACE tessera_execute DNNL::dnnl gomp)
   # Built where something links it. Its one source takes half a minute at -O2, the sources that link it seconds.
   set(source "${CMAKE_CURRENT_BINARY_DIR}/host_runtime.cpp")
-  file(CONFIGURE OUTPUT "${source}" CONTENT "#include <tessera/runtime/host_source.hpp>\n")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "#include <tessera/runtime/host_source.inl>\n")
   add_library(tessera_host_runtime STATIC EXCLUDE_FROM_ALL "${source}")
   add_library(tessera::host_runtime ALIAS tessera_host_runtime)
   target_link_libraries(tessera_host_runtime PUBLIC tessera_host)

@@ -44,7 +44,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = folder / "runtime.cpp"
-        source.write_text("#include <tessera/runtime/host_source.hpp>\n")
+        source.write_text("#include <tessera/runtime/host_source.inl>\n")
 
         def compile_to(file, flags, to):
             return processor_seconds([options.compiler, "-std=c++20", *flags, "-I", ROOT / "include", "-c", file,

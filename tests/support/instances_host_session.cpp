@@ -4,6 +4,6 @@
 #endif
 #include "instances.hpp"
 
-#include "tessera/runtime/host_source.hpp" // compiled sessions, for execute/host_runtime.cpp
+#include "tessera/runtime/host_source.inl" // compiled sessions, for execute/host_runtime.cpp
 
 template class tessera::session<tessera::host::backend>;

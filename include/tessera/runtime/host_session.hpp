@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session on the host whose inside is compiled elsewhere, once: in the library tessera::host_runtime, or wherever a source includes
-// runtime/host_source.hpp.
+// runtime/host_source.inl.
 #pragma once
 
 #include "tessera/execute/backend.hpp"

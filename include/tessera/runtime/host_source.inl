@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inside of compiled sessions on the host: for exactly one source of a program, which links oneDNN; the CMake target tessera::host_runtime
 // is such a source.
-#pragma once
 
 #include "tessera/backend/host/backend.hpp"
 #include "tessera/runtime/host_session.hpp"
