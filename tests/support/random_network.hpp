@@ -442,6 +442,13 @@ private:
             ++used_[first];
             return;
         }
+        if (ts::record_of(a).uses != nullptr) { // one tensor in several places
+            const std::vector<int> places(static_cast<std::size_t>(ts::record_of(a).uses(a)), x);
+            const int made = add(a, places);
+            keep(made);
+            used_[first] += made >= 0 ? 1 : 0;
+            return;
+        }
         std::vector<std::size_t> from{first};
         const int wanted = ts::record_of(a).inputs == 0 ? 2 + pick_(3) : ts::record_of(a).inputs;
         for (int tries = 0; static_cast<int>(from.size()) < wanted && tries < 12; ++tries) {

@@ -148,6 +148,11 @@ struct graph_builder {
             }
             inputs = repeated;
         }
+        for (int k = 1; k < count && record_of(a).uses != nullptr; ++k) {
+            if (inputs[k] != inputs[0]) {
+                return fail({rule::wrong_number_of_inputs, 0, -1, count, 1});
+            }
+        }
         op_node node{a, name.own, key, 0, {}, {}, -1, name.full};
         shape extents[max_inputs];
         for (int k = 0; k < count && k < max_inputs; ++k) {
