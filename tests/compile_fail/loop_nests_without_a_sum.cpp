@@ -17,10 +17,5 @@ struct gate : ts::operation<gate> {
 #endif
     }
 };
-struct fc1 : ts::linear<16> {};
-struct fc2 : ts::linear<24> {};
 
-struct network
-    : ts::sequential<ts::features<4>, ts::branches<gate, ts::branch<fc1>, ts::branch<fc2>>, ts::cross_entropy> {};
-
-inline constexpr auto view = ts::describe<network, 8>();
+inline constexpr ts::nests::program program = ts::nests::detail::make_program<gate>(0);

@@ -6,7 +6,8 @@ cmake_minimum_required(VERSION 3.25)
 
 # What images.cpp has and words.cpp has not, and the other way round; values.cpp has all of it.
 set(of_images conv_kernels pooling_job<true> largest::forward<float>)
-set(of_words embedding_job layer_norm_rows_of dropout_job embedding_loops::forward<float> dropout_loops<false>::forward<float>
+set(of_words embedding_job layer_norm_rows_of dropout_job embedding_loops::forward<float>
+    "dropout_loops<(tessera::op::dropped_unit)0>::forward<float>"
     row_norm_loops<tessera::op::layer_norm_attributes>::forward<float>)
 set(of_both linear_kernels loss_job weighted_sum::forward<float>)
 # Both are without these.
@@ -27,7 +28,7 @@ foreach(object IMAGES WORDS VALUES)
   if(failed)
     message(FATAL_ERROR "${NM} does not read ${${object}}")
   endif()
-  string(REGEX MATCHALL "vtable for tessera::host::[^\n]*|tessera::reference::detail::[a-z_:<>]*::forward<float>" kernels "${symbols}")
+  string(REGEX MATCHALL "vtable for tessera::host::[^\n]*|tessera::reference::detail::[a-z_:<>()0-9]*::forward<float>" kernels "${symbols}")
   foreach(kernel IN LISTS has_${object})
     string(FIND "${kernels}" "${kernel}" found)
     if(found LESS 0)
