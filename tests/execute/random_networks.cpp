@@ -40,7 +40,7 @@ pair_findings hold_pairs(int networks, int each, std::uint64_t first, Make make)
 
 TEST_CASE("random networks under random strategies, schedules and policies give the numbers of one device") {
     const pair_findings found =
-        hold_pairs(200, 4, 20000, [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); });
+        hold_pairs(300, 3, 20000, [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); });
     for (int k = 0; k < op_kinds; ++k) {
         CAPTURE(std::string(ts::library_operators[k]->name));
         CHECK(found.kinds[static_cast<std::size_t>(k)] > 0);
