@@ -65,16 +65,7 @@ constexpr op_record own_loss_record() {
     if constexpr (requires { Own::reduction; }) {
         r.divisor = op::loss_record("", loss_formula_of<Own>, Own::reduction).divisor;
     }
-    if constexpr (requires { Own::name; }) {
-        r.name = Own::name;
-    }
-    if constexpr (requires { Own::rows; }) {
-        int at = 0;
-        for (const own_row& row : Own::rows) {
-            r.rows[at++] = row;
-        }
-    }
-    return r;
+    return with_members_of<Own>(r);
 }
 template <class Own>
 inline constexpr op_record loss_record_of = own_loss_record<Own>();

@@ -67,9 +67,9 @@ inline constexpr operator_name<Own> name_of_operator;
 template <class Own>
 inline constexpr expression::formula formula_of = expression::trace<Own>();
 
+/// A record with what an operator of one's own says besides: its name, and rows for backends.
 template <class Own>
-constexpr op_record own_expression_record() {
-    op_record r = op::expression_record(name_of_operator<Own>.text, formula_of<Own>);
+constexpr op_record with_members_of(op_record r) {
     if constexpr (requires { Own::name; }) {
         r.name = Own::name;
     }
@@ -80,6 +80,11 @@ constexpr op_record own_expression_record() {
         }
     }
     return r;
+}
+
+template <class Own>
+constexpr op_record own_expression_record() {
+    return with_members_of<Own>(op::expression_record(name_of_operator<Own>.text, formula_of<Own>));
 }
 template <class Own>
 inline constexpr op_record expression_record_of = own_expression_record<Own>();

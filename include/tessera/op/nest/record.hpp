@@ -166,16 +166,7 @@ namespace detail {
 template <class Own>
 constexpr op_record own_operation_record() {
     op_record r = nests::record<Own>(name_of_operator<Own>.text);
-    if constexpr (requires { Own::name; }) {
-        r.name = Own::name;
-    }
-    if constexpr (requires { Own::rows; }) {
-        int at = 0;
-        for (const own_row& row : Own::rows) {
-            r.rows[at++] = row;
-        }
-    }
-    return r;
+    return with_members_of<Own>(r);
 }
 template <class Own>
 inline constexpr op_record operation_record_of = own_operation_record<Own>();
