@@ -12,7 +12,7 @@ inline ts::graph graph_behind_products(const tests::op_case& c) {
     struct second;
     struct layer;
     int read[ts::max_inputs] = {};
-    const int count = static_cast<int>(c.inputs.size());
+    const int count = static_cast<int>(tensors_read(c));
     for (int i = 0; i < count; ++i) {
         const ts::shape& x = c.inputs[static_cast<std::size_t>(i)];
         const int in = b.add_input(x, ts::element::f32, "input");

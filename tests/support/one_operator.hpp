@@ -12,12 +12,17 @@
 
 namespace test_support {
 
+/// How many tensors it reads: one where the operator takes one tensor in all its places.
+inline std::size_t tensors_read(const tests::op_case& c) {
+    return ts::record_of(c.attributes).uses != nullptr ? 1 : c.inputs.size();
+}
+
 /// A graph of one operator, with an input for the gradient of its output.
 inline ts::graph graph_of(const tests::op_case& c) {
     ts::graph_builder b;
     const ts::description d = c.describe();
     std::vector<int> read;
-    for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    for (std::size_t i = 0; i < tensors_read(c); ++i) {
         const int o = d.find_operand(ts::operand_kind::input, static_cast<int>(i));
         read.push_back(b.add_input(c.inputs[i], d.operands[o].type, "input"));
     }
@@ -34,7 +39,7 @@ inline ts::graph graph_of(const tests::op_case& c) {
 /// Random numbers for it, of inputs where the row wants them.
 inline batch_data data_of(const tests::op_case& c, const ts::graph_view& g, std::uint64_t seed) {
     batch_data data(g, seed);
-    for (std::size_t i = 0; i < c.inputs.size(); ++i) { // inputs are the first tensors
+    for (std::size_t i = 0; i < tensors_read(c); ++i) { // inputs are the first tensors
         for (float& v : data.numbers[i]) {
             v += static_cast<float>(c.shift_of(i));
         }
