@@ -5,7 +5,7 @@
 #include "tessera/backend/cuda/op/table.hpp"
 #include "tessera/backend/host/op/table.hpp"
 #include "tessera/backend/reference/op/table.hpp"
-#include "tessera/op/records.hpp"
+#include "tessera/op/library.hpp"
 
 namespace {
 

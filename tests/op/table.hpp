@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tessera/op/analysis.hpp"
-#include "tessera/op/records.hpp"
+#include "tessera/op/library.hpp"
 
 #include <string>
 #include <vector>

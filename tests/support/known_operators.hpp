@@ -2,7 +2,7 @@
 // The library's operators by number, for tests that say something of each.
 #pragma once
 
-#include "tessera/op/records.hpp"
+#include "tessera/op/library.hpp"
 
 #include <iterator>
 

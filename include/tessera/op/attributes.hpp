@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-/// All operators of the library, in the order of their numbers. Each has a record of this name, see op/record.hpp; op/records.hpp lists the headers.
+/// All operators of the library, in the order of their numbers. Each has a record of this name, see op/record.hpp; op/records.hpp lists the headers,
+/// op/library.hpp the records.
 // clang-format off
 #define TESSERA_OPERATORS(X) \
     X(conv2d) X(max_pool) X(average_pool) X(global_average_pool) X(linear) X(relu) X(sigmoid) X(tanh) X(gelu) X(silu) \

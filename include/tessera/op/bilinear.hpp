@@ -11,6 +11,7 @@ struct bilinear_attributes {
 };
 
 struct bilinear_body : expression::functions, nests::names {
+    static constexpr const char* name = "bilinear";
     using options = bilinear_attributes;
 
     static constexpr void body(auto& w, const options& a) {
@@ -23,19 +24,15 @@ struct bilinear_body : expression::functions, nests::names {
     }
 };
 
-inline constexpr op_record bilinear_record = nests::record<bilinear_body>("bilinear");
-
 } // namespace tessera::op
 
 namespace tessera {
-
-inline constexpr op_kind op_kind::bilinear{&op::bilinear_record};
 
 /// bilinear<O>: of two inputs.
 template <index_t Out, class... Options>
 struct bilinear {
     static constexpr op_attributes attributes =
-        detail::make_attributes<op_kind::bilinear, Options...>(op::bilinear_attributes{.out = Out});
+        detail::generated_attributes<op::bilinear_body, Options...>(op::bilinear_attributes{.out = Out});
 };
 
 } // namespace tessera

@@ -23,6 +23,7 @@ struct image_norm_words : expression::functions, nests::names {
 };
 
 struct instance_norm_body : image_norm_words {
+    static constexpr const char* name = "instance_norm";
     static constexpr void body(auto& w, const options& a) {
         const auto [n, c, h, v] = w.loops(sample, channel, height, width);
         const auto x = w.input(n, c, h, v);
@@ -32,6 +33,7 @@ struct instance_norm_body : image_norm_words {
     }
 };
 struct image_layer_norm_body : image_norm_words {
+    static constexpr const char* name = "image_layer_norm";
     static constexpr void body(auto& w, const options& a) {
         const auto [n, c, h, v] = w.loops(sample, channel, height, width);
         const auto x = w.input(n, c, h, v);
@@ -41,6 +43,7 @@ struct image_layer_norm_body : image_norm_words {
     }
 };
 struct pixel_norm_body : image_norm_words {
+    static constexpr const char* name = "pixel_norm";
     static constexpr void body(auto& w, const options& a) {
         const auto [n, c, h, v] = w.loops(sample, channel, height, width);
         const auto x = w.input(n, c, h, v);
@@ -50,26 +53,18 @@ struct pixel_norm_body : image_norm_words {
     }
 };
 
-inline constexpr op_record instance_norm_record = nests::record<instance_norm_body>("instance_norm");
-inline constexpr op_record image_layer_norm_record = nests::record<image_layer_norm_body>("image_layer_norm");
-inline constexpr op_record pixel_norm_record = nests::record<pixel_norm_body>("pixel_norm");
-
 } // namespace tessera::op
 
 namespace tessera {
 
-inline constexpr op_kind op_kind::instance_norm{&op::instance_norm_record};
-inline constexpr op_kind op_kind::image_layer_norm{&op::image_layer_norm_record};
-inline constexpr op_kind op_kind::pixel_norm{&op::pixel_norm_record};
-
 /// instance_norm<>: each channel of a sample by itself, gamma[C], beta[C].
 template <class... Options>
-struct instance_norm : detail::layer_with<op_kind::instance_norm, op::image_norm_attributes, Options...> {};
+struct instance_norm : detail::generated_layer<op::instance_norm_body, Options...> {};
 /// image_layer_norm<>: each sample by itself, gamma[C,H,W], beta[C,H,W].
 template <class... Options>
-struct image_layer_norm : detail::layer_with<op_kind::image_layer_norm, op::image_norm_attributes, Options...> {};
+struct image_layer_norm : detail::generated_layer<op::image_layer_norm_body, Options...> {};
 /// pixel_norm<>: the channels of each pixel, gamma[C], beta[C].
 template <class... Options>
-struct pixel_norm : detail::layer_with<op_kind::pixel_norm, op::image_norm_attributes, Options...> {};
+struct pixel_norm : detail::generated_layer<op::pixel_norm_body, Options...> {};
 
 } // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's operators, and what a record says of an operator's use.
+// The library's operators, and what a record says of an operator's use. The list of all is op/library.hpp.
 #pragma once
 
 #include "tessera/op/abs.hpp"
@@ -60,11 +60,6 @@
 #include "tessera/op/upsample.hpp"
 
 namespace tessera {
-
-#define TESSERA_OPERATOR(name) &op::name##_record,
-/// Records of all operators of the library.
-inline constexpr const op_record* library_operators[] = {TESSERA_OPERATORS(TESSERA_OPERATOR)};
-#undef TESSERA_OPERATOR
 
 constexpr const op_record& record_of(const op_attributes& a) { return *a.kind.record; }
 

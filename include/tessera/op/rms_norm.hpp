@@ -11,6 +11,7 @@ struct rms_norm_attributes {
 };
 
 struct rms_norm_body : expression::functions, nests::names {
+    static constexpr const char* name = "rms_norm";
     using options = rms_norm_attributes;
     static constexpr int ranks[] = {2, 3};
 
@@ -24,16 +25,12 @@ struct rms_norm_body : expression::functions, nests::names {
     }
 };
 
-inline constexpr op_record rms_norm_record = nests::record<rms_norm_body>("rms_norm");
-
 } // namespace tessera::op
 
 namespace tessera {
 
-inline constexpr op_kind op_kind::rms_norm{&op::rms_norm_record};
-
 /// rms_norm<frozen>: over the channels, [N,C] or [N,T,C].
 template <class... Options>
-struct rms_norm : detail::layer_with<op_kind::rms_norm, op::rms_norm_attributes, Options...> {};
+struct rms_norm : detail::generated_layer<op::rms_norm_body, Options...> {};
 
 } // namespace tessera

@@ -13,6 +13,7 @@ struct rotary_attributes {
 };
 
 struct rotary_body : expression::functions, nests::names {
+    static constexpr const char* name = "rotary";
     using options = rotary_attributes;
 
     /// A rotation is a sum over the two channels of a pair. Heads are split as channels.
@@ -36,16 +37,12 @@ struct rotary_body : expression::functions, nests::names {
     }
 };
 
-inline constexpr op_record rotary_record = nests::record<rotary_body>("rotary");
-
 } // namespace tessera::op
 
 namespace tessera {
 
-inline constexpr op_kind op_kind::rotary{&op::rotary_record};
-
 /// rotary<heads<H>>: of queries or keys [N,T,C] with H heads side by side.
 template <class... Options>
-struct rotary : detail::layer_with<op_kind::rotary, op::rotary_attributes, Options...> {};
+struct rotary : detail::generated_layer<op::rotary_body, Options...> {};
 
 } // namespace tessera

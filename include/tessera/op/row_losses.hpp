@@ -59,7 +59,7 @@ template <number Smoothing = 0.1>
 struct smooth_cross_entropy {
     static_assert(Smoothing.value() >= 0 && Smoothing.value() <= 1, "tessera: label smoothing is from 0 to 1");
     static constexpr op_attributes attributes =
-        attributes_of(op::smooth_cross_entropy_body::attributes.kind, op::smoothing_options{Smoothing.value()});
+        detail::generated_attributes<op::smooth_cross_entropy_body>(op::smoothing_options{Smoothing.value()});
 };
 
 /// Cross-entropy of logits and soft labels, the probabilities of all classes, which gradients reach where the network computes them: the mean over rows
@@ -68,7 +68,7 @@ template <number Smoothing = 0>
 struct soft_cross_entropy {
     static_assert(Smoothing.value() >= 0 && Smoothing.value() <= 1, "tessera: label smoothing is from 0 to 1");
     static constexpr op_attributes attributes =
-        attributes_of(op::soft_cross_entropy_body::attributes.kind, op::smoothing_options{Smoothing.value()});
+        detail::generated_attributes<op::soft_cross_entropy_body>(op::smoothing_options{Smoothing.value()});
 };
 
 /// One less the cosine of the angle between the rows of a[N,C] and b[N,C], averaged over the global batch. Channels are not split.

@@ -171,6 +171,17 @@ constexpr op_record own_operation_record() {
 template <class Own>
 inline constexpr op_record operation_record_of = own_operation_record<Own>();
 
+/// Attributes of an operator of the library that a body defines, with a layer's options. They depend on these, so that a program which does not use
+/// the layer does not evaluate the body either: the record is named nowhere else but in op/library.hpp.
+template <class Body, class... Options>
+constexpr op_attributes generated_attributes(typename Body::options own) {
+    return make_attributes<op_kind{&operation_record_of<Body>}, Options...>(own);
+}
+template <class Body, class... Options>
+struct generated_layer {
+    static constexpr op_attributes attributes = generated_attributes<Body, Options...>({});
+};
+
 } // namespace detail
 
 namespace nests {

@@ -5,7 +5,7 @@
 #include "tessera/backend/cuda/kernels/nest.hpp"
 #include "tessera/backend/cuda/op/expression.hpp"
 #include "tessera/backend/reference/op/nest.hpp"
-#include "tessera/op/records.hpp"
+#include "tessera/op/library.hpp"
 
 namespace tessera::cuda {
 

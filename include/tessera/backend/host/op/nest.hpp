@@ -7,10 +7,7 @@
 #include "tessera/backend/host/kernels/nest.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/op/nest.hpp"
-#include "tessera/op/bilinear.hpp"
-#include "tessera/op/image_norm.hpp"
-#include "tessera/op/rms_norm.hpp"
-#include "tessera/op/rotary.hpp"
+#include "tessera/op/library.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -25,7 +25,7 @@
 #include "tessera/backend/host/op/upsample.hpp"
 #include "tessera/backend/reference/op/table.hpp"
 #include "tessera/net/operator_set.hpp"
-#include "tessera/op/records.hpp"
+#include "tessera/op/library.hpp"
 
 #include <span>
 #include <string>
