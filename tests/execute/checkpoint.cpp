@@ -106,6 +106,7 @@ std::vector<ts::strategy> strategies() {
 
 const ts::optimizer momentum = ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F};
 const ts::optimizer moments = ts::adam{.learning_rate = 0.01F};
+const ts::optimizer layerwise = ts::lamb{.learning_rate = 0.01F};
 
 /// Three steps, a checkpoint, three more; the same from the checkpoint, under `later`.
 template <class B>
@@ -149,6 +150,7 @@ TEST_CASE_TEMPLATE("training goes on bit for bit, under every policy and split",
     for (const ts::strategy& s : strategies()) {
         hold_resumed<B>(s, s, momentum, true);
         hold_resumed<B>(s, s, moments, true);
+        hold_resumed<B>(s, s, layerwise, true);
     }
 }
 
