@@ -8,6 +8,7 @@
 #include "support/sweep_check.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/strategy/typed_groups.hpp"
 
 #include <doctest/doctest.h>
 
