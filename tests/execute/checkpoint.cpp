@@ -106,6 +106,7 @@ std::vector<ts::strategy> strategies() {
 
 const ts::optimizer momentum = ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F};
 const ts::optimizer moments = ts::adam{.learning_rate = 0.01F};
+const ts::optimizer layerwise = ts::lamb{.learning_rate = 0.01F};
 
 /// Three steps, a checkpoint, three more; the same from the checkpoint, under `later`.
 template <class B>
@@ -149,6 +150,7 @@ TEST_CASE_TEMPLATE("training goes on bit for bit, under every policy and split",
     for (const ts::strategy& s : strategies()) {
         hold_resumed<B>(s, s, momentum, true);
         hold_resumed<B>(s, s, moments, true);
+        hold_resumed<B>(s, s, layerwise, true);
     }
 }
 
@@ -187,6 +189,49 @@ TEST_CASE("the place in the data, and a file of weights") {
     REQUIRE(found.unexpected.size() > 0);
     CHECK(found.unexpected[0].substr(0, 19) == "optimizer/velocity/");
     CHECK(third.session.parameter(0) == first.session.parameter(0));
+}
+
+TEST_CASE("one layer's weights from a file, under its own name or another") {
+    const place here;
+    training<ts::reference::backend> first(strategies()[0], momentum);
+    first.step();
+    ts::io::save_checkpoint(first.session, here / "one");
+    const std::string file = here / "one/model.safetensors";
+    const ts::graph_view g = first.session.graph_of();
+    const ts::network_paths paths = ts::paths_of(g);
+    const std::string path = paths.parameter(0); // layer/weight
+    const std::string layer = path.substr(0, path.find('/'));
+    for (const bool whole : {true, false}) {
+        training<ts::reference::backend> other(strategies()[1], momentum);
+        other.step(); // so that every number is another than that of the file
+        other.step();
+        std::vector<std::vector<float>> before;
+        for (int p = 0; p < g.parameter_count; ++p) {
+            before.push_back(other.session.parameter(p));
+        }
+        const auto found = ts::io::load_weights(other.session, file, {.layer = whole ? layer : path});
+        std::size_t set = 0;
+        for (int p = 0; p < g.parameter_count; ++p) {
+            const bool own = whole ? paths.parameter(p).starts_with(layer + "/") : p == 0;
+            set += own ? 1 : 0;
+            CHECK(other.session.parameter(p) ==
+                  (own ? first.session.parameter(p) : before[static_cast<std::size_t>(p)]));
+            CHECK((p != 0 || before[0] != first.session.parameter(0)));
+        }
+        CHECK(found.matched.size() == set);
+        CHECK(found.unexpected.empty());
+        CHECK(set == (whole ? 2 : 1));
+    }
+    training<ts::reference::backend> other(strategies()[1], momentum);
+    const auto before = everything(other.session);
+    const auto refused = [&](const ts::io::weights_of& which) {
+        return message_of([&] { ts::io::load_weights(other.session, file, which); });
+    };
+    CHECK(contains(refused({.layer = "fc9"}), "no parameter of the layer 'fc9'"));
+    CHECK(contains(refused({.layer = layer, .called = "fc9"}), "no tensor 'fc9/weight'"));
+    CHECK(everything(other.session) == before);
+    ts::io::load_weights(other.session, file, {.layer = path, .called = "optimizer/velocity/" + path});
+    CHECK(other.session.parameter(0) == first.session.kept(0, 0));
 }
 
 TEST_CASE("any byte that changes, and any end that comes too early, is refused; the session stays as it was") {

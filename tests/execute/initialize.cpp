@@ -150,3 +150,19 @@ TEST_CASE("values are functions of seed, parameter and index") {
     CHECK(values_of<net_of_two>(0) != values_of<net_of_two>(0, 4));
     CHECK(values_of<net_of_two>(2) != values_of<net_of_two>(0));
 }
+
+TEST_CASE("a layer has the same values in every network in which it has the same path, and others beside it") {
+    struct first : ts::linear<60> {};
+    struct own : ts::linear<40> {};
+    struct again : ts::linear<40> {};
+    using alone = ts::sequential<ts::features<60>, own, ts::cross_entropy>;
+    using behind = ts::sequential<ts::features<60>, first, ts::relu, own, ts::relu, again, ts::cross_entropy>;
+    CHECK(values_of<alone>(0) == values_of<behind>(2));
+    CHECK(values_of<alone>(1) == values_of<behind>(3));
+    CHECK(values_of<behind>(1) != values_of<behind>(3));
+    const std::vector<float> other = values_of<behind>(4); // of another path, with fewer inputs
+    CHECK(!std::equal(other.begin(), other.end(), values_of<alone>(0).begin()));
+    CHECK(values_of<alone>(0, 3) != values_of<behind>(2, 4));
+    // Numbers of a path and a seed are what they were, on every compiler.
+    CHECK(ts::detail::key_of_path(3, "own/weight") != ts::detail::key_of_path(3, "own/bias"));
+}

@@ -95,6 +95,11 @@ TEST_CASE("settings of an optimizer that make no sense are refused by name and n
     CHECK(contains(told(ts::adam{.beta1 = 1}), "beta1 is 1.0"));
     CHECK(contains(told(ts::adam{.beta2 = 1.5F}), "beta2 is 1.5"));
     CHECK(contains(told(ts::adam{.epsilon = 0}), "epsilon is 0.0"));
+    CHECK(told(ts::lars{}) == "accepted");
+    CHECK(told(ts::lamb{}) == "accepted");
+    CHECK(contains(told(ts::lars{.trust_coefficient = 0}), "trust_coefficient is 0.0"));
+    CHECK(contains(told(ts::lars{.epsilon = 0}), "epsilon is 0.0"));
+    CHECK(contains(told(ts::lamb{.beta2 = 1}), "beta2 is 1.0"));
     CHECK(contains(told(ts::optimizer(ts::sgd{}, -1)), "clip_norm is -1.0"));
     CHECK(contains(told(ts::optimizer(ts::sgd{}, 0, 0)), "loss_scale is 0.0"));
     CHECK(contains(told(ts::optimizer(ts::sgd{}, 0, nan)), "loss_scale is"));

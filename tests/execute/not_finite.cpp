@@ -256,8 +256,9 @@ TEST_CASE("a parameter whose update is not finite is named, and stays finite") {
     const ts::optimizer heavy(ts::sgd{.learning_rate = 100, .momentum = 0.9F});
     const ts::optimizer adam(ts::adam{.learning_rate = 0.1F});                  // the square of the gradient overflows
     const ts::optimizer clipped(ts::sgd{.learning_rate = 0.1F}, 1.0F, 4096.0F); // the scaled gradient does
+    const ts::optimizer layerwise(ts::lars{}, 0, 4096.0F); // and with it the norm of the parameter's
     on_every_backend([&]<class B>() {
-        for (const ts::optimizer& how : {steep, heavy, adam, clipped}) {
+        for (const ts::optimizer& how : {steep, heavy, adam, clipped, layerwise}) {
             running<B> r(g, s, 2, how);
             r.session.set_parameter(0, std::vector<float>(12, 0.0F));
             const std::vector<float> start = r.session.parameter(1);
@@ -268,7 +269,7 @@ TEST_CASE("a parameter whose update is not finite is named, and stays finite") {
             const std::vector<float> weights = r.session.parameter(0);
             const std::vector<float> bias = r.session.parameter(1);
             for (std::size_t i = 0; i < 12; ++i) { // a row of inputs for each class
-                CHECK((weights[i] == 0) == (i % 4 == 0 || how == clipped));
+                CHECK((weights[i] == 0) == (i % 4 == 0 || how == clipped || how == layerwise));
             }
             CHECK((bias == start) == (how == clipped));
             for (const auto& a : r.session.parameter_copies(0)) {

@@ -135,6 +135,9 @@ private:
         say("slices", t.slices);
         say("state", t.state);
         say("norms", t.norms);
+        if (!t.layer_norms.empty()) {
+            say("layer_norms", t.layer_norms);
+        }
         for (const tessera::box& b : t.counted_elsewhere) {
             say("elsewhere", b);
         }

@@ -2,11 +2,12 @@
 // Values of the parameters before training.
 #pragma once
 
-#include "tessera/net/graph.hpp"
+#include "tessera/net/paths.hpp"
 #include "tessera/op/mask.hpp"
 
 #include <cmath>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -41,6 +42,15 @@ struct parameter_numbers {
         return x;
     }
 };
+
+/// What numbers of a parameter are drawn by: of the seed and of its path, whatever else is in the network.
+inline std::uint64_t key_of_path(std::uint64_t seed, std::string_view path) {
+    std::uint64_t key = op::mix(~seed);
+    for (const char c : path) {
+        key = op::mix(key ^ static_cast<unsigned char>(c));
+    }
+    return key;
+}
 
 /// Makes the rows of a matrix orthogonal and as long as 1, twice by Gram's and Schmidt's procedure, which leaves nothing but rounding. There are at most
 /// as many rows as columns.
@@ -96,12 +106,11 @@ inline index_t fan_out_of(const parameter_node& p) {
 } // namespace detail
 
 /// Initial values of a parameter, all its elements in row-major order, or the first of them, by parameter_node::initial. Each is a function of the
-/// seed, the parameter's number and its index alone, whatever the strategy; orthogonal ones of all indices, and they are drawn whole. The
-/// usual ones: weights and biases of convolutions and linear layers uniform in +-1/sqrt(fan_in), as in PyTorch; gamma 1 and beta 0 of norms, running
+/// seed, the parameter's path (net/paths.hpp) and its index alone, whatever the strategy and the rest of the network; orthogonal ones of all indices, and
+/// they are drawn whole. The usual ones: weights and biases of convolutions and linear layers uniform in +-1/sqrt(fan_in), as in PyTorch; gamma 1 and beta 0 of norms, running
 /// mean 0 and running variance 1; tables uniform in +-1/sqrt(their columns).
-inline void initialize(const graph_view& g, int parameter, std::uint64_t seed, std::span<float> values) {
-    const parameter_node& p = g.parameters[parameter];
-    const detail::parameter_numbers draw{op::mix(op::mix(~seed) ^ static_cast<std::uint64_t>(parameter))};
+inline void initialize(const parameter_node& p, std::string_view path, std::uint64_t seed, std::span<float> values) {
+    const detail::parameter_numbers draw{detail::key_of_path(seed, path)};
     const auto fan_in = static_cast<double>(p.fan_in);
     const double fans = fan_in + static_cast<double>(detail::fan_out_of(p));
     const auto number = static_cast<double>(p.initial.number);
@@ -149,6 +158,11 @@ inline void initialize(const graph_view& g, int parameter, std::uint64_t seed, s
         return all([&](std::size_t i) { return whole[i]; });
     }
     }
+}
+
+/// Of one parameter of a network; for all of them paths_of() finds the paths at once.
+inline void initialize(const graph_view& g, int parameter, std::uint64_t seed, std::span<float> values) {
+    initialize(g.parameters[parameter], parameter_path_of(g, parameter), seed, values);
 }
 
 } // namespace tessera

@@ -54,9 +54,10 @@ public:
         runs_.push_back(make_run(first, static_cast<graph&&>(described), static_cast<plan&&>(p)));
         state_.seed = options.seed;
         state_.learning_rate = static_cast<double>(update.learning_rate);
+        const network_paths paths = paths_of(graph_.view());
         for (int i = 0; i < g.parameter_count; ++i) {
             std::vector<float> values(static_cast<std::size_t>(g.parameters[i].extents.volume()));
-            initialize(graph_.view(), i, options.seed, values);
+            initialize(g.parameters[i], paths.parameter(i), options.seed, values);
             set_parameter(i, values);
         }
     }
@@ -380,11 +381,12 @@ private:
         const int parameter = report_.lost_parameter();
         report_.forget_lost();
         if (step < taken) {
-            throw error(
-                "tessera: the update of parameter " + parameter_path_of(graph_.view(), parameter) + " in step " +
-                std::to_string(step + 1) + " is not finite, though the loss is; " +
-                (update_.clip_norm > 0 ? "no parameter was changed" : "what would have become so was not changed") +
-                "; lower the learning rate, or clip gradients");
+            throw error("tessera: the update of parameter " + parameter_path_of(graph_.view(), parameter) +
+                        " in step " + std::to_string(step + 1) + " is not finite, though the loss is; " +
+                        (update_.clip_norm > 0    ? "no parameter was changed"
+                         : update_.is_layerwise() ? "it was not changed"
+                                                  : "what would have become so was not changed") +
+                        "; lower the learning rate, or clip gradients");
         }
     }
 

@@ -294,16 +294,32 @@ struct loaded_weights {
     std::vector<std::string> unexpected; ///< tensors that no parameter is called like
 };
 
-/// Sets the parameters that a safetensors file has under their paths, such as those of somebody else's training. Throws tessera::error, and sets
-/// nothing, for a tensor of a parameter's name and other extents.
+/// Which layer's parameters a file of weights is to set, by its path or by one parameter's ("encoder.norm", "fc1/bias"), and what the file calls it, where
+/// that is another name.
+struct weights_of {
+    std::string layer{};
+    std::string called{};
+};
+
+/// Sets the parameters that a safetensors file has under their paths, such as those of somebody else's training; of one layer alone, where one is named:
+/// load_weights(trainer, "lenet.safetensors", {.layer = "conv1", .called = "features"}). Throws tessera::error, and sets nothing, for a tensor of a
+/// parameter's name and other extents; for a layer that the network does not have, or not all of whose parameters the file has.
 template <KeepsTraining Session>
-loaded_weights load_weights(Session& s, const std::string& path) {
+loaded_weights load_weights(Session& s, const std::string& path, const weights_of& which = {}) {
     const safetensors_file file(path);
     const graph_view g = s.graph_of();
+    const network_paths paths = paths_of(g);
+    const std::string& called = which.called.empty() ? which.layer : which.called;
+    const auto is_of = [](const std::string& name, const std::string& layer) {
+        return layer.empty() || name == layer || (name.starts_with(layer) && name[layer.size()] == '/');
+    };
     loaded_weights found;
     std::map<std::string, int> parameters;
     for (int p = 0; p < g.parameter_count; ++p) {
-        const std::string name = parameter_path_of(g, p);
+        if (!is_of(paths.parameter(p), which.layer)) {
+            continue;
+        }
+        const std::string name = called + paths.parameter(p).substr(which.layer.size()); // in the file
         parameters[name] = p;
         const auto there = file.tensors().find(name);
         if (there == file.tensors().end()) {
@@ -318,8 +334,14 @@ loaded_weights load_weights(Session& s, const std::string& path) {
             found.matched.push_back(name);
         }
     }
+    if (!which.layer.empty() && (parameters.empty() || !found.missing.empty())) {
+        std::string text = "tessera: '" + path;
+        text += parameters.empty() ? "': the network has no parameter of the layer '" + which.layer
+                                   : "' has no tensor '" + found.missing[0];
+        throw error(text + "'; give the layer's path, and with `called` what the file calls it");
+    }
     for (const auto& [name, place] : file.tensors()) {
-        if (parameters.count(name) == 0) {
+        if (parameters.count(name) == 0 && is_of(name, called)) {
             found.unexpected.push_back(name);
         }
     }
@@ -329,8 +351,8 @@ loaded_weights load_weights(Session& s, const std::string& path) {
     return found;
 }
 template <class Net, class B>
-loaded_weights load_weights(trainer<Net, B>& t, const std::string& path) {
-    return load_weights(t.values(), path);
+loaded_weights load_weights(trainer<Net, B>& t, const std::string& path, const weights_of& which = {}) {
+    return load_weights(t.values(), path, which);
 }
 
 } // namespace tessera::io

@@ -67,6 +67,8 @@ inline activity_kind kind_of(const task& t, bool in_group) {
     case task_kind::update:
     case task_kind::reduce:
         return in_group ? activity_kind::collective : activity_kind::update;
+    case task_kind::norm:
+        return activity_kind::update;
     case task_kind::sum:
         return activity_kind::sum;
     case task_kind::compute:

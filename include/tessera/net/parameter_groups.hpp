@@ -56,6 +56,7 @@ inline update_rule rule_for(const optimizer& how, const graph_view& g, int param
         if (is_in(x, g, parameter, &paths)) {
             r.rate_factor *= x.rate;
             r.weight_decay *= x.decay;
+            r.trust = x.trust_ratio ? r.trust : trust_by::none;
         }
     }
     return r;

@@ -51,6 +51,37 @@ struct rmsprop {
     bool centered = false;
 };
 
+/// LARS (You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks", 2017): momentum whose steps are scaled parameter by parameter by
+/// r = trust_coefficient * |w| / (|g| + weight_decay * |w| + epsilon), with Euclidean norms of the whole parameter's weights and gradient, and 1 where
+/// one of them is 0: v = momentum * v + r * (g + weight_decay * w); w = w - learning_rate * v. The rate is outside of the velocity, as in PyTorch's SGD. Which
+/// parameters are left out is for groups to say.
+struct lars {
+    float learning_rate = 0.1F;
+    float momentum = 0.9F;
+    float weight_decay = 0;
+    float trust_coefficient = 0.001F;
+    float epsilon = 1e-8F;
+    bool nesterov = false; ///< needs a momentum
+};
+
+/// LAMB (You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", ICLR 2020, algorithm 2 with phi(z) = z): with Adam's moments
+/// u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w; w = w - learning_rate * r * u, where r = |w| / |u| with Euclidean norms
+/// of the whole parameter, and 1 where one of them is 0.
+struct lamb {
+    float learning_rate = 1e-3F;
+    float beta1 = 0.9F;
+    float beta2 = 0.999F;
+    float epsilon = 1e-6F;
+    float weight_decay = 0.01F;
+};
+
+/// By what a parameter's steps are scaled besides the learning rate.
+enum class trust_by : std::uint8_t {
+    none,
+    gradient, ///< LARS: the norm of the weights by that of the gradient
+    update    ///< LAMB: by that of the update
+};
+
 /// The most numbers that an optimizer keeps for each weight.
 inline constexpr int most_optimizer_states = 4;
 
@@ -68,6 +99,8 @@ struct update_rule {
     bool nesterov = false;
     bool decoupled = false; ///< weight decay
     bool centered = false;
+    trust_by trust = trust_by::none;
+    float trust_coefficient = 1;
     float rate_factor = 1; ///< of the learning rate of every step
     /// Elements of gradients are brought between -clip_value and clip_value, after the scaling by their norm; 0: they are not.
     float clip_value = 0;
@@ -90,6 +123,8 @@ struct update_rule {
     constexpr int state_count() const { return own_state_count() + (average != 0 ? 1 : 0); }
     /// Adam's moments are divided by 1 - beta^t.
     constexpr bool has_corrections() const { return which == kind::adam; }
+    /// A parameter's step needs norms of the whole parameter.
+    constexpr bool is_layerwise() const { return trust != trust_by::none; }
     friend constexpr bool operator==(const update_rule&, const update_rule&) = default;
 };
 
@@ -105,6 +140,9 @@ constexpr Settings settings_in(const update_rule& how) {
     s.rate_factor = static_cast<double>(how.rate_factor);
     s.clip_value = static_cast<double>(how.clip_value);
     s.average = static_cast<double>(how.average);
+    s.trust_coefficient = static_cast<double>(how.trust_coefficient);
+    s.trust_decay = how.trust == trust_by::gradient ? static_cast<double>(how.weight_decay) : 0;
+    s.trust_epsilon = how.trust == trust_by::gradient ? static_cast<double>(how.epsilon) : 0;
     s.decoupled = how.decoupled;
     return s;
 }
@@ -119,6 +157,7 @@ inline void the_momentum_must_be_at_least_0_and_less_than_1(float) {}
 inline void beta1_must_be_at_least_0_and_less_than_1(float) {}
 inline void beta2_and_alpha_must_be_at_least_0_and_less_than_1(float) {}
 inline void epsilon_must_be_above_0(float) {}
+inline void the_trust_coefficient_must_be_above_0(float) {}
 inline void clipping_must_be_by_at_least_0(float) {}
 inline void the_scale_of_the_loss_must_be_above_0(float) {}
 inline void averages_must_keep_at_least_0_and_less_than_1(float) {}
@@ -132,7 +171,9 @@ constexpr void check(const update_rule& o) {
     is_share(o.momentum) ? void() : the_momentum_must_be_at_least_0_and_less_than_1(o.momentum);
     is_share(o.beta1) ? void() : beta1_must_be_at_least_0_and_less_than_1(o.beta1);
     is_share(o.beta2) ? void() : beta2_and_alpha_must_be_at_least_0_and_less_than_1(o.beta2);
-    o.which == update_rule::kind::sgd || o.epsilon > 0 ? void() : epsilon_must_be_above_0(o.epsilon);
+    (o.which == update_rule::kind::sgd && !o.is_layerwise()) || o.epsilon > 0 ? void()
+                                                                              : epsilon_must_be_above_0(o.epsilon);
+    o.trust_coefficient > 0 ? void() : the_trust_coefficient_must_be_above_0(o.trust_coefficient);
     o.clip_norm >= 0 ? void() : clipping_must_be_by_at_least_0(o.clip_norm);
     o.clip_value >= 0 ? void() : clipping_must_be_by_at_least_0(o.clip_value);
     o.loss_scale > 0 ? void() : the_scale_of_the_loss_must_be_above_0(o.loss_scale);
@@ -147,8 +188,9 @@ struct parameter_group {
     type_key layer = 0; ///< 0: by their path, or, where that is empty too, biases and what norms have
     int instance = -1;  ///< of the layer; -1: all
     fixed_vector<char, 64> path{};
-    float rate = 1;  ///< the learning rate is multiplied by this; 0 keeps them as they are
-    float decay = 1; ///< the weight decay is multiplied by this
+    float rate = 1;          ///< the learning rate is multiplied by this; 0 keeps them as they are
+    float decay = 1;         ///< the weight decay is multiplied by this
+    bool trust_ratio = true; ///< false: the steps of LARS and LAMB are not scaled
 
     friend constexpr bool operator==(const parameter_group&, const parameter_group&) = default;
 };
@@ -189,6 +231,18 @@ struct optimizer : update_rule {
         epsilon = r.epsilon;
         centered = r.centered;
         check_constant();
+    }
+
+    constexpr optimizer(const lars& l, float clip = 0, float scale = 1)
+        : optimizer(sgd{l.learning_rate, l.momentum, l.weight_decay, l.nesterov}, clip, scale) {
+        trust = trust_by::gradient;
+        trust_coefficient = l.trust_coefficient;
+        epsilon = l.epsilon;
+        check_constant();
+    }
+    constexpr optimizer(const lamb& l, float clip = 0, float scale = 1)
+        : optimizer(adamw{l.learning_rate, l.beta1, l.beta2, l.epsilon, l.weight_decay}, clip, scale) {
+        trust = trust_by::update;
     }
 
     /// The same with elements of gradients brought between -most and most.

@@ -41,6 +41,10 @@ inline void require(const optimizer& o) {
     } else {
         below_1("momentum", o.momentum);
     }
+    if (o.is_layerwise()) {
+        above_0("epsilon", o.epsilon);
+        above_0("trust_coefficient", o.trust_coefficient);
+    }
     if (o.which != update_rule::kind::sgd) {
         below_1(o.which == update_rule::kind::adam ? "beta2" : "alpha", o.beta2);
         above_0("epsilon", o.epsilon);

@@ -5,8 +5,10 @@
 
 /// Where it is used there are square_root(V) and, for what an architecture wants before a function, `FUNCTION`. A formula has `states`, the
 /// numbers that it keeps for each weight, zero before the first step, and step(w, g, s, n): the new weight for a weight, the gradient that is
-/// summed, scaled and clipped, the states (which it sets), and the step's numbers. No preprocessor directives, nothing included: it must be a text
-/// for NVRTC too.
+/// summed, scaled and clipped, the states (which it sets), and the step's numbers. Where steps are scaled parameter by parameter there is
+/// measured(w, g, s, n), of which trust_of() takes the squares beside those of the weights: LARS' gradient, and what LAMB takes from the weight, before the
+/// rate. LAMB's ratio then multiplies the learning rate that numbers_of() is given, LARS' is `trust`. No preprocessor directives, nothing included: it
+/// must be a text for NVRTC too.
 ///
 /// The definitions are PyTorch's (torch.optim, 2.x): SGD with `dampening` 0, Adam and AdamW without `amsgrad`, RMSprop. A formula adds decay * w to the
 /// gradient (L2), or multiplies the weight with `shrink` (decoupled).
@@ -26,6 +28,9 @@
         V epsilon;                                                                                                     \
         V limit;                                                                                                       \
         V fading;                                                                                                      \
+        V trust;                                                                                                       \
+        V unbiased;                                                                                                    \
+        V pull;                                                                                                        \
     };                                                                                                                 \
     struct update_settings {                                                                                           \
         double momentum;                                                                                               \
@@ -36,6 +41,9 @@
         double rate_factor;                                                                                            \
         double clip_value;                                                                                             \
         double average;                                                                                                \
+        double trust_coefficient;                                                                                      \
+        double trust_decay;                                                                                            \
+        double trust_epsilon;                                                                                          \
         bool decoupled;                                                                                                \
     };                                                                                                                 \
     template <class V>                                                                                                 \
@@ -55,7 +63,15 @@
         n.epsilon = static_cast<V>(how.epsilon);                                                                       \
         n.limit = static_cast<V>(how.clip_value);                                                                      \
         n.fading = static_cast<V>(1.0 - how.average);                                                                  \
+        n.trust = static_cast<V>(1.0);                                                                                 \
+        n.unbiased = static_cast<V>(1.0 / correction1);                                                                \
+        n.pull = static_cast<V>(how.decoupled ? how.weight_decay : 0.0);                                               \
         return n;                                                                                                      \
+    }                                                                                                                  \
+    FUNCTION double trust_of(const update_settings& how, double weights, double measured) {                            \
+        const double w = square_root(weights);                                                                         \
+        const double m = square_root(measured);                                                                        \
+        return w > 0 && m > 0 ? how.trust_coefficient * w / (m + how.trust_decay * w + how.trust_epsilon) : 1.0;       \
     }
 
 #define TESSERA_UPDATE_FORMULAS(FUNCTION)                                                                              \
@@ -64,17 +80,24 @@
         const V risen = x < low ? low : x;                                                                             \
         return risen > high ? high : risen;                                                                            \
     }                                                                                                                  \
-    template <bool Momentum, bool Nesterov>                                                                            \
+    template <bool Momentum, bool Nesterov, bool Trust = false>                                                        \
     struct sgd_formula {                                                                                               \
         static constexpr int states = Momentum ? 1 : 0;                                                                \
         template <class V>                                                                                             \
         FUNCTION static V step(V w, V gradient, V* s, const update_numbers<V>& n) {                                    \
-            const V g = gradient + n.decay * w;                                                                        \
+            V g = gradient + n.decay * w;                                                                              \
+            if constexpr (Trust) {                                                                                     \
+                g = n.trust * g;                                                                                       \
+            }                                                                                                          \
             if constexpr (Momentum) {                                                                                  \
                 s[0] = n.momentum * s[0] + g;                                                                          \
                 return w - n.rate * (Nesterov ? g + n.momentum * s[0] : s[0]);                                         \
             }                                                                                                          \
             return w - n.rate * g;                                                                                     \
+        }                                                                                                              \
+        template <class V>                                                                                             \
+        FUNCTION static V measured(V, V gradient, const V*, const update_numbers<V>&) {                                \
+            return gradient;                                                                                           \
         }                                                                                                              \
     };                                                                                                                 \
     template <bool Decoupled>                                                                                          \
@@ -87,6 +110,13 @@
             s[1] = n.beta2 * s[1] + n.rest2 * (g * g);                                                                 \
             const V kept = Decoupled ? n.shrink * w : w;                                                               \
             return kept - n.rate * s[0] / (square_root(s[1]) * n.root + n.epsilon);                                    \
+        }                                                                                                              \
+        template <class V>                                                                                             \
+        FUNCTION static V measured(V w, V gradient, const V* s, const update_numbers<V>& n) {                          \
+            const V g = Decoupled ? gradient : gradient + n.decay * w;                                                 \
+            const V m = n.beta1 * s[0] + n.rest1 * g;                                                                  \
+            const V v = n.beta2 * s[1] + n.rest2 * (g * g);                                                            \
+            return n.unbiased * m / (square_root(v) * n.root + n.epsilon) + n.pull * w;                                \
         }                                                                                                              \
     };                                                                                                                 \
     template <bool Centered, bool Momentum>                                                                            \

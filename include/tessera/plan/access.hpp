@@ -31,7 +31,9 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
             out.push_back({root, elements, write});
         }
     };
-    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::average;
+    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::average ||
+                        t.kind == task_kind::norm;
+    const bool steps = t.kind != task_kind::norm; // which reads the state
     for (int r : t.reads) {
         add(r, false, sliced);
     }
@@ -39,11 +41,11 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
         add(w, true, sliced);
     }
     if (t.state >= 0) {
-        add(t.state, true, false);
+        add(t.state, steps, false);
     }
     for (const task_part& x : t.parts) {
         if (x.state >= 0) {
-            add(x.state, true, false);
+            add(x.state, steps, false);
         }
     }
     if (t.scratch >= 0) {

@@ -20,8 +20,8 @@ enum class tile_kind : std::uint8_t {
     parameter, ///< persistent
     parameter_gradient,
     optimizer_state, ///< persistent; a flat slice of `elements` numbers for each state of the optimizer
-    scalar,          ///< one double: squared norm of gradients
-    scratch,         ///< working memory of one task, or what forward leaves to backward besides its output
+    scalar, ///< one double, a squared norm of gradients; or two, a parameter's squares and those of its gradient or update
+    scratch, ///< working memory of one task, or what forward leaves to backward besides its output
 };
 
 constexpr const char* to_text(tile_kind k) {
@@ -67,10 +67,12 @@ enum class task_kind : std::uint8_t {
     sum, ///< writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
     gather,  ///< joins the slices of a parameter, in their order, to a whole tile
     average, ///< writes the average of a slice of all copies of a parameter to each of them
+    norm, ///< squares of a slice of a parameter, and of its gradient or of its update, for the norms that scale its steps
 };
 
 constexpr const char* to_text(task_kind k) {
-    constexpr const char* names[] = {"compute", "copy", "reorder", "reduce", "update", "sum", "gather", "average"};
+    constexpr const char* names[] = {"compute", "copy",   "reorder", "reduce", "update",
+                                     "sum",     "gather", "average", "norm"};
     return names[static_cast<int>(k)];
 }
 
@@ -107,6 +109,9 @@ struct task_part {
     int state = -1; ///< tile of the optimizer's state, or -1
 };
 
+/// The region by which a scalar tile of two numbers is known.
+inline constexpr box layer_norm_region{1, {{0, 2}}};
+
 /// One task. Its key is (op, what, shard, micro_batch).
 struct task {
     task_kind kind = task_kind::compute;
@@ -136,13 +141,15 @@ struct task {
     bool clear = false;
     reducer reduce = reducer::sum;
 
-    // reduce, update: `reads` are the gradient contributions in order of summation; slice `slice` of `slices` of the flat tile
+    // reduce, update, norm: `reads` are the gradient contributions in order of summation; slice `slice` of `slices` of the flat tile
     int parameter = -1;
     std::vector<task_part> parts; ///< where it is of several parameters: each; `parameter` is the first's then
     int slice = 0;                ///< of every parameter
     int slices = 1;
     int state = -1;         ///< tile of the optimizer's state, or -1; of several parameters the parts have them
-    std::vector<int> norms; ///< scalar tiles: reduce writes the one, update reads them all to clip
+    std::vector<int> norms; ///< scalar tiles: reduce writes the one, update and norm read them all to clip
+    /// Scalar tiles of two: a norm writes one for each of its parameters, an update reads all of its parameters.
+    std::vector<int> layer_norms;
     std::vector<box> counted_elsewhere; ///< parts of the region whose squares another task counts
     double scale = 1;                   ///< of the gradients of an update by those of its own device alone: its copies
     exchange how = exchange::sliced;    ///< that it is part of

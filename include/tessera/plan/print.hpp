@@ -158,7 +158,7 @@ inline index_t bytes_across(const plan& p, const task& t, int which, bool write)
         return elements * bytes_of(x.type);
     }
     if (x.kind == tile_kind::scalar) {
-        return bytes_of(x.type);
+        return x.elements * bytes_of(x.type);
     }
     return (x.slices > 1 ? x.elements : even_part(x.elements, t.slices, t.slice).size()) * bytes_of(x.type);
 }
@@ -258,7 +258,7 @@ inline std::string to_text(const graph_view& g, const plan& p) {
 
 /// A plan as a drawing: a cluster for every device, its communication stream's tasks dashed, an edge from the last writers of what a task reads, with the bytes on edges that
 /// cross devices. An update that writes other devices' copies of a parameter points to the parameters of those devices. The
-/// bytes on all edges together are the plan's moved_bytes and 8 for every norm read across devices.
+/// bytes on all edges together are the plan's moved_bytes and 8 for every number of a norm read across devices.
 inline std::string to_graphviz(const graph_view& g, const plan& p) {
     std::string text = "digraph plan {\n  rankdir=TB;\n  node [shape=box, fontsize=10];\n";
     std::vector<std::vector<int>> writers(p.tiles.size());

@@ -139,7 +139,7 @@ private:
     }
     static index_t cost_bytes(const tile& t) { return t.elements * bytes_of(t.type); }
 
-    /// Calls `f` with every tile of other devices that a task brings for one of its parameters; norms come with the first.
+    /// Calls `f` with every tile of other devices that a task brings for one of its parameters; norms of all gradients come with the first.
     template <class Function>
     void for_each_sender(const std::vector<tile>& tiles, const task& t, int parts, Function&& f) {
         // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every contribution.
@@ -149,7 +149,8 @@ private:
             senders_.clear();
             for (int r : one.reads) {
                 const tile& x = tiles[at(r)];
-                if (x.device < 0 || (parts == 1 && x.device == t.device) || (!first && x.kind == tile_kind::scalar)) {
+                if (x.device < 0 || (parts == 1 && x.device == t.device) ||
+                    (!first && x.kind == tile_kind::scalar && !(x.region == layer_norm_region))) {
                     continue;
                 }
                 if (!added || std::find(senders_.begin(), senders_.end(), x.device) == senders_.end()) {
@@ -175,7 +176,7 @@ private:
                 }
             }
         }
-        return time_of(tiles, t) / parts;
+        return time_of(tiles, t) / (t.kind == task_kind::norm ? times_.parts : parts);
     }
     /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
     void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {

@@ -33,7 +33,7 @@ inline index_t tile_bytes(const tile& t, const task& by) {
     return (sliced ? even_part(t.elements, by.slices, by.slice).size() : t.elements) * bytes_of(t.type);
 }
 
-/// The work of a compute, reduce or update task. Copies are transfers, see simulate/.
+/// The work of a compute, reduce, update or norm task. Copies are transfers, see simulate/.
 inline cost::work work_of(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t) {
     cost::work w;
     for (int r : t.reads) {
@@ -43,7 +43,7 @@ inline cost::work work_of(const graph_view& g, const description& d, const std::
         w.bytes += tile_bytes(tiles[static_cast<std::size_t>(x)], t);
     }
     if (t.state >= 0) {
-        w.bytes += 2 * tiles[static_cast<std::size_t>(t.state)].bytes;
+        w.bytes += (t.kind == task_kind::norm ? 1 : 2) * tiles[static_cast<std::size_t>(t.state)].bytes;
     }
     if (t.kind == task_kind::compute) {
         w.kind = g.facts(t.op).work;

@@ -151,7 +151,8 @@ constexpr problem check_synchronization(const graph_view& g, const strategy_view
 
 /// The rule that averages of parameters break with an optimizer: there would be states of every copy's own.
 constexpr problem check_averages(const graph_view& g, const strategy_view& s, const optimizer& how) {
-    if (s.sync == nullptr || s.sync->average_every == 0 || (how.state_count() == 0 && !(how.clip_norm > 0))) {
+    const bool plain = how.state_count() == 0 && !(how.clip_norm > 0) && !how.is_layerwise();
+    if (s.sync == nullptr || s.sync->average_every == 0 || plain) {
         return {};
     }
     return detail::broken(rule::averages_need_plain_sgd, detail::first_user(g, detail::first_trained(g)), -1,

@@ -15,17 +15,19 @@ namespace tessera {
 struct biases_and_norms;
 
 /// The parameters of some layers, or of instance<layer, n> where a layer is repeated: their learning rate and their weight decay are
-/// multiplied by these factors. Layers that share a parameter share it in a group too.
+/// multiplied by these factors, and their steps are scaled by LARS' or LAMB's trust ratio, or not. Layers that share a parameter share it in a group too.
 template <class... Layers>
 struct group {
     float rate = 1;
     float decay = 1;
+    bool trust_ratio = true;
 };
 /// The same of layers that are known by their paths, such as "fc1", "encoder.norm" or "fc1/bias".
 struct group_at {
     std::string_view path;
     float rate = 1;
     float decay = 1;
+    bool trust_ratio = true;
 };
 
 namespace detail {
@@ -59,10 +61,11 @@ constexpr void add_group(optimizer& to, const parameter_group& x) {
 }
 template <class... Layers>
 constexpr void add_groups(optimizer& to, const group<Layers...>& x) {
-    (add_group(to, {grouped_layer<Layers>::key, grouped_layer<Layers>::which, {}, x.rate, x.decay}), ...);
+    (add_group(to, {grouped_layer<Layers>::key, grouped_layer<Layers>::which, {}, x.rate, x.decay, x.trust_ratio}),
+     ...);
 }
 constexpr void add_groups(optimizer& to, const group_at& x) {
-    parameter_group made{0, -1, {}, x.rate, x.decay};
+    parameter_group made{0, -1, {}, x.rate, x.decay, x.trust_ratio};
     bool fits = !x.path.empty();
     for (const char c : x.path) {
         fits = made.path.push_back(c) && fits;

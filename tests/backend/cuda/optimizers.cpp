@@ -19,7 +19,11 @@ using namespace test_support;
 TEST_CASE("every optimizer gives the numbers of one device as calls, under random strategies and every policy") {
     constexpr int devices = 3;
     int number = 0;
-    for (const auto& of_name : all_optimizers()) {
+    auto all = all_optimizers();
+    for (const auto& x : layerwise_optimizers()) {
+        all.push_back(x);
+    }
+    for (const auto& of_name : all) {
         const auto& name = of_name.first; // clang 14 captures no structured binding
         const auto& how = of_name.second;
         sweep_case c{name, ts::describe<test_networks::mlp::network>(6), how};
@@ -43,5 +47,24 @@ TEST_CASE("every optimizer gives the numbers of one device as calls, under rando
             check.hold(c, devices, expected.run(s, devices, make), allowed_rounding_with_adam);
         }
         check.tell(c, strategy_count(4), "strategies");
+    }
+}
+
+TEST_CASE("LARS and LAMB give the numbers of one device as calls where layers are tied and shards overlap") {
+    for (const auto& of_name : layerwise_optimizers()) {
+        if (of_name.second.weight_decay == 0 || of_name.second.clip_value > 0) {
+            continue; // the bias of keys has no gradient but rounding, which LARS makes as large as any without a decay
+        }
+        const auto& name = of_name.first; // clang 14 captures no structured binding
+        const auto& how = of_name.second;
+        const sweep_case c{name, ts::describe<test_networks::transformer::network>(4), how};
+        sweep_check check;
+        coverage seen;
+        int runs = 0;
+        auto make = [&](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(8, runs++ / 2 % 3)); };
+        sweep(c, strategy_count(2), seen, make, [&](const sweep_case& of, int, int count, const sweep_result& r) {
+            check.hold(of, count, r, allowed_rounding_with_adam);
+        });
+        check.tell(c, strategy_count(2), "strategies");
     }
 }

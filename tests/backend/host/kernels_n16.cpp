@@ -479,7 +479,7 @@ TEST_CASE("optimizers follow their definition over several steps") {
     const floats start = random_floats(count, 1), g0 = random_floats(count, 2), g1 = random_floats(count, 3);
     const float* gradients[] = {g0.data(), g1.data()};
     const auto numbers = [](double rate, double momentum, double decay) {
-        return k::formulas::numbers_of<float>({momentum, decay, 0.9, 0.999, 1e-8, 1, 0, 0, false}, rate, 1, 1);
+        return k::formulas::numbers_of<float>({momentum, decay, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false}, rate, 1, 1);
     };
     for (const bool nesterov : {false, true}) {
         doubles w{start.begin(), start.end()}, v(size(count));
@@ -508,7 +508,7 @@ TEST_CASE("optimizers follow their definition over several steps") {
         floats weights = start, states(2 * start.size());
         float* to[] = {weights.data()};
         for (int step = 1; step <= 4; ++step) {
-            const auto n = k::formulas::numbers_of<float>({0, 0.02, 0.9, 0.999, 1e-8, 1, 0, 0, false}, 0.01,
+            const auto n = k::formulas::numbers_of<float>({0, 0.02, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false}, 0.01,
                                                           1 - std::pow(0.9, step), 1 - std::pow(0.999, step));
             CHECK(k::update(k::update_formula::adam, {weights.data(), gradients, 2, states.data(), to, 1, count, count},
                             {n}));
@@ -537,8 +537,8 @@ TEST_CASE("optimizers leave out the elements that would not be finite, and say s
                     floats weights = start, states(3 * size(count), 0.1F);
                     const float* gradients[] = {gradient.data()};
                     float* to[] = {weights.data()};
-                    const auto n =
-                        k::formulas::numbers_of<float>({0.5, 0, 0.9, 0.999, 1e-8, 1, 0, 0, false}, 10, 0.1, 0.001);
+                    const auto n = k::formulas::numbers_of<float>({0.5, 0, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false},
+                                                                  10, 0.1, 0.001);
                     CHECK(k::update(which, {weights.data(), gradients, 1, states.data(), to, 1, count, count}, {n}) ==
                           finite);
                     return std::pair{weights, states};
@@ -553,6 +553,47 @@ TEST_CASE("optimizers leave out the elements that would not be finite, and say s
                 }
             });
         }
+}
+
+TEST_CASE("squares of weights, gradients and LAMB's updates are those of plain loops; LARS' ratio scales its step") {
+    for (const std::ptrdiff_t count : {1, 16, 37}) {
+        const floats start = random_floats(count, 1), g0 = random_floats(count, 2), g1 = random_floats(count, 3);
+        floats states = random_floats(2 * count, 4);
+        for (float& x : states) x = std::abs(x);
+        const float* gradients[] = {g0.data(), g1.data()};
+        auto n =
+            k::formulas::numbers_of<float>({0.9, 0.02, 0.9, 0.99, 1e-3, 1, 0.3, 0, 1, 0, 0, true}, 0.01, 0.19, 0.0199);
+        double weights = 0, gradient = 0, update = 0;
+        for (std::size_t i = 0; i < size(count); ++i) {
+            const double w = start[i], g = std::fmin(std::fmax((double{g0[i]} + double{g1[i]}) * 0.5, -0.3), 0.3);
+            const double m = (0.9 * double{states[i]} + 0.1 * g) / 0.19;
+            const double v = (0.99 * double{states[size(count) + i]} + 0.01 * g * g) / 0.0199;
+            const double u = m / (std::sqrt(v) + 1e-3) + 0.02 * w;
+            weights += w * w;
+            gradient += g * g;
+            update += u * u;
+        }
+        on_every_instruction_set([&] {
+            const k::update_arrays a{start.data(), gradients, 2, states.data(), nullptr, 0, count, count};
+            const k::update_squares lars = k::squares_of(k::update_formula::lars_momentum, a, {n, 0.5F});
+            const k::update_squares lamb = k::squares_of(k::update_formula::adamw, a, {n, 0.5F});
+            CHECK(lars.weights == doctest::Approx(weights).epsilon(1e-6));
+            CHECK(lamb.weights == lars.weights);
+            CHECK(lars.measured == doctest::Approx(gradient).epsilon(1e-5));
+            CHECK(lamb.measured == doctest::Approx(update).epsilon(1e-5));
+            auto scaled = k::formulas::numbers_of<float>({0.9, 0.02, 0, 0, 1, 1, 0, 0, 1, 0, 0, false}, 0.1, 1, 1);
+            scaled.trust = 0.25F;
+            floats moved = start, velocity(start.size());
+            float* to[] = {moved.data()};
+            CHECK(k::update(k::update_formula::lars_momentum,
+                            {moved.data(), gradients, 2, velocity.data(), to, 1, count, count}, {scaled, 0.5F}));
+            for (std::size_t i = 0; i < size(count); ++i) {
+                const double v = 0.25 * ((double{g0[i]} + double{g1[i]}) * 0.5 + 0.02 * double{start[i]});
+                CHECK(double{velocity[i]} == doctest::Approx(v).epsilon(1e-5));
+                CHECK(double{moved[i]} == doctest::Approx(double{start[i]} - 0.1 * v).epsilon(1e-5));
+            }
+        });
+    }
 }
 
 TEST_CASE("cross entropy equals plain loops in both formats") {

@@ -37,6 +37,7 @@ public:
         std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
         p_.tasks.clear();
         bool norms_are_there = false;
+        std::size_t layer_norms_until = 0; // updates before it have them
         std::vector<char> placed(old.size(), 0);
         for (std::size_t i = 0; i < old.size(); ++i) {
             task& t = old[i];
@@ -48,12 +49,18 @@ public:
                     continue;
                 }
                 bring_sources(t);
-            } else if (t.kind == task_kind::update && !t.norms.empty()) {
-                if (!norms_are_there) { // before the first of them, so that the members of an update stay together
-                    for (std::size_t k = i; k < old.size(); ++k) {
-                        bring_norms(old[k]);
+            } else if (t.kind == task_kind::update || t.kind == task_kind::norm) {
+                if (!t.norms.empty() && !norms_are_there) { // before the first of them, so that the members of an
+                    for (std::size_t k = i; k < old.size(); ++k) { // update stay together
+                        bring_norms(old[k], old[k].norms);
                     }
                     norms_are_there = true;
+                }
+                if (i >= layer_norms_until) { // before the first of the updates that follow each other
+                    for (layer_norms_until = i; layer_norms_until < old.size() && is_update(old[layer_norms_until]);
+                         ++layer_norms_until) {
+                        bring_norms(old[layer_norms_until], old[layer_norms_until].layer_norms);
+                    }
                 }
             }
             p_.tasks.push_back(static_cast<task&&>(t));
@@ -150,12 +157,14 @@ private:
         }
     }
 
-    /// Squared norms of gradients on other GPUs: one copy of each on every device that needs it.
-    void bring_norms(task& t) {
-        if (t.kind != task_kind::update) {
+    static bool is_update(const task& t) { return t.kind == task_kind::update; }
+
+    /// Squared norms on other GPUs: one copy of each on every device that needs it.
+    void bring_norms(task& t, std::vector<int>& norms) {
+        if (!is_update(t) && t.kind != task_kind::norm) {
             return;
         }
-        for (int& n : t.norms) {
+        for (int& n : norms) {
             if (!is_far(n, t.device)) {
                 continue;
             }

@@ -50,7 +50,8 @@ public:
             }
             descriptions.push_back(g.describe(op));
         }
-        detail::chooser<Plan> choice(p, g, descriptions, store, catalog_, options_.how, options_.seed);
+        detail::chooser<Plan> choice(p, g, descriptions, store, catalog_, options_.how, options_.seed,
+                                     optimizer_.is_layerwise());
         detail::binder<Plan>(p, formats_, optimizer_.state_count()).run(choice.run());
         profile_.save();
     }
@@ -81,6 +82,7 @@ public:
             break;
         case task_kind::reduce:
         case task_kind::update:
+        case task_kind::norm:
             made = t.parts.empty()
                        ? owned<job>(new detail::update_job<Plan>(p, t, where, rule_for(optimizer_, g, t.parameter)))
                        : owned<job>(new detail::message_job<Plan>(p, t, g, where, optimizer_));

@@ -66,6 +66,7 @@ private:
                 break;
             case task_kind::reduce:
             case task_kind::update:
+            case task_kind::norm:
                 rewrite_update(t);
                 break;
             case task_kind::sum:
@@ -283,7 +284,7 @@ private:
     /// For one parameter: what the task reads from `read` to `read_end` and writes from `write` to `write_end`.
     void rewrite_update(task& t, std::size_t read, std::size_t read_end, std::size_t write, std::size_t write_end,
                         int state) {
-        const int first = t.writes[write];
+        const int first = t.kind == task_kind::norm ? t.reads[read] : t.writes[write];
         for (std::size_t i = write; i < write_end; ++i) {
             const int w = t.writes[i];
             if (t.kind == task_kind::reduce && tile_at(w).kind != tile_kind::scalar) {
@@ -294,7 +295,7 @@ private:
         const int f = tile_at(first).format;
         for (std::size_t i = read; i < read_end; ++i) {
             int& r = t.reads[i];
-            if (tile_at(r).kind != tile_kind::scalar &&
+            if (tile_at(r).kind == tile_kind::parameter_gradient &&
                 tile_at(r).slices == 1) { // slices have been made in that format
                 r = as(r, f);
             }

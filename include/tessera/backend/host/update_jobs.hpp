@@ -6,6 +6,7 @@
 #include "tessera/backend/host/kernels/optimizer.hpp"
 #include "tessera/backend/host/kernels/reduce.hpp"
 #include "tessera/backend/reference/kernels.hpp"
+#include "tessera/backend/reference/update.hpp"
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/run_report.hpp"
@@ -103,31 +104,42 @@ inline kernels::update_formula formula_of(const update_rule& how) {
     case update_rule::kind::sgd:
         break;
     }
+    if (how.trust == trust_by::gradient) {
+        return !velocity      ? update_formula::lars
+               : how.nesterov ? update_formula::lars_nesterov
+                              : update_formula::lars_momentum;
+    }
     return !velocity ? update_formula::sgd : how.nesterov ? update_formula::nesterov : update_formula::momentum;
 }
 
-/// The numbers that a rule's formula works with in a step.
-inline kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& how, const run_state& run) {
+/// The numbers that a rule's formula works with in a step, which a ratio of norms may scale.
+inline kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& how, const run_state& run,
+                                                                double trust = 1) {
     const auto settings = settings_in<kernels::formulas::update_settings>(how);
     const double steps = static_cast<double>(run.step) + 1;
     const auto correction = [&](double beta) { return how.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
-    return kernels::formulas::numbers_of<float>(settings, run.learning_rate, correction(settings.beta1),
-                                                correction(settings.beta2));
+    const double rate = run.learning_rate * (how.trust == trust_by::update ? trust : 1);
+    auto numbers =
+        kernels::formulas::numbers_of<float>(settings, rate, correction(settings.beta1), correction(settings.beta2));
+    numbers.trust = static_cast<float>(trust);
+    return numbers;
 }
 
-/// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only sums it).
+/// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only sums it; or takes the squares that scale
+/// the parameter's steps).
 template <class Plan>
 class update_job : public job {
 public:
     update_job(const Plan& p, const task& t, const addresses& where, const update_rule& how)
         : how_(how), reduces_(t.kind == task_kind::reduce), scale_(t.scale) {
-        const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+        const bool takes_norms = t.kind == task_kind::norm;
+        const tile& target = p.tiles[static_cast<std::size_t>(takes_norms ? t.reads[0] : t.writes[0])];
         slice_ = target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice) : slice_of(target, t);
         region_ = target.region;
         counted_ = t.counted_elsewhere;
         for (int r : t.reads) {
             const tile& x = p.tiles[static_cast<std::size_t>(r)];
-            if (x.kind != tile_kind::scalar) {
+            if (x.kind == tile_kind::parameter_gradient) {
                 gradients_.push_back(reinterpret_cast<const float*>(where[r]) + slice_of(x, t).begin);
             }
         }
@@ -137,6 +149,13 @@ public:
                 targets_.push_back(reinterpret_cast<float*>(where[w]) + slice_of(x, t).begin);
                 elements_ = slice_of(x, t).size();
             }
+        }
+        if (takes_norms) {
+            measures_ = reinterpret_cast<const float*>(where[t.reads[0]]) + slice_of(target, t).begin;
+            elements_ = slice_of(target, t).size();
+        }
+        for (int n : t.layer_norms) {
+            layer_norms_.push_back(reinterpret_cast<double*>(where[n]));
         }
         for (int n : t.norms) {
             norms_.push_back({reinterpret_cast<double*>(where[n]), p.tiles[static_cast<std::size_t>(n)].tensor});
@@ -158,8 +177,8 @@ public:
                                 std::equal(norms_.begin(), norms_.end(), next.norms_.begin(),
                                            [](const norm& a, const norm& b) { return a.squares == b.squares; });
         const bool states = state_ == nullptr ? next.state_ == nullptr : next.state_ == state_ + elements_;
-        if (reduces_ != next.reduces_ || !(how_ == next.how_) || !same_norms || !states ||
-            !follow(gradients_, next.gradients_) || !follow(targets_, next.targets_) ||
+        if (!layer_norms_.empty() || !next.layer_norms_.empty() || reduces_ != next.reduces_ || !(how_ == next.how_) ||
+            !same_norms || !states || !follow(gradients_, next.gradients_) || !follow(targets_, next.targets_) ||
             (how_.state_count() > 1 && state_ != nullptr)) {
             return false; // several numbers of a parameter lie between those of others
         }
@@ -167,7 +186,7 @@ public:
         elements_ += next.elements_;
         return true;
     }
-    const float* target() const { return targets_[0]; }
+    const float* target() const { return measures_ != nullptr ? measures_ : targets_[0]; }
 
     void run(const run_state& run) override {
         const auto n = static_cast<std::ptrdiff_t>(elements_);
@@ -182,7 +201,8 @@ public:
         double squares = 0;
         for (const norm& x : norms_) {
             squares += *x.squares;
-            if (!std::isfinite(*x.squares)) { // every update of the step sees it, so that none changes anything
+            if (!std::isfinite(*x.squares) &&
+                measures_ == nullptr) { // every update of the step sees it, so that none changes anything
                 lose(run, x.parameter);
             }
         }
@@ -191,9 +211,29 @@ public:
         }
         const auto factor = static_cast<float>(scale_ * clip_factor(how_, std::sqrt(squares)));
         kernels::update_step_numbers step;
-        step.numbers = numbers_of_step(how_, run);
+        double trust = 1;
+        if (measures_ == nullptr && !layer_norms_.empty()) {
+            kernels::update_squares all;
+            for (const double* part : layer_norms_) {
+                all.weights += part[0];
+                all.measured += part[1];
+            }
+            if (!std::isfinite(all.weights) || !std::isfinite(all.measured)) { // every update of the parameter sees it
+                return lose(run, spans_[0].parameter);
+            }
+            trust = kernels::formulas::trust_of(settings_in<kernels::formulas::update_settings>(how_), all.weights,
+                                                all.measured);
+        }
+        step.numbers = numbers_of_step(how_, run, trust);
         step.gradient_scale = factor;
         step.averages = how_.average != 0;
+        if (measures_ != nullptr) {
+            const kernels::update_squares all = counted_.empty() ? kernels::squares_of(formula_of(how_), arrays(), step)
+                                                                 : squares_not_counted(run, factor);
+            layer_norms_[0][0] = all.weights;
+            layer_norms_[0][1] = all.measured;
+            return;
+        }
         if (!kernels::update(formula_of(how_), arrays(), step)) {
             lose_spans(run, step);
         }
@@ -215,7 +255,7 @@ private:
 
     kernels::update_arrays arrays() const {
         kernels::update_arrays a;
-        a.weights = targets_[0];
+        a.weights = target();
         a.gradients = gradients_.data();
         a.gradient_count = static_cast<int>(gradients_.size());
         a.states = state_;
@@ -252,27 +292,44 @@ private:
         }
     }
 
+    /// Whether another task counts an element of the slice.
+    bool is_counted(index_t i) const {
+        index_t at[max_rank]{};
+        index_t rest = slice_.begin + i;
+        for (int d = region_.rank - 1; d >= 0; --d) {
+            at[d] = region_.dim[d].begin + rest % region_.dim[d].size();
+            rest /= region_.dim[d].size();
+        }
+        for (const box& b : counted_) {
+            bool inside = true;
+            for (int d = 0; d < b.rank; ++d) {
+                inside = inside && at[d] >= b.dim[d].begin && at[d] < b.dim[d].end;
+            }
+            if (inside) {
+                return true;
+            }
+        }
+        return false;
+    }
     double squares_not_counted() const {
         double total = 0;
         for (index_t i = 0; i < slice_.size(); ++i) {
-            index_t at[max_rank]{};
-            index_t rest = slice_.begin + i;
-            for (int d = region_.rank - 1; d >= 0; --d) {
-                at[d] = region_.dim[d].begin + rest % region_.dim[d].size();
-                rest /= region_.dim[d].size();
-            }
-            bool counted = false;
-            for (const box& b : counted_) {
-                bool inside = true;
-                for (int d = 0; d < b.rank; ++d) {
-                    inside = inside && at[d] >= b.dim[d].begin && at[d] < b.dim[d].end;
-                }
-                counted = counted || inside;
-            }
             const auto x = static_cast<double>(targets_[0][i]);
-            total += counted ? 0 : x * x;
+            total += is_counted(i) ? 0 : x * x;
         }
         return total;
+    }
+    kernels::update_squares squares_not_counted(const run_state& run, float factor) const {
+        const auto n = static_cast<std::size_t>(elements_);
+        std::vector<float> gradient(n);
+        float* const to = gradient.data();
+        kernels::sum_arrays(gradients_.data(), static_cast<int>(gradients_.size()), &to, 1,
+                            static_cast<std::ptrdiff_t>(n));
+        const auto all = reference::squares_of<float>(
+            how_, run, static_cast<double>(factor), std::span(measures_, n), std::span<const float>(gradient),
+            std::span<const float>(state_, state_ != nullptr ? 2 * n : 0),
+            [&](std::size_t i) { return !is_counted(static_cast<index_t>(i)); });
+        return {all.weights, all.measured};
     }
 
     update_rule how_;
@@ -285,6 +342,8 @@ private:
     std::vector<const float*> gradients_;
     std::vector<float*> targets_;
     std::vector<norm> norms_;
+    const float* measures_ = nullptr;  ///< weights whose squares are taken
+    std::vector<double*> layer_norms_; ///< written by who takes them, else read
     float* state_ = nullptr;
     std::vector<span> spans_; ///< the parameters, one after the other
 };

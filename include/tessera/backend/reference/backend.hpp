@@ -53,6 +53,7 @@ public:
             return prepare_copy(p, t, where);
         case task_kind::reduce:
         case task_kind::update:
+        case task_kind::norm:
             return prepare_update(p, t, g, where);
         case task_kind::sum: {
             tile_sum& j = keep(&prepared::sums, where);
@@ -100,6 +101,8 @@ private:
         std::vector<float*> weights;
         std::vector<double*> norms;
         std::vector<int> normed; ///< whose norms they are
+        std::vector<double*> layer_norms;
+        const float* measures = nullptr; ///< weights whose norm is taken
         int parameter = -1;
         float* state = nullptr;
         index_t first = 0; ///< of the slice's elements in the region
@@ -231,7 +234,9 @@ private:
     }
 
     void fill(update_job& j, const plan& p, const task& t, const addresses& where) const {
-        const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+        const bool norm = t.kind == task_kind::norm;
+        const int weights = norm ? t.reads[0] : t.writes[0];
+        const tile& target = p.tiles[static_cast<std::size_t>(weights)];
         j.region = target.region;
         j.first =
             target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice).begin : slice_of(target, t).begin;
@@ -240,7 +245,7 @@ private:
         j.reduce_only = t.kind == task_kind::reduce;
         j.counted = t.counted_elsewhere;
         for (int r : t.reads) {
-            if (p.tiles[static_cast<std::size_t>(r)].kind != tile_kind::scalar) {
+            if (p.tiles[static_cast<std::size_t>(r)].kind == tile_kind::parameter_gradient) {
                 j.gradients.push_back(reinterpret_cast<const float*>(where[r]) +
                                       slice_of(p.tiles[static_cast<std::size_t>(r)], t).begin);
             }
@@ -248,6 +253,12 @@ private:
         for (int n : t.norms) {
             j.norms.push_back(reinterpret_cast<double*>(where[n]));
             j.normed.push_back(p.tiles[static_cast<std::size_t>(n)].tensor);
+        }
+        for (int n : t.layer_norms) {
+            j.layer_norms.push_back(reinterpret_cast<double*>(where[n]));
+        }
+        if (norm) {
+            j.measures = reinterpret_cast<const float*>(where[weights]) + slice_of(target, t).begin;
         }
         j.parameter = t.parameter;
         for (int w : t.writes) {
@@ -303,7 +314,8 @@ private:
         double squares = 0;
         for (std::size_t k = 0; k < u.norms.size(); ++k) {
             squares += *u.norms[k];
-            if (!std::isfinite(*u.norms[k])) { // every update of the step sees it, so that none changes anything
+            if (!std::isfinite(*u.norms[k]) &&
+                u.measures == nullptr) { // every update of the step sees it, so that none changes anything
                 lose(run, u.normed[k]);
             }
         }
@@ -312,9 +324,31 @@ private:
         }
         const double factor = u.scale * clip_factor(u.how, std::sqrt(squares));
         const std::size_t n = u.sum.size();
+        if (u.measures != nullptr) {
+            const std::size_t kept = u.state != nullptr ? 2 * n : 0; // LAMB's moments
+            const layer_squares sum =
+                squares_of<float>(u.how, run, factor, std::span(u.measures, n), std::span<const float>(u.sum),
+                                  std::span<const float>(u.state, kept),
+                                  [&](std::size_t i) { return !is_counted(u, u.first + static_cast<index_t>(i)); });
+            u.layer_norms[0][0] = sum.weights;
+            u.layer_norms[0][1] = sum.measured;
+            return;
+        }
+        double trust = 1;
+        if (!u.layer_norms.empty()) {
+            layer_squares all;
+            for (const double* part : u.layer_norms) {
+                all.weights += part[0];
+                all.measured += part[1];
+            }
+            if (!std::isfinite(all.weights) || !std::isfinite(all.measured)) { // every update of the parameter sees it
+                return lose(run, u.parameter);
+            }
+            trust = trust_of(u.how, all);
+        }
         const std::span<float> weights(u.weights[0], n);
         const std::span<float> states(u.state, static_cast<std::size_t>(u.how.state_count()) * n);
-        if (!update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), states)) {
+        if (!update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), states, trust)) {
             lose(run, u.parameter);
         }
         for (std::size_t k = 1; k < u.weights.size(); ++k) {

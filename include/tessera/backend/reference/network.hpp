@@ -108,10 +108,11 @@ inline network::network(const graph_view& g) : graph_(g) {
 }
 
 inline void network::initialize(std::uint64_t seed) {
+    const network_paths paths = paths_of(graph_);
     for (int p = 0; p < graph_.parameter_count; ++p) {
         std::vector<double>& to = parameters[static_cast<std::size_t>(p)];
         std::vector<float> start(to.size());
-        tessera::initialize(graph_, p, seed, start);
+        tessera::initialize(graph_.parameters[p], paths.parameter(p), seed, start);
         to.assign(start.begin(), start.end());
     }
     states_.assign(parameters.size(), {});
@@ -386,7 +387,13 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const auto at = static_cast<std::size_t>(p);
         if (graph_.parameters[p].trained && reached_[at] != 0) {
-            update<double>(rule_for(how, graph_, p), run, factor, parameters[at], gradients[at], states_[at]);
+            const update_rule rule = rule_for(how, graph_, p);
+            double trust = 1;
+            if (rule.is_layerwise()) {
+                trust = trust_of(rule, squares_of<double>(rule, run, factor, parameters[at], gradients[at], states_[at],
+                                                          [](std::size_t) { return true; }));
+            }
+            update<double>(rule, run, factor, parameters[at], gradients[at], states_[at], trust);
         }
     }
     return loss;

@@ -57,15 +57,17 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
 
 /// Updates weights from their gradients times `gradient_factor` (see clip_factor). `states` is what the optimizer keeps: for each of state_count() numbers
 /// those of all weights, zero before the first step. The step number, from 0, and the learning rate are the run's. An element
-/// whose new weight or state would not be finite keeps both as they are; false where there is one.
+/// whose new weight or state would not be finite keeps both as they are; false where there is one. `trust` is the ratio of norms that scales the step
+/// where the rule asks for one, see squares_of().
 template <class Real>
 bool update(const update_rule& how, const run_state& run, double gradient_factor, std::span<Real> weights,
-            std::span<const Real> gradients, std::span<Real> states) {
+            std::span<const Real> gradients, std::span<Real> states, double trust = 1) {
     const auto settings = settings_in<formulas::update_settings>(how);
     const double steps = static_cast<double>(run.step) + 1;
     const auto correction = [&](double beta) { return how.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
-    const auto n = formulas::numbers_of<double>(settings, run.learning_rate, correction(settings.beta1),
-                                                correction(settings.beta2));
+    const double rate = run.learning_rate * (how.trust == trust_by::update ? trust : 1);
+    auto n = formulas::numbers_of<double>(settings, rate, correction(settings.beta1), correction(settings.beta2));
+    n.trust = trust;
     const bool velocity = how.momentum != 0;
     const auto by = [&]<class Formula>(Formula) {
         return detail::update_by<Formula>(how, n, gradient_factor, weights, gradients, states);
@@ -81,9 +83,55 @@ bool update(const update_rule& how, const run_state& run, double gradient_factor
     case update_rule::kind::sgd:
         break;
     }
+    if (how.trust == trust_by::gradient) {
+        return !velocity      ? by(formulas::sgd_formula<false, false, true>())
+               : how.nesterov ? by(formulas::sgd_formula<true, true, true>())
+                              : by(formulas::sgd_formula<true, false, true>());
+    }
     return !velocity      ? by(formulas::sgd_formula<false, false>())
            : how.nesterov ? by(formulas::sgd_formula<true, true>())
                           : by(formulas::sgd_formula<true, false>());
+}
+
+/// What scales the steps of a whole parameter: sums of squares of its weights and of its gradient, or of what LAMB takes from them before the rate.
+struct layer_squares {
+    double weights = 0;
+    double measured = 0;
+};
+
+/// The squares of some of a parameter's weights and of what belongs to them, of elements for which `counts(i)` holds; arguments as of update().
+template <class Real, class Counts>
+layer_squares squares_of(const update_rule& how, const run_state& run, double gradient_factor,
+                         std::span<const Real> weights, std::span<const Real> gradients, std::span<const Real> states,
+                         Counts&& counts) {
+    const auto settings = settings_in<formulas::update_settings>(how);
+    const double steps = static_cast<double>(run.step) + 1;
+    const auto n = formulas::numbers_of<double>(settings, run.learning_rate, 1 - std::pow(settings.beta1, steps),
+                                                1 - std::pow(settings.beta2, steps));
+    const bool of_update = how.trust == trust_by::update;
+    layer_squares sum;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (!counts(i)) {
+            continue;
+        }
+        const auto w = static_cast<double>(weights[i]);
+        double g = static_cast<double>(gradients[i]) * gradient_factor;
+        g = how.clip_value > 0 ? formulas::between(g, -n.limit, n.limit) : g;
+        double s[2]{};
+        for (std::size_t k = 0; k < 2 && of_update; ++k) {
+            s[k] = static_cast<double>(states[k * weights.size() + i]);
+        }
+        const double x = of_update ? formulas::adam_formula<true>::measured(w, g, s, n)
+                                   : formulas::sgd_formula<false, false, true>::measured(w, g, s, n);
+        sum.weights += w * w;
+        sum.measured += x * x;
+    }
+    return sum;
+}
+
+/// By how much a parameter's steps are scaled, given the squares of all of it.
+inline double trust_of(const update_rule& how, const layer_squares& all) {
+    return formulas::trust_of(settings_in<formulas::update_settings>(how), all.weights, all.measured);
 }
 
 } // namespace tessera::reference

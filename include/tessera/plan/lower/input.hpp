@@ -3,7 +3,7 @@
 // grows.
 #pragma once
 
-#include "tessera/op/optimizer.hpp"
+#include "tessera/net/parameter_groups.hpp"
 #include "tessera/plan/plan.hpp"
 
 #include <string>
@@ -37,11 +37,12 @@ struct lowering_input {
     std::vector<description> descriptions; ///< by operator
     std::vector<char> needs_gradient;      ///< by tensor
     std::vector<int> first_user;           ///< operator, by parameter
+    std::vector<char> layerwise;           ///< by parameter: its steps are scaled by norms of all of it
     bool joint_statistics = false;         ///< batch norms take theirs over all micro-batches together
 
     lowering_input(const graph_view& network, const strategy_view& how, int device_count, const Options& options)
         : g(network), s(how), o(options), devices(device_count), needs_gradient(at(network.tensor_count), 0),
-          first_user(at(network.parameter_count), -1) {
+          first_user(at(network.parameter_count), -1), layerwise(at(network.parameter_count), 0) {
         descriptions.reserve(at(g.op_count));
         for (int op = 0; op < g.op_count; ++op) {
             descriptions.push_back(g.describe(op));
@@ -49,15 +50,20 @@ struct lowering_input {
             joint_statistics = joint_statistics || (over_all && desc(op).has_running_state());
         }
         find_gradients();
+        for (int p = 0; p < g.parameter_count && trains() && o.update.is_layerwise(); ++p) {
+            layerwise[at(p)] = g.parameters[p].trained && rule_for(o.update, g, p).is_layerwise() ? 1 : 0;
+        }
     }
 
     bool trains() const { return o.kind == run_kind::training; }
     bool clips() const { return trains() && o.update.clip_norm > 0; }
+    /// Gradients are summed by tasks of their own, since norms of them are needed before any update, or any of their parameter.
+    bool sums_first() const { return clips() || (trains() && o.update.is_layerwise()); }
     bool has_messages() const { return trains() && s.sync != nullptr && !s.sync->messages.empty(); }
     bool averages() const { return trains() && s.sync != nullptr && s.sync->average_every > 0; }
     bool sums_late() const { return has_messages() && s.sync->sum_at == sync_time::after_backward; }
     /// Of messages' sums.
-    bool updates_wait() const { return clips() || s.sync->update_at == sync_time::after_backward; }
+    bool updates_wait() const { return sums_first() || s.sync->update_at == sync_time::after_backward; }
     bool is_mirrored(int micro_batch) const { return s.schedule != nullptr && s.schedule->is_mirrored(micro_batch); }
     int period() const { return trains() ? s.period : 1; }
 

@@ -100,7 +100,9 @@ struct reduced_slice {
     int device = 0;
     int message = -1; ///< with this and what follows: see task
     exchange how = exchange::sliced;
-    std::vector<int> from{}; ///< tiles that hold the slice's summed gradient or add up to it
+    std::vector<int> from{};              ///< tiles that hold the slice's summed gradient or add up to it
+    int state = -1;                       ///< tile of the optimizer's state, where it is known already
+    std::vector<box> counted_elsewhere{}; ///< parts of the region whose squares another group of copies counts
 };
 /// What one task updates, of several parameters or of one.
 using reduced_slices = std::vector<reduced_slice>;
@@ -112,6 +114,7 @@ struct synchronization_places {
     std::size_t next_message = 0;
     std::vector<int> states; ///< tiles of the optimizer's states
     std::vector<int> norms;
+    std::vector<std::vector<int>> layer_norms; ///< by parameter
     std::vector<reduced_slices> reduced;
     std::vector<std::pair<int, int>> sum_tiles;               ///< of a copy's tile
     std::vector<std::pair<std::vector<int>, int>> local_sums; ///< of contributions

@@ -28,7 +28,7 @@ void send(const lowering_input<Options>& in, const network_places& net, synchron
         }
         std::vector<std::vector<piece>> groups = groups_of(net.parameters[at(x.parameter)]);
         if (!is_sliceable(net, x.parameter)) { // every copy sums all of it, once
-            for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.clips(); ++i) {
+            for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.sums_first(); ++i) {
                 update_group(in, net, sync, out, x.parameter, groups[i]);
             }
             continue;
@@ -89,6 +89,8 @@ void finish_parameters(const lowering_input<Options>& in, network_places& net, s
         const bool ready = --net.uses_left[at(p)] == 0 && in.g.parameters[p].trained;
         if (ready && in.has_messages()) {
             in.sums_late() ? void() : send_messages(in, net, sync, out);
+        } else if (ready && in.layerwise[at(p)] != 0 && !in.clips()) {
+            update_layerwise(in, net, sync, out, p);
         } else if (ready && in.o.update.clip_norm <= 0) {
             for (const std::vector<piece>& copies : groups_of(net.parameters[at(p)])) {
                 in.averages() ? update_copies(in, net, sync, out, p, copies)
@@ -117,9 +119,10 @@ void finish_updates(const lowering_input<Options>& in, const network_places& net
     if (in.has_messages()) {
         send_messages(in, net, sync, out);
     }
-    for (int p = 0; p < in.g.parameter_count && in.clips(); ++p) {
+    for (int p = 0; p < in.g.parameter_count && (in.clips() || (in.has_messages() && in.sums_first())); ++p) {
         in.has_messages() && is_sliceable(net, p) ? void() : reduce_parameter(in, net, sync, out, p);
     }
+    take_all_norms(in, sync, out);
     for (std::size_t i = 0; i < sync.reduced.size() && in.has_messages(); ++i) {
         update_from(in, sync, out, sync.reduced[i], static_cast<int>(i));
     }
@@ -132,6 +135,7 @@ void finish_updates(const lowering_input<Options>& in, const network_places& net
 /// Forgets what the step before has left; the optimizer's state goes on.
 inline void forget_step(synchronization_places& sync) {
     sync.norms.clear();
+    sync.layer_norms.clear();
     sync.reduced.clear();
     sync.sum_tiles.clear();
     sync.local_sums.clear();

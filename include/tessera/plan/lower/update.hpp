@@ -5,6 +5,9 @@
 #include "tessera/plan/lower/redistribution.hpp"
 #include "tessera/plan/lower/sharded.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace tessera::lowering {
 
 /// The contributions to a region of a parameter, those of one device added up there first if the sum crosses devices; empty where contributions
@@ -80,7 +83,7 @@ void update_from(const lowering_input<Options>& in, synchronization_places& sync
                  const reduced_slices& all, int number) {
     std::vector<int> states;
     for (const reduced_slice& r : all) {
-        states.push_back(state_tile(in, sync, out, r));
+        states.push_back(r.state >= 0 ? r.state : state_tile(in, sync, out, r));
     }
     const reduced_slice& first = all[0];
     const int user = in.first_user[at(first.parameter)];
@@ -98,6 +101,11 @@ void update_from(const lowering_input<Options>& in, synchronization_places& sync
     for (std::size_t i = 0; i < all.size(); ++i) {
         const reduced_slice& r = all[i];
         t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
+        if (in.layerwise[at(r.parameter)] != 0) {
+            const std::vector<int>& own = sync.layer_norms[at(r.parameter)];
+            t.reads.insert(t.reads.end(), own.begin(), own.end());
+            t.layer_norms.insert(t.layer_norms.end(), own.begin(), own.end());
+        }
         std::vector<int> copies;
         for (const piece& c : r.copies) {
             copies.push_back(c.tile);
@@ -148,7 +156,8 @@ void update_group(const lowering_input<Options>& in, const network_places& net, 
     }
 }
 
-// With clipping, every gradient is summed first, then the norm over all of them is known, then all parameters are updated.
+// With clipping, every gradient is summed first, then the norm over all of them is known, then all parameters are updated. Where a parameter's own norms
+// scale its steps, its gradient is summed first.
 
 template <class Options>
 void reduce_parameter(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
@@ -175,27 +184,127 @@ void reduce_parameter(const lowering_input<Options>& in, const network_places& n
             }
             const int slice = slices > 1 ? i : 0;
             const int sum = add_tile(out, tile_kind::parameter_gradient, parameter, region, device, element::f32);
-            const int norm = add_tile(out, tile_kind::scalar, parameter, box{}, device, element::f64);
+            const int norm = in.clips() ? add_tile(out, tile_kind::scalar, parameter, box{}, device, element::f64) : -1;
             task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, i, device);
             t.parameter = parameter;
             t.slice = slice;
             t.slices = slices;
             t.reads = from;
-            t.writes = {sum, norm};
-            t.norms = {norm};
-            t.counted_elsewhere = overlapping;
-            if (slices == 1 && i > 0) {
-                t.counted_elsewhere.push_back(region);
+            t.writes = {sum};
+            if (norm >= 0) {
+                t.writes.push_back(norm);
+                t.norms = {norm};
+                t.counted_elsewhere = overlapping;
+                if (slices == 1 && i > 0) {
+                    t.counted_elsewhere.push_back(region);
+                }
+                sync.norms.push_back(norm);
             }
             count_moved(out, from, device, even_part(region.volume(), slices, slice).size());
-            sync.norms.push_back(norm);
             sync.reduced.push_back({{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}});
             if (slices == 1) {
                 sync.reduced.back()[0].copies = {copies[at(i)]};
+                sync.reduced.back()[0].counted_elsewhere = overlapping;
             }
         }
         counted.push_back(region);
     }
+}
+
+/// One task that takes squares of some slices, each with the weights of one copy.
+template <class Options>
+void take_norms(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
+                const std::vector<reduced_slice*>& all, int number) {
+    const reduced_slice& first = *all[0];
+    const int user = in.first_user[at(first.parameter)];
+    const bool of_update = in.o.update.trust == trust_by::update;
+    std::vector<int> made;
+    for (reduced_slice* r : all) {
+        r->state = of_update ? state_tile(in, sync, out, *r) : -1;
+        made.push_back(add_tile(out, tile_kind::scalar, r->parameter, layer_norm_region, r->device, element::f64));
+    }
+    task& t = add_task(out, task_kind::norm, user, pass::update, number, first.device);
+    t.parameter = first.parameter;
+    t.slice = first.slice;
+    t.slices = first.slices;
+    t.state = all.size() == 1 ? first.state : -1;
+    t.late = in.sums_late();
+    t.counted_elsewhere = first.counted_elsewhere;
+    t.writes = made;
+    t.layer_norms = made;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const reduced_slice& r = *all[i];
+        int weights = r.copies[0].tile;
+        for (const piece& c : r.copies) {
+            weights = c.device == r.device ? c.tile : weights;
+        }
+        t.reads.push_back(weights);
+        t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
+        count_moved(out, {weights}, r.device, even_part(r.copies[0].region.volume(), r.slices, r.slice).size());
+        if (all.size() > 1) {
+            t.parts.push_back({r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(i) + 1, r.state});
+        }
+        sync.layer_norms[at(r.parameter)].push_back(made[i]);
+    }
+    t.norms = sync.norms;
+    t.reads.insert(t.reads.end(), sync.norms.begin(), sync.norms.end());
+}
+
+/// The squares of parameters whose gradients have been summed. Each element is counted once: of those who update a slice in copies of their own the one with
+/// the least to do takes it.
+template <class Options>
+void take_all_norms(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out) {
+    struct candidate {
+        reduced_slice* slice = nullptr;
+        std::size_t task = 0; ///< in the list
+    };
+    std::vector<candidate> all;
+    for (std::size_t i = 0; i < sync.reduced.size(); ++i) {
+        for (reduced_slice& r : sync.reduced[i]) {
+            in.layerwise[at(r.parameter)] != 0 ? all.push_back({&r, i}) : void();
+        }
+    }
+    const auto key = [](const candidate& x) {
+        std::array<index_t, 3 + 2 * max_rank> k{x.slice->parameter, x.slice->slices, x.slice->slice};
+        const box& region = x.slice->copies[0].region;
+        for (int d = 0; d < region.rank; ++d) {
+            k[at(3 + 2 * d)] = region.dim[d].begin;
+            k[at(4 + 2 * d)] = region.dim[d].end;
+        }
+        return k;
+    };
+    std::stable_sort(all.begin(), all.end(), [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
+    sync.layer_norms.resize(at(in.g.parameter_count));
+    std::vector<index_t> load(at(out.p.devices), 0);
+    std::vector<std::vector<reduced_slice*>> chosen(sync.reduced.size());
+    for (std::size_t i = 0; i < all.size();) {
+        std::size_t best = i;
+        std::size_t k = i + 1;
+        for (; k < all.size() && key(all[k]) == key(all[i]); ++k) {
+            best = load[at(all[k].slice->device)] < load[at(all[best].slice->device)] ? k : best;
+        }
+        const reduced_slice& r = *all[best].slice;
+        load[at(r.device)] += even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
+        chosen[all[best].task].push_back(all[best].slice);
+        i = k;
+    }
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        chosen[i].empty() ? void() : take_norms(in, sync, out, chosen[i], static_cast<int>(i));
+    }
+}
+
+/// A parameter whose gradient is ready and whose own norms are all that its update needs.
+template <class Options>
+void update_layerwise(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
+                      plan_writer& out, int parameter) {
+    reduce_parameter(in, net, sync, out, parameter);
+    take_all_norms(in, sync, out);
+    int number = 0;
+    for (const reduced_slices& r : sync.reduced) {
+        update_from(in, sync, out, r, number++);
+    }
+    sync.reduced.clear();
+    sync.layer_norms.clear();
 }
 
 template <class Options>

@@ -41,6 +41,26 @@ bool verifier<Plan>::fields() {
 template <class Plan>
 bool verifier<Plan>::is_made_for(const optimizer& how) {
     const bool trains = p_.kind == run_kind::training;
+    std::vector<trust_by> by(at(g_.parameter_count), trust_by::none);
+    for (int p = 0; p < g_.parameter_count && trains && how.is_layerwise(); ++p) {
+        by[at(p)] = rule_for(how, g_, p).trust;
+    }
+    for (const task& whole : p_.tasks) {
+        const bool norm = whole.kind == task_kind::norm;
+        bool right = true;
+        const auto look = [&](const task& t) {
+            const trust_by wanted = by[at(t.parameter)];
+            right = right && (norm ? wanted != trust_by::none && (t.state >= 0) == (wanted == trust_by::update)
+                                   : t.layer_norms.empty() == (wanted == trust_by::none));
+        };
+        if (norm || (whole.kind == task_kind::update && (how.is_layerwise() || !whole.layer_norms.empty()))) {
+            for_each_part(whole, look);
+        }
+        if (!right) {
+            return refuse(&whole,
+                          "it is made for an optimizer that scales the steps of other parameters, or by other norms");
+        }
+    }
     return (p_.loss_scale == static_cast<double>(how.loss_scale) && p_.states == (trains ? how.state_count() : 0) &&
             p_.clips == (trains && how.clip_norm > 0)) ||
            refuse(nullptr, "it is made for an optimizer with another state, clipping or loss scale");
@@ -107,8 +127,10 @@ const char* verifier<Plan>::problem_of_tile(int i) const {
         return right ? nullptr : "has less memory than elements";
     }
     if (x.kind == tile_kind::scalar) {
-        const bool norm = x.tensor >= 0 && x.tensor < g_.parameter_count && x.region.rank == 0;
-        return x.elements == 1 && (norm || is_count(x)) ? nullptr : "is no number of a parameter that exists";
+        const bool norm = x.tensor >= 0 && x.tensor < g_.parameter_count && x.region.rank == 0 && x.elements == 1;
+        return norm || (is_count(x) && x.elements == 1) || (is_layer_norm(x) && x.elements == 2)
+                   ? nullptr
+                   : "is no number of a parameter that exists";
     }
     const shape* whole_one = extents_of(x);
     if (whole_one == nullptr || x.region.rank != whole_one->rank) {
@@ -138,7 +160,7 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
     const int count = static_cast<int>(p_.tiles.size());
     const auto is_tile = [&](int k) { return k >= 0 && k < count; };
     const auto none_or_tile = [&](int k) { return k == -1 || is_tile(k); };
-    if (t.kind > task_kind::average || t.what > pass::evaluate || t.stream > task_stream::queue ||
+    if (t.kind > task_kind::norm || t.what > pass::evaluate || t.stream > task_stream::queue ||
         t.reduce > reducer::max || t.how > exchange::server) {
         return "is of no kind, pass, stream or exchange";
     }
@@ -149,7 +171,8 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
     if (t.op < (t.kind == task_kind::reorder ? -1 : 0) || t.op >= g_.op_count) {
         return "is of an operator that does not exist";
     }
-    bool exist = is_in(t.reads, count) && is_in(t.writes, count) && is_in(t.norms, count);
+    bool exist =
+        is_in(t.reads, count) && is_in(t.writes, count) && is_in(t.norms, count) && is_in(t.layer_norms, count);
     for (int o = 0; o < max_operands; ++o) {
         exist = exist && none_or_tile(t.value[o]) && none_or_tile(t.gradient[o]);
     }
@@ -166,7 +189,7 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
         return "touches a tile that does not exist";
     }
     const bool of_parameter = t.kind == task_kind::reduce || t.kind == task_kind::update ||
-                              t.kind == task_kind::gather || t.kind == task_kind::average;
+                              t.kind == task_kind::gather || t.kind == task_kind::average || t.kind == task_kind::norm;
     if (of_parameter ? t.parameter < 0 || t.parameter >= g_.parameter_count : t.parameter != -1 || !t.parts.empty()) {
         return "is of a parameter that does not exist";
     }

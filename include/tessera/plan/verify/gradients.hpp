@@ -46,7 +46,7 @@ bool verifier<Plan>::gradients() {
         if (!slices_fit(t) || !parts_of(t, sum)) {
             return false;
         }
-        if (t.kind != task_kind::update) {
+        if (t.kind == task_kind::reduce || t.kind == task_kind::sum || t.kind == task_kind::reorder) {
             for (int w : t.writes) {
                 hold(t, w, sum);
             }
@@ -55,7 +55,7 @@ bool verifier<Plan>::gradients() {
         if (sum == std::vector<int>{all_parts}) {
             return true;
         }
-        const box& region = p_.tiles[at(t.writes[0])].region;
+        const box& region = p_.tiles[at(t.kind == task_kind::norm ? t.reads[0] : t.writes[0])].region;
         if (t.scale == 1) {
             return sum == expected(t.parameter, t.step, region) ||
                    refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
@@ -70,7 +70,9 @@ bool verifier<Plan>::gradients() {
         return true;
     };
     for (const task& t : p_.tasks) {
-        const bool of_parameter = (t.kind == task_kind::update || t.kind == task_kind::reduce) && t.parameter >= 0;
+        const bool of_parameter =
+            (t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::norm) &&
+            t.parameter >= 0;
         const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
         const bool adds = t.kind == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
                           target->part < 0 && t.reads[0] != t.writes[0];
@@ -130,7 +132,7 @@ template <class Plan>
 bool verifier<Plan>::parts_of(const task& t, std::vector<int>& sum) {
     for (int r : t.reads) {
         const tile& x = p_.tiles[at(r)];
-        if (x.kind == tile_kind::scalar) {
+        if (x.kind == tile_kind::scalar || x.kind == tile_kind::parameter) {
             continue;
         }
         const std::vector<held_sum>& known = held_[at(p_.root(r))];

@@ -22,15 +22,36 @@ bool verifier<Plan>::exchanges() {
             }
         }
     }
+    std::vector<std::vector<int>> taken(at(g_.parameter_count * p_.period)); // norms by parameter and step
+    for (const task& t : p_.tasks) {
+        for (const int n : t.kind == task_kind::norm ? t.layer_norms : std::vector<int>{}) {
+            if (!is_layer_norm(p_.tiles[at(n)])) {
+                return refuse(&t, "a task takes no norm of a parameter that is trained");
+            }
+            taken[at(p_.tiles[at(n)].tensor * p_.period + t.step)].push_back(n);
+        }
+    }
+    for (std::vector<int>& all : taken) {
+        std::sort(all.begin(), all.end());
+        if (std::adjacent_find(all.begin(), all.end()) != all.end()) {
+            return refuse(nullptr, "a norm of a parameter is written twice");
+        }
+    }
     std::vector<char> states(p_.tiles.size(), 0);
     for (const task& t : p_.tasks) {
         bool sound = true;
-        if (t.kind == task_kind::update || t.kind == task_kind::reduce) {
+        if (t.kind == task_kind::norm) {
+            for_each_part(t, [&](const task& one) { sound = sound && norm_is_sound(t, one); });
+            sound = sound &&
+                    (names_norms(t) || refuse(&t, "a task has other norms of gradients than it reads or writes")) &&
+                    reads_all_norms(t, norms);
+        } else if (t.kind == task_kind::update || t.kind == task_kind::reduce) {
             for_each_part(t, [&](const task& one) { sound = sound && exchange_is_sound(t, one, states); });
             if (sound && !names_norms(t)) { // a part has those alone that it reads or writes
                 return refuse(&t, "a task has other norms of gradients than it reads or writes");
             }
             sound = sound && (t.kind == task_kind::reduce || reads_all_norms(t, norms));
+            for_each_part(t, [&](const task& one) { sound = sound && reads_layer_norms(t, one, taken); });
         } else if (t.kind == task_kind::average || t.kind == task_kind::gather) {
             sound = copies_are_one_parameters(t);
         }
@@ -38,7 +59,8 @@ bool verifier<Plan>::exchanges() {
             return false;
         }
     }
-    return states_are_one(states) && squares_are_counted() && flags_are_sound();
+    return states_are_one(states) && squares_are_counted(task_kind::reduce) && squares_are_counted(task_kind::norm) &&
+           flags_are_sound();
 }
 
 /// What a task does for one parameter: `whole` with its part `t`.
@@ -64,11 +86,15 @@ bool verifier<Plan>::exchange_is_sound(const task& whole, const task& t, std::ve
         }
     }
     int read_norms = 0;
+    std::size_t read_layer_norms = 0;
     for (const int r : t.reads) {
         const tile& x = p_.tiles[at(r)];
-        const bool is_norm = clips && x.kind == tile_kind::scalar;
-        const bool right = is_norm || (x.kind == tile_kind::parameter_gradient && x.tensor == t.parameter &&
-                                       x.step == t.step && x.region == first.region);
+        const bool of_layer = updates && is_layer_norm(x);
+        const bool is_norm = clips && x.kind == tile_kind::scalar && !of_layer;
+        read_layer_norms += of_layer ? 1 : 0;
+        const bool right = is_norm || of_layer ||
+                           (x.kind == tile_kind::parameter_gradient && x.tensor == t.parameter && x.step == t.step &&
+                            x.region == first.region);
         read_norms += is_norm ? 1 : 0;
         if (!right || std::count(t.reads.begin(), t.reads.end(), r) != 1) {
             return refuse(&whole, "a task reads another gradient than its parameter's, or one twice");
@@ -76,8 +102,8 @@ bool verifier<Plan>::exchange_is_sound(const task& whole, const task& t, std::ve
     }
     const auto same = static_cast<std::size_t>(updates ? read_norms : numbers) == t.norms.size() &&
                       (updates || t.norms.size() < 2) && (p_.clips || t.norms.empty()) &&
-                      static_cast<std::size_t>(read_norms) < t.reads.size() &&
-                      static_cast<std::size_t>(numbers) < t.writes.size();
+                      static_cast<std::size_t>(read_norms) + read_layer_norms < t.reads.size() &&
+                      read_layer_norms == t.layer_norms.size() && static_cast<std::size_t>(numbers) < t.writes.size();
     if (!same || !names_norms(t)) {
         return refuse(&whole, "a task has other norms of gradients than it reads or writes");
     }
@@ -96,6 +122,56 @@ bool verifier<Plan>::exchange_is_sound(const task& whole, const task& t, std::ve
             s.region == first.region && s.slice == t.slice && s.slices == t.slices && s.alias < 0 &&
             s.elements == slice_of(first, t).size() && s.bytes == s.elements * bytes_of(element::f32) * p_.states) ||
            refuse(&whole, "an update has the optimizer's state of another parameter, or of another slice");
+}
+
+/// What a task takes of one parameter's squares: of a slice of one copy, of the gradient summed for it, and where it is asked for of the state.
+template <class Plan>
+bool verifier<Plan>::norm_is_sound(const task& whole, const task& t) {
+    if (t.reads.size() < 2 || t.writes.size() != 1 || t.layer_norms != t.writes ||
+        !is_layer_norm(p_.tiles[at(t.writes[0])]) || !g_.parameters[t.parameter].trained ||
+        p_.kind != run_kind::training) {
+        return refuse(&whole, "a task takes no norm of a parameter that is trained");
+    }
+    const tile& to = p_.tiles[at(t.writes[0])];
+    const tile& weights = p_.tiles[at(t.reads[0])];
+    bool right = to.tensor == t.parameter && to.device == t.device && to.step == t.step && to.origin < 0 &&
+                 weights.kind == tile_kind::parameter && weights.tensor == t.parameter && weights.device == t.device &&
+                 t.message < 0;
+    std::size_t gradients = 0;
+    for (std::size_t i = 1; i < t.reads.size(); ++i) {
+        const tile& x = p_.tiles[at(t.reads[i])];
+        const bool gradient = x.kind == tile_kind::parameter_gradient && x.tensor == t.parameter && x.step == t.step &&
+                              x.device == t.device && x.region == weights.region;
+        gradients += gradient ? 1 : 0;
+        right = right && (gradient || (p_.clips && x.kind == tile_kind::scalar && !is_layer_norm(x))) &&
+                std::count(t.reads.begin(), t.reads.end(), t.reads[i]) == 1;
+    }
+    if (!right || gradients == 0 || gradients + t.norms.size() + 1 != t.reads.size()) {
+        return refuse(&whole, "a task takes the norm of something else than its parameter and that one's gradient");
+    }
+    if (t.state < 0) {
+        return true;
+    }
+    const tile& s = p_.tiles[at(t.state)];
+    return (s.kind == tile_kind::optimizer_state && s.tensor == t.parameter && s.device == t.device &&
+            s.region == weights.region && s.slice == t.slice && s.slices == t.slices && s.alias < 0 &&
+            s.elements == slice_of(weights, t).size()) ||
+           refuse(&whole, "a norm has the optimizer's state of another parameter, or of another slice");
+}
+
+/// An update whose steps are scaled knows all norms that are taken of its parameter in its step, or copies of them.
+template <class Plan>
+bool verifier<Plan>::reads_layer_norms(const task& whole, const task& t, const std::vector<std::vector<int>>& taken) {
+    std::vector<int> known;
+    for (const int n : t.layer_norms) {
+        const int origin = p_.tiles[at(n)].origin;
+        known.push_back(origin >= 0 ? origin : n);
+    }
+    std::sort(known.begin(), known.end());
+    const bool right =
+        t.kind == task_kind::update ? known == taken[at(t.parameter * p_.period + t.step)] : known.empty();
+    return right ||
+           refuse(&whole, "an update scales its step by another norm than that of all of its parameter in its step");
 }
 
 /// Where a backend counts losses that are not finite, every loss adds to its device's count, and what changes parameters reads the sum of all.
@@ -134,7 +210,7 @@ int verifier<Plan>::copies_of(const tile& of) const {
 
 template <class Plan>
 bool verifier<Plan>::names_norms(const task& t) const {
-    const std::vector<int>& list = t.kind == task_kind::update ? t.reads : t.writes;
+    const std::vector<int>& list = t.kind == task_kind::reduce ? t.writes : t.reads;
     for (const int n : t.norms) {
         if (p_.tiles[at(n)].kind != tile_kind::scalar || std::count(t.norms.begin(), t.norms.end(), n) != 1 ||
             std::find(list.begin(), list.end(), n) == list.end()) {
@@ -179,9 +255,10 @@ bool verifier<Plan>::states_are_one(const std::vector<char>& used) {
            refuse(nullptr, "the optimizer has two states of one slice of a parameter");
 }
 
-/// The square of every gradient's element is in one norm: of overlapping shards, and of copies that each sum all, in that of the first.
+/// The square of every gradient's element is in one norm: of overlapping shards, and of copies that each sum all, in that of the first. So is, of parameters
+/// with norms of their own (`kind` norm), that of every element.
 template <class Plan>
-bool verifier<Plan>::squares_are_counted() {
+bool verifier<Plan>::squares_are_counted(task_kind kind) {
     struct group {
         int step = 0;
         box region;
@@ -192,7 +269,7 @@ bool verifier<Plan>::squares_are_counted() {
     for (const task& whole : p_.tasks) {
         bool sound = true;
         const auto count = [&](const task& t) {
-            const box& region = p_.tiles[at(t.writes[0])].region;
+            const box& region = p_.tiles[at(kind == task_kind::norm ? t.reads[0] : t.writes[0])].region;
             std::vector<box> earlier;
             bool mine = false;
             for (group& x : known[at(t.parameter)]) {
@@ -219,24 +296,35 @@ bool verifier<Plan>::squares_are_counted() {
             }
             sound = sound && (left_out || refuse(&whole, "the squares of a gradient are counted twice, or not at all"));
         };
-        if (whole.kind == task_kind::reduce && !whole.norms.empty()) {
-            for_each_part(whole, [&](const task& t) { t.norms.empty() ? void() : count(t); });
-        } else if (!whole.counted_elsewhere.empty()) {
+        if (whole.kind == kind && !(kind == task_kind::norm ? whole.layer_norms : whole.norms).empty()) {
+            for_each_part(whole, [&](const task& t) {
+                (kind == task_kind::norm ? t.layer_norms : t.norms).empty() ? void() : count(t);
+            });
+        } else if (whole.kind == task_kind::norm) {
+            continue; // looked at by itself
+        } else if (kind == task_kind::reduce && !whole.counted_elsewhere.empty()) {
             sound = refuse(&whole, "a task leaves out squares that it does not count");
         }
         if (!sound) {
             return false;
         }
     }
-    return groups_cover(known);
+    return groups_cover(known, kind);
 }
 
 /// In every step the slices of a region are there once, and the regions cover what some gradient is of.
 template <class Plan>
 template <class Groups>
-bool verifier<Plan>::groups_cover(Groups& known) {
-    std::vector<std::vector<box>> wanted(at(g_.parameter_count)); // regions of contributions
+bool verifier<Plan>::groups_cover(Groups& known, task_kind kind) {
+    std::vector<std::vector<box>> wanted(at(g_.parameter_count)); // regions of contributions, or of copies
+    const bool norms = kind == task_kind::norm;
     for (const tile& x : p_.tiles) {
+        if (norms) {
+            x.kind == tile_kind::parameter&& x.origin < 0 && !known[at(x.tensor)].empty()
+                ? wanted[at(x.tensor)].push_back(x.region)
+                : void();
+            continue;
+        }
         if (x.kind == tile_kind::parameter_gradient && x.part >= 0 && p_.clips && x.step == 0) {
             wanted[at(x.tensor)].push_back(x.region);
         }
@@ -257,11 +345,13 @@ bool verifier<Plan>::groups_cover(Groups& known) {
             for (int step = 0; step < p_.period; ++step) {
                 bool covered = b.empty();
                 for (const auto& x : known[at(parameter)]) {
-                    covered = covered || (x.step == step && !intersect(x.region, b).empty());
+                    covered = covered || (x.step == step && (norms ? x.region == b : !intersect(x.region, b).empty()));
                 }
                 if (!covered) {
                     return refuse(nullptr,
-                                  "the norm lacks the gradient of the parameter " + parameter_path_of(g_, parameter));
+                                  norms ? "a norm lacks a part of the parameter " + parameter_path_of(g_, parameter)
+                                        : "the norm lacks the gradient of the parameter " +
+                                              parameter_path_of(g_, parameter));
                 }
             }
         }

@@ -2,8 +2,8 @@
 // What the checks of a finished plan share: the plan, what has been found out about it, and the words of a refusal.
 #pragma once
 
+#include "tessera/net/parameter_groups.hpp"
 #include "tessera/op/mask.hpp"
-#include "tessera/op/optimizer.hpp"
 #include "tessera/plan/access.hpp"
 #include "tessera/plan/parts.hpp"
 
@@ -89,6 +89,11 @@ private:
     /// A count of losses that are not finite.
     static bool is_count(const tile& x) {
         return x.kind == tile_kind::scalar && x.tensor == -1 && x.region.rank == 1 && x.region.dim[0] == interval{0, 1};
+    }
+    /// The squares of a parameter and those of its gradient or update.
+    bool is_layer_norm(const tile& x) const {
+        return x.kind == tile_kind::scalar && x.tensor >= 0 && x.tensor < g_.parameter_count &&
+               x.region == layer_norm_region;
     }
     /// The samples of a micro-batch.
     interval samples_of(int micro_batch) const {
@@ -198,9 +203,11 @@ private:
     bool names_norms(const task& t) const;
     bool reads_all_norms(const task& t, const std::vector<int>& step_of);
     bool states_are_one(const std::vector<char>& used);
-    bool squares_are_counted();
+    bool norm_is_sound(const task& whole, const task& t);
+    bool reads_layer_norms(const task& whole, const task& t, const std::vector<std::vector<int>>& taken);
+    bool squares_are_counted(task_kind kind);
     template <class Groups>
-    bool groups_cover(Groups& known);
+    bool groups_cover(Groups& known, task_kind kind);
     bool copies_are_one_parameters(const task& t);
 
     // ---- the parts fit together: verify/structure.hpp ---------------------------------------------------------------

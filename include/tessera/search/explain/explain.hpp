@@ -47,8 +47,8 @@ class step_pricer {
 public:
     step_pricer(const graph_view& g, const cluster& on, const strategy& s, const explain_options& o)
         : on_(on), g_(g), s_(s), options_(o) {
-        bool plain =
-            !waits_count(on) && s.micro_batches == 1 && s.schedule.stages == 0 && o.lowering.update.clip_norm == 0;
+        bool plain = !waits_count(on) && s.micro_batches == 1 && s.schedule.stages == 0 &&
+                     o.lowering.update.clip_norm == 0 && !o.lowering.update.is_layerwise();
         for (const configuration& c : s.ops) {
             plain = plain && c.stage == 0 && !c.recompute;
         }

@@ -64,10 +64,10 @@ struct lowered_fragments {
     int backward_of(int op) const { return count() - 1 - op; }
 };
 
-/// Options that make operators depend on others far away are not lowered in fragments: clipping by the global norm, and gradients handed in from
+/// Options that make operators depend on others far away are not lowered in fragments: clipping by the global norm, steps scaled by norms of parameters, and gradients handed in from
 /// outside.
 inline bool lowers_in_fragments(const lower_options& o) {
-    return o.update.clip_norm <= 0 && o.output_gradient < 0 && o.kind == run_kind::training;
+    return o.update.clip_norm <= 0 && !o.update.is_layerwise() && o.output_gradient < 0 && o.kind == run_kind::training;
 }
 /// Nor are micro-batches, stages, recomputation, communication streams and messages of several gradients.
 inline bool lowers_in_fragments(const strategy& s) {

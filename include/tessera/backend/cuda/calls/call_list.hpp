@@ -5,6 +5,7 @@
 #include "tessera/backend/cuda/calls/compute_calls.hpp"
 #include "tessera/backend/cuda/calls/message_calls.hpp"
 #include "tessera/backend/cuda/calls/move_calls.hpp"
+#include "tessera/backend/cuda/calls/norm_calls.hpp"
 #include "tessera/backend/cuda/calls/schedule_calls.hpp"
 #include "tessera/net/paths.hpp"
 
@@ -42,6 +43,8 @@ inline void compose_by_kind(composer& to, int i, const graph_view& g, const gpu_
         return compose_reduction(to, where, work, i);
     case task_kind::update:
         return compose_update(to, g, where, update, work, i);
+    case task_kind::norm:
+        return compose_norm(to, g, update);
     case task_kind::sum:
         return compose_sum(to);
     case task_kind::gather:

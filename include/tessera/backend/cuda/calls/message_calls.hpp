@@ -203,6 +203,13 @@ inline kernel_launch update_launch(const update_rule& how, index_t elements) {
     n.f[7] = static_cast<double>(how.rate_factor);
     n.f[8] = static_cast<double>(how.clip_value);
     n.f[9] = static_cast<double>(how.average);
+    if (how.is_layerwise()) {
+        const bool of_gradient = how.trust == trust_by::gradient;
+        n.n[10] = of_gradient ? 1 : 2;
+        n.f[10] = static_cast<double>(how.trust_coefficient);
+        n.f[11] = of_gradient ? static_cast<double>(how.weight_decay) : 0; // as settings_in() has them
+        n.f[12] = of_gradient ? static_cast<double>(how.epsilon) : 0;
+    }
     kernel_launch k = composer::make(how.which == update_rule::kind::adam      ? kernels::adam_update
                                      : how.which == update_rule::kind::rmsprop ? kernels::rmsprop_update
                                                                                : kernels::sgd_update,
@@ -225,12 +232,16 @@ inline void compose_update(composer& to, const graph_view& g, const gpu_ranks& w
         k.numbers.n[1] = static_cast<index_t>(sources.size());
         k.numbers.n[2] = static_cast<index_t>(near.size());
         k.numbers.n[3] = static_cast<index_t>(t.norms.size());
+        k.numbers.n[9] = static_cast<index_t>(t.layer_norms.size());
         std::vector<memory_use> memory{t.state >= 0 ? to.write(t.state) : composer::as_read(near[0])};
         for (memory_use m : sources) {
             memory.push_back(composer::as_read(m));
         }
         memory.insert(memory.end(), near.begin(), near.end());
         for (int n : t.norms) {
+            memory.push_back(to.read(n));
+        }
+        for (int n : t.layer_norms) {
             memory.push_back(to.read(n));
         }
         if (const int flag = to.what().flag; flag >= 0) {
@@ -244,6 +255,28 @@ inline void compose_update(composer& to, const graph_view& g, const gpu_ranks& w
     }
 }
 
+/// A region's extents and origin, and the boxes of it that other tasks count, as kernels take them: missing dimensions come first.
+inline std::vector<index_t> counted_boxes(const box& region, const std::vector<box>& elsewhere) {
+    std::vector<index_t> all(10 + 10 * elsewhere.size(), 0);
+    for (int k = 0; k < 5; ++k) {
+        const int d = region.rank - 5 + k;
+        all[static_cast<std::size_t>(k)] = d < 0 ? 1 : region.dim[d].size();
+        all[static_cast<std::size_t>(5 + k)] = d < 0 ? 0 : region.dim[d].begin;
+        for (std::size_t b = 0; b < elsewhere.size(); ++b) {
+            const std::size_t at = 10 + b * 10 + static_cast<std::size_t>(k);
+            all[at] = d < 0 ? 0 : elsewhere[b].dim[d].begin;
+            all[at + 5] = d < 0 ? 1 : elsewhere[b].dim[d].end;
+        }
+    }
+    return all;
+}
+
+/// The most blocks whose sums of squares another kernel adds up.
+inline int blocks_of_squares(index_t elements) {
+    constexpr int most = 256;
+    return composer::blocks_for(elements) < most ? composer::blocks_for(elements) : most;
+}
+
 /// The squares of a sum's slice, without those that another task counts.
 inline void compose_squares(composer& to, const task& t, memory_use sum) {
     const tile& x = to.tile_at(t.writes[0]);
@@ -252,25 +285,13 @@ inline void compose_squares(composer& to, const task& t, memory_use sum) {
     n.n[0] = slice.size();
     const memory_use norm = to.write(t.norms[0]);
 
-    constexpr int most = 256;
-    const int blocks = composer::blocks_for(slice.size()) < most ? composer::blocks_for(slice.size()) : most;
+    const int blocks = blocks_of_squares(slice.size());
     const memory_use partial = to.take(blocks * index_t{8});
     n.n[1] = x.slices > 1 ? even_part(x.region.volume(), t.slices, t.slice).begin : slice.begin;
     n.n[2] = static_cast<index_t>(t.counted_elsewhere.size());
     kernel_launch squares = composer::make(kernels::squares_partial, 2, n);
     squares.blocks = blocks;
-    squares.constants.assign(10 + 10 * t.counted_elsewhere.size(), 0);
-    for (int k = 0; k < 5; ++k) {
-        const int d = x.region.rank - 5 + k; // missing dimensions come first
-        squares.constants[static_cast<std::size_t>(k)] = d < 0 ? 1 : x.region.dim[d].size();
-        squares.constants[static_cast<std::size_t>(5 + k)] = d < 0 ? 0 : x.region.dim[d].begin;
-        for (std::size_t b = 0; b < t.counted_elsewhere.size(); ++b) {
-            const box& other = t.counted_elsewhere[b];
-            const std::size_t at = 10 + b * 10 + static_cast<std::size_t>(k);
-            squares.constants[at] = d < 0 ? 0 : other.dim[d].begin;
-            squares.constants[at + 5] = d < 0 ? 1 : other.dim[d].end;
-        }
-    }
+    squares.constants = counted_boxes(x.region, t.counted_elsewhere);
     to.add(static_cast<kernel_launch&&>(squares), {sum, partial});
     kernel_numbers total;
     total.n[0] = blocks;

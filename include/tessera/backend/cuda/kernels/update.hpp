@@ -11,6 +11,7 @@ inline constexpr kernel sum_slices{"sum_slices", true};
 inline constexpr kernel sum_slices_f64{"sum_slices_f64"};
 inline constexpr kernel squares_partial{"squares_partial"};
 inline constexpr kernel squares_total{"squares_total"};
+inline constexpr kernel layer_squares{"layer_squares"};
 inline constexpr kernel count_not_finite{"count_not_finite"};
 inline constexpr kernel sgd_update{"sgd_update"};
 inline constexpr kernel adam_update{"adam_update"};
@@ -48,6 +49,24 @@ __device__ void sum_slices_of(const arguments& a) {
 TYPED_KERNEL(sum_slices)
 KERNEL(sum_slices_f64) { sum_slices_of<double>(a); }
 
+/// Whether another task counts an element of a region: constants as squares_partial takes them.
+__device__ inline bool is_counted(const long long* constants, long long boxes, long long index) {
+    for (long long b = 0; b < boxes; ++b) {
+        const long long* box = constants + 10 + b * 10;
+        long long rest = index;
+        bool inside_box = true;
+        for (int d = 4; d >= 0; --d) {
+            const long long at = constants[5 + d] + rest % constants[d];
+            rest /= constants[d];
+            inside_box = inside_box && at >= box[d] && at < box[5 + d];
+        }
+        if (inside_box) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and origin of
 /// the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index of x[0] in the region, boxes.
 KERNEL(squares_partial) {
@@ -56,19 +75,7 @@ KERNEL(squares_partial) {
     const long long* constants = pointer<const long long>(a, 2);
     double sum = 0;
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        bool counted = false;
-        for (long long b = 0; b < a.n[2]; ++b) {
-            const long long* box = constants + 10 + b * 10;
-            long long rest = a.n[1] + i;
-            bool inside_box = true;
-            for (int d = 4; d >= 0; --d) {
-                const long long at = constants[5 + d] + rest % constants[d];
-                rest /= constants[d];
-                inside_box = inside_box && at >= box[d] && at < box[5 + d];
-            }
-            counted = counted || inside_box;
-        }
-        sum += counted ? 0.0 : static_cast<double>(x[i]) * x[i];
+        sum += is_counted(constants, a.n[2], a.n[1] + i) ? 0.0 : static_cast<double>(x[i]) * x[i];
     }
     sum = block_sum(sum, shared);
     if (threadIdx.x == 0) {
@@ -76,16 +83,17 @@ KERNEL(squares_partial) {
     }
 }
 
-/// One block. at: sums, to. n: count.
+/// A block for each number that is made. at: sums, of each number in turn, to. n: count, of one number.
 KERNEL(squares_total) {
     __shared__ double shared[256];
+    const double* sums = pointer<const double>(a, 0) + blockIdx.x * a.n[0];
     double sum = 0;
     for (long long i = threadIdx.x; i < a.n[0]; i += blockDim.x) {
-        sum += pointer<const double>(a, 0)[i];
+        sum += sums[i];
     }
     sum = block_sum(sum, shared);
     if (threadIdx.x == 0) {
-        *pointer<double>(a, 1) = sum;
+        pointer<double>(a, 1)[blockIdx.x] = sum;
     }
 }
 
@@ -140,22 +148,40 @@ TESSERA_DEVICE_CODE(step_code,
 
 /// An optimizer's step in every copy. An element whose new weight or state would not be finite keeps both as they are.
 /// at: states, of every one in turn those of all weights; table of sources, targets, norms, count of losses that are not
-/// finite: where there are any, nothing changes; step. n: count, sources, targets, norms, 1 with states, 1 with that count, 1 with the variant (Nesterov,
-/// centered), 1 with decoupled decay, 1 with RMSProp's momentum. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
-/// what averages of the weights keep of themselves, which lie behind the states; 0: there are none.
+/// finite: where there are any, nothing changes; step. Behind the norms there are, of n[9] parts of the parameter, the squares that scale its steps.
+/// n: count, sources, targets, norms, 1 with states, 1 with that count, 1 with the variant (Nesterov,
+/// centered), 1 with decoupled decay, 1 with RMSProp's momentum, parts, 1 where LARS' ratio scales the steps, 2 where LAMB's does. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
+/// what averages of the weights keep of themselves, which lie behind the states; 0: there are none; the ratio's coefficient, decay and epsilon.
+__device__ inline update_settings settings_of(const arguments& a) {
+    return {a.f[0], a.f[1],  a.f[2],  a.f[3],  a.f[4],      a.f[7],
+            a.f[8], a.f[9], a.f[10], a.f[11], a.f[12], a.n[7] == 1};
+}
+/// The ratio of norms, NaN where one is not finite.
+__device__ inline double ratio_of(const arguments& a, void* const* parts) {
+    double weights = 0;
+    double measured = 0;
+    for (long long k = 0; k < a.n[9]; ++k) {
+        weights += static_cast<const double*>(parts[k])[0];
+        measured += static_cast<const double*>(parts[k])[1];
+    }
+    const double sum = weights + measured;
+    return a.n[9] == 0 ? 1.0 : sum - sum != 0 ? sum - sum : trust_of(settings_of(a), weights, measured);
+}
+
 template <class Formula>
 __device__ void update_by(const arguments& a) {
     void* const* table = pointer<void*>(a, 1);
     float* const* sources = pointer<float*>(a, 1);
     float* const* targets = sources + a.n[1];
-    if (is_refused(a, table + a.n[1] + a.n[2] + a.n[3])) {
+    const double trust = ratio_of(a, table + a.n[1] + a.n[2] + a.n[3]);
+    if (is_refused(a, table + a.n[1] + a.n[2] + a.n[3] + a.n[9]) || trust - trust != 0) {
         return;
     }
     const float factor = clip_factor(a, table + a.n[1] + a.n[2]);
-    const update_settings how{a.f[0], a.f[1], a.f[2], a.f[3], a.f[4], a.f[7], a.f[8], a.f[9], a.n[7] == 1};
     const step_values* now = pointer<const step_values>(a, 2);
-    const update_numbers<float> n =
-        numbers_of<float>(how, now->learning_rate, now->correction1, now->correction2);
+    update_numbers<float> n = numbers_of<float>(settings_of(a), now->learning_rate * (a.n[10] == 2 ? trust : 1.0),
+                                                now->correction1, now->correction2);
+    n.trust = static_cast<float>(trust);
     float* states = pointer<float>(a, 0);
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
         const float w = targets[0][i];
@@ -189,8 +215,63 @@ __device__ void update_by(const arguments& a) {
     }
 }
 
+/// Squares of weights and of what scales the steps: a sum of each for every block, all of the weights first. at: states; table of sources, weights, norms,
+/// sums; constants of squares_partial; step. n and f as of updates, but n[2]: boxes that others count, n[5]: index of the first element in the region.
+template <class Formula, int Kept>
+__device__ void squares_by(const arguments& a) {
+    __shared__ double shared[256];
+    void* const* table = pointer<void*>(a, 1);
+    float* const* sources = pointer<float*>(a, 1);
+    const float* weights = sources[a.n[1]];
+    double* sums = static_cast<double*>(table[a.n[1] + 1 + a.n[3]]);
+    const long long* constants = pointer<const long long>(a, 2);
+    const float factor = clip_factor(a, table + a.n[1] + 1);
+    const step_values* now = pointer<const step_values>(a, 3);
+    const update_numbers<float> n =
+        numbers_of<float>(settings_of(a), now->learning_rate, now->correction1, now->correction2);
+    const float* states = pointer<const float>(a, 0);
+    double of_weights = 0;
+    double measured = 0;
+    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+        if (is_counted(constants, a.n[2], a.n[5] + i)) {
+            continue;
+        }
+        const float w = weights[i];
+        float g = sum_of(sources, a.n[1], i) * factor;
+        if (n.limit > 0) {
+            g = between(g, -n.limit, n.limit);
+        }
+        float s[Kept + 1];
+        for (int k = 0; k < Kept; ++k) {
+            s[k] = states[k * a.n[0] + i];
+        }
+        const float x = Formula::measured(w, g, s, n);
+        of_weights += static_cast<double>(w) * w;
+        measured += static_cast<double>(x) * x;
+    }
+    of_weights = block_sum(of_weights, shared);
+    measured = block_sum(measured, shared);
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = of_weights;
+        sums[gridDim.x + blockIdx.x] = measured;
+    }
+}
+
+KERNEL(layer_squares) {
+    if (a.n[10] == 2) {
+        squares_by<adam_formula<true>, 2>(a);
+    } else {
+        squares_by<sgd_formula<false, false, true>, 0>(a);
+    }
+}
 KERNEL(sgd_update) {
-    if (a.n[4] == 0) {
+    if (a.n[10] == 1 && a.n[4] == 0) {
+        update_by<sgd_formula<false, false, true>>(a);
+    } else if (a.n[10] == 1 && a.n[6] == 0) {
+        update_by<sgd_formula<true, false, true>>(a);
+    } else if (a.n[10] == 1) {
+        update_by<sgd_formula<true, true, true>>(a);
+    } else if (a.n[4] == 0) {
         update_by<sgd_formula<false, false>>(a);
     } else if (a.n[6] == 0) {
         update_by<sgd_formula<true, false>>(a);

@@ -66,8 +66,9 @@ template <class Plan>
 class chooser {
 public:
     chooser(const Plan& p, const graph_view& g, const std::vector<description>& descriptions,
-            const parameter_store* store, catalog& c, tuning how, std::uint64_t seed)
-        : p_(p), g_(g), descriptions_(descriptions), store_(store), catalog_(c), how_(how), seed_(seed) {}
+            const parameter_store* store, catalog& c, tuning how, std::uint64_t seed, bool takes_norms = false)
+        : p_(p), g_(g), descriptions_(descriptions), store_(store), catalog_(c), how_(how), seed_(seed),
+          takes_norms_(takes_norms) {}
 
     decisions run() {
         make_groups();
@@ -139,6 +140,7 @@ private:
     catalog& catalog_;
     tuning how_;
     std::uint64_t seed_;
+    bool takes_norms_; ///< of parameters, see stored_format()
     std::vector<group> groups_;
     std::vector<std::vector<double>> costs_; ///< of a group's options
     std::vector<passed> passed_;

@@ -78,8 +78,17 @@ passed& chooser<Plan>::parameter(int tensor, const box& part) {
     return passed_.back();
 }
 
+/// The format that a parameter's region must have, or -1. Where norms of whole parameters are taken, regions that overlap others stay plain: which elements
+/// others count is said in indices.
 template <class Plan>
 int chooser<Plan>::stored_format(int tensor, const box& part) const {
+    for (std::size_t i = 0; takes_norms_ && i < p_.tiles.size(); ++i) {
+        const tile& x = p_.tiles[i];
+        if (x.kind == tile_kind::parameter && x.tensor == tensor && !(x.region == part) &&
+            !intersect(x.region, part).empty()) {
+            return format::plain;
+        }
+    }
     for (std::size_t i = 0; store_ != nullptr && i < store_->entries().size(); ++i) {
         const tile& x = store_->entries()[i].what;
         if (x.kind == tile_kind::parameter && x.tensor == tensor && x.region == part) {

@@ -21,4 +21,18 @@ namespace tessera::host::kernels {
     return portable::update(which, a, step);
 }
 
+/// The squares of weights and of their gradient, or, of Adam's formula with decoupled decay, of what LAMB takes from them before the rate.
+[[nodiscard]] inline update_squares squares_of(update_formula which, const update_arrays& a,
+                                               const update_step_numbers& step) noexcept {
+    switch (active_instruction_set()) {
+    case instruction_set::avx512:
+        return avx512::squares_of(which, a, step);
+    case instruction_set::avx2:
+        return avx2::squares_of(which, a, step);
+    case instruction_set::portable:
+        break;
+    }
+    return portable::squares_of(which, a, step);
+}
+
 } // namespace tessera::host::kernels

@@ -60,7 +60,10 @@ enum class update_formula : std::uint8_t {
     rmsprop,
     rmsprop_momentum,
     rmsprop_centered,
-    rmsprop_centered_momentum
+    rmsprop_centered_momentum,
+    lars,
+    lars_momentum,
+    lars_nesterov
 };
 
 /// What an optimizer's step works on. A destination may be `weights`.
@@ -80,6 +83,12 @@ struct update_step_numbers {
     formulas::update_numbers<float> numbers{};
     float gradient_scale = 1;
     bool averages = false; ///< behind the states there are averages of the weights
+};
+
+/// Sums of squares of a parameter's weights and of its gradient or update: see trust_of() in op/update_formulas.hpp.
+struct update_squares {
+    double weights = 0;
+    double measured = 0;
 };
 
 namespace detail {

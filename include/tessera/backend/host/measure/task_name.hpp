@@ -100,17 +100,22 @@ std::string work_name(const Plan& p, const task& t, const graph_view& g, const d
     case task_kind::average:
     case task_kind::reduce:
     case task_kind::update:
+    case task_kind::norm:
         break;
     }
     name = std::string(to_text(t.kind)) +
            (update.which == update_rule::kind::adam      ? " adam "
             : update.which == update_rule::kind::rmsprop ? " rmsprop "
                                                          : " sgd ") +
+           (!update.is_layerwise()             ? ""
+            : update.trust == trust_by::update ? "lamb "
+                                               : "lars ") +
            std::to_string(update.state_count());
     for_each_part(t, [&](const task& one) {
-        name += " " + std::to_string(slice_of(tile_at(one.writes[0]), one).size()) + " " +
-                std::to_string(one.reads.size()) + " " + std::to_string(one.writes.size()) + " " +
-                std::to_string(one.norms.size()) + (t.parts.empty() ? "" : ";");
+        const int first = t.kind == task_kind::norm ? one.reads[0] : one.writes[0];
+        name += " " + std::to_string(slice_of(tile_at(first), one).size()) + " " + std::to_string(one.reads.size()) +
+                " " + std::to_string(one.writes.size()) + " " + std::to_string(one.norms.size()) +
+                (t.parts.empty() ? "" : ";");
     });
     return name + (t.counted_elsewhere.empty() ? "" : " partly");
 }

@@ -26,7 +26,8 @@ TESSERA_UPDATE_FORMULAS([[gnu::always_inline]] inline)
 [[gnu::always_inline]] inline update_numbers<vec> in_all_lanes(const update_numbers<float>& n) noexcept {
     return {broadcast(n.rate),  broadcast(n.decay),   broadcast(n.shrink), broadcast(n.momentum),
             broadcast(n.beta1), broadcast(n.rest1),   broadcast(n.beta2),  broadcast(n.rest2),
-            broadcast(n.root),  broadcast(n.epsilon), broadcast(n.limit),  broadcast(n.fading)};
+            broadcast(n.root),  broadcast(n.epsilon), broadcast(n.limit),  broadcast(n.fading),
+            broadcast(n.trust), broadcast(n.unbiased), broadcast(n.pull)};
 }
 
 /// More: clipping and averages, or one of both. (Without, there are registers for what is left.)
@@ -100,8 +101,49 @@ inline bool update(update_formula which, const update_arrays& a, const update_st
         return update_by<rmsprop_formula<false, true>>(a, step);
     case update_formula::rmsprop_centered:
         return update_by<rmsprop_formula<true, false>>(a, step);
+    case update_formula::lars:
+        return update_by<sgd_formula<false, false, true>>(a, step);
+    case update_formula::lars_momentum:
+        return update_by<sgd_formula<true, false, true>>(a, step);
+    case update_formula::lars_nesterov:
+        return update_by<sgd_formula<true, true, true>>(a, step);
     case update_formula::rmsprop_centered_momentum:
         break;
     }
     return update_by<rmsprop_formula<true, true>>(a, step);
+}
+
+/// `Kept`: how many states the formula measures with.
+template <class Formula, int Kept>
+update_squares squares_by(const update_arrays& given, const update_step_numbers& step) noexcept {
+    const update_arrays a = given;
+    const update_numbers<vec> n = in_all_lanes(step.numbers);
+    const vec scale_by = broadcast(step.gradient_scale);
+    const bool clips = step.numbers.limit > 0;
+    double weights[width] = {}, measured[width] = {};
+    for (std::ptrdiff_t i = 0; i < a.count; i += width) {
+        const std::ptrdiff_t live = a.count - i;
+        const vec w = load_some(a.weights + i, live, 0.0F);
+        vec g = sum_at(a.gradients, a.gradient_count, i, live) * scale_by;
+        if (clips) g = between(g, -n.limit, n.limit);
+        vec s[Kept + 1] = {};
+        for (int k = 0; k < Kept; ++k) s[k] = load_some(a.states + k * a.state_step + i, live, 0.0F);
+        const vec x = Formula::measured(w, g, s, n);
+        for (int lane = 0; lane < width; ++lane) {
+            weights[lane] += static_cast<double>(w[lane]) * static_cast<double>(w[lane]);
+            measured[lane] += static_cast<double>(x[lane]) * static_cast<double>(x[lane]);
+        }
+    }
+    update_squares sum;
+    for (int lane = 0; lane < width; ++lane) {
+        sum.weights += weights[lane];
+        sum.measured += measured[lane];
+    }
+    return sum;
+}
+
+inline update_squares squares_of(update_formula which, const update_arrays& a,
+                                 const update_step_numbers& step) noexcept {
+    return which == update_formula::adamw ? squares_by<adam_formula<true>, 2>(a, step)
+                                          : squares_by<sgd_formula<false, false, true>, 0>(a, step);
 }
