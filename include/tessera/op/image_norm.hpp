@@ -23,12 +23,17 @@ struct image_norm_words : expression::functions, nests::names {
 };
 
 struct instance_norm_body : image_norm_words {
+    static constexpr int ranks[] = {4, 5};
     static constexpr void body(auto& w, const options& a) {
-        const auto [n, c, h, v] = w.loops(sample, channel, height, width);
-        const auto x = w.input(n, c, h, v);
-        const auto gamma = w.parameter(ones, c);
-        const auto beta = w.parameter(zeros, c);
-        w.output(n, c, h, v) = normal(w, {h, v}, x, a) * gamma + beta;
+        const auto all = w.dimensions();
+        nests::loop_list pixels;
+        for (int d = 2; d < all.size(); ++d) {
+            pixels.all.push_back(all[d]);
+        }
+        const auto x = w.input(all);
+        const auto gamma = w.parameter(ones, all[1]);
+        const auto beta = w.parameter(zeros, all[1]);
+        w.output(all) = normal(w, pixels, x, a) * gamma + beta;
     }
 };
 struct image_layer_norm_body : image_norm_words {
@@ -62,7 +67,7 @@ inline constexpr op_kind op_kind::instance_norm{&op::instance_norm_record};
 inline constexpr op_kind op_kind::image_layer_norm{&op::image_layer_norm_record};
 inline constexpr op_kind op_kind::pixel_norm{&op::pixel_norm_record};
 
-/// instance_norm<>: each channel of a sample by itself, gamma[C], beta[C].
+/// instance_norm<>: each channel of a sample by itself, of images and of volumes, gamma[C], beta[C].
 template <class... Options>
 struct instance_norm : detail::layer_with<op_kind::instance_norm, op::image_norm_attributes, Options...> {};
 /// image_layer_norm<>: each sample by itself, gamma[C,H,W], beta[C,H,W].
