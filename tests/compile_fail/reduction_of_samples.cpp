@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-error: samples are not reduced, and a tensor has at most 4 dimensions: 1 to 3 may be
+// expect-error: samples are not reduced, and a tensor has at most 5 dimensions: 1 to 4 may be
 #include <tessera/net/describe.hpp>
 #include <tessera/op/reduce.hpp>
 

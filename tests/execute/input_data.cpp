@@ -19,6 +19,8 @@ using test_support::message_of;
 
 struct pixels : ts::conv2d<3, ts::window<1>> {};
 struct per_pixel : ts::sequential<ts::image<1, 4, 5>, pixels, ts::cross_entropy> {};
+struct parts : ts::conv3d<3, ts::window<1>> {};
+struct per_voxel : ts::sequential<ts::volume<1, 3, 4, 5>, parts, ts::cross_entropy> {};
 struct words : ts::embedding<7, 3> {};
 struct per_position : ts::sequential<ts::tokens<6>, words, ts::cross_entropy> {};
 struct fc : ts::linear<3> {};
@@ -62,6 +64,7 @@ std::string with_sizes(std::size_t numbers, std::size_t labels) {
 TEST_CASE("labels and tokens that do not exist are named by sample and pixel or position") {
     CHECK(contains(with_label<per_sample>(3, 3), "label 3 of sample 3 is not one of the 3 classes"));
     CHECK(contains(with_label<per_pixel>(2 * 20 + 13, -1), "label -1 of sample 2, pixel (2, 3) is not one of the 3"));
+    CHECK(contains(with_label<per_voxel>(2 * 60 + 33, 3), "label 3 of sample 2, voxel (1, 2, 3) is not one of the 3"));
     CHECK(contains(with_label<per_position>(5 * 6 + 4, 9), "label 9 of sample 5, position 4 is not one of the 3"));
     CHECK(with_label<per_pixel>(0, 2) == "accepted");
 }

@@ -47,7 +47,7 @@ static_assert(ts::type_name<fc<static_cast<place>(9), false, '\0'>>() == "fc<9,f
 static_assert(ts::type_name<any<>>() == "any");
 static_assert(ts::type_name<any<ts::no_bias, ts::frozen>>() == "any<no_bias,frozen>");
 static_assert(ts::type_name<out<8>>() == "out<8>");
-static_assert(ts::type_name<out<8, ts::window<3>>>() == "out<8,window<3,3>>");
+static_assert(ts::type_name<out<8, ts::window<3>>>() == "out<8,window<3>>");
 static_assert(ts::type_name<around<long, 3, 4>>() == "around<int64,3,4>");
 static_assert(ts::type_name<around<layers<2>::norm>>() == "around<norm>");
 static_assert(ts::type_name<layers<2>::wide<3>>() == "wide<3>");

@@ -18,6 +18,8 @@ TEST_CASE("FLOPs of convolutions, products and pools") {
         const ts::shape y = c.infer().output;
         const auto conv = a.as<ts::op::conv2d_attributes>(); // where it is one, or another operator with a window
         const ts::index_t window = conv.window[0] * conv.window[1];
+        const auto deep = a.as<ts::op::conv3d_attributes>();
+        const ts::index_t box = deep.window[0] * deep.window[1] * deep.window[2];
         const ts::index_t out = a.kind == ts::op_kind::linear ? a.as<ts::op::linear_attributes>().out
                                                               : a.as<ts::op::expert_linear_attributes>().out;
         const auto product = a.as<ts::op::matmul_attributes>();
@@ -27,6 +29,14 @@ TEST_CASE("FLOPs of convolutions, products and pools") {
         case test_support::known_op::conv2d:
             expected = 2 * y.volume() * (x[1] / conv.groups) * window;
             CHECK(ts::backward_flops(d, all.range) == 2 * expected);
+            break;
+        case test_support::known_op::conv3d:
+            expected = 2 * y.volume() * (x[1] / deep.groups) * box;
+            CHECK(ts::backward_flops(d, all.range) == 2 * expected);
+            break;
+        case test_support::known_op::max_pool3d:
+        case test_support::known_op::average_pool3d:
+            expected = y.volume() * box;
             break;
         case test_support::known_op::
             transposed_conv2d: // where windows do not overlap, every input meets its window once

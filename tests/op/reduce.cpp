@@ -23,6 +23,23 @@ double number_at(const op_instance& op, ts::index_t n, ts::index_t c, ts::index_
 
 } // namespace
 
+TEST_CASE("means over a volume are those of its pool") {
+    const std::vector<ts::shape> x{ts::make_shape(2, 3, 2, 3, 2)};
+    const op_case means{"mean", ts::mean_over<2, 3, 4>::attributes, x};
+    op_instance mean(means);
+    const op_case pooled{"pool", {.kind = ts::op_kind::global_average_pool}, x};
+    op_instance pool(pooled);
+    mean.forward();
+    pool.forward();
+    REQUIRE(means.infer().output == ts::make_shape(2, 3));
+    for (std::size_t i = 0; i < 6; ++i) {
+        CHECK(mean.value[at(mean.d.output())].numbers[i] ==
+              doctest::Approx(pool.value[at(pool.d.output())].numbers[i]).epsilon(1e-12));
+    }
+    check_gradients(means);
+    check_gradients({"max", ts::max_over<2, 4>::attributes, x});
+}
+
 TEST_CASE("sums, means, largest and smallest numbers are over the dimensions that are said") {
     const std::vector<ts::shape> x{ts::make_shape(3, 4, 2, 5)};
     const op_case sums{"sum", ts::sum_over<1, 3>::attributes, x};

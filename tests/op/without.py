@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FAMILIES = {
     "layer_norm": {"operators": ["layer_norm"], "files": ["layer_norm"]},
-    "pooling": {"operators": ["max_pool", "average_pool", "global_average_pool"],
+    "pooling": {"operators": ["max_pool", "average_pool", "max_pool3d", "average_pool3d", "global_average_pool"],
                 "files": ["pool", "pooling", "global_average"]},
     "embedding": {"operators": ["embedding", "position_embedding"], "files": ["embedding"]},
 }

@@ -551,9 +551,11 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, const cudnnPoolingDescriptor_
     tessera::cuda::pooling p;
     cudnnPoolingMode_t mode{};
     cudnnNanPropagation_t nan{};
-    tessera::cuda::check(cudnnGetPooling2dDescriptor(how, &mode, &nan, &p.window[0], &p.window[1], &p.padding[0],
-                                                     &p.padding[1], &p.stride[0], &p.stride[1]),
-                         "cudnnGetPooling2dDescriptor");
+    int dimensions = 0;
+    tessera::cuda::check(cudnnGetPoolingNdDescriptor(how, p.window.capacity(), &mode, &nan, &dimensions,
+                                                     p.window.begin(), p.padding.begin(), p.stride.begin()),
+                         "cudnnGetPoolingNdDescriptor");
+    p.set_dimensions(dimensions);
     p.how = mode == CUDNN_POOLING_MAX_DETERMINISTIC               ? tessera::cuda::pooling::mode::maximum
             : mode == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING ? tessera::cuda::pooling::mode::average
                                                                   : tessera::cuda::pooling::mode::average_with_padding;

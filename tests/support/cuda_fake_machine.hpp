@@ -324,13 +324,26 @@ cudnnStatus_t put_vendor(cudnnHandle_t h, const Body& body, const std::vector<co
 }
 
 /// Extents of a tensor, and the type of its elements.
-inline ts::element read_tensor(cudnnTensorDescriptor_t d, int (&e)[4]) {
+inline ts::element read_tensor(cudnnTensorDescriptor_t d, ts::cuda::tensor_extents& e) {
     cudnnDataType_t type{};
-    int strides[4];
-    ts::cuda::check(cudnnGetTensor4dDescriptor(d, &type, &e[0], &e[1], &e[2], &e[3], &strides[0], &strides[1],
-                                               &strides[2], &strides[3]),
-                    "cudnnGetTensor4dDescriptor");
+    int strides[ts::max_rank];
+    ts::cuda::check(cudnnGetTensorNdDescriptor(d, ts::max_rank, &type, &e.count, e.begin(), strides),
+                    "cudnnGetTensorNdDescriptor");
+    for (int k = e.size() - 1, dense = 1; k >= 0; dense *= e[k--]) {
+        if (strides[k] != dense) {
+            throw ts::error("a tensor is not dense");
+        }
+    }
     return type == CUDNN_DATA_BFLOAT16 ? ts::element::bf16 : ts::element::f32;
+}
+inline ts::element read_tensor(cudnnTensorDescriptor_t d, int (&e)[4]) {
+    ts::cuda::tensor_extents all;
+    const ts::element type = read_tensor(d, all);
+    if (all.size() != 4) {
+        throw ts::error("a tensor has another rank than 4");
+    }
+    std::copy(all.begin(), all.end(), e);
+    return type;
 }
 
 inline ts::cuda::convolution read_convolution(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
@@ -341,8 +354,11 @@ inline ts::cuda::convolution read_convolution(cudnnTensorDescriptor_t x, cudnnFi
     cudnnConvolutionMode_t mode{};
     const ts::element own = read_tensor(x, c.x);
     const bool alike = read_tensor(y, c.y) == own;
-    ts::cuda::check(cudnnGetFilter4dDescriptor(w, &type, &format, &c.w[0], &c.w[1], &c.w[2], &c.w[3]),
-                    "cudnnGetFilter4dDescriptor");
+    ts::cuda::check(cudnnGetFilterNdDescriptor(w, ts::max_rank, &type, &format, &c.w.count, c.w.begin()),
+                    "cudnnGetFilterNdDescriptor");
+    if (c.w.size() != c.x.size() || c.y.size() != c.x.size()) {
+        throw ts::error("the tensors of a convolution differ in their ranks");
+    }
     if (!alike || (type == CUDNN_DATA_BFLOAT16) != (own == ts::element::bf16)) {
         throw ts::error("the tensors of a convolution differ in their types");
     }
@@ -351,9 +367,10 @@ inline ts::cuda::convolution read_convolution(cudnnTensorDescriptor_t x, cudnnFi
     c.math = own == ts::element::bf16 ? ts::precision::bf16
              : math == CUDNN_FMA_MATH ? ts::precision::fp32
                                       : ts::precision::tf32;
-    ts::cuda::check(cudnnGetConvolution2dDescriptor(how, &c.padding[0], &c.padding[1], &c.stride[0], &c.stride[1],
-                                                    &c.dilation[0], &c.dilation[1], &mode, &type),
-                    "cudnnGetConvolution2dDescriptor");
+    c.set_dimensions(c.x.size() - 2);
+    ts::cuda::check(cudnnGetConvolutionNdDescriptor(how, c.padding.size(), &c.padding.count, c.padding.begin(),
+                                                    c.stride.begin(), c.dilation.begin(), &mode, &type),
+                    "cudnnGetConvolutionNdDescriptor");
     ts::cuda::check(cudnnGetConvolutionGroupCount(how, &c.groups), "cudnnGetConvolutionGroupCount");
     return c;
 }

@@ -10,6 +10,7 @@
 #include "tessera/execute/store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -84,6 +85,35 @@ struct vendor_loops {
         return static_cast<std::size_t>(((ts::index_t{a} * e[1] + b) * e[2] + i) * e[3] + j);
     }
     static std::size_t volume(const int (&e)[4]) { return place(e, e[0], 0, 0, 0); }
+    static std::size_t volume(const ts::cuda::tensor_extents& e) {
+        return static_cast<std::size_t>(ts::cuda::volume_of(e));
+    }
+
+    /// Extents of what a window walks over with those of an image as one plane: depth, height, width.
+    struct planes {
+        int size[3] = {1, 1, 1};
+
+        explicit planes(const ts::cuda::tensor_extents& e) {
+            for (int k = 0; k < e.size() - 2; ++k) {
+                size[k + 5 - e.size()] = e[2 + k];
+            }
+        }
+        int volume() const { return size[0] * size[1] * size[2]; }
+        bool contains(const int (&where)[3]) const {
+            bool inside = true;
+            for (int k = 0; k < 3; ++k) {
+                inside = inside && where[k] >= 0 && where[k] < size[k];
+            }
+            return inside;
+        }
+        int number(const int (&where)[3]) const { return (where[0] * size[1] + where[1]) * size[2] + where[2]; }
+        /// The place of element `i`.
+        std::array<int, 3> place(int i) const { return {i / size[2] / size[1], i / size[2] % size[1], i % size[2]}; }
+    };
+    /// A number of each dimension of a window; of images, `of_images` along the depth.
+    static std::array<int, 3> numbers(const ts::cuda::window_numbers& n, int of_images) {
+        return n.size() == 3 ? std::array<int, 3>{n[0], n[1], n[2]} : std::array<int, 3>{of_images, n[0], n[1]};
+    }
 
     void operator()(const ts::cuda::activated_convolution& a) const {
         const ts::cuda::convolution& k = a.of;
@@ -92,7 +122,7 @@ struct vendor_loops {
         // The sums stay as they are until bias and relu are done: y is rounded once.
         std::vector<float> exact(volume(k.y));
         convolve(plain, {reinterpret_cast<std::byte*>(exact.data()), ts::element::f32});
-        const std::size_t plane = place({1, 1, k.y[2], k.y[3]}, 1, 0, 0, 0);
+        const std::size_t plane = volume(k.y) / static_cast<std::size_t>(k.y[0] * k.y[1]);
         for (std::size_t i = 0; i < exact.size(); ++i) {
             const float x = exact[i] + array(3, k.type())[i / plane % static_cast<std::size_t>(k.y[1])];
             array(2, k.type()).set(i, static_cast<double>(x <= 0 ? 0 : x));
@@ -203,30 +233,37 @@ struct vendor_loops {
         const std::size_t size = volume(k.way == way::forward ? k.y : k.way == way::backward_data ? k.x : k.w);
         std::vector<double> sums(size, 0.0);
         const int out_per_group = k.w[0] / k.groups;
+        const planes in(k.x);
+        const planes window(k.w);
+        const planes out(k.y);
+        const auto padding = numbers(k.padding, 0);
+        const auto stride = numbers(k.stride, 1);
+        const auto dilation = numbers(k.dilation, 1);
+        const auto element = [](const ts::cuda::tensor_extents& e, int i, int j, int rest) {
+            return volume(e) / static_cast<std::size_t>(e[0] * e[1]) * static_cast<std::size_t>(i * e[1] + j) +
+                   static_cast<std::size_t>(rest);
+        };
         for (int n = 0; n < k.y[0]; ++n) {
             for (int o = 0; o < k.y[1]; ++o) {
-                for (int h = 0; h < k.y[2]; ++h) {
-                    for (int v = 0; v < k.y[3]; ++v) {
-                        const std::size_t yi = place(k.y, n, o, h, v);
-                        for (int i = 0; i < k.w[1]; ++i) {
-                            for (int r = 0; r < k.w[2]; ++r) {
-                                for (int s = 0; s < k.w[3]; ++s) {
-                                    const int row = h * k.stride[0] + r * k.dilation[0] - k.padding[0];
-                                    const int column = v * k.stride[1] + s * k.dilation[1] - k.padding[1];
-                                    if (row < 0 || row >= k.x[2] || column < 0 || column >= k.x[3]) {
-                                        continue;
-                                    }
-                                    const int channel = o / out_per_group * k.w[1] + i;
-                                    const std::size_t xi = place(k.x, n, channel, row, column);
-                                    const std::size_t wi = place(k.w, o, i, r, s);
-                                    if (k.way == way::forward) {
-                                        sums[yi] += factor(x[xi], k.math) * factor(w[wi], k.math);
-                                    } else if (k.way == way::backward_data) {
-                                        sums[xi] += factor(y[yi], k.math) * factor(w[wi], k.math);
-                                    } else {
-                                        sums[wi] += factor(y[yi], k.math) * factor(x[xi], k.math);
-                                    }
-                                }
+                for (int p = 0; p < out.volume(); ++p) {
+                    for (int i = 0; i < k.w[1]; ++i) {
+                        for (int r = 0; r < window.volume(); ++r) {
+                            int where[3];
+                            for (std::size_t d = 0; d < 3; ++d) {
+                                where[d] = out.place(p)[d] * stride[d] + window.place(r)[d] * dilation[d] - padding[d];
+                            }
+                            if (!in.contains(where)) {
+                                continue;
+                            }
+                            const std::size_t yi = element(k.y, n, o, p);
+                            const std::size_t xi = element(k.x, n, o / out_per_group * k.w[1] + i, in.number(where));
+                            const std::size_t wi = element(k.w, o, i, r);
+                            if (k.way == way::forward) {
+                                sums[yi] += factor(x[xi], k.math) * factor(w[wi], k.math);
+                            } else if (k.way == way::backward_data) {
+                                sums[xi] += factor(y[yi], k.math) * factor(w[wi], k.math);
+                            } else {
+                                sums[wi] += factor(y[yi], k.math) * factor(x[xi], k.math);
                             }
                         }
                     }
@@ -286,31 +323,36 @@ struct vendor_loops {
     void operator()(const ts::cuda::pooling& p) const {
         const typed_array x = array(0, p.type);
         const typed_array y = array(1, p.type);
+        const planes in(p.x);
+        const planes out(p.y);
+        const auto size = numbers(p.window, 1);
+        const auto padding = numbers(p.padding, 0);
+        const auto stride = numbers(p.stride, 1);
         for (int plane = 0; plane < p.x[0] * p.x[1]; ++plane) {
-            for (int h = 0; h < p.y[2]; ++h) {
-                for (int v = 0; v < p.y[3]; ++v) {
-                    float largest = -std::numeric_limits<float>::infinity();
-                    double sum = 0;
-                    int count = 0;
-                    for (int r = 0; r < p.window[0]; ++r) {
-                        for (int s = 0; s < p.window[1]; ++s) {
-                            const int row = h * p.stride[0] + r - p.padding[0];
-                            const int column = v * p.stride[1] + s - p.padding[1];
-                            if (row >= 0 && row < p.x[2] && column >= 0 && column < p.x[3]) {
-                                const float value = x[(plane * p.x[2] + row) * p.x[3] + column];
-                                largest = value > largest || std::isnan(value) ? value : largest;
-                                sum += static_cast<double>(value);
-                                ++count;
-                            }
-                        }
+            for (int o = 0; o < out.volume(); ++o) {
+                float largest = -std::numeric_limits<float>::infinity();
+                double sum = 0;
+                int count = 0;
+                const int elements = size[0] * size[1] * size[2];
+                for (int r = 0; r < elements; ++r) {
+                    const int inside[3] = {r / size[2] / size[1], r / size[2] % size[1], r % size[2]};
+                    int where[3];
+                    for (std::size_t d = 0; d < 3; ++d) {
+                        where[d] = out.place(o)[d] * stride[d] + inside[d] - padding[d];
                     }
-                    if (p.how == ts::cuda::pooling::mode::average_with_padding) {
-                        count = p.window[0] * p.window[1];
+                    if (in.contains(where)) {
+                        const float value = x[plane * in.volume() + in.number(where)];
+                        largest = value > largest || std::isnan(value) ? value : largest;
+                        sum += static_cast<double>(value);
+                        ++count;
                     }
-                    const double result =
-                        p.how == ts::cuda::pooling::mode::maximum ? static_cast<double>(largest) : sum / count;
-                    y.set((plane * p.y[2] + h) * p.y[3] + v, static_cast<double>(p.scale) * result);
                 }
+                if (p.how == ts::cuda::pooling::mode::average_with_padding) {
+                    count = elements;
+                }
+                const double result =
+                    p.how == ts::cuda::pooling::mode::maximum ? static_cast<double>(largest) : sum / count;
+                y.set(plane * out.volume() + o, static_cast<double>(p.scale) * result);
             }
         }
     }

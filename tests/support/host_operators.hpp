@@ -122,7 +122,7 @@ struct tester {
             CHECK((filled || !close.fills));
         } else {
             if (f == host::format::channels16) {
-                const ts::index_t plane = s[2] * s[3];
+                const ts::index_t plane = s.volume() / (s[0] * s[1]);
                 bool filled = true;
                 for (ts::index_t i = 0; i < static_cast<ts::index_t>(from.size() / 4); ++i) {
                     const ts::index_t c = i / 16 / plane % ((s[1] + 15) / 16) * 16 + i % 16;

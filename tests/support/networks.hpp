@@ -37,6 +37,33 @@ struct network
                      ts::global_average_pool, fc, ts::cross_entropy> {};
 } // namespace residual_net
 
+namespace residual_volumes { // a small residual network of volumes
+struct stem : ts::conv3d<6, ts::window<3>, ts::padding<1>, ts::no_bias> {};
+struct norm0 : ts::batch_norm<> {};
+struct conv : ts::conv3d<6, ts::window<3>, ts::padding<1>, ts::no_bias> {};
+struct norm : ts::batch_norm<> {};
+struct down : ts::conv3d<8, ts::window<3, 2, 3>, ts::stride<2, 1, 2>, ts::padding<1, 0, 1>, ts::groups<2>> {};
+struct project : ts::conv3d<8, ts::window<1, 2, 1>, ts::stride<2, 1, 2>> {};
+struct wide : ts::conv3d<4, ts::window<2, 1, 3>, ts::dilation<2, 1, 1>, ts::padding<1, 0, 1>> {};
+struct fc : ts::linear<5> {};
+struct network : ts::sequential<ts::volume<2, 6, 5, 6>, stem, norm0, ts::relu, ts::residual<conv, norm, ts::relu>,
+                                ts::branches<ts::add, ts::branch<down>, ts::branch<project>>, ts::gelu,
+                                ts::branches<ts::concat, ts::branch<ts::max_pool3d<3, ts::stride<1>, ts::padding<1>>>,
+                                             ts::branch<ts::average_pool3d<3, ts::stride<1>, ts::padding<1>>>>,
+                                ts::channel_dropout<25>, wide, ts::relu,
+                                ts::max_pool3d<2, ts::window<1, 2, 2>, ts::stride<1, 2, 1>>, ts::global_average_pool,
+                                fc, ts::cross_entropy> {};
+} // namespace residual_volumes
+
+namespace voxels {
+struct enter : ts::conv3d<4, ts::window<3>, ts::padding<1>> {};
+struct leave : ts::conv3d<3, ts::window<1>> {};
+struct skip;
+struct network : ts::sequential<ts::volume<2, 4, 5, 3>, enter, ts::save<skip>, ts::instance_norm<>, ts::relu,
+                                ts::average_pool3d<3, ts::stride<1>, ts::padding<1>, ts::count_padding>,
+                                ts::dropout<20>, ts::tap<ts::concat, skip>, leave, ts::cross_entropy> {};
+} // namespace voxels
+
 namespace inception {
 struct stem : ts::conv2d<8, ts::window<3>, ts::stride<2>> {};
 struct one : ts::conv2d<4, ts::window<1>> {};

@@ -98,6 +98,11 @@ private:
             embed(tokens_.back());
             return;
         default:
+            if (broadcasts_ && pick_(3) == 0) { // there were none when plans were recorded
+                keep(grow_.add_input(ts::make_shape(n, 1 + pick_(3), 1 + pick_(4), 1 + pick_(4), 1 + pick_(3)),
+                                     ts::element::f32, "volume"));
+                return;
+            }
             keep(grow_.add_input(ts::make_shape(n, 1 + pick_(4), 1 + pick_(6), 1 + pick_(6)), ts::element::f32,
                                  "image"));
         }
@@ -127,14 +132,19 @@ private:
         keep(add(a, {tokens}));
     }
 
+    /// Whether an operator takes inputs of these shapes, and makes no more than a network is to hold.
+    static bool fits(const ts::op_attributes& a, const std::vector<ts::shape>& shapes) {
+        const ts::inferred out = ts::infer(a, shapes.data(), static_cast<int>(shapes.size()));
+        return !out.refused && out.output.volume() <= most_elements;
+    }
+
     /// Its output, or -1 where it does not fit.
     int add(const ts::op_attributes& a, const std::vector<int>& inputs, ts::type_key key = 0, bool shared = false) {
-        ts::shape shapes[ts::max_inputs];
-        for (std::size_t k = 0; k < inputs.size(); ++k) {
-            shapes[k] = extents(inputs[k]);
+        std::vector<ts::shape> shapes;
+        for (const int x : inputs) {
+            shapes.push_back(extents(x));
         }
-        const ts::inferred out = ts::infer(a, shapes, static_cast<int>(inputs.size()));
-        if (out.refused || out.output.volume() > most_elements) {
+        if (!fits(a, shapes)) {
             return -1;
         }
         return grow_.add_op(a, ts::to_text(a.kind), key != 0 ? key : ++last_key_, shared, inputs.data(),
@@ -146,7 +156,7 @@ private:
         ts::op_kind kind;
         bool frozen = false;
         ts::index_t out = 0, groups = 1, heads = 1, begin = 0, axis = -1, top = 1, percent = 0;
-        ts::index_t window[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+        ts::index_t window[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
         bool bias = false, count_padding = false, transposed[2] = {false, false}, scaled = false, causal = false,
              weighted = false;
         double number[2] = {0, 0}; ///< of an expression
@@ -169,6 +179,12 @@ private:
             case known_op::conv2d:
             case known_op::transposed_conv2d:
                 return of(windowed(ts::op::conv2d_attributes{.out = out, .groups = groups, .bias = bias}));
+            case known_op::conv3d:
+                return of(windowed(ts::op::conv3d_attributes{.out = out, .groups = groups, .bias = bias}));
+            case known_op::max_pool3d:
+                return of(windowed(ts::op::pool3d_attributes{}));
+            case known_op::average_pool3d:
+                return of(windowed(ts::op::average_pool3d_attributes{.count_padding = count_padding}));
             case known_op::max_pool:
                 return of(windowed(ts::op::pool_attributes{}));
             case known_op::average_pool:
@@ -219,7 +235,7 @@ private:
         }
         template <class Own>
         Own windowed(Own x) const {
-            for (int d = 0; d < 2; ++d) {
+            for (int d = 0; d < ts::op::windows_of(x).dimensions; ++d) {
                 x.window[d] = window[d];
                 x.stride[d] = stride[d];
                 x.padding[d] = padding[d];
@@ -229,8 +245,8 @@ private:
         }
     };
 
-    void set_window(drawn& a, bool transposed) {
-        for (int d = 0; d < 2; ++d) {
+    void set_window(drawn& a, bool transposed, int dimensions = 2) {
+        for (int d = 0; d < dimensions; ++d) {
             a.window[d] = 1 + pick_(3);
             a.stride[d] = 1 + (pick_(3) == 0 ? 1 : 0);
             a.dilation[d] = !transposed && pick_(4) == 0 ? 2 : 1;
@@ -249,9 +265,12 @@ private:
         constexpr ts::op_kind of_images[] = {ts::op_kind::conv2d,       ts::op_kind::max_pool,
                                              ts::op_kind::average_pool, ts::op_kind::transposed_conv2d,
                                              ts::op_kind::conv2d,       ts::op_kind::batch_norm};
+        constexpr ts::op_kind of_volumes[] = {ts::op_kind::conv3d, ts::op_kind::max_pool3d, ts::op_kind::average_pool3d,
+                                              ts::op_kind::conv3d, ts::op_kind::batch_norm};
         constexpr ts::op_kind of_sequences[] = {ts::op_kind::matmul, ts::op_kind::expert_linear, ts::op_kind::route,
                                                 ts::op_kind::linear};
-        a.kind = rank(x) == 4 && pick_(2) == 0 ? of_images[pick_(6)]
+        a.kind = rank(x) == 4 && pick_(2) == 0   ? of_images[pick_(6)]
+                 : rank(x) == 5 && pick_(2) == 0 ? of_volumes[pick_(5)]
                  : rank(x) == 3 && pick_(4) == 0
                      ? of_sequences[pick_(4)]
                      : kinds_[static_cast<std::size_t>(pick_(static_cast<int>(kinds_.size())))];
@@ -259,7 +278,8 @@ private:
         a.out = 1 + pick_(6);
         switch (known(a.kind)) {
         case known_op::conv2d:
-            set_window(a, false);
+        case known_op::conv3d:
+            set_window(a, false, a.kind == ts::op_kind::conv3d ? 3 : 2);
             a.bias = pick_(2) == 0;
             if (pick_(3) == 0) {
                 a.groups = divisor(channels(x));
@@ -269,6 +289,12 @@ private:
         case known_op::transposed_conv2d:
             set_window(a, true);
             a.bias = pick_(2) == 0;
+            break;
+        case known_op::max_pool3d:
+        case known_op::average_pool3d:
+            set_window(a, false, 3);
+            a.dilation[0] = a.dilation[1] = a.dilation[2] = 1;
+            a.count_padding = a.kind == ts::op_kind::average_pool3d && pick_(2) == 0;
             break;
         case known_op::max_pool:
         case known_op::average_pool:
@@ -368,7 +394,7 @@ private:
                                                           : ts::op::reshape_attributes{{part, -1}, 2});
         }
         case known_op::broadcast_to: {
-            ts::op::broadcast_to_attributes own{{}, rank(x) < 4 ? rank(x) : 3};
+            ts::op::broadcast_to_attributes own{{}, rank(x) < 4 ? rank(x) : rank(x) - 1};
             for (int k = 0; k < own.rank; ++k) {
                 own.extent[k] = -1;
             }
@@ -429,17 +455,21 @@ private:
             }
             if (const int from = live_[place]; rank(from) == 3) {
                 const ts::index_t rows = a.kind == ts::op_kind::scatter_rows ? extents(from)[1] : 1 + pick_(4);
-                const int index = grow_.add_input(ts::make_shape(grow_.batch, rows), ts::element::i32, "index");
-                const int made = add(a, {from, index});
+                const ts::shape places = ts::make_shape(grow_.batch, rows);
+                const int made = fits(a, {extents(from), places})
+                                     ? add(a, {from, grow_.add_input(places, ts::element::i32, "index")})
+                                     : -1;
                 keep(made);
                 used_[place] += made >= 0 ? 1 : 0;
             }
             return;
         }
         if (a.kind == ts::op_kind::padded_softmax) {
-            const int lengths = grow_.add_input(ts::make_shape(grow_.batch), ts::element::i32, "lengths");
-            keep(add(a, {x, lengths}));
-            ++used_[first];
+            const ts::shape each = ts::make_shape(grow_.batch);
+            if (fits(a, {extents(x), each})) {
+                keep(add(a, {x, grow_.add_input(each, ts::element::i32, "lengths")}));
+                ++used_[first];
+            }
             return;
         }
         if (ts::record_of(a).uses != nullptr) { // one tensor in several places
@@ -462,8 +492,8 @@ private:
             for (std::size_t k = 0; k < inputs.size(); ++k) {
                 shapes[k] = extents(inputs[k]);
             }
-            const bool fits = broadcasts_ || ts::record_of(a).formula == nullptr || shapes[0] == shapes[1];
-            if (fits && !ts::infer(a, shapes, static_cast<int>(inputs.size())).refused) {
+            const bool takes = broadcasts_ || ts::record_of(a).formula == nullptr || shapes[0] == shapes[1];
+            if (takes && !ts::infer(a, shapes, static_cast<int>(inputs.size())).refused) {
                 from.push_back(other);
             }
         }
@@ -471,8 +501,8 @@ private:
         for (const std::size_t k : from) {
             inputs.push_back(live_[k]);
         }
-        const bool fits = static_cast<int>(inputs.size()) >= wanted; // or what is made for it is read by nobody
-        const int made = add(a, fits ? tamed(a.kind, inputs) : inputs);
+        const bool enough = static_cast<int>(inputs.size()) >= wanted; // or what is made for it is read by nobody
+        const int made = add(a, enough ? tamed(a.kind, inputs) : inputs);
         if (made >= 0) {
             for (const std::size_t k : from) {
                 ++used_[k];
@@ -500,7 +530,8 @@ private:
         for (int op = 0; op < grow_.op_count; ++op) {
             const ts::op_node node = grow_.ops[op]; // nodes move when one is added
             const ts::op_kind k = node.attributes.kind;
-            const bool dense = k == ts::op_kind::linear || k == ts::op_kind::conv2d || k == ts::op_kind::layer_norm;
+            const bool dense = k == ts::op_kind::linear || k == ts::op_kind::conv2d || k == ts::op_kind::conv3d ||
+                               k == ts::op_kind::layer_norm;
             if (dense && rank(node.inputs[0]) == rank(x) && channels(node.inputs[0]) == channels(x)) {
                 const int made = add(node.attributes, {x}, node.key, true);
                 keep(made);

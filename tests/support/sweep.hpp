@@ -29,6 +29,8 @@ std::vector<Case> sweep_cases() {
     std::vector<Case> cases;
     cases.push_back({"LeNet-5", ts::describe<n::lenet5::network>(4), plain});
     cases.push_back({"residual net", ts::describe<n::residual_net::network>(4), plain});
+    cases.push_back({"residual net of volumes", ts::describe<n::residual_volumes::network>(3), plain});
+    cases.push_back({"voxels", ts::describe<n::voxels::network>(3), plain});
     cases.push_back({"inception block", ts::describe<n::inception::network>(4), plain});
     cases.push_back({"U-Net", ts::describe<n::unet::network>(4), plain});
     cases.push_back({"MLP", ts::describe<n::mlp::network>(8), plain});

@@ -31,8 +31,8 @@ using list = std::conditional_t<Capacity == 0, growing_vector<T>, fixed_vector<T
 
 /// All ways in which one dimension is cut by the same degrees.
 struct grid {
-    int degree[3] = {1, 1, 1}; ///< of the loops in the dimension's index
-    int first = 0;             ///< of its pieces
+    int degree[max_terms] = {1, 1, 1, 1}; ///< of the loops in the dimension's index
+    int first = 0;                        ///< of its pieces
     int count = 0;
 };
 
@@ -104,8 +104,11 @@ private:
         }
         for (int i = 0; i < grids[k].size(); ++i) {
             const grid& have = grids[k][i];
-            if (have.degree[0] == wanted.degree[0] && have.degree[1] == wanted.degree[1] &&
-                have.degree[2] == wanted.degree[2]) {
+            bool same = true;
+            for (int t = 0; t < terms.count; ++t) {
+                same = same && have.degree[t] == wanted.degree[t];
+            }
+            if (same) {
                 return i;
             }
         }

@@ -35,7 +35,8 @@ inline std::size_t input_number(const graph_view& g, int tensor) {
     return k;
 }
 
-/// "sample 3", "sample 3, position 7" or "sample 3, pixel (2, 5)" (row, column): where the element of a number lies in a batch.
+/// "sample 3", "sample 3, position 7", "sample 3, pixel (2, 5)" (row, column) or "sample 3, voxel (1, 2, 5)" (depth first): where the element of a
+/// number lies in a batch.
 inline std::string place_of(const shape& s, index_t number) {
     index_t each = 1;
     for (int d = 1; d < s.rank; ++d) {
@@ -46,10 +47,16 @@ inline std::string place_of(const shape& s, index_t number) {
     if (s.rank < 2 || each == 1) {
         return sample;
     }
-    const index_t columns = s[s.rank - 1];
-    return sample + (s.rank == 3
-                         ? ", pixel (" + std::to_string(rest / columns) + ", " + std::to_string(rest % columns) + ")"
-                         : ", position " + std::to_string(rest));
+    if (s.rank < 3) {
+        return sample + ", position " + std::to_string(rest);
+    }
+    std::string place;
+    index_t behind = each; // elements of one index of the dimension
+    for (int d = 1; d < s.rank; ++d) {
+        behind /= s[d];
+        place += (d == 1 ? "" : ", ") + std::to_string(rest / behind % s[d]);
+    }
+    return sample + (s.rank == 3 ? ", pixel (" : ", voxel (") + place + ")";
 }
 
 inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op, int slot) {

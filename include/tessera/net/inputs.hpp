@@ -29,6 +29,12 @@ struct image {
     static constexpr element type = element::f32;
     static constexpr shape extents(index_t batch) { return make_shape(batch, Channels, Height, Width); }
 };
+/// [batch, Channels, Depth, Height, Width] of floats.
+template <index_t Channels, index_t Depth, index_t Height, index_t Width>
+struct volume {
+    static constexpr element type = element::f32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch, Channels, Depth, Height, Width); }
+};
 /// [batch, Count] of floats.
 template <index_t Count>
 struct features {
@@ -56,6 +62,12 @@ template <index_t Height, index_t Width>
 struct label_map {
     static constexpr element type = element::i32;
     static constexpr shape extents(index_t batch) { return make_shape(batch, Height, Width); }
+};
+/// One integer per voxel.
+template <index_t Depth, index_t Height, index_t Width>
+struct label_volume {
+    static constexpr element type = element::i32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch, Depth, Height, Width); }
 };
 /// Length integers per sample: what an embedding looks up, or the labels of a sequence.
 template <index_t Length>

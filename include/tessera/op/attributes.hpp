@@ -21,6 +21,7 @@ namespace tessera {
     X(rms_norm) X(instance_norm) X(image_layer_norm) X(pixel_norm) X(rotary) X(bilinear) \
     X(permute) X(reshape) X(broadcast_to) X(pad) X(crop) X(roll) X(flip) X(upsample_nearest) X(upsample_bilinear) \
     X(gather_rows) X(scatter_rows) \
+    X(conv3d) X(max_pool3d) X(average_pool3d) \
     X(cross_entropy)
 // clang-format on
 

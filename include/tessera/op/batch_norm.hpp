@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization over the global batch: x[N,C,H,W] or x[N,C], gamma[C], beta[C] -> y like x.
+// Batch normalization over the global batch: x[N,C,H,W], x[N,C,D,H,W] or x[N,C], gamma[C], beta[C] -> y like x.
 #pragma once
 
 #include "tessera/op/elementwise.hpp"
@@ -12,7 +12,7 @@ struct batch_norm_attributes {
 };
 
 /// Nest 0 sums x and x^2 per channel into statistics[2,C], in double so that E[x^2] - E[x]^2 loses nothing that matters; a
-/// split of samples, rows or columns leaves partial sums there. Nest 1 normalizes. Backward mirrors it: the reverse of nest 1
+/// split of samples, planes, rows or columns leaves partial sums there. Nest 1 normalizes. Backward mirrors it: the reverse of nest 1
 /// leaves the gradient of the statistics, sum dy and sum dy*xhat, as partial sums again, and the reverse of nest 0 uses them.
 constexpr description describe_batch_norm(const op_attributes&, const shape& x) {
     detail::describer w;
@@ -47,7 +47,7 @@ constexpr description describe_batch_norm(const op_attributes&, const shape& x) 
 }
 
 constexpr inferred infer_batch_norm(const shape& x) {
-    return x.rank == 3 ? detail::refuse(rule::input_has_wrong_rank, 3, 4) : detail::infer_rank(x, 2, 4);
+    return x.rank == 3 ? detail::refuse(rule::input_has_wrong_rank, 3, 4) : detail::infer_rank(x, 2, max_rank);
 }
 
 inline constexpr op_record batch_norm_record{

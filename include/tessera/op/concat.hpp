@@ -44,8 +44,8 @@ constexpr description describe_concat(const op_attributes& a, const shape* input
 
 constexpr inferred infer_concat(const op_attributes& a, const shape* inputs, int count) {
     shape out = inputs[0];
-    if (out.rank < 2 || out.rank > 4) {
-        return detail::refuse(rule::input_has_wrong_rank, out.rank, 4);
+    if (out.rank < 2 || out.rank > max_rank) {
+        return detail::refuse(rule::input_has_wrong_rank, out.rank, max_rank);
     }
     const int axis = axis_of(a.as<concat_attributes>().axis, out.rank);
     if (axis >= out.rank) {

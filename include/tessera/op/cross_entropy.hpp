@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and cross-entropy in one: logits[N,K], [N,T,K] or [N,K,H,W] and labels (int32) -> losses, both [N], [N,T] or [N,H,W].
+// Softmax and cross-entropy in one: logits[N,K], [N,T,K], [N,K,H,W] or [N,K,D,H,W] and labels (int32) -> losses, both [N], [N,T],
+// [N,H,W] or [N,D,H,W].
 #pragma once
 
-#include "tessera/op/options.hpp"
-#include "tessera/op/record.hpp"
+#include "tessera/op/elementwise.hpp"
 
 namespace tessera::op {
 
@@ -17,8 +17,10 @@ constexpr description describe_cross_entropy(const op_attributes&, const shape& 
     const int n = w.add_loop(loop_name::sample, x[0]);
     const int k = w.add_loop(loop_name::channel, classes);
     const int t = sequence ? w.add_loop(loop_name::position, x[1]) : -1;
-    const int h = x.rank > 3 ? w.add_loop(loop_name::height, x[2]) : -1;
-    const int v = x.rank > 3 ? w.add_loop(loop_name::width, x[3]) : -1;
+    int pixel[max_rank] = {};
+    for (int d = 2; d < x.rank && !sequence; ++d) {
+        pixel[d] = w.add_loop(dimension_name(d, x.rank), x[d]);
+    }
     const auto index = [&](int which, bool with_classes) {
         w.index(which, x[0], n);
         if (sequence) {
@@ -27,9 +29,8 @@ constexpr description describe_cross_entropy(const op_attributes&, const shape& 
         if (with_classes) {
             w.index(which, classes, k);
         }
-        if (h >= 0) {
-            w.index(which, x[2], h);
-            w.index(which, x[3], v);
+        for (int d = 2; d < x.rank && !sequence; ++d) {
+            w.index(which, x[d], pixel[d]);
         }
     };
     const auto rows = [&](int which) { index(which, false); };
@@ -55,13 +56,14 @@ constexpr description describe_cross_entropy(const op_attributes&, const shape& 
 
 /// The shape of the labels, and of the losses, of logits: all of them but the classes.
 constexpr shape rows_of(const shape& logits) {
-    return logits.rank == 4   ? make_shape(logits[0], logits[2], logits[3])
+    return logits.rank == 5   ? make_shape(logits[0], logits[2], logits[3], logits[4])
+           : logits.rank == 4 ? make_shape(logits[0], logits[2], logits[3])
            : logits.rank == 3 ? make_shape(logits[0], logits[1])
                               : make_shape(logits[0]);
 }
 
 constexpr inferred infer_cross_entropy(const shape& x, const shape& labels) {
-    if (x.rank < 2 || x.rank > 4) {
+    if (x.rank < 2 || x.rank > max_rank) {
         return detail::refuse(rule::input_has_wrong_rank, x.rank, 2);
     }
     const shape rows = rows_of(x);

@@ -24,12 +24,13 @@ enum class loop_name : std::uint8_t {
     tap_width,
     depth,  ///< of volumes, [N,C,D,H,W]
     factor, ///< of an extent that is taken apart, behind the major one
+    window_depth,
 };
 
 constexpr const char* to_text(loop_name name) {
     constexpr const char* names[] = {"sample",        "channel",       "height",       "width",    "reduction",
                                      "group_channel", "window_height", "window_width", "position", "expert",
-                                     "tap_height",    "tap_width",     "depth",        "factor"};
+                                     "tap_height",    "tap_width",     "depth",        "factor",   "window_depth"};
     return names[static_cast<int>(name)];
 }
 
@@ -37,10 +38,11 @@ constexpr const char* to_text(loop_name name) {
 template <loop_name Name>
 struct along;
 
-inline constexpr int max_loops = 9;
+inline constexpr int max_loops = 10;
 inline constexpr int max_operands = 14;
 inline constexpr int max_nests = 6;
 inline constexpr int max_inputs = 8;
+inline constexpr int max_terms = 4; ///< loops in the index of one dimension
 
 /// One loop of an operator. A loop that is `whole` is never split whatever its role (a kernel window: tiny, and its
 /// shards would overlap almost entirely).
@@ -57,7 +59,7 @@ struct affine {
         int loop = 0;
         index_t coefficient = 1;
     };
-    fixed_vector<term, 4> terms;
+    fixed_vector<term, max_terms> terms;
     index_t offset = 0;
     bool all = false;
 };

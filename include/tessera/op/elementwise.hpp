@@ -53,12 +53,12 @@ constexpr inferred infer_broadcast(const shape* inputs, int count) {
     int rank = 0;
     for (int k = 0; k < count; ++k) {
         if (inputs[k].rank < 1) {
-            return detail::refuse(rule::input_has_wrong_rank, inputs[k].rank, 4);
+            return detail::refuse(rule::input_has_wrong_rank, inputs[k].rank, max_rank);
         }
         rank = inputs[k].rank > rank ? inputs[k].rank : rank;
     }
-    if (rank < 2 || rank > 4) {
-        return detail::refuse(rule::input_has_wrong_rank, rank, 4);
+    if (rank < 2 || rank > max_rank) {
+        return detail::refuse(rule::input_has_wrong_rank, rank, max_rank);
     }
     inferred r;
     r.output.rank = rank;
@@ -107,8 +107,8 @@ constexpr bool is_broadcast(const description& d) {
 /// All inputs have the shape of the first.
 constexpr inferred infer_alike(const shape* inputs, int count) {
     const shape& x = inputs[0];
-    const inferred r =
-        x.rank < 2 || x.rank > 4 ? detail::refuse(rule::input_has_wrong_rank, x.rank, 4) : inferred{{}, x};
+    const inferred r = x.rank < 2 || x.rank > max_rank ? detail::refuse(rule::input_has_wrong_rank, x.rank, max_rank)
+                                                       : inferred{{}, x};
     for (int k = 1; k < count && !r.refused; ++k) {
         if (inputs[k].rank != inputs[0].rank) {
             return detail::refuse(rule::shapes_differ, inputs[k].rank, inputs[0].rank);

@@ -31,8 +31,9 @@ constexpr description describe_flatten(const op_attributes&, const shape& x) {
 }
 
 constexpr inferred infer_flatten(const shape& x) {
-    return x.rank >= 2 && x.rank <= 4 ? inferred{{}, make_shape(x[0], x.volume() / x[0])}
-                                      : detail::refuse(rule::input_has_wrong_rank, x.rank, 4);
+    return x.rank >= 2 && x.rank <= max_rank
+               ? inferred{{}, make_shape(x[0], x.volume() / x[0])}
+               : detail::refuse(rule::input_has_wrong_rank, x.rank, x.rank < 2 ? 2 : max_rank);
 }
 
 inline constexpr op_record flatten_record{
@@ -48,7 +49,7 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::flatten{&op::flatten_record};
 
-/// [N,C,H,W] -> [N,C*H*W].
+/// [N,C,H,W] -> [N,C*H*W], [N,C,D,H,W] -> [N,C*D*H*W].
 struct flatten : detail::simple_layer<op_kind::flatten> {};
 
 } // namespace tessera

@@ -24,12 +24,17 @@ struct image_norm_words : expression::functions, nests::names {
 
 struct instance_norm_body : image_norm_words {
     static constexpr const char* name = "instance_norm";
+    static constexpr int ranks[] = {4, 5};
     static constexpr void body(auto& w, const options& a) {
-        const auto [n, c, h, v] = w.loops(sample, channel, height, width);
-        const auto x = w.input(n, c, h, v);
-        const auto gamma = w.parameter(ones, c);
-        const auto beta = w.parameter(zeros, c);
-        w.output(n, c, h, v) = normal(w, {h, v}, x, a) * gamma + beta;
+        const auto all = w.dimensions();
+        nests::loop_list pixels;
+        for (int d = 2; d < all.size(); ++d) {
+            pixels.all.push_back(all[d]);
+        }
+        const auto x = w.input(all);
+        const auto gamma = w.parameter(ones, all[1]);
+        const auto beta = w.parameter(zeros, all[1]);
+        w.output(all) = normal(w, pixels, x, a) * gamma + beta;
     }
 };
 struct image_layer_norm_body : image_norm_words {
@@ -57,7 +62,7 @@ struct pixel_norm_body : image_norm_words {
 
 namespace tessera {
 
-/// instance_norm<>: each channel of a sample by itself, gamma[C], beta[C].
+/// instance_norm<>: each channel of a sample by itself, of images and of volumes, gamma[C], beta[C].
 template <class... Options>
 struct instance_norm : detail::generated_layer<op::instance_norm_body, Options...> {};
 /// image_layer_norm<>: each sample by itself, gamma[C,H,W], beta[C,H,W].

@@ -5,44 +5,54 @@
 #include "tessera/base/rules.hpp"
 #include "tessera/op/attributes.hpp"
 
+#include <cstddef>
+
 namespace tessera {
 
-// An option sets a member of the layer's own attributes, or what all layers have. One number stands for both height and width.
-template <index_t Height, index_t Width = Height>
+// An option sets a member of the layer's own attributes, or what all layers have.
+
+namespace detail {
+
+/// One number for all dimensions, or one for each.
+template <index_t First, index_t... More, std::size_t Dimensions>
+constexpr void set_dimensions(index_t (&to)[Dimensions]) {
+    static_assert(
+        sizeof...(More) == 0 || sizeof...(More) + 1 == Dimensions,
+        "tessera: window<>, stride<>, padding<> and dilation<> have one number for all dimensions, or one for "
+        "each: height and width of images; depth, height and width of volumes");
+    constexpr index_t numbers[] = {First, More...};
+    for (std::size_t d = 0; d < Dimensions; ++d) {
+        to[d] = numbers[d <= sizeof...(More) ? d : 0];
+    }
+}
+
+} // namespace detail
+
+// Of what has a window: one number for all dimensions, or one for each: height, width, or depth, height, width.
+
+template <index_t First, index_t... More>
 struct window {
     template <class Own>
     requires requires(Own& own) { own.window; }
-    static constexpr void apply(Own& own) {
-        own.window[0] = Height;
-        own.window[1] = Width;
-    }
+    static constexpr void apply(Own& own) { detail::set_dimensions<First, More...>(own.window); }
 };
-template <index_t Height, index_t Width = Height>
+template <index_t First, index_t... More>
 struct stride {
     template <class Own>
     requires requires(Own& own) { own.stride; }
-    static constexpr void apply(Own& own) {
-        own.stride[0] = Height;
-        own.stride[1] = Width;
-    }
+    static constexpr void apply(Own& own) { detail::set_dimensions<First, More...>(own.stride); }
 };
-template <index_t Height, index_t Width = Height>
+template <index_t First, index_t... More>
 struct padding {
     template <class Own>
     requires requires(Own& own) { own.padding; }
-    static constexpr void apply(Own& own) {
-        own.padding[0] = Height;
-        own.padding[1] = Width;
-    }
+    static constexpr void apply(Own& own) { detail::set_dimensions<First, More...>(own.padding); }
 };
-template <index_t Height, index_t Width = Height>
+template <index_t First, index_t... More>
 struct dilation {
     template <class Own>
     requires requires(Own& own) { own.dilation; }
-    static constexpr void apply(Own& own) {
-        own.dilation[0] = Height;
-        own.dilation[1] = Width;
-    }
+    static constexpr void apply(Own& own) { detail::set_dimensions<First, More...>(own.dilation); }
 };
 /// Of channels, that are convolved or normalized apart from each other.
 template <index_t Count>

@@ -35,10 +35,10 @@ enum class reduction { sum, mean, max, min };
 template <class Own, reduction How, bool Keeps, int... Dimensions>
 struct reduced_dimensions : operation<Own> {
     static_assert(sizeof...(Dimensions) > 0, "tessera: say which dimensions are reduced, such as sum_over<2, 3>");
-    static_assert(((Dimensions > 0 && Dimensions < 4) && ...),
-                  "tessera: samples are not reduced, and a tensor has at most 4 dimensions: 1 to 3 may be");
+    static_assert(((Dimensions > 0 && Dimensions < max_rank) && ...),
+                  "tessera: samples are not reduced, and a tensor has at most 5 dimensions: 1 to 4 may be");
     static constexpr int list[sizeof...(Dimensions)] = {Dimensions...};
-    static constexpr int ranks[2] = {largest_of(Dimensions...) + 1, 4};
+    static constexpr int ranks[2] = {largest_of(Dimensions...) + 1, max_rank};
 
     static constexpr void body(auto& w) {
         const auto all = w.dimensions();

@@ -33,7 +33,7 @@ constexpr description describe_slice(const slice_attributes& a, const shape& x) 
 }
 
 constexpr inferred infer_slice(const slice_attributes& a, const shape& x) {
-    inferred r = detail::infer_rank(x, 2, 4, a.out);
+    inferred r = detail::infer_rank(x, 2, max_rank, a.out);
     const int axis = axis_of(a.axis, x.rank);
     if (r.refused || axis >= x.rank) {
         return r.refused ? r : detail::refuse(rule::input_has_wrong_rank, x.rank, axis + 1);

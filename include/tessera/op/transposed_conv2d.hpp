@@ -11,14 +11,12 @@
 namespace tessera::op {
 
 /// Extent of the output along dimension `d` (0 height, 1 width); less than 1 where padding takes all of it away.
-constexpr index_t transposed_output(const window_attributes& a, int d, index_t extent) {
+constexpr index_t transposed_output(const windows& a, int d, index_t extent) {
     return (extent - 1) * a.stride[d] - 2 * a.padding[d] + a.window[d];
 }
 
 /// The inputs that meet in one output, at most: windows overlap where they are longer than the stride.
-constexpr index_t transposed_taps(const window_attributes& a, int d) {
-    return (a.window[d] + a.stride[d] - 1) / a.stride[d];
-}
+constexpr index_t transposed_taps(const windows& a, int d) { return (a.window[d] + a.stride[d] - 1) / a.stride[d]; }
 
 /// Seen from the output. Row p of it meets window row r where p + padding = stride * h + r. With p + padding = stride * q + b, b being
 /// less than the stride, that is r = b + stride * k and h = q - k for k = 0, 1, ... The loops are q (height, from the first whole step
@@ -26,7 +24,7 @@ constexpr index_t transposed_taps(const window_attributes& a, int d) {
 /// do not overlap, whatever the window, and read the input with a halo of as many rows as there are taps besides one. Where the
 /// stride does not divide the window, some points lie outside of it and add nothing; the FLOPs count them.
 constexpr description describe_transposed_conv2d(const conv2d_attributes& a, const shape& x) {
-    const window_attributes in = window_of(a);
+    const windows in = windows_of(a);
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
     const int o = w.add_loop(loop_name::channel, a.out);
@@ -97,7 +95,7 @@ constexpr inferred infer_transposed(const conv2d_attributes& a, const shape& x) 
         if (a.padding[d] >= a.window[d]) {
             return detail::refuse(rule::padding_not_smaller_than_kernel, a.padding[d], a.window[d], name);
         }
-        y.extent[2 + d] = transposed_output(window_of(a), d, x[2 + d]);
+        y.extent[2 + d] = transposed_output(windows_of(a), d, x[2 + d]);
         if (y[2 + d] < 1) {
             return detail::refuse(rule::transposed_output_is_empty, y[2 + d], 1, name);
         }

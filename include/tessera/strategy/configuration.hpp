@@ -13,9 +13,9 @@ inline constexpr int largest_count = 1 << 20;
 
 /// One operator's configuration. Cut points and device lists lie in a pool of numbers that the strategy owns.
 struct configuration {
-    int degree[max_loops] = {1, 1, 1, 1, 1, 1, 1, 1, 1}; ///< shards along each loop
+    int degree[max_loops] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}; ///< shards along each loop
     int cuts[max_loops] = {-1, -1, -1, -1, -1,
-                           -1, -1, -1, -1}; ///< where in the pool the degree-1 cut points start, or -1
+                           -1, -1, -1, -1, -1}; ///< where in the pool the degree-1 cut points start, or -1
     int partial = 1;   ///< parts of a partial input that a linear operator passes on without adding them up
     int replicate = 1; ///< copies of every shard
     int start = 0;     ///< shard i runs on device start + stride * i ...

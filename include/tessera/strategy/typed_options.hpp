@@ -30,6 +30,7 @@ inline constexpr int kinds_of_entries = 11;
 // The names that loops are split by.
 inline constexpr loop_name sample = loop_name::sample;
 inline constexpr loop_name channel = loop_name::channel;
+inline constexpr loop_name depth = loop_name::depth;
 inline constexpr loop_name height = loop_name::height;
 inline constexpr loop_name width = loop_name::width;
 inline constexpr loop_name reduction = loop_name::reduction;

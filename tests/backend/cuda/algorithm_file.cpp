@@ -26,6 +26,12 @@ struct temporary {
 cuda::convolution example(int channels, cuda::convolution::direction way) {
     cuda::convolution c;
     c.way = way;
+    if (channels == 3) {
+        c.set_dimensions(3);
+        c.x[4] = 7;
+        c.w[4] = c.padding[2] = c.stride[2] = 2;
+        c.y[4] = 9;
+    }
     for (int i = 0; i < 4; ++i) {
         c.x[i] = channels + i;
         c.w[i] = 20 + i;
@@ -88,13 +94,18 @@ TEST_CASE("another machine's file, a missing one and damaged lines teach nothing
     CHECK(table.known().empty());
     append(file.path, "1 2 3\n");
     append(file.path, "words\n\n");
-    append(file.path, "9 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1\n");
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1 1\n");
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 3 1 3 1 1\n"); // a precision that there is not
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 4 1 1\n"); // multipliers that there are not
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1 1\n"); // multipliers that round fp32
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1\n");   // a line of another version
-    append(file.path, "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1");
+    append(file.path, "9 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1\n");
+    append(file.path, "0 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1 1\n");
+    append(file.path,
+           "0 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 3 1 3 1 1\n"); // a precision that there is not
+    append(file.path,
+           "0 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 4 1 1\n"); // multipliers that there are not
+    append(file.path,
+           "0 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 0 1 1\n"); // multipliers that round fp32
+    append(file.path,
+           "0 4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1\n"); // more dimensions than there are
+    append(file.path, "0 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1\n"); // a line of another version
+    append(file.path, "0 2 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 0 1 3 1 1");
     cuda::read_algorithms(table, file.path, "a GPU");
     CHECK(table.known().size() == 1);
 }

@@ -25,9 +25,9 @@ using namespace test_support;
 /// Sums of products, in which zeros from outside an image or a part meet an infinity, and normalizations from other moments than the reference's:
 /// they may have NaN where the reference has an infinity or a number.
 bool spreads(ts::op_kind kind) {
-    return kind == ts::op_kind::conv2d || kind == ts::op_kind::transposed_conv2d || kind == ts::op_kind::linear ||
-           kind == ts::op_kind::expert_linear || kind == ts::op_kind::matmul || kind == ts::op_kind::batch_norm ||
-           kind == ts::op_kind::layer_norm;
+    return kind == ts::op_kind::conv2d || kind == ts::op_kind::conv3d || kind == ts::op_kind::transposed_conv2d ||
+           kind == ts::op_kind::linear || kind == ts::op_kind::expert_linear || kind == ts::op_kind::matmul ||
+           kind == ts::op_kind::batch_norm || kind == ts::op_kind::layer_norm;
 }
 
 /// Runs a row whole and in random splits on both backends; numbers differ by at most the norm's 1e-4 and `absolute`.

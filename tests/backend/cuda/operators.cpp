@@ -34,12 +34,10 @@ struct descriptor_check {
         const auto w = ts::cuda::describe_filter(k.w, k.type());
         const auto y = ts::cuda::describe_tensor(k.y, k.type());
         const auto how = ts::cuda::describe_convolution(k);
-        int e[4] = {};
-        ts::cuda::check(cudnnGetConvolution2dForwardOutputDim(how.get(), x.get(), w.get(), &e[0], &e[1], &e[2], &e[3]),
-                        "cudnnGetConvolution2dForwardOutputDim");
-        for (int i = 0; i < 4; ++i) {
-            CHECK(e[i] == k.y[i]);
-        }
+        ts::cuda::tensor_extents e{{}, k.y.size()};
+        ts::cuda::check(cudnnGetConvolutionNdForwardOutputDim(how.get(), x.get(), w.get(), e.size(), e.begin()),
+                        "cudnnGetConvolutionNdForwardOutputDim");
+        CHECK(e == k.y);
         std::size_t filter = 0;
         ts::cuda::check(cudnnGetFilterSizeInBytes(w.get(), &filter), "cudnnGetFilterSizeInBytes");
         CHECK(bytes(x.get()) == c.memory[0].bytes);
@@ -66,12 +64,10 @@ struct descriptor_check {
         const auto x = ts::cuda::describe_tensor(k.x, k.type);
         const auto y = ts::cuda::describe_tensor(k.y, k.type);
         const auto how = ts::cuda::describe_pooling(k);
-        int e[4] = {};
-        ts::cuda::check(cudnnGetPooling2dForwardOutputDim(how.get(), x.get(), &e[0], &e[1], &e[2], &e[3]),
-                        "cudnnGetPooling2dForwardOutputDim");
-        for (int i = 0; i < 4; ++i) {
-            CHECK(e[i] == k.y[i]);
-        }
+        ts::cuda::tensor_extents e{{}, k.y.size()};
+        ts::cuda::check(cudnnGetPoolingNdForwardOutputDim(how.get(), x.get(), e.size(), e.begin()),
+                        "cudnnGetPoolingNdForwardOutputDim");
+        CHECK(e == k.y);
         CHECK(bytes(x.get()) == c.memory[0].bytes);
         CHECK(bytes(y.get()) == c.memory[1].bytes);
         ++checked;

@@ -92,6 +92,38 @@ TEST_CASE(
     }
 }
 
+TEST_CASE(
+    "shards of a volume's depth are staged as those of rows are; samples, channels and what reads no padding are not") {
+    const ts::shape x = ts::make_shape(2, 3, 12, 6, 5);
+    const auto calls = calls_of(ts::conv3d<4, ts::window<3>, ts::padding<1>>::attributes, x, ts::loop_name::depth, 3);
+    int forward = 0;
+    for (const ts::cuda::convolution& c : all<ts::cuda::convolution>(calls)) {
+        if (c.way == ts::cuda::convolution::direction::forward) {
+            CHECK(c.y[2] == 4); // planes, of 6 of the input, one of them padding in the outer shards
+            CHECK(c.x[2] == 6);
+            CHECK(c.x[3] == 6);
+            CHECK(c.padding == ts::cuda::window_numbers{{0, 1, 1}, 3});
+            ++forward;
+        }
+    }
+    CHECK(forward == 3);
+    CHECK(all<ts::cuda::memory_clear>(calls).size() == 4);
+    for (const ts::loop_name name : {ts::loop_name::sample, ts::loop_name::channel}) {
+        CHECK(
+            all<ts::cuda::memory_clear>(calls_of(ts::conv3d<4, ts::window<3>, ts::padding<1>>::attributes, x, name, 2))
+                .empty());
+    }
+    const auto flat =
+        calls_of(ts::conv3d<4, ts::window<1, 3, 3>, ts::padding<0, 1, 1>>::attributes, x, ts::loop_name::depth, 3);
+    CHECK(all<ts::cuda::memory_clear>(flat).empty());
+    // A pool of cuDNN's where no shard is padded on one side, else our kernel.
+    const auto even = calls_of(ts::max_pool3d<2>::attributes, x, ts::loop_name::depth, 3);
+    CHECK(all<ts::cuda::pooling>(even).size() == 3);
+    const auto odd = calls_of(ts::max_pool3d<3, ts::stride<1>, ts::padding<1>>::attributes, x, ts::loop_name::depth, 3);
+    CHECK(count(odd, ts::cuda::kernels::pool3d_forward) == 2);
+    CHECK(all<ts::cuda::pooling>(odd).size() == 1);
+}
+
 TEST_CASE("a pool of shards of rows is cuDNN's where it can be, and our kernel's where padding is on one side") {
     const ts::op_attributes plain =
         ts::attributes_of(ts::op_kind::max_pool, ts::op::pool_attributes{.window = {2, 2}, .stride = {2, 2}});

@@ -370,42 +370,68 @@ TEST_CASE("pool_n16 equals plain loops") {
          .stride_h = 1,
          .stride_w = 1},
         {.planes = 5, .in_height = 4, .in_width = 3, .out_height = 1, .out_width = 1, .window_h = 4, .window_w = 3},
+        {.planes = 2,
+         .in_depth = 5,
+         .out_depth = 3,
+         .window_d = 3,
+         .stride_d = 2,
+         .pad_front = 1,
+         .in_height = 4,
+         .in_width = 6,
+         .out_height = 2,
+         .out_width = 3,
+         .window_h = 2,
+         .window_w = 2,
+         .stride_h = 2,
+         .stride_w = 2},
+        {.planes = 1,
+         .in_depth = 4,
+         .out_depth = 2,
+         .window_d = 2,
+         .stride_d = 2,
+         .in_height = 5,
+         .in_width = 4,
+         .out_height = 3,
+         .out_width = 4,
+         .window_h = 3,
+         .window_w = 1},
     };
     for (const k::pool_shape& s : shapes) {
         CAPTURE(&s - shapes);
-        const std::size_t ins = size(s.planes * s.in_height * s.in_width * 16),
-                          outs = size(s.planes * s.out_height * s.out_width * 16);
+        const std::size_t ins = size(s.planes * s.in_depth * s.in_height * s.in_width * 16),
+                          outs = size(s.planes * s.out_depth * s.out_height * s.out_width * 16);
         floats x = random_floats(static_cast<std::ptrdiff_t>(ins), 1);
         for (float& f : x) f = std::round(f * 4) / 4; // ties
         const floats dy = random_floats(static_cast<std::ptrdiff_t>(outs), 2);
         for (const bool whole : {false, true}) {
             doubles largest(outs), clipped(outs), mean(outs), from_largest(ins), from_mean(ins);
             std::vector<std::uint8_t> winners(outs);
-            for (int p = 0; p < s.planes; ++p)
-                for (int h = 0; h < s.out_height; ++h)
-                    for (int w = 0; w < s.out_width; ++w)
-                        for (int lane = 0; lane < 16; ++lane) {
-                            const std::size_t o = size(((p * s.out_height + h) * s.out_width + w) * 16 + lane);
-                            std::size_t best = ins;
-                            std::vector<std::size_t> inside;
-                            for (int i = 0; i < s.window_h; ++i)
-                                for (int j = 0; j < s.window_w; ++j) {
-                                    const int r = h * s.stride_h - s.pad_top + i, c = w * s.stride_w - s.pad_left + j;
-                                    if (r < 0 || r >= s.in_height || c < 0 || c >= s.in_width) continue;
-                                    const std::size_t at = size(((p * s.in_height + r) * s.in_width + c) * 16 + lane);
-                                    inside.push_back(at);
-                                    mean[o] += double{x[at]};
-                                    if (best != ins && x[at] <= x[best]) continue;
-                                    best = at;
-                                    winners[o] = static_cast<std::uint8_t>(i * s.window_w + j);
-                                }
-                            const double count = whole ? s.window_h * s.window_w : static_cast<double>(inside.size());
-                            mean[o] /= count;
-                            for (const std::size_t at : inside) from_mean[at] += double{dy[o]} / count;
-                            from_largest[best] += double{dy[o]};
-                            largest[o] = double{x[best]};
-                            clipped[o] = std::fmax(largest[o], 0.0);
-                        }
+            for (int o = 0; o < static_cast<int>(outs); ++o) {
+                const int lane = o % 16, w = o / 16 % s.out_width, h = o / 16 / s.out_width % s.out_height;
+                const int d = o / 16 / s.out_width / s.out_height % s.out_depth;
+                const int p = o / 16 / s.out_width / s.out_height / s.out_depth;
+                std::size_t best = ins;
+                std::vector<std::size_t> inside;
+                for (int n = 0; n < s.window_d * s.window_h * s.window_w; ++n) {
+                    const int q = d * s.stride_d - s.pad_front + n / s.window_w / s.window_h;
+                    const int r = h * s.stride_h - s.pad_top + n / s.window_w % s.window_h;
+                    const int c = w * s.stride_w - s.pad_left + n % s.window_w;
+                    if (q < 0 || q >= s.in_depth || r < 0 || r >= s.in_height || c < 0 || c >= s.in_width) continue;
+                    const std::size_t at =
+                        size((((p * s.in_depth + q) * s.in_height + r) * s.in_width + c) * 16 + lane);
+                    inside.push_back(at);
+                    mean[size(o)] += double{x[at]};
+                    if (best != ins && x[at] <= x[best]) continue;
+                    best = at;
+                    winners[size(o)] = static_cast<std::uint8_t>(n);
+                }
+                const double count = whole ? s.window_d * s.window_h * s.window_w : static_cast<double>(inside.size());
+                mean[size(o)] /= count;
+                for (const std::size_t at : inside) from_mean[at] += double{dy[size(o)]} / count;
+                from_largest[best] += double{dy[size(o)]};
+                largest[size(o)] = double{x[best]};
+                clipped[size(o)] = std::fmax(largest[size(o)], 0.0);
+            }
             on_every_instruction_set([&] {
                 floats y(outs, NAN), dx(ins, NAN);
                 std::vector<std::uint8_t> index(outs, 255);

@@ -37,17 +37,18 @@ void change_all(op_instance& x, Function&& function) {
 
 /// Sums of products, some of which meet zeros from outside the image or from the filling of a block.
 bool is_product(op_kind kind) {
-    return kind == op_kind::conv2d || kind == op_kind::transposed_conv2d || kind == op_kind::linear ||
-           kind == op_kind::expert_linear || kind == op_kind::matmul;
+    return kind == op_kind::conv2d || kind == op_kind::conv3d || kind == op_kind::transposed_conv2d ||
+           kind == op_kind::linear || kind == op_kind::expert_linear || kind == op_kind::matmul;
 }
 
 /// Moves or chooses numbers, so that zeros keep their signs.
 bool keeps_zeros(op_kind kind) {
-    return kind == op_kind::relu || kind == op_kind::max_pool || kind == op_kind::concat || kind == op_kind::slice ||
-           kind == op_kind::flatten || kind == op_kind::add || kind == op_kind::multiply ||
-           kind == op_kind::embedding || kind == op_kind::permute || kind == op_kind::reshape ||
-           kind == op_kind::broadcast_to || kind == op_kind::crop || kind == op_kind::roll ||
-           kind == op_kind::gather_rows || kind == op_kind::upsample_nearest || kind == op_kind::flip;
+    return kind == op_kind::relu || kind == op_kind::max_pool || kind == op_kind::max_pool3d ||
+           kind == op_kind::concat || kind == op_kind::slice || kind == op_kind::flatten || kind == op_kind::add ||
+           kind == op_kind::multiply || kind == op_kind::embedding || kind == op_kind::permute ||
+           kind == op_kind::reshape || kind == op_kind::broadcast_to || kind == op_kind::crop ||
+           kind == op_kind::roll || kind == op_kind::gather_rows || kind == op_kind::upsample_nearest ||
+           kind == op_kind::flip;
 }
 
 /// Makes of the smallest numbers, or of their last bits, some that single precision has not.
@@ -83,6 +84,38 @@ TEST_CASE("every way to compute an operator gives the reference's numbers over b
          ts::attributes_of(op_kind::conv2d,
                            ts::op::conv2d_attributes{.window = {3, 3}, .stride = {2, 2}, .out = 32, .groups = 2}),
          {make_shape(2, 32, 5, 6)}},
+        {"conv3d",
+         ts::attributes_of(
+             op_kind::conv3d,
+             ts::op::conv3d_attributes{.window = {3, 2, 3}, .padding = {1, 0, 1}, .out = 20, .bias = true}),
+         {make_shape(2, 18, 3, 3, 4)}},
+        {"conv3d groups",
+         ts::attributes_of(op_kind::conv3d,
+                           ts::op::conv3d_attributes{
+                               .window = {2, 3, 3}, .stride = {1, 2, 2}, .padding = {1, 1, 0}, .out = 32, .groups = 2}),
+         {make_shape(2, 32, 3, 4, 5)}},
+        {"batch_norm of volumes", ts::op_attributes{.kind = op_kind::batch_norm}, {make_shape(2, 20, 3, 2, 2)}},
+        {"global_average_pool of volumes",
+         ts::op_attributes{.kind = op_kind::global_average_pool},
+         {make_shape(2, 20, 3, 2, 4)}},
+        {"max_pool3d",
+         ts::attributes_of(op_kind::max_pool3d,
+                           ts::op::pool3d_attributes{.window = {3, 2, 3}, .stride = {2, 2, 1}, .padding = {1, 0, 1}}),
+         {make_shape(2, 20, 4, 4, 3)}},
+        {"average_pool3d",
+         ts::attributes_of(
+             op_kind::average_pool3d,
+             ts::op::average_pool3d_attributes{.window = {2, 2, 3}, .stride = {1, 2, 2}, .padding = {1, 0, 1}}),
+         {make_shape(2, 20, 3, 4, 4)}},
+        {"concat of volumes",
+         ts::op_attributes{.kind = op_kind::concat},
+         {make_shape(2, 16, 2, 3, 2), make_shape(2, 32, 2, 3, 2)}},
+        {"add of volumes",
+         ts::op_attributes{.kind = op_kind::add},
+         {make_shape(2, 20, 2, 3, 2), make_shape(2, 20, 2, 3, 2)}},
+        {"cross_entropy of voxels",
+         ts::op_attributes{.kind = op_kind::cross_entropy},
+         {make_shape(2, 20, 2, 3, 4), make_shape(2, 2, 3, 4)}},
         {"linear",
          ts::attributes_of(op_kind::linear, ts::op::linear_attributes{.out = 33, .bias = true}),
          {make_shape(18, 40)}},

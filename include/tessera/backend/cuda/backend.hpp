@@ -310,7 +310,7 @@ private:
     std::string machine_name() const {
         cudaDeviceProp gpu{};
         check(cudaGetDeviceProperties(&gpu, options_.gpus.empty() ? 0 : options_.gpus[0]), "cudaGetDeviceProperties");
-        return std::string("tessera algorithms 3: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
+        return std::string("tessera algorithms 4: ") + gpu.name + ", cuDNN " + std::to_string(cudnnGetVersion()) +
                ", cublasLt " + std::to_string(cublasLtGetVersion()) + ", workspace " +
                (options_.most_workspace > 0 ? std::to_string(options_.most_workspace) : "of the GPU's memory") +
                (options_.measure ? "" : ", estimated");

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/backend/host/format.hpp"
-#include "tessera/op/conv2d.hpp"
+#include "tessera/op/window.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <span>
@@ -73,8 +73,9 @@ inline bool is_forward(pass p) { return p == pass::forward || p == pass::evaluat
 /// Geometry of a window operator's shard in the terms of vendor libraries: local shapes and asymmetric padding.
 struct local_window {
     shape x, y;
-    index_t pad_begin[2]{};
-    index_t pad_end[2]{};
+    op::windows a;
+    index_t pad_begin[op::max_window_dimensions]{};
+    index_t pad_end[op::max_window_dimensions]{};
 
     local_window(const compute_call& c) {
         const description& d = *c.d;
@@ -84,14 +85,22 @@ struct local_window {
         const box yb = region(d, out, c.ranges);
         x = xb.extents();
         y = yb.extents();
-        const auto a = c.attributes.as<op::window_attributes>();
-        for (int k = 0; k < 2; ++k) {
+        a = op::windows_of(c.attributes, x.rank);
+        for (int k = 0; k < a.dimensions; ++k) {
             const index_t first = yb.dim[2 + k].begin * a.stride[k] - a.padding[k];
             const index_t last =
                 (yb.dim[2 + k].end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k] + 1;
             pad_begin[k] = xb.dim[2 + k].begin - first;
             pad_end[k] = last - xb.dim[2 + k].end;
         }
+    }
+    /// As much padding before the shard's part of the input as behind it.
+    bool is_symmetric() const {
+        bool same = true;
+        for (int k = 0; k < a.dimensions; ++k) {
+            same = same && pad_begin[k] == pad_end[k];
+        }
+        return same;
     }
 };
 

@@ -11,7 +11,8 @@ struct channel_blocks {
     index_t samples = 0, blocks = 1, pixels = 0, width = 0, channels = 0;
 
     channel_blocks() = default;
-    channel_blocks(const shape& s, int f) : samples(s[0]), pixels(s[2] * s[3]), width(s[1]), channels(s[1]) {
+    channel_blocks(const shape& s, int f)
+        : samples(s[0]), pixels(s.volume() / (s[0] * s[1])), width(s[1]), channels(s[1]) {
         if (f == format::channels16) {
             blocks = (s[1] + 15) / 16;
             width = 16;

@@ -14,9 +14,10 @@ namespace tessera::host {
 namespace format {
 
 inline constexpr int plain = 0;         ///< last dimension fastest
-inline constexpr int channels_last = 1; ///< [N][H][W][C]
+inline constexpr int channels_last = 1; ///< [N][H][W][C], of volumes [N][D][H][W][C]
 inline constexpr int samples16 = 2;     ///< [N/16][rest][16]: samples innermost, the last block filled up
-inline constexpr int channels16 = 3;    ///< [N][C/16][H][W][16]: oneDNN's nChw16c, the last block filled up with zeros
+/// [N][C/16][H][W][16], of volumes [N][C/16][D][H][W][16]: oneDNN's nChw16c and nCdhw16c, the last block filled up with zeros.
+inline constexpr int channels16 = 3;
 inline constexpr int opaque = 16;
 
 } // namespace format
@@ -27,7 +28,7 @@ public:
     /// The number of a oneDNN memory format, an equal one getting an equal number. Plain ones are recognized.
     int number(const tensor_desc& md) {
         const locked lock(mutex_);
-        if (md == plain_desc(extents_of(md))) {
+        if (md == plain_like(md)) {
             return format::plain;
         }
         for (std::size_t i = 0; i < known_.size(); ++i) {
@@ -44,9 +45,9 @@ public:
         case format::plain:
             return plain_desc(s);
         case format::channels_last:
-            return memory_desc(s, dnnl_nhwc);
+            return memory_desc(s, s.rank == 5 ? dnnl_ndhwc : dnnl_nhwc);
         case format::channels16:
-            return memory_desc(s, dnnl_nChw16c);
+            return memory_desc(s, s.rank == 5 ? dnnl_nCdhw16c : dnnl_nChw16c);
         case format::samples16:
             return memory_desc(make_shape((s[0] + 15) / 16, s.volume() / s[0], 16), dnnl_abc);
         default:
@@ -64,7 +65,7 @@ public:
         case format::samples16:
             return (s[0] + 15) / 16 * 16 * (s.volume() / s[0]) * bytes_of(type);
         case format::channels16:
-            return s[0] * ((s[1] + 15) / 16 * 16) * s[2] * s[3] * bytes_of(type);
+            return s.volume() / s[1] * ((s[1] + 15) / 16 * 16) * bytes_of(type);
         default:
             break;
         }
@@ -82,8 +83,7 @@ public:
 
 private:
     static tensor_desc plain_desc(const shape& s) {
-        constexpr dnnl_format_tag_t tags[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde};
-        return memory_desc(s.rank == 0 ? make_shape(1) : s, tags[s.rank]);
+        return memory_desc(s.rank == 0 ? make_shape(1) : s, plain_tag(s.rank));
     }
 
     mutable mutex mutex_;

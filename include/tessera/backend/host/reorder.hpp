@@ -40,7 +40,7 @@ namespace detail {
 /// oneDNN's description of a format; that of plain weights has the dimensions (groups) of the format on the other side.
 inline tensor_desc desc_as(const format_table& table, int f, int other, const shape& s) {
     if (f == format::plain && other >= format::opaque) {
-        return table.desc(format::plain, host::extents_of(table.desc(other, s)));
+        return plain_like(table.desc(other, s));
     }
     return table.desc(f, s);
 }

@@ -190,10 +190,12 @@ namespace nests {
 struct names {
     static constexpr loop_name sample = loop_name::sample;
     static constexpr loop_name channel = loop_name::channel;
+    static constexpr loop_name depth = loop_name::depth;
     static constexpr loop_name height = loop_name::height;
     static constexpr loop_name width = loop_name::width;
     static constexpr loop_name reduction = loop_name::reduction;
     static constexpr loop_name group_channel = loop_name::group_channel;
+    static constexpr loop_name window_depth = loop_name::window_depth;
     static constexpr loop_name window_height = loop_name::window_height;
     static constexpr loop_name window_width = loop_name::window_width;
     static constexpr loop_name position = loop_name::position;

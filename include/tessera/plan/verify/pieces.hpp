@@ -195,6 +195,9 @@ std::uint64_t verifier<Plan>::source_of(const task& t, int o) const {
             const int x = d.operands[i].kind == operand_kind::input ? t.value[i] : -1;
             part = x >= 0 ? std::max(part, p_.tiles[at(x)].part) : part;
         }
+        if (d.linear && t.value[o] >= 0 && sees_nothing(t)) { // of whose inputs there is no part to read
+            part = p_.tiles[at(t.value[o])].part;
+        }
         part = std::max(part, 0);
     }
     h = op::mix(h ^ static_cast<std::uint64_t>(part + 1));

@@ -123,6 +123,7 @@ bool verifier<Plan>::forward_fills(int op, int micro_batch, const task_range& ra
         std::vector<cell> cells;
         cell all;
         bool passes = false;
+        std::vector<std::size_t> blind; // which of them see nothing of any input: nothing but the zeros around it
         for (std::size_t i = range.begin; i < range.end; ++i) {
             const task& t = p_.tasks[at(own[i])];
             if (k < t.first_nest || k > t.last_nest) {
@@ -132,7 +133,15 @@ bool verifier<Plan>::forward_fills(int op, int micro_batch, const task_range& ra
             int part = -1;
             part_read(t, part);
             passes = passes || part >= 0;
+            const int written = t.value[d.output()];
+            if (part < 0 && written >= 0 && sees_nothing(t)) {
+                part = p_.tiles[at(written)].part % parts;
+                blind.push_back(cells.size() - 1);
+            }
             cells.back().at[cells.back().axes++] = {part, part + 1};
+        }
+        for (const std::size_t i : blind) { // where the others pass parts on, they make one of them, too
+            cells[i].at[cells[i].axes - 1] = passes ? cells[i].at[cells[i].axes - 1] : interval{-1, 0};
         }
         for (int l = 0; l < d.loops.size(); ++l) {
             if (has(d.nests[k].loops, l)) {
@@ -147,6 +156,17 @@ bool verifier<Plan>::forward_fills(int op, int micro_batch, const task_range& ra
         }
     }
     return true;
+}
+
+template <class Plan>
+bool verifier<Plan>::sees_nothing(const task& t) const {
+    const description& d = desc(t.op);
+    bool nothing = true;
+    for (int o = 0; o < d.operands.size(); ++o) {
+        nothing = nothing && (d.operands[o].kind != operand_kind::input || t.value[o] < 0 ||
+                              p_.tiles[at(t.value[o])].region.empty());
+    }
+    return nothing;
 }
 
 template <class Plan>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/kernels/kernel.hpp"
+#include "tessera/base/fixed_vector.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/plan/memory.hpp"
 #include "tessera/plan/plan.hpp"
@@ -45,38 +46,48 @@ constexpr bool rounds_as_little(math_type m, precision p) {
     return m == math_type::plain || (p != precision::fp32 && m != math_type::conversion);
 }
 
-/// cudnnConvolutionForward, ...BackwardData or ...BackwardFilter on dense NCHW tensors with the same padding on both sides.
+/// Extents of a dense tensor of images, [N,C,H,W], or of volumes, [N,C,D,H,W]; and numbers of each dimension of a window.
+using tensor_extents = fixed_vector<int, max_rank>;
+using window_numbers = fixed_vector<int, max_rank - 2>;
+
+constexpr index_t volume_of(const tensor_extents& e) {
+    index_t all = 1;
+    for (const int x : e) {
+        all *= x;
+    }
+    return all;
+}
+
+/// cudnnConvolutionForward, ...BackwardData or ...BackwardFilter on dense NCHW or NCDHW tensors with the same padding on both sides.
 /// Memory: x, w, y (or their gradients), and workspace where it is not 0. In fp32 TF32 is off: FMA math alone. In bf16 all three are
 /// of bf16, sums of fp32.
 struct convolution {
     enum class direction : std::uint8_t { forward, backward_data, backward_filter };
     direction way = direction::forward;
-    int x[4] = {}; ///< samples, channels, height, width
-    int w[4] = {}; ///< output channels, input channels of a group, window
-    int y[4] = {}; ///< samples, output channels, height, width
-    int padding[2] = {};
-    int stride[2] = {1, 1};
-    int dilation[2] = {1, 1};
+    tensor_extents x{{}, 4}; ///< samples, channels, height, width; of volumes, depth before them
+    tensor_extents w{{}, 4}; ///< output channels, input channels of a group, window
+    tensor_extents y{{}, 4}; ///< samples, output channels, height, width
+    window_numbers padding{{}, 2};
+    window_numbers stride{{1, 1, 1}, 2};
+    window_numbers dilation{{1, 1, 1}, 2};
     int groups = 1;
     precision math = precision::fp32;
     int algorithm = 0;                        ///< cudnnConvolutionFwdAlgo_t and its like
     math_type multipliers = math_type::plain; ///< with which the algorithm was chosen: the workspace depends on both
     index_t workspace = 0;                    ///< bytes
 
+    constexpr void set_dimensions(int d) {
+        x.count = w.count = y.count = d + 2;
+        padding.count = stride.count = dilation.count = d;
+    }
     /// Of x, w and y.
     constexpr element type() const { return math == precision::bf16 ? element::bf16 : element::f32; }
     /// Of x, w and y together.
-    constexpr index_t array_bytes() const {
-        index_t elements = 0;
-        for (const auto* e : {&x, &w, &y}) {
-            elements += index_t{(*e)[0]} * (*e)[1] * (*e)[2] * (*e)[3];
-        }
-        return elements * bytes_of(type());
-    }
+    constexpr index_t array_bytes() const { return (volume_of(x) + volume_of(w) + volume_of(y)) * bytes_of(type()); }
     friend bool operator==(const convolution&, const convolution&) = default;
 };
 
-/// cudnnAddTensor: y[n,k,h,w] += bias[k], of fp32. Memory: bias, y.
+/// cudnnAddTensor: y[n,k,h,w] += bias[k], of fp32. Memory: bias, y. The planes of a volume are rows of one image, here and in the gradient.
 struct bias_add {
     int y[4] = {};
 };
@@ -162,13 +173,18 @@ struct tensor_operation {
 struct pooling {
     enum class mode : std::uint8_t { maximum, average, average_with_padding };
     mode how = mode::maximum;
-    int x[4] = {};
-    int y[4] = {};
-    int window[2] = {1, 1};
-    int padding[2] = {};
-    int stride[2] = {1, 1};
+    tensor_extents x{{}, 4};
+    tensor_extents y{{}, 4};
+    window_numbers window{{1, 1, 1}, 2};
+    window_numbers padding{{}, 2};
+    window_numbers stride{{1, 1, 1}, 2};
     float scale = 1;
     element type = element::f32;
+
+    constexpr void set_dimensions(int d) {
+        x.count = y.count = d + 2;
+        window.count = padding.count = stride.count = d;
+    }
 };
 
 /// cudnnActivationForward (memory: x, y) or cudnnActivationBackward (memory: y, dy, dx) on `count` numbers in a row. Backward

@@ -27,11 +27,13 @@ inline int to_int(index_t x) {
 /// The largest of the arrays that cuDNN is handed, in elements; 0 for calls of others.
 struct largest_array {
     static index_t volume(const int (&e)[4]) { return index_t{e[0]} * e[1] * e[2] * e[3]; }
-    index_t operator()(const convolution& c) const { return std::max({volume(c.x), volume(c.w), volume(c.y)}); }
+    index_t operator()(const convolution& c) const {
+        return std::max({volume_of(c.x), volume_of(c.w), volume_of(c.y)});
+    }
     index_t operator()(const activated_convolution& c) const { return (*this)(c.of); }
     index_t operator()(const bias_add& c) const { return volume(c.y); }
     index_t operator()(const bias_gradient& c) const { return volume(c.y); }
-    index_t operator()(const pooling& c) const { return std::max(volume(c.x), volume(c.y)); }
+    index_t operator()(const pooling& c) const { return std::max(volume_of(c.x), volume_of(c.y)); }
     index_t operator()(const activation& c) const { return c.count; }
     index_t operator()(const normalization& c) const { return volume(c.x); }
     index_t operator()(const row_softmax& c) const { return index_t{c.rows} * c.columns; }

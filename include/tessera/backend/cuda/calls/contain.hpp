@@ -54,10 +54,10 @@ private:
         }
     }
 
-    /// Samples and channels are the same; rows and columns may be more.
+    /// Samples and channels are the same; planes, rows and columns may be more.
     static bool is_within(const box& part, const box& whole) {
-        return part.rank == 4 && whole.rank == 4 && part.dim[0] == whole.dim[0] && part.dim[1] == whole.dim[1] &&
-               !(part == whole) && whole.contains(part);
+        return part.rank >= 4 && whole.rank == part.rank && part.dim[0] == whole.dim[0] &&
+               part.dim[1] == whole.dim[1] && !(part == whole) && whole.contains(part);
     }
     /// A convolution's task that has `tile` as its input's value, or gradient, alone, and may have `whole` in its place.
     bool may_have(int number, bool value, int tile, const box& whole) const {

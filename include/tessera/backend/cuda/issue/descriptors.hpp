@@ -12,22 +12,30 @@ namespace tessera::cuda {
 constexpr cudnnDataType_t cudnn_type(element e) { return e == element::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT; }
 constexpr cudaDataType_t cublas_type(element e) { return e == element::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-/// A dense NCHW tensor of f32 or bf16.
-inline tensor_handle describe_tensor(const int (&e)[4], element type = element::f32) {
+/// A dense NCHW or NCDHW tensor of f32 or bf16.
+inline tensor_handle describe_tensor(const tensor_extents& e, element type = element::f32) {
     cudnnTensorDescriptor_t d = nullptr;
     check(cudnnCreateTensorDescriptor(&d), "cudnnCreateTensorDescriptor");
     tensor_handle owner(d);
-    check(cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW, cudnn_type(type), e[0], e[1], e[2], e[3]),
-          "cudnnSetTensor4dDescriptor");
+    int strides[max_rank] = {};
+    index_t stride = 1;
+    for (int k = e.size() - 1; k >= 0; --k) {
+        strides[k] = static_cast<int>(stride); // call_list.hpp refuses arrays of more than an int counts
+        stride *= e[k] > 0 ? e[k] : 1;         // cuDNN says what is wrong with an extent
+    }
+    check(cudnnSetTensorNdDescriptor(d, cudnn_type(type), e.size(), e.begin(), strides), "cudnnSetTensorNdDescriptor");
     return owner;
 }
+inline tensor_handle describe_tensor(const int (&e)[4], element type = element::f32) {
+    return describe_tensor(tensor_extents{{e[0], e[1], e[2], e[3]}, 4}, type);
+}
 
-inline filter_handle describe_filter(const int (&e)[4], element type = element::f32) {
+inline filter_handle describe_filter(const tensor_extents& e, element type = element::f32) {
     cudnnFilterDescriptor_t d = nullptr;
     check(cudnnCreateFilterDescriptor(&d), "cudnnCreateFilterDescriptor");
     filter_handle owner(d);
-    check(cudnnSetFilter4dDescriptor(d, cudnn_type(type), CUDNN_TENSOR_NCHW, e[0], e[1], e[2], e[3]),
-          "cudnnSetFilter4dDescriptor");
+    check(cudnnSetFilterNdDescriptor(d, cudnn_type(type), CUDNN_TENSOR_NCHW, e.size(), e.begin()),
+          "cudnnSetFilterNdDescriptor");
     return owner;
 }
 
@@ -42,9 +50,9 @@ inline convolution_handle describe_convolution(const convolution& c) {
     cudnnConvolutionDescriptor_t d = nullptr;
     check(cudnnCreateConvolutionDescriptor(&d), "cudnnCreateConvolutionDescriptor");
     convolution_handle owner(d);
-    check(cudnnSetConvolution2dDescriptor(d, c.padding[0], c.padding[1], c.stride[0], c.stride[1], c.dilation[0],
-                                          c.dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-          "cudnnSetConvolution2dDescriptor");
+    check(cudnnSetConvolutionNdDescriptor(d, c.padding.size(), c.padding.begin(), c.stride.begin(), c.dilation.begin(),
+                                          CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+          "cudnnSetConvolutionNdDescriptor");
     check(cudnnSetConvolutionGroupCount(d, c.groups), "cudnnSetConvolutionGroupCount");
     check(cudnnSetConvolutionMathType(d, cudnn_math(c.multipliers)), "cudnnSetConvolutionMathType");
     return owner;
@@ -57,9 +65,9 @@ inline pooling_handle describe_pooling(const pooling& p) {
     const cudnnPoolingMode_t mode = p.how == pooling::mode::maximum   ? CUDNN_POOLING_MAX_DETERMINISTIC
                                     : p.how == pooling::mode::average ? CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING
                                                                       : CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
-    check(cudnnSetPooling2dDescriptor(d, mode, CUDNN_PROPAGATE_NAN, p.window[0], p.window[1], p.padding[0],
-                                      p.padding[1], p.stride[0], p.stride[1]),
-          "cudnnSetPooling2dDescriptor");
+    check(cudnnSetPoolingNdDescriptor(d, mode, CUDNN_PROPAGATE_NAN, p.window.size(), p.window.begin(),
+                                      p.padding.begin(), p.stride.begin()),
+          "cudnnSetPoolingNdDescriptor");
     return owner;
 }
 

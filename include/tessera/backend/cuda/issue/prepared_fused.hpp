@@ -12,7 +12,7 @@ public:
         : c_(a.of), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(c_.x, c_.type())),
           w_(describe_filter(c_.w, c_.type())), y_(describe_tensor(c_.y, c_.type())), how_(describe_convolution(c_)),
           relu_(describe_activation(activation{})) {
-        const int bias[4] = {1, c_.y[1], 1, 1};
+        tensor_extents bias{{1, c_.y[1], 1, 1, 1}, c_.y.size()};
         bias_ = describe_tensor(bias, c_.type());
         at_.resize(5, nullptr);
     }

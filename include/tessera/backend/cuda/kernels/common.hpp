@@ -50,19 +50,19 @@ __device__ inline long long index_step() {
     return static_cast<long long>(gridDim.x) * blockDim.x;
 }
 
-/// Where in a dense array, which has some of four dimensions (bits of `has`, the last dimension's first), the element at these coordinates is.
+/// Where in a dense array, which has some of five dimensions (bits of `has`, the last dimension's first), the element at these coordinates is.
 __device__ inline long long place_among(const long long* extents, long long has, const long long* at) {
     long long place = 0;
-    for (int d = 0; d < 4; ++d) {
-        place = (has >> (3 - d) & 1) != 0 ? place * extents[d] + at[d] : place;
+    for (int d = 0; d < 5; ++d) {
+        place = (has >> (4 - d) & 1) != 0 ? place * extents[d] + at[d] : place;
     }
     return place;
 }
 
 /// The coordinates of element `i` of such an array; others stay as they are.
 __device__ inline void coordinates_of(const long long* extents, long long has, long long i, long long* at) {
-    for (int d = 3; d >= 0; --d) {
-        if ((has >> (3 - d) & 1) != 0) {
+    for (int d = 4; d >= 0; --d) {
+        if ((has >> (4 - d) & 1) != 0) {
             at[d] = i % extents[d];
             i = i / extents[d];
         }

@@ -176,22 +176,22 @@ inline std::string kernel_text(const std::string& name, const expression::formul
            ";\n    }\n}\nTYPED_KERNEL(" + name + ")\n";
 }
 
-// Of inputs that are broadcast. n: how many are written, four extents, the dimensions that what is written has and those that are summed over, the
+// Of inputs that are broadcast. n: how many are written, five extents, the dimensions that what is written has and those that are summed over, the
 // number of the latter's points, then the dimensions of each leaf; dimensions are bits, that of the last one first.
-inline constexpr int broadcast_written = 5;
-inline constexpr int broadcast_summed = 6;
-inline constexpr int broadcast_points = 7;
-inline constexpr int broadcast_leaves = 8;
+inline constexpr int broadcast_written = 6;
+inline constexpr int broadcast_summed = 7;
+inline constexpr int broadcast_points = 8;
+inline constexpr int broadcast_leaves = 9;
 
 /// The same of inputs that are broadcast: a thread for each number that is written, which sums in double.
 inline std::string broadcast_kernel_text(const std::string& name, const expression::formula& f, int which) {
     const kernel_leaves leaves = leaves_of(f, which);
     std::string text = "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n" +
-                       detail::pointers_text(f, which, leaves) + "    long long at[4] = {0, 0, 0, 0};\n" +
+                       detail::pointers_text(f, which, leaves) + "    long long at[5] = {0, 0, 0, 0, 0};\n" +
                        "    for (long long k = first_index(); k < a.n[0]; k += index_step()) {\n" +
-                       "    coordinates_of(a.n + 1, a.n[5], k, at);\n    double total = 0;\n" +
-                       "    for (long long j = 0; j < a.n[7]; ++j) {\n" +
-                       "        coordinates_of(a.n + 1, a.n[6], j, at);\n";
+                       "    coordinates_of(a.n + 1, a.n[6], k, at);\n    double total = 0;\n" +
+                       "    for (long long j = 0; j < a.n[8]; ++j) {\n" +
+                       "        coordinates_of(a.n + 1, a.n[7], j, at);\n";
     for (int k = 0; k < leaves.count; ++k) {
         text += "        const long long p" + std::to_string(k) + " = place_among(a.n + 1, a.n[" +
                 std::to_string(broadcast_leaves + k) + "], at);\n";

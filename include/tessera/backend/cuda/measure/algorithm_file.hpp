@@ -31,18 +31,20 @@ void for_each_line(const std::string& text, const std::string& machine, Body&& b
     }
 }
 
-/// The numbers of a line: what is computed (21), then algorithm, math type, workspace, microseconds.
-inline constexpr int line_numbers = 25;
+/// The numbers of a line: what is computed (28; of images what is said of a fifth and a third dimension is what it is by itself), then algorithm, math
+/// type, workspace, microseconds.
+inline constexpr int line_numbers = 32;
 
 inline void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]) {
     int k = 0;
     n[k++] = static_cast<index_t>(c.way);
-    for (int i = 0; i < 4; ++i) {
+    n[k++] = c.padding.size();
+    for (int i = 0; i < max_rank; ++i) {
         n[k++] = c.x[i];
         n[k++] = c.w[i];
         n[k++] = c.y[i];
     }
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < max_rank - 2; ++i) {
         n[k++] = c.padding[i];
         n[k++] = c.stride[i];
         n[k++] = c.dilation[i];
@@ -59,12 +61,13 @@ inline std::pair<convolution, algorithm_choice> from_numbers(const index_t (&n)[
     convolution c;
     int k = 0;
     c.way = static_cast<convolution::direction>(n[k++]);
-    for (int i = 0; i < 4; ++i) {
+    c.set_dimensions(static_cast<int>(n[k++]));
+    for (int i = 0; i < max_rank; ++i) {
         c.x[i] = static_cast<int>(n[k++]);
         c.w[i] = static_cast<int>(n[k++]);
         c.y[i] = static_cast<int>(n[k++]);
     }
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < max_rank - 2; ++i) {
         c.padding[i] = static_cast<int>(n[k++]);
         c.stride[i] = static_cast<int>(n[k++]);
         c.dilation[i] = static_cast<int>(n[k++]);
@@ -98,8 +101,8 @@ inline void add_algorithms(algorithm_table& table, const std::string& text, cons
             rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
             ++count;
         }
-        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2 && n[20] >= 0 && n[20] <= 2 &&
-            n[22] >= 0 && n[22] <= 3) {
+        if (count == detail::line_numbers && rest.empty() && n[0] >= 0 && n[0] <= 2 && n[1] >= 2 &&
+            n[1] <= max_rank - 2 && n[27] >= 0 && n[27] <= 2 && n[29] >= 0 && n[29] <= 3) {
             const auto [c, choice] = detail::from_numbers(n);
             if (rounds_as_little(choice.multipliers, c.math)) {
                 table.add(c, choice);

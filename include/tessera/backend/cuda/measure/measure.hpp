@@ -94,7 +94,7 @@ private:
     }
 
     std::vector<detail::proposal> time_all(const convolution& c, const arrays& a, index_t space) {
-        const auto volume = [&](const int(&e)[4]) { return index_t{e[0]} * e[1] * e[2] * e[3] * bytes_of(c.type()); };
+        const auto volume = [&](const tensor_extents& e) { return volume_of(e) * bytes_of(c.type()); };
         const device_pointer px = make_device_memory(volume(c.x));
         const device_pointer pw = make_device_memory(volume(c.w));
         const device_pointer py = make_device_memory(volume(c.y));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions. A shard of rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is
+// Convolutions of images and of volumes. A shard of planes, rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is
 // copied into a padded array first (or its gradient out of one). So is a shard of the input channels of a grouped convolution,
 // whose channels lie apart.
 #pragma once
@@ -7,7 +7,7 @@
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/windows.hpp"
 #include "tessera/backend/cuda/kernels/channels.hpp"
-#include "tessera/op/conv2d.hpp"
+#include "tessera/op/conv3d.hpp"
 
 namespace tessera::cuda::kernels {
 
@@ -34,11 +34,10 @@ namespace tessera::cuda::detail {
 /// True where a convolution's shard may have an input tile of this region in place of exactly what it touches: the padding before the tile, on
 /// both sides, makes as many windows.
 inline bool windows_fit(const op_attributes& all, const description& d, const interval* ranges, const box& tile) {
-    const auto a = all.as<op::window_attributes>();
-    const loop_name loops[] = {loop_name::height, loop_name::width};
-    bool fit = tile.rank == 4;
-    for (int k = 0; k < 2 && fit; ++k) {
-        const interval& out = ranges[d.find_loop(loops[k])];
+    const op::windows a = op::windows_of(all, tile.rank);
+    bool fit = tile.rank == 2 + a.dimensions;
+    for (int k = 0; k < a.dimensions && fit; ++k) {
+        const interval& out = ranges[d.find_loop(op::window_dimension(k, a.dimensions))];
         const index_t first = out.begin * a.stride[k] - a.padding[k];
         const index_t end = (out.end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k] + 1;
         const index_t before = tile.dim[2 + k].begin - first;
@@ -54,22 +53,77 @@ struct convolution_input {
     bool padded = false; ///< with its padding
     bool gaps = false;   ///< the tile has channels that the shard does not touch
     strided_box out_of_tile;
+    index_t copies = 1; ///< of that box, one after the other: of volumes with gaps, one for each sample
+    index_t tile_apart = 0;
+    index_t staged_apart = 0;
     index_t bytes = 0; ///< of the staged array
 };
 
+/// Copies the input out of its tile into the staged array; `back`: its gradient into the tile.
+inline void copy_staged(const shard_call& s, const convolution_input& x, memory_use from, memory_use to, bool back) {
+    for (index_t i = 0; i < x.copies; ++i) {
+        strided_box b = x.out_of_tile;
+        b.from_start += i * x.tile_apart;
+        b.to_start += i * x.staged_apart;
+        s.to.copy(back ? turned(b) : b, from, to, s.type(), true, reducer::none);
+    }
+}
+
+/// The box from the tile into the staged array: of samples, groups, channels and what the window walks over, or, where that is one dimension more
+/// than a box has, of one sample.
+inline void set_staging(convolution_input& x, const window_place& w, const index_t* extent, index_t samples,
+                        index_t groups, index_t in, index_t in_apart, index_t channels) {
+    const int dimensions = w.a.dimensions;
+    index_t plane = 1;
+    index_t staged_plane = 1;
+    int k = 4;
+    for (int d = dimensions - 1; d >= 0; --d, --k) {
+        x.out_of_tile.count[k] = w.extent[d];
+        x.out_of_tile.from[k] = plane;
+        x.out_of_tile.to[k] = staged_plane;
+        x.out_of_tile.to_start += w.even[d] ? 0 : w.before[d] * staged_plane;
+        plane *= w.extent[d];
+        staged_plane *= extent[d];
+    }
+    const auto set = [&](index_t count, index_t tile, index_t staged) {
+        x.out_of_tile.count[k] = count;
+        x.out_of_tile.from[k] = tile;
+        x.out_of_tile.to[k--] = staged;
+    };
+    const index_t tile_sample = channels * plane;
+    const index_t staged_sample = groups * in * staged_plane;
+    if (dimensions == 2) {
+        set(in, plane, staged_plane);
+        set(groups, in_apart * plane, in * staged_plane);
+        set(samples, tile_sample, staged_sample);
+    } else if (!x.gaps) {
+        set(groups * in, plane, staged_plane);
+        set(samples, tile_sample, staged_sample);
+    } else {
+        set(in, plane, staged_plane);
+        set(groups, in_apart * plane, in * staged_plane);
+        x.copies = samples;
+        x.tile_apart = tile_sample;
+        x.staged_apart = staged_sample;
+    }
+}
+
 inline convolution convolution_of(const shard_call& s, const window_place& w, convolution_input& x) {
-    const auto a = s.attributes().as<op::conv2d_attributes>();
+    const op::windows& a = w.a;
     const interval* ranges = s.call.ranges;
-    const index_t groups = a.groups > 1 ? ranges[s.d.find_loop(loop_name::channel)].size() : 1;
+    const bool grouped = op::convolution_groups(s.attributes(), 2 + a.dimensions) > 1;
+    const index_t groups = grouped ? ranges[s.d.find_loop(loop_name::channel)].size() : 1;
     const index_t in = ranges[s.d.find_loop(loop_name::reduction)].size();
     const index_t in_apart = s.d.loops[s.d.find_loop(loop_name::reduction)].extent;
     const index_t samples = s.size(s.input(), 0);
     x.gaps = groups > 1 && in != in_apart;
     x.padded = !w.is_even();
     x.staged = x.gaps || x.padded;
-    index_t extent[2];
+    index_t extent[op::max_window_dimensions];
+    index_t staged_plane = 1;
     convolution c;
-    for (int k = 0; k < 2; ++k) {
+    c.set_dimensions(a.dimensions);
+    for (int k = 0; k < a.dimensions; ++k) {
         extent[k] = w.even[k] ? w.extent[k] : w.before[k] + w.extent[k] + w.after[k];
         c.padding[k] = w.even[k] ? to_int(w.before[k]) : 0;
         c.stride[k] = to_int(a.stride[k]);
@@ -77,6 +131,7 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
         c.w[2 + k] = to_int(a.window[k]);
         c.y[2 + k] = to_int(s.size(s.output(), 2 + k));
         c.x[2 + k] = to_int(extent[k]);
+        staged_plane *= extent[k];
     }
     c.groups = to_int(groups);
     c.math = s.attributes().math;
@@ -85,18 +140,7 @@ inline convolution convolution_of(const shard_call& s, const window_place& w, co
     c.w[0] = c.y[1] = to_int(s.size(s.output(), 1));
     c.w[1] = to_int(in);
     if (x.staged) {
-        const index_t plane = w.extent[0] * w.extent[1];
-        const index_t channels = s.size(s.input(), 1);
-        const index_t staged_plane = extent[0] * extent[1];
-        const index_t counts[] = {samples, groups, in, w.extent[0], w.extent[1]};
-        const index_t tile[] = {channels * plane, in_apart * plane, plane, w.extent[1], 1};
-        const index_t staged[] = {groups * in * staged_plane, in * staged_plane, staged_plane, extent[1], 1};
-        for (int k = 0; k < 5; ++k) {
-            x.out_of_tile.count[k] = counts[k];
-            x.out_of_tile.from[k] = tile[k];
-            x.out_of_tile.to[k] = staged[k];
-        }
-        x.out_of_tile.to_start = (w.even[0] ? 0 : w.before[0] * extent[1]) + (w.even[1] ? 0 : w.before[1]);
+        set_staging(x, w, extent, samples, groups, in, in_apart, s.size(s.input(), 1));
         x.bytes = samples * groups * in * staged_plane * bytes_of(s.type());
     }
     return c;
@@ -111,7 +155,7 @@ inline memory_use convolution_value(const shard_call& s, const convolution_input
     if (x.padded) {
         s.to.add(memory_clear{}, {staged});
     }
-    s.to.copy(x.out_of_tile, s.value(s.input()), staged, s.type(), true, reducer::none);
+    copy_staged(s, x, s.value(s.input()), staged, false);
     return composer::as_read(staged);
 }
 
@@ -232,7 +276,7 @@ inline void convolution_backward(const shard_call& s) {
             s.to.add(memory_clear{}, {dx});
         }
         if (x.staged) {
-            s.to.copy(turned(x.out_of_tile), composer::as_read(to), dx, s.type(), true, reducer::none);
+            copy_staged(s, x, composer::as_read(to), dx, true);
         }
     }
     if (s.emits(s.parameter(0))) {
@@ -250,22 +294,29 @@ inline void convolution_backward(const shard_call& s) {
 
 /// cuDNN's call that has the relu has a bias, too.
 inline bool convolution_takes_relu(const op_attributes& a, bool first_part) {
-    return a.as<op::conv2d_attributes>().bias && first_part;
+    const bool bias =
+        a.kind == op_kind::conv3d ? a.as<op::conv3d_attributes>().bias : a.as<op::conv2d_attributes>().bias;
+    return bias && first_part;
 }
 
 } // namespace tessera::cuda::detail
 
 namespace tessera::cuda {
 
-inline constexpr operator_row convolution_row{
-    .of = &op::conv2d_record,
-    .forward = detail::convolution_forward,
-    .backward = detail::convolution_backward,
-    .calls_forward = "cudnnConvolutionForward cudnnAddTensor",
-    .calls_backward = "cudnnConvolutionBackwardData cudnnConvolutionBackwardFilter cudnnConvolutionBackwardBias",
-    .code = kernels::bias_code,
-    .takes_relu = detail::convolution_takes_relu,
-    .takes_tile = detail::windows_fit,
-};
+constexpr operator_row convolution_row_of(const op_record& of) {
+    return {
+        .of = &of,
+        .forward = detail::convolution_forward,
+        .backward = detail::convolution_backward,
+        .calls_forward = "cudnnConvolutionForward cudnnAddTensor",
+        .calls_backward = "cudnnConvolutionBackwardData cudnnConvolutionBackwardFilter cudnnConvolutionBackwardBias",
+        .code = kernels::bias_code,
+        .takes_relu = detail::convolution_takes_relu,
+        .takes_tile = detail::windows_fit,
+    };
+}
+
+inline constexpr operator_row convolution_rows[] = {convolution_row_of(op::conv2d_record),
+                                                    convolution_row_of(op::conv3d_record)};
 
 } // namespace tessera::cuda

@@ -31,8 +31,8 @@ inline std::int64_t dimensions_of(const shard_call& s, int o) {
 /// What the kernels of inputs that are broadcast are given; see kernels/expression.hpp.
 inline void fill_broadcast(kernel_numbers& n, const shard_call& s, const kernel_leaves& leaves, int which) {
     const box all = s.region_of(s.output());
-    for (int d = 0; d < 4; ++d) {
-        const int k = d - (4 - all.rank);
+    for (int d = 0; d < max_rank; ++d) {
+        const int k = d - (max_rank - all.rank);
         n.n[1 + d] = k < 0 ? 1 : all.dim[k].size();
     }
     const std::int64_t every = dimensions_of(s, s.output());

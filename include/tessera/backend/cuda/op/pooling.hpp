@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools. Their kernels take windows of shards: any padding on any side, dilation, and gradients that are gathered, so that no two threads add to one
-// element. n of all three: planes, rows and columns of the tile of x, rows and columns of that of y, the tile row and column of x at
-// which the first window begins (negative: in the padding), strides, dilations, window, then 0 maximum or 1 average, then 1 if
-// padding counts. Every element of x that a window covers is in the tile.
+// Pools of images and of volumes. Their kernels take windows of shards: any padding on any side, dilation, and gradients that are gathered, so that
+// no two threads add to one element. n of all of them: planes, rows and columns of the tile of x, rows and columns of that of y, the tile row and
+// column of x at which the first window begins (negative: in the padding), strides, dilations, window, then 0 maximum or 1 average, then 1 if padding
+// counts; of volumes the same six numbers of the depth behind them. Every element of x that a window covers is in the tile. Of images the depth is 1
+// for the compiler, too.
 #pragma once
 
 #include "tessera/backend/cuda/calls/compose.hpp"
@@ -14,20 +15,42 @@ namespace tessera::cuda::kernels {
 inline constexpr kernel pool_forward{"pool_forward", true};
 inline constexpr kernel pool_maximum_backward{"pool_maximum_backward", true};
 inline constexpr kernel pool_average_backward{"pool_average_backward", true};
+inline constexpr kernel pool3d_forward{"pool3d_forward", true};
+inline constexpr kernel pool3d_maximum_backward{"pool3d_maximum_backward", true};
+inline constexpr kernel pool3d_average_backward{"pool3d_average_backward", true};
 inline constexpr kernel spread{"spread", true};
 
 // clang-format off
 TESSERA_DEVICE_CODE(pool_code,
 
-struct window {
-    long long planes, rows, columns, out_rows, out_columns, top, left;
-    long long stride_h, stride_w, dilation_h, dilation_w, height, width;
-    bool average, counts_padding;
+/// Depth, height, width.
+struct three {
+    long long d, h, w;
 };
 
+struct window {
+    long long planes;
+    three in, out, first, stride, dilation, size;
+    bool average, counts_padding;
+
+    __device__ long long volume() const { return in.d * in.h * in.w; }
+    __device__ long long outputs() const { return out.d * out.h * out.w; }
+    __device__ long long place(long long d, long long h, long long w) const { return (d * in.h + h) * in.w + w; }
+    __device__ bool is_inside(long long d, long long h, long long w) const {
+        return d >= 0 && d < in.d && h >= 0 && h < in.h && w >= 0 && w < in.w;
+    }
+};
+
+/// Numbers i and i + 1, of height and width, and number `depth` before them.
+template <bool Volume>
+__device__ inline three three_of(const arguments& a, int i, int depth, long long of_images) {
+    const long long d = Volume ? a.n[depth] : of_images;
+    return {d, a.n[i], a.n[i + 1]};
+}
+template <bool Volume>
 __device__ inline window window_of(const arguments& a) {
-    return {a.n[0], a.n[1], a.n[2], a.n[3], a.n[4], a.n[5], a.n[6],
-            a.n[7], a.n[8], a.n[9], a.n[10], a.n[11], a.n[12], a.n[13] == 1, a.n[14] == 1};
+    return {a.n[0], three_of<Volume>(a, 1, 15, 1), three_of<Volume>(a, 3, 16, 1), three_of<Volume>(a, 5, 17, 0),
+            three_of<Volume>(a, 7, 18, 1), three_of<Volume>(a, 9, 19, 1), three_of<Volume>(a, 11, 20, 1), a.n[13] == 1, a.n[14] == 1};
 }
 
 /// Positions of a window along one dimension that are not padding.
@@ -40,91 +63,118 @@ __device__ inline long long inside(long long first, long long dilation, long lon
     return count;
 }
 
-__device__ inline float divisor(const window& w, long long top, long long left) {
+__device__ inline float divisor(const window& w, const three& at) {
     const long long count = w.counts_padding
-                                ? w.height * w.width
-                                : inside(top, w.dilation_h, w.height, w.rows) * inside(left, w.dilation_w, w.width, w.columns);
+                                ? w.size.d * w.size.h * w.size.w
+                                : inside(at.d, w.dilation.d, w.size.d, w.in.d) * inside(at.h, w.dilation.h, w.size.h, w.in.h) *
+                                      inside(at.w, w.dilation.w, w.size.w, w.in.w);
     return static_cast<float>(count);
+}
+
+template <bool Volume, class T>
+__device__ void pool_each(const arguments& a) {
+    const window w = window_of<Volume>(a);
+    const long long count = w.planes * w.outputs();
+    for (long long i = first_index(); i < count; i += index_step()) {
+        const long long plane = Volume ? i / (w.out.h * w.out.w) % w.out.d : 0;
+        const three at = {w.first.d + plane * w.stride.d, w.first.h + i / w.out.w % w.out.h * w.stride.h,
+                          w.first.w + i % w.out.w * w.stride.w};
+        const T* x = pointer<const T>(a, 0) + i / w.outputs() * w.volume();
+        float result = w.average ? 0.0f : -1.0f / 0.0f;
+        for (long long q = 0; q < w.size.d; ++q) {
+            for (long long r = 0; r < w.size.h; ++r) {
+                for (long long s = 0; s < w.size.w; ++s) {
+                    const long long d = at.d + q * w.dilation.d;
+                    const long long h = at.h + r * w.dilation.h;
+                    const long long v = at.w + s * w.dilation.w;
+                    if (w.is_inside(d, h, v)) {
+                        const float value = x[w.place(d, h, v)];
+                        result = w.average ? result + value : larger(result, value);
+                    }
+                }
+            }
+        }
+        pointer<T>(a, 1)[i] = w.average ? result / divisor(w, at) : result;
+    }
 }
 
 /// at: x, y.
 template <class T>
 __device__ void pool_forward_of(const arguments& a) {
-    const window w = window_of(a);
-    const long long count = w.planes * w.out_rows * w.out_columns;
-    for (long long i = first_index(); i < count; i += index_step()) {
-        const long long top = w.top + i / w.out_columns % w.out_rows * w.stride_h;
-        const long long left = w.left + i % w.out_columns * w.stride_w;
-        const T* x = pointer<const T>(a, 0) + i / (w.out_rows * w.out_columns) * w.rows * w.columns;
-        float result = w.average ? 0.0f : -1.0f / 0.0f;
-        for (long long r = 0; r < w.height; ++r) {
-            for (long long s = 0; s < w.width; ++s) {
-                const long long h = top + r * w.dilation_h;
-                const long long v = left + s * w.dilation_w;
-                if (h >= 0 && h < w.rows && v >= 0 && v < w.columns) {
-                    const float value = x[h * w.columns + v];
-                    result = w.average ? result + value : larger(result, value);
+    pool_each<false, T>(a);
+}
+TYPED_KERNEL(pool_forward)
+template <class T>
+__device__ void pool3d_forward_of(const arguments& a) {
+    pool_each<true, T>(a);
+}
+TYPED_KERNEL(pool3d_forward)
+
+/// True where `place` is that of the first of the largest elements of the window at `at`, in row-major order, or of the last NaN.
+template <class T>
+__device__ bool is_first_maximum(const window& w, const T* x, const three& at, long long place) {
+    long long best = -1;
+    float largest = 0.0f;
+    for (long long q = 0; q < w.size.d; ++q) {
+        for (long long r = 0; r < w.size.h; ++r) {
+            for (long long s = 0; s < w.size.w; ++s) {
+                const long long d = at.d + q * w.dilation.d;
+                const long long h = at.h + r * w.dilation.h;
+                const long long v = at.w + s * w.dilation.w;
+                if (!w.is_inside(d, h, v)) {
+                    continue;
+                }
+                const float value = x[w.place(d, h, v)];
+                if (best < 0 || value > largest || value != value) {
+                    best = w.place(d, h, v);
+                    largest = value;
                 }
             }
         }
-        pointer<T>(a, 1)[i] = w.average ? result / divisor(w, top, left) : result;
     }
+    return best == place;
 }
-TYPED_KERNEL(pool_forward)
 
-/// True where (h, v) is the first of the largest elements of the window at (top, left), in row-major order, or the last NaN.
-template <class T>
-__device__ bool is_first_maximum(const window& w, const T* x, long long top, long long left, long long h, long long v) {
-    long long best = -1;
-    float largest = 0.0f;
-    for (long long r = 0; r < w.height; ++r) {
-        for (long long s = 0; s < w.width; ++s) {
-            const long long row = top + r * w.dilation_h;
-            const long long column = left + s * w.dilation_w;
-            if (row < 0 || row >= w.rows || column < 0 || column >= w.columns) {
-                continue;
-            }
-            const float value = x[row * w.columns + column];
-            if (best < 0 || value > largest || value != value) {
-                best = row * w.columns + column;
-                largest = value;
-            }
-        }
-    }
-    return best == h * w.columns + v;
+/// The window whose element `r` is at `x` along one dimension, or -1.
+__device__ inline long long window_at(long long from_first, long long stride, long long windows) {
+    return from_first < 0 || from_first % stride != 0 || from_first / stride >= windows ? -1 : from_first / stride;
 }
 
 /// Sum over the windows that cover an element, in row-major order of the windows.
-template <bool Average, class T>
+template <bool Volume, bool Average, class T>
 __device__ void pool_backward(const arguments& a) {
-    const window w = window_of(a);
+    const window w = window_of<Volume>(a);
     const T* all_dy = pointer<const T>(a, Average ? 0 : 1);
     T* dx = pointer<T>(a, Average ? 1 : 2);
-    const long long count = w.planes * w.rows * w.columns;
+    const long long count = w.planes * w.volume();
     for (long long i = first_index(); i < count; i += index_step()) {
-        const long long plane = i / (w.rows * w.columns);
-        const long long h = i / w.columns % w.rows;
-        const long long v = i % w.columns;
-        const T* x = pointer<const T>(a, 0) + plane * w.rows * w.columns;
-        const T* dy = all_dy + plane * w.out_rows * w.out_columns;
+        const long long plane = i / w.volume();
+        const long long place = i % w.volume();
+        const long long d = Volume ? place / (w.in.h * w.in.w) : 0;
+        const long long h = i / w.in.w % w.in.h;
+        const long long v = i % w.in.w;
+        const T* x = pointer<const T>(a, 0) + plane * w.volume();
+        const T* dy = all_dy + plane * w.outputs();
         float sum = 0.0f;
-        for (long long r = w.height - 1; r >= 0; --r) {
-            const long long from_top = h - w.top - r * w.dilation_h;
-            if (from_top < 0 || from_top % w.stride_h != 0 || from_top / w.stride_h >= w.out_rows) {
-                continue;
-            }
-            for (long long s = w.width - 1; s >= 0; --s) {
-                const long long from_left = v - w.left - s * w.dilation_w;
-                if (from_left < 0 || from_left % w.stride_w != 0 || from_left / w.stride_w >= w.out_columns) {
-                    continue;
-                }
-                const long long top = w.top + from_top;
-                const long long left = w.left + from_left;
-                const float g = dy[from_top / w.stride_h * w.out_columns + from_left / w.stride_w];
-                if (Average) {
-                    sum += g / divisor(w, top, left);
-                } else if (is_first_maximum(w, x, top, left, h, v)) {
-                    sum += g;
+        for (long long q = w.size.d - 1; q >= 0; --q) {
+            const long long from_d = d - w.first.d - q * w.dilation.d;
+            const long long out_d = window_at(from_d, w.stride.d, w.out.d);
+            for (long long r = w.size.h - 1; r >= 0 && out_d >= 0; --r) {
+                const long long from_h = h - w.first.h - r * w.dilation.h;
+                const long long out_h = window_at(from_h, w.stride.h, w.out.h);
+                for (long long s = w.size.w - 1; s >= 0 && out_h >= 0; --s) {
+                    const long long from_w = v - w.first.w - s * w.dilation.w;
+                    const long long out_w = window_at(from_w, w.stride.w, w.out.w);
+                    if (out_w < 0) {
+                        continue;
+                    }
+                    const three at = {w.first.d + from_d, w.first.h + from_h, w.first.w + from_w};
+                    const float g = dy[(out_d * w.out.h + out_h) * w.out.w + out_w];
+                    if (Average) {
+                        sum += g / divisor(w, at);
+                    } else if (is_first_maximum(w, x, at, place)) {
+                        sum += g;
+                    }
                 }
             }
         }
@@ -135,16 +185,26 @@ __device__ void pool_backward(const arguments& a) {
 /// at: x, dy, dx.
 template <class T>
 __device__ void pool_maximum_backward_of(const arguments& a) {
-    pool_backward<false, T>(a);
+    pool_backward<false, false, T>(a);
 }
 TYPED_KERNEL(pool_maximum_backward)
+template <class T>
+__device__ void pool3d_maximum_backward_of(const arguments& a) {
+    pool_backward<true, false, T>(a);
+}
+TYPED_KERNEL(pool3d_maximum_backward)
 
 /// at: dy, dx.
 template <class T>
 __device__ void pool_average_backward_of(const arguments& a) {
-    pool_backward<true, T>(a);
+    pool_backward<false, true, T>(a);
 }
 TYPED_KERNEL(pool_average_backward)
+template <class T>
+__device__ void pool3d_average_backward_of(const arguments& a) {
+    pool_backward<true, true, T>(a);
+}
+TYPED_KERNEL(pool3d_average_backward)
 
 /// The gradient of a global average: every element of a plane gets the plane's number. at: dy, dx. n: count, plane. f: factor.
 template <class T>
@@ -167,46 +227,46 @@ namespace tessera::cuda::detail {
 
 /// The numbers of the kernels above.
 inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w, bool average) {
-    const auto a = s.attributes().as<op::average_pool_attributes>(); // of maxima too, which count no padding
     kernel_numbers n;
     n.n[0] = s.size(s.output(), 0) * s.size(s.output(), 1);
-    for (int k = 0; k < 2; ++k) {
-        n.n[1 + k] = w.extent[k];
-        n.n[3 + k] = s.size(s.output(), 2 + k);
-        n.n[5 + k] = -w.before[k];
-        n.n[7 + k] = a.stride[k];
-        n.n[9 + k] = a.dilation[k];
-        n.n[11 + k] = a.window[k];
+    const int deep = w.a.dimensions - 2; // 1 where there is a depth, which is the first dimension
+    for (int k = 0; k < w.a.dimensions; ++k) {
+        const index_t numbers[] = {w.extent[k],   s.size(s.output(), 2 + k), -w.before[k],
+                                   w.a.stride[k], w.a.dilation[k],           w.a.window[k]};
+        for (int i = 0; i < 6; ++i) {
+            n.n[k < deep ? 15 + i : 1 + 2 * i + k - deep] = numbers[i];
+        }
     }
     n.n[13] = average ? 1 : 0;
-    n.n[14] = a.count_padding ? 1 : 0;
+    n.n[14] = op::counts_padding(s.attributes(), 2 + w.a.dimensions) ? 1 : 0;
     return n;
 }
 
 inline void pool_forward(const shard_call& s, bool average) {
     const window_place w = place_of(s);
-    const auto a = s.attributes().as<op::average_pool_attributes>(); // of maxima too, which count no padding
-    bool vendor = w.is_even();
+    const op::windows& a = w.a;
+    bool vendor = w.is_even() && !a.is_dilated();
     pooling c;
+    c.set_dimensions(a.dimensions);
     c.type = s.type();
-    for (int k = 0; k < 2; ++k) {
-        vendor = vendor && a.dilation[k] == 1 && w.before[k] < a.window[k];
+    for (int k = 0; k < a.dimensions; ++k) {
+        vendor = vendor && w.before[k] < a.window[k];
         c.window[k] = to_int(a.window[k]);
         c.padding[k] = to_int(w.before[k]);
         c.stride[k] = to_int(a.stride[k]);
     }
     if (!vendor) {
-        s.to.launch(kernels::pool_forward, {s.value(s.input()), s.value_to(s.output())}, pool_numbers(s, w, average),
-                    s.volume(s.output()));
+        s.to.launch(a.dimensions == 3 ? kernels::pool3d_forward : kernels::pool_forward,
+                    {s.value(s.input()), s.value_to(s.output())}, pool_numbers(s, w, average), s.volume(s.output()));
         return;
     }
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < c.x.size(); ++k) {
         c.x[k] = to_int(s.size(s.input(), k));
+        c.y[k] = to_int(s.size(s.output(), k));
     }
-    copy_y(s, c.y);
-    c.how = !average          ? pooling::mode::maximum
-            : a.count_padding ? pooling::mode::average_with_padding
-                              : pooling::mode::average;
+    c.how = !average                                               ? pooling::mode::maximum
+            : op::counts_padding(s.attributes(), 2 + a.dimensions) ? pooling::mode::average_with_padding
+                                                                   : pooling::mode::average;
     s.to.add(c, {s.value(s.input()), s.value_to(s.output())});
 }
 
@@ -215,29 +275,34 @@ inline void average_pool_forward(const shard_call& s) { pool_forward(s, true); }
 
 /// Kernels of our own: cuDNN's need the output, which the plan has freed, and do not say which of several maxima they take.
 inline void max_pool_backward(const shard_call& s) {
-    s.to.launch(kernels::pool_maximum_backward, {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.input())},
-                pool_numbers(s, place_of(s), false), s.volume(s.input()));
+    const window_place w = place_of(s);
+    s.to.launch(w.a.dimensions == 3 ? kernels::pool3d_maximum_backward : kernels::pool_maximum_backward,
+                {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.input())}, pool_numbers(s, w, false),
+                s.volume(s.input()));
 }
 
 inline void average_pool_backward(const shard_call& s) {
-    s.to.launch(kernels::pool_average_backward, {s.gradient(s.output()), s.gradient_to(s.input())},
-                pool_numbers(s, place_of(s), true), s.volume(s.input()));
+    const window_place w = place_of(s);
+    s.to.launch(w.a.dimensions == 3 ? kernels::pool3d_average_backward : kernels::pool_average_backward,
+                {s.gradient(s.output()), s.gradient_to(s.input())}, pool_numbers(s, w, true), s.volume(s.input()));
 }
 
-/// One window that is the whole tile, scaled from the tile's mean to its part of the plane's.
+/// One window that is the whole tile, scaled from the tile's mean to its part of the plane's. The planes of a volume are rows of one image.
 inline void global_pool_forward(const shard_call& s) {
+    const box tile = s.region_of(s.input());
     const shape& whole_plane = s.d.operands[s.input()].extents;
+    const index_t columns = tile.dim[tile.rank - 1].size();
+    const index_t plane = tile.volume() / (tile.dim[0].size() * tile.dim[1].size());
     pooling c;
     c.type = s.type();
     c.how = pooling::mode::average;
-    for (int k = 0; k < 4; ++k) {
-        c.x[k] = to_int(s.size(s.input(), k));
-        c.y[k] = k < 2 ? c.x[k] : 1;
-    }
-    c.window[0] = c.x[2];
-    c.window[1] = c.x[3];
-    c.scale =
-        static_cast<float>(static_cast<double>(c.x[2]) * c.x[3] / static_cast<double>(whole_plane[2] * whole_plane[3]));
+    c.x[0] = c.y[0] = to_int(tile.dim[0].size());
+    c.x[1] = c.y[1] = to_int(tile.dim[1].size());
+    c.y[2] = c.y[3] = 1;
+    c.window[0] = c.x[2] = to_int(plane / columns);
+    c.window[1] = c.x[3] = to_int(columns);
+    c.scale = static_cast<float>(static_cast<double>(plane) * static_cast<double>(whole_plane[0] * whole_plane[1]) /
+                                 static_cast<double>(whole_plane.volume()));
     s.to.add(c, {s.value(s.input()), s.value_to(s.output())});
 }
 
@@ -245,8 +310,8 @@ inline void global_pool_backward(const shard_call& s) {
     const shape& whole_plane = s.d.operands[s.input()].extents;
     kernel_numbers n;
     n.n[0] = s.volume(s.input());
-    n.n[1] = s.size(s.input(), 2) * s.size(s.input(), 3);
-    n.f[0] = 1 / static_cast<double>(whole_plane[2] * whole_plane[3]);
+    n.n[1] = n.n[0] / (s.size(s.input(), 0) * s.size(s.input(), 1));
+    n.f[0] = 1 / static_cast<double>(whole_plane.volume() / (whole_plane[0] * whole_plane[1]));
     s.to.launch(kernels::spread, {s.gradient(s.output()), s.gradient_to(s.input())}, n, n.n[0]);
 }
 
@@ -254,22 +319,35 @@ inline void global_pool_backward(const shard_call& s) {
 
 namespace tessera::cuda {
 
+namespace detail {
+
+constexpr operator_row max_pool_row(const op_record& of, const char* calls_backward) {
+    return {.of = &of,
+            .forward = max_pool_forward,
+            .backward = max_pool_backward,
+            .calls_forward = "cudnnPoolingForward",
+            .calls_backward = calls_backward,
+            .why = "backward needs the output in cuDNN, which the plan has freed, and does not say which of equal "
+                   "maxima it takes",
+            .code = kernels::pool_code};
+}
+constexpr operator_row average_pool_row(const op_record& of, const char* calls_backward) {
+    return {.of = &of,
+            .forward = average_pool_forward,
+            .backward = average_pool_backward,
+            .calls_forward = "cudnnPoolingForward",
+            .calls_backward = calls_backward,
+            .why = "cuDNN's backward asks for input and output, which the plan has freed",
+            .code = kernels::pool_code};
+}
+
+} // namespace detail
+
 inline constexpr operator_row pool_rows[] = {
-    {.of = &op::max_pool_record,
-     .forward = detail::max_pool_forward,
-     .backward = detail::max_pool_backward,
-     .calls_forward = "cudnnPoolingForward",
-     .calls_backward = "kernel:pool_maximum_backward",
-     .why = "backward needs the output in cuDNN, which the plan has freed, and does not say which of equal maxima it "
-            "takes",
-     .code = kernels::pool_code},
-    {.of = &op::average_pool_record,
-     .forward = detail::average_pool_forward,
-     .backward = detail::average_pool_backward,
-     .calls_forward = "cudnnPoolingForward",
-     .calls_backward = "kernel:pool_average_backward",
-     .why = "cuDNN's backward asks for input and output, which the plan has freed",
-     .code = kernels::pool_code},
+    detail::max_pool_row(op::max_pool_record, "kernel:pool_maximum_backward"),
+    detail::average_pool_row(op::average_pool_record, "kernel:pool_average_backward"),
+    detail::max_pool_row(op::max_pool3d_record, "kernel:pool3d_maximum_backward"),
+    detail::average_pool_row(op::average_pool3d_record, "kernel:pool3d_average_backward"),
     {.of = &op::global_average_pool_record,
      .forward = detail::global_pool_forward,
      .backward = detail::global_pool_backward,

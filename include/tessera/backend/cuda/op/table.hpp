@@ -47,11 +47,11 @@ struct row_group {
 };
 
 inline constexpr row_group row_groups[] = {
-    convolution_row, pool_rows,         linear_row,     activation_rows, combine_rows,
-    concat_row,      flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
-    softmax_rows,    matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
-    expert_rows,     cross_entropy_row, group_norm_row, move_rows,       reshape_row,
-    crop_row,        upsample_row,      nest_rows,      index_rows,
+    convolution_rows, pool_rows,         linear_row,     activation_rows, combine_rows,
+    concat_row,       flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
+    softmax_rows,     matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
+    expert_rows,      cross_entropy_row, group_norm_row, move_rows,       reshape_row,
+    crop_row,         upsample_row,      nest_rows,      index_rows,
 };
 
 constexpr int count_rows() {

@@ -3,30 +3,37 @@
 #pragma once
 
 #include "tessera/backend/host/call.hpp"
-#include "tessera/op/conv2d.hpp"
+#include "tessera/op/window.hpp"
 
 #include <string>
 
 namespace tessera::host::detail {
 
 /// Ones where an operator has no window.
-inline std::string window_numbers(const op::window_attributes& a = {}, index_t groups = 1) {
+inline std::string window_numbers(const op::windows& a = {}, index_t groups = 1) {
     std::string name;
-    for (const index_t x : {a.window[0], a.window[1], a.stride[0], a.stride[1], a.dilation[0], a.dilation[1], groups}) {
-        name += " " + std::to_string(x);
+    for (const auto* numbers : {&a.window, &a.stride, &a.dilation}) {
+        for (int d = 0; d < a.dimensions; ++d) {
+            name += " " + std::to_string((*numbers)[d]);
+        }
     }
-    return name;
+    return name + " " + std::to_string(groups);
 }
 
-inline std::string padding_numbers(const index_t (&begin)[2], const index_t (&end)[2]) {
-    return " p" + std::to_string(begin[0]) + "," + std::to_string(begin[1]) + "," + std::to_string(end[0]) + "," +
-           std::to_string(end[1]);
+inline std::string padding_numbers(const index_t* begin, const index_t* end, int dimensions) {
+    std::string name;
+    for (const index_t* side : {begin, end}) {
+        for (int d = 0; d < dimensions; ++d) {
+            name += (name.empty() ? " p" : ",") + std::to_string(side[d]);
+        }
+    }
+    return name;
 }
 
 /// Of a window that walks over the input.
 inline std::string window_problem(const compute_call& c, index_t groups = 1) {
     const local_window g(c);
-    return window_numbers(c.attributes.as<op::window_attributes>(), groups) + padding_numbers(g.pad_begin, g.pad_end);
+    return window_numbers(g.a, groups) + padding_numbers(g.pad_begin, g.pad_end, g.a.dimensions);
 }
 
 } // namespace tessera::host::detail

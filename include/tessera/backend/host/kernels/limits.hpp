@@ -56,8 +56,9 @@ template <class... Extents>
 /// Of all poolings.
 [[nodiscard]] constexpr bool fits(const pool_shape& s) noexcept {
     using detail::countable;
-    return static_cast<double>(s.window_h) * s.window_w <= largest_pooled && countable(s.planes) &&
+    return static_cast<double>(s.window_d) * s.window_h * s.window_w <= largest_pooled && countable(s.planes) &&
            countable(s.lanes) &&
+           countable(detail::reached(s.in_depth, s.out_depth, s.window_d, s.stride_d, s.pad_front, 1)) &&
            countable(detail::reached(s.in_height, s.out_height, s.window_h, s.stride_h, s.pad_top, 1)) &&
            countable(detail::reached(s.in_width, s.out_width, s.window_w, s.stride_w, s.pad_left, 1), block_samples);
 }

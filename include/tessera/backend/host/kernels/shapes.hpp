@@ -25,10 +25,11 @@ struct conv_shape {
     int dilation_h = 1, dilation_w = 1;
 };
 
-/// Pooling over planes [planes][in_height][in_width][lanes]; in blocks of samples planes = blocks * channels. Windows are clipped to
-/// the input, and each must touch it.
+/// Pooling over planes [planes][in_depth][in_height][in_width][lanes]; in blocks of samples planes = blocks * channels. Images have a depth of 1.
+/// Windows are clipped to the input, and each must touch it.
 struct pool_shape {
     int planes = 0;
+    int in_depth = 1, out_depth = 1, window_d = 1, stride_d = 1, pad_front = 0;
     int in_height = 0, in_width = 0;
     int out_height = 0, out_width = 0;
     int window_h = 1, window_w = 1;

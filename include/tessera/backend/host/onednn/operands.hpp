@@ -13,11 +13,17 @@ struct onednn_problem {
     int input = -1, weight = -1, bias = -1, output = -1;
 };
 
-inline tensor_desc any_weights(const shape& w, index_t groups) {
-    if (groups == 1) {
-        return memory_desc(w, dnnl_format_tag_any);
+/// Weights [out, in, window] as oneDNN takes those of groups: [groups, out / groups, in, window].
+inline tensor_desc group_weights(const shape& w, index_t groups, dnnl_format_tag_t tag) {
+    dnnl_dims_t dims = {groups, w[0] / groups};
+    for (int d = 1; d < w.rank; ++d) {
+        dims[d + 1] = w[d];
     }
-    return memory_desc(make_shape(groups, w[0] / groups, w[1], w[2], w[3]), dnnl_format_tag_any);
+    return tensor_desc(w.rank + 1, dims, tag);
+}
+
+inline tensor_desc any_weights(const shape& w, index_t groups) {
+    return groups == 1 ? memory_desc(w, dnnl_format_tag_any) : group_weights(w, groups, dnnl_format_tag_any);
 }
 
 inline tensor_desc weight_desc(const format_table& table, int f, const shape& w, index_t groups) {
@@ -27,7 +33,7 @@ inline tensor_desc weight_desc(const format_table& table, int f, const shape& w,
     if (groups == 1) {
         return table.desc(f, w);
     }
-    return memory_desc(make_shape(groups, w[0] / groups, w[1], w[2], w[3]), dnnl_abcde);
+    return group_weights(w, groups, plain_tag(w.rank + 1));
 }
 
 inline onednn_problem operands_of(const compute_call& c) {
@@ -43,11 +49,10 @@ inline shape extents_of(const compute_call& c, int o) { return region(*c.d, o, c
 
 inline window_steps steps_of(const compute_call& c) {
     const local_window g(c);
-    const auto a = c.attributes.as<op::window_attributes>();
     window_steps s;
-    for (int k = 0; k < 2; ++k) {
-        s.stride[k] = a.stride[k];
-        s.dilation[k] = a.dilation[k] - 1;
+    for (int k = 0; k < g.a.dimensions; ++k) {
+        s.stride[k] = g.a.stride[k];
+        s.dilation[k] = g.a.dilation[k] - 1;
         s.begin[k] = g.pad_begin[k];
         s.end[k] = g.pad_end[k];
     }

@@ -177,15 +177,21 @@ inline bool operator==(const tensor_desc& a, const tensor_desc& b) {
 inline index_t bytes_of(const tensor_desc& d) {
     return d.rank() > 0 ? static_cast<index_t>(dnnl_memory_desc_get_size(d.get())) : 0;
 }
-inline shape extents_of(const tensor_desc& d) {
-    shape s{d.rank(), {}};
-    for (int k = 0; k < s.rank; ++k) {
-        s.extent[k] = d.extent(k);
+/// Last dimension fastest. Weights of groups of volumes have one dimension more than any tensor of a network.
+constexpr dnnl_format_tag_t plain_tag(int rank) {
+    constexpr dnnl_format_tag_t tags[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
+    return tags[rank];
+}
+/// The same extents, last dimension fastest.
+inline tensor_desc plain_like(const tensor_desc& d) {
+    dnnl_dims_t dims = {1};
+    for (int k = 0; k < d.rank(); ++k) {
+        dims[k] = d.extent(k);
     }
-    return s;
+    return tensor_desc(d.rank() > 0 ? d.rank() : 1, dims, plain_tag(d.rank()));
 }
 
-/// Steps, distances (0: side by side) and padding of a window in both directions.
+/// Steps, distances (0: side by side) and padding of a window in each of its dimensions.
 struct window_steps {
     dnnl_dims_t stride{}, dilation{}, begin{}, end{};
 };

@@ -313,7 +313,7 @@ inline constexpr row_list batch_norm_rows{
             .add_candidates =
                 [](const compute_call& c, format_table&, std::vector<candidate>& out) {
                     for (const int f : {format::channels16, format::channels_last}) {
-                        if (c.d->operands[0].extents.rank == 4) {
+                        if (c.d->operands[0].extents.rank >= 4) {
                             out.push_back(detail::in_format(c, f));
                             out.back().scratch = batch_norm_blocks_job::scratch(c, f);
                         }

@@ -94,7 +94,7 @@ inline constexpr row_list concat_rows{
             .add_candidates =
                 [](const compute_call& c, format_table&, std::vector<candidate>& out) {
                     const bool of_channels = concat_job::axis(c) == 1;
-                    if (c.d->operands[0].extents.rank == 4 && of_channels) {
+                    if (c.d->operands[0].extents.rank >= 4 && of_channels) {
                         out.push_back(detail::in_format(c, format::channels_last));
                         if (concat_job::in_whole_blocks(c)) {
                             out.push_back(detail::in_format(c, format::channels16));

@@ -6,7 +6,7 @@
 #include "tessera/backend/host/kernels/conv_gradient_n16.hpp"
 #include "tessera/backend/host/kernels/conv_n16.hpp"
 #include "tessera/backend/host/op/product.hpp"
-#include "tessera/op/conv2d.hpp"
+#include "tessera/op/conv3d.hpp"
 
 namespace tessera::host {
 
@@ -22,15 +22,14 @@ inline kernels::conv_shape conv_shape_of(const compute_call& c) {
     s.out_channels = to_int(g.y[1]);
     s.out_height = to_int(g.y[2]);
     s.out_width = to_int(g.y[3]);
-    const auto a = c.attributes.as<op::window_attributes>();
-    s.kernel_h = to_int(a.window[0]);
-    s.kernel_w = to_int(a.window[1]);
-    s.stride_h = to_int(a.stride[0]);
-    s.stride_w = to_int(a.stride[1]);
+    s.kernel_h = to_int(g.a.window[0]);
+    s.kernel_w = to_int(g.a.window[1]);
+    s.stride_h = to_int(g.a.stride[0]);
+    s.stride_w = to_int(g.a.stride[1]);
     s.pad_top = to_int(g.pad_begin[0]);
     s.pad_left = to_int(g.pad_begin[1]);
-    s.dilation_h = to_int(a.dilation[0]);
-    s.dilation_w = to_int(a.dilation[1]);
+    s.dilation_h = to_int(g.a.dilation[0]);
+    s.dilation_w = to_int(g.a.dilation[1]);
     return s;
 }
 
@@ -57,7 +56,7 @@ struct conv_kernels {
 
 } // namespace detail
 
-/// A convolution by oneDNN.
+/// A convolution by oneDNN, of images or of volumes.
 class onednn_convolution {
 public:
     static constexpr const char* name = "oneDNN convolution";
@@ -68,7 +67,7 @@ public:
 
     static shape extents(const compute_call& c, int o) { return detail::extents_of(c, o); }
     static index_t groups(const compute_call& c) {
-        return c.attributes.as<op::conv2d_attributes>().groups == 1
+        return op::convolution_groups(c.attributes, c.d->operands[0].extents.rank) == 1
                    ? 1
                    : c.ranges[c.d->find_loop(loop_name::channel)].size();
     }
@@ -89,14 +88,12 @@ namespace detail {
 /// Of what Winograd's algorithm takes. With padding on one side only (a shard that ends inside the image) its input
 /// gradients come out wrong in oneDNN 2.6.
 inline bool is_small_window(const compute_call& c) {
-    const auto a = c.attributes.as<op::window_attributes>();
     const local_window g(c);
-    return g.pad_begin[0] == g.pad_end[0] && g.pad_begin[1] == g.pad_end[1] && a.window[0] == 3 && a.window[1] == 3 &&
-           a.stride[0] == 1 && a.stride[1] == 1 && a.dilation[0] == 1 && a.dilation[1] == 1 &&
-           onednn_convolution::groups(c) == 1;
+    return g.a.dimensions == 2 && g.is_symmetric() && g.a.window[0] == 3 && g.a.window[1] == 3 && g.a.stride[0] == 1 &&
+           g.a.stride[1] == 1 && !g.a.is_dilated() && onednn_convolution::groups(c) == 1;
 }
 
-inline void add_conv_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
+inline void add_onednn_convolutions(const compute_call& c, format_table& table, std::vector<candidate>& out) {
     constexpr product_formats formats[] = {{format::channels16, format::channels16},
                                            {format::channels_last, format::channels_last},
                                            {format::plain, format::channels16},
@@ -115,6 +112,10 @@ inline void add_conv_candidates(const compute_call& c, format_table& table, std:
             add_product_candidate<onednn_convolution>(c, engine, f, false, table, out);
         }
     }
+}
+
+inline void add_conv_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
+    add_onednn_convolutions(c, table, out);
     if (c.attributes.as<op::conv2d_attributes>().groups == 1) {
         add_in_samples<conv_job>(c, out);
     }
@@ -126,6 +127,10 @@ inline double conv_effort(const compute_call& c, const candidate& k, double flop
     const bool in_plain = k.engine != engine_kind::vectors && entry_format(k) == format::plain;
     flops = in_plain ? flops * 3.0 : product_effort(c, k, flops, w[0] < 32 || w[1] < 32);
     return flops * (k.engine == engine_kind::winograd ? 0.7 : 1.0);
+}
+
+inline std::string conv_problem(const compute_call& c) {
+    return window_problem(c, op::convolution_groups(c.attributes, c.d->operands[0].extents.rank));
 }
 
 } // namespace detail
@@ -144,10 +149,20 @@ inline constexpr row_list convolution_rows{
             .forward = "oneDNN convolution, own kernel",
             .backward = "oneDNN convolution, own kernel",
             .why = "vectors of 16 samples are faster where channels are few",
-            .problem =
-                [](const compute_call& c) {
-                    return detail::window_problem(c, c.attributes.as<op::conv2d_attributes>().groups);
-                },
+            .problem = detail::conv_problem,
+            .effort = detail::conv_effort,
+        };
+    }),
+    row<op::conv3d_record>([](auto of) {
+        return operator_row{
+            .of = of,
+            .add_candidates = detail::add_onednn_convolutions,
+            .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+                return owned<job>(new product_job<onednn_convolution>(b, table, stream));
+            },
+            .forward = "oneDNN convolution",
+            .backward = "oneDNN convolution",
+            .problem = detail::conv_problem,
             .effort = detail::conv_effort,
         };
     }),

@@ -27,10 +27,11 @@ public:
         begin_ = {part.dim[0].begin, part.dim[1].begin};
         const shape& all = d.operands[out].extents;
         channels_ = all[1];
-        height_ = part.rank > 2 ? part.dim[2] : interval{0, 1};
-        width_ = part.rank > 3 ? part.dim[3] : interval{0, 1};
-        plane_width_ = part.rank > 3 ? all[3] : 1;
-        plane_ = (part.rank > 2 ? all[2] : 1) * plane_width_;
+        for (int from = part.rank - 1, k = 2; from >= 2; --from, --k) {
+            ranges_[k] = part.dim[from];
+            extents_[k] = all[from];
+            plane_ *= all[from];
+        }
     }
 
     void run(const run_state& run) override {
@@ -60,13 +61,16 @@ private:
         const auto scale = static_cast<float>(op::kept_scale(percent));
         const float* x = from_ + row;
         float* y = to_ + row;
-        for (index_t h = height_.begin; h < height_.end; ++h) {
-            for (index_t w = width_.begin; w < width_.end; ++w) {
-                const index_t first = (sample * channels_ + channel) * plane_ + h * plane_width_ + w;
-                for (int lane = 0; lane < rows_.lanes; ++lane) {
-                    const bool kept = op::keeps(key, first + lane * channels_ * plane_, percent);
-                    *y++ = kept ? *x * scale : 0.0F;
-                    ++x;
+        const index_t plane = (sample * channels_ + channel) * plane_;
+        for (index_t d = ranges_[0].begin; d < ranges_[0].end; ++d) {
+            for (index_t h = ranges_[1].begin; h < ranges_[1].end; ++h) {
+                for (index_t w = ranges_[2].begin; w < ranges_[2].end; ++w) {
+                    const index_t first = plane + (d * extents_[1] + h) * extents_[2] + w;
+                    for (int lane = 0; lane < rows_.lanes; ++lane) {
+                        const bool kept = op::keeps(key, first + lane * channels_ * plane_, percent);
+                        *y++ = kept ? *x * scale : 0.0F;
+                        ++x;
+                    }
                 }
             }
         }
@@ -91,9 +95,10 @@ private:
     detail::channel_rows rows_;
     const float* from_ = nullptr;
     float* to_ = nullptr;
-    interval begin_; ///< first sample, first channel
-    interval height_, width_;
-    index_t channels_ = 1, plane_ = 1, plane_width_ = 1; ///< of the whole tensor
+    interval begin_;                                ///< first sample, first channel
+    interval ranges_[3] = {{0, 1}, {0, 1}, {0, 1}}; ///< depth, height, width
+    index_t extents_[3] = {1, 1, 1};                ///< of the whole tensor
+    index_t channels_ = 1, plane_ = 1;              ///< likewise
 };
 
 namespace detail {

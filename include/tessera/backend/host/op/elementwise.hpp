@@ -100,7 +100,7 @@ inline void add_elementwise_candidates(const compute_call& c, format_table& tabl
     if (op::is_broadcast(*c.d)) {
         return add_in_plain(c, table, out);
     }
-    const bool images = c.d->operands[0].extents.rank == 4;
+    const bool images = c.d->operands[0].extents.rank >= 4;
     for (const int f : {format::plain, format::channels_last, format::samples16, format::channels16}) {
         if ((!images && (f == format::channels_last || f == format::channels16)) ||
             (f == format::channels16 && !keeps_zero(c.attributes))) {

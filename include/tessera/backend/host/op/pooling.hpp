@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over windows: maxima by kernels of our own, averages by oneDNN and by kernels of our own.
+// Pooling over windows of images and volumes: maxima by kernels of our own, averages by oneDNN and by kernels of our own.
 #pragma once
 
 #include "tessera/backend/host/channel_rows.hpp"
@@ -33,18 +33,29 @@ inline kernels::pool_shape pool_shape_of(const compute_call& c, int f) {
         s.lanes = 1;
         break;
     }
-    s.in_height = to_int(g.x[2]);
-    s.in_width = to_int(g.x[3]);
-    s.out_height = to_int(g.y[2]);
-    s.out_width = to_int(g.y[3]);
-    const auto a = c.attributes.as<op::window_attributes>();
-    s.window_h = to_int(a.window[0]);
-    s.window_w = to_int(a.window[1]);
-    s.stride_h = to_int(a.stride[0]);
-    s.stride_w = to_int(a.stride[1]);
-    s.pad_top = to_int(g.pad_begin[0]);
-    s.pad_left = to_int(g.pad_begin[1]);
+    const int h = g.a.dimensions - 2; // of the height, in what is said of each dimension
+    s.in_height = to_int(g.x[2 + h]);
+    s.in_width = to_int(g.x[3 + h]);
+    s.out_height = to_int(g.y[2 + h]);
+    s.out_width = to_int(g.y[3 + h]);
+    s.window_h = to_int(g.a.window[h]);
+    s.window_w = to_int(g.a.window[h + 1]);
+    s.stride_h = to_int(g.a.stride[h]);
+    s.stride_w = to_int(g.a.stride[h + 1]);
+    s.pad_top = to_int(g.pad_begin[h]);
+    s.pad_left = to_int(g.pad_begin[h + 1]);
+    if (h > 0) {
+        s.in_depth = to_int(g.x[2]);
+        s.out_depth = to_int(g.y[2]);
+        s.window_d = to_int(g.a.window[0]);
+        s.stride_d = to_int(g.a.stride[0]);
+        s.pad_front = to_int(g.pad_begin[0]);
+    }
     return s;
+}
+
+inline bool counts_padding(const compute_call& c) {
+    return op::counts_padding(c.attributes, c.d->operands[0].extents.rank);
 }
 
 struct pool_problem {
@@ -55,9 +66,9 @@ struct pool_problem {
 /// Averages alone: of maxima oneDNN loses NaN and negative infinity.
 inline pool_problem make_average_pool(const compute_call& c, const tensor_desc& x, const tensor_desc& y) {
     const window_steps g = steps_of(c);
-    const auto a = c.attributes.as<op::average_pool_attributes>();
-    const dnnl_dims_t kernel = {a.window[0], a.window[1]};
-    const dnnl_alg_kind_t how = a.count_padding ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
+    const op::windows a = op::windows_of(c.attributes, c.d->operands[0].extents.rank);
+    const dnnl_dims_t kernel = {a.window[0], a.window[1], a.window[2]};
+    const dnnl_alg_kind_t how = counts_padding(c) ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
     const auto made = [&](const primitive_descs& make) { return make.pooling(how, x, y, kernel, g); };
     pool_problem p;
     p.forward = make_primitive_desc(c.what == pass::evaluate ? direction::inference : direction::forward, {}, made);
@@ -80,13 +91,15 @@ public:
         s_ = detail::fitting(detail::pool_shape_of(b.call, f), b.call);
     }
     static bool fits(const compute_call& c, int f) {
-        const auto a = c.attributes.as<op::window_attributes>();
-        return a.dilation[0] == 1 && a.dilation[1] == 1 && kernels::fits(detail::pool_shape_of(c, f));
+        return !op::windows_of(c.attributes, c.d->operands[0].extents.rank).is_dilated() &&
+               kernels::fits(detail::pool_shape_of(c, f));
     }
     /// One byte for each output of a max pool: the winner.
     static index_t workspace(const compute_call& c, int f) {
         const kernels::pool_shape s = detail::pool_shape_of(c, f);
-        return Maximum && c.what != pass::evaluate ? index_t{s.planes} * s.out_height * s.out_width * s.lanes : 0;
+        return Maximum && c.what != pass::evaluate
+                   ? index_t{s.planes} * s.out_depth * s.out_height * s.out_width * s.lanes
+                   : 0;
     }
     void run(const run_state&) override {
         const compute_call& c = b_.call;
@@ -97,13 +110,13 @@ public:
                 kernels::max_pool_forward(floats(c.value[in_].data), floats(c.value[out_].data), winner, s_, false);
             } else {
                 kernels::average_pool_forward(floats(c.value[in_].data), floats(c.value[out_].data), s_,
-                                              c.attributes.as<op::average_pool_attributes>().count_padding);
+                                              detail::counts_padding(c));
             }
         } else if constexpr (Maximum) {
             kernels::max_pool_backward(floats(c.gradient[out_].data), winner, floats(c.gradient[in_].data), s_);
         } else {
             kernels::average_pool_backward(floats(c.gradient[out_].data), floats(c.gradient[in_].data), s_,
-                                           c.attributes.as<op::average_pool_attributes>().count_padding);
+                                           detail::counts_padding(c));
         }
     }
 
@@ -193,38 +206,44 @@ private:
     primitive_job primitive_;
 };
 
+namespace detail {
+
+constexpr operator_row max_pool_row(const op_record* of) {
+    return {
+        .of = of,
+        .add_candidates = add_max_pool_candidates,
+        .make_job = make<pooling_job<true>>,
+        .why = "oneDNN's maxima lose NaN and negative infinity",
+        .problem = [](const compute_call& c) { return window_problem(c); },
+        .effort = plain_is_slow,
+        .backward_follows_forward = true,
+    };
+}
+
+constexpr operator_row average_pool_row(const op_record* of) {
+    return {
+        .of = of,
+        .add_candidates = add_average_pool_candidates,
+        .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
+            if (b.how.engine == engine_kind::vectors) {
+                return owned<job>(new pooling_job<false>(b));
+            }
+            return owned<job>(new average_pool_job(b, table, stream));
+        },
+        .forward = "oneDNN pooling, own kernel",
+        .backward = "oneDNN pooling, own kernel",
+        .why = "oneDNN has no blocks of 16 samples",
+        .problem = [](const compute_call& c) { return window_problem(c) + (counts_padding(c) ? "c" : ""); },
+    };
+}
+
+} // namespace detail
+
 inline constexpr row_list pooling_rows{
-    row<op::max_pool_record>([](auto of) {
-        return operator_row{
-            .of = of,
-            .add_candidates = detail::add_max_pool_candidates,
-            .make_job = detail::make<pooling_job<true>>,
-            .why = "oneDNN's maxima lose NaN and negative infinity",
-            .problem = [](const compute_call& c) { return detail::window_problem(c); },
-            .effort = detail::plain_is_slow,
-            .backward_follows_forward = true,
-        };
-    }),
-    row<op::average_pool_record>([](auto of) {
-        return operator_row{
-            .of = of,
-            .add_candidates = detail::add_average_pool_candidates,
-            .make_job = [](const bound_call& b, const format_table& table, dnnl_stream_t stream) -> owned<job> {
-                if (b.how.engine == engine_kind::vectors) {
-                    return owned<job>(new pooling_job<false>(b));
-                }
-                return owned<job>(new average_pool_job(b, table, stream));
-            },
-            .forward = "oneDNN pooling, own kernel",
-            .backward = "oneDNN pooling, own kernel",
-            .why = "oneDNN has no blocks of 16 samples",
-            .problem =
-                [](const compute_call& c) {
-                    const bool all = c.attributes.as<op::average_pool_attributes>().count_padding;
-                    return detail::window_problem(c) + (all ? "c" : "");
-                },
-        };
-    }),
+    row<op::max_pool_record>([](auto of) { return detail::max_pool_row(of); }),
+    row<op::average_pool_record>([](auto of) { return detail::average_pool_row(of); }),
+    row<op::max_pool3d_record>([](auto of) { return detail::max_pool_row(of); }),
+    row<op::average_pool3d_record>([](auto of) { return detail::average_pool_row(of); }),
 };
 
 } // namespace tessera::host

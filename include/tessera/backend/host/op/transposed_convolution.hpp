@@ -193,8 +193,8 @@ inline constexpr row_list transposed_convolution_rows{
             .problem =
                 [](const compute_call& c) {
                     const transposed_window at(c);
-                    return detail::window_numbers(c.attributes.as<op::window_attributes>()) +
-                           detail::padding_numbers(at.pad_begin, at.pad_end);
+                    return detail::window_numbers(op::windows_of(c.attributes, 4)) +
+                           detail::padding_numbers(at.pad_begin, at.pad_end, 2);
                 },
             .effort = detail::plain_is_slow,
         };

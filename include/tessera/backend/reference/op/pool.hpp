@@ -12,19 +12,47 @@ namespace tessera::reference {
 
 namespace detail {
 
-/// Window positions inside the input at output row (d = 0) or column (d = 1) `at`; all of them if padding counts.
+/// What averages divide by.
 template <class Real>
-index_t window_count(const shard<Real>& s, const op::average_pool_attributes& a, int d, index_t at) {
-    if (a.count_padding) {
-        return a.window[d];
+class averaged {
+public:
+    explicit averaged(const shard<Real>& s)
+        : extents_(s.extents(s.input())), a_(op::windows_of(s.call.attributes, extents_.rank)),
+          counts_padding_(op::counts_padding(s.call.attributes, extents_.rank)) {
+        for (int d = 0; d < a_.dimensions; ++d) {
+            loops_[d] = s.d.find_loop(op::window_dimension(d, a_.dimensions));
+        }
     }
-    index_t count = 0;
-    for (index_t r = 0; r < a.window[d]; ++r) {
-        const index_t x = at * a.stride[d] + r * a.dilation[d] - a.padding[d];
-        count += x >= 0 && x < s.extents(s.input())[2 + d] ? 1 : 0;
+    /// Of the window at these loops, whose last one is `further` ahead.
+    index_t window(const index_t* point, index_t further) const {
+        index_t count = 1;
+        for (int d = 0; d < a_.dimensions; ++d) {
+            count *= inside(d, point[loops_[d]] + (d + 1 == a_.dimensions ? further : 0));
+        }
+        return count;
     }
-    return count;
-}
+    /// Of a whole plane or volume.
+    index_t plane() const { return extents_.volume() / (extents_[0] * extents_[1]); }
+
+private:
+    /// Window positions inside the input at place `at` of the output along dimension `d`; all of them if padding counts.
+    index_t inside(int d, index_t at) const {
+        if (counts_padding_) {
+            return a_.window[d];
+        }
+        index_t count = 0;
+        for (index_t r = 0; r < a_.window[d]; ++r) {
+            const index_t x = at * a_.stride[d] + r * a_.dilation[d] - a_.padding[d];
+            count += x >= 0 && x < extents_[2 + d] ? 1 : 0;
+        }
+        return count;
+    }
+
+    shape extents_;
+    op::windows a_;
+    bool counts_padding_;
+    int loops_[op::max_window_dimensions] = {};
+};
 
 template <bool Global, class Real>
 void average(const shard<Real>& s) {
@@ -38,15 +66,10 @@ void average(const shard<Real>& s) {
             py[r.at[1] + i * r.step[1]] += px[r.at[0] + i * r.step[0]];
         }
     });
-    const auto a = s.call.attributes.template as<op::average_pool_attributes>();
-    const int row = s.d.find_loop(loop_name::height);
-    const int column = s.d.find_loop(loop_name::width);
+    const averaged<Real> over(s);
     s.walk_over(s.output_loops(), 0, {s.value_at(y)}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
-            const index_t divisor =
-                Global ? s.extents(x)[2] * s.extents(x)[3]
-                       : window_count(s, a, 0, r.point[row]) * window_count(s, a, 1, r.point[column] + i);
-            py[r.at[0] + i * r.step[0]] /= static_cast<Real>(divisor);
+            py[r.at[0] + i * r.step[0]] /= static_cast<Real>(Global ? over.plane() : over.window(r.point, i));
         }
     });
 }
@@ -88,13 +111,10 @@ void average_gradient(const shard<Real>& s, int o) {
     const int y = s.output();
     const Real* const dy = s.gradient(y);
     Real* const to = s.gradient(o);
-    const auto a = s.call.attributes.template as<op::average_pool_attributes>();
-    const int row = s.d.find_loop(loop_name::height);
-    const int column = s.d.find_loop(loop_name::width);
+    const averaged<Real> over(s);
     s.walk_inside(o, {s.gradient_at(y), s.gradient_at(o)}, [&](const auto& r) {
-        // A window's loops are inside the rows and columns, which therefore stay the same along a run.
-        const index_t divisor = Global ? s.extents(o)[2] * s.extents(o)[3]
-                                       : window_count(s, a, 0, r.point[row]) * window_count(s, a, 1, r.point[column]);
+        // A window's loops are inside those of the output, which therefore stay the same along a run.
+        const index_t divisor = Global ? over.plane() : over.window(r.point, 0);
         for (index_t i = 0; i < r.count; ++i) {
             to[r.at[1] + i * r.step[1]] += dy[r.at[0] + i * r.step[0]] / static_cast<Real>(divisor);
         }
@@ -129,6 +149,8 @@ struct mean {
 inline constexpr row_list pool_rows{
     row<op::max_pool_record, detail::largest>{},
     row<op::average_pool_record, detail::mean<false>>{},
+    row<op::max_pool3d_record, detail::largest>{},
+    row<op::average_pool3d_record, detail::mean<false>>{},
     row<op::global_average_pool_record, detail::mean<true>>{},
 };
 

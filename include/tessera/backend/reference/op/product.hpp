@@ -96,9 +96,9 @@ struct matrix_product {
 } // namespace detail
 
 inline constexpr row_list product_rows{
-    row<op::conv2d_record, detail::weighted_sum, true>{},      row<op::linear_record, detail::weighted_sum, true>{},
-    row<op::transposed_conv2d_record, detail::weighted_sum>{}, row<op::expert_linear_record, detail::weighted_sum>{},
-    row<op::matmul_record, detail::matrix_product>{},
+    row<op::conv2d_record, detail::weighted_sum, true>{},  row<op::conv3d_record, detail::weighted_sum, true>{},
+    row<op::linear_record, detail::weighted_sum, true>{},  row<op::transposed_conv2d_record, detail::weighted_sum>{},
+    row<op::expert_linear_record, detail::weighted_sum>{}, row<op::matmul_record, detail::matrix_product>{},
 };
 
 } // namespace tessera::reference
