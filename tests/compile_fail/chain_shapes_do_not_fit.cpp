@@ -15,10 +15,10 @@ struct conv1 : ts::conv2d<8, ts::window<3>> {};
 struct conv2 : ts::conv2d<16, ts::window<3>> {};
 
 #ifdef TESSERA_EXPECT_ERROR
-using measured = ts::sharded_on<ts::reference::backend, ts::chain<conv1, ts::max_pool<2>, conv2>, //
+using measured = ts::sharded_on<ts::reference::backend, ts::sequential<conv1, ts::max_pool<2>, conv2>, //
                                 ts::extents<64, 3, 6, 6>>;
 #else
-using measured = ts::sharded_on<ts::reference::backend, ts::chain<conv1, ts::max_pool<2>, conv2>, //
+using measured = ts::sharded_on<ts::reference::backend, ts::sequential<conv1, ts::max_pool<2>, conv2>, //
                                 ts::extents<64, 3, 12, 12>>;
 #endif
 

@@ -15,10 +15,10 @@ struct fc1 : ts::linear<64> {};
 struct fc2 : ts::linear<10> {};
 
 #ifdef TESSERA_EXPECT_ERROR
-using measured = ts::sharded_on<ts::reference::backend, ts::chain<fc1, ts::relu, fc2>, ts::extents<64, 32>,
+using measured = ts::sharded_on<ts::reference::backend, ts::sequential<fc1, ts::relu, fc2>, ts::extents<64, 32>,
                                 ts::on<fc1, ts::split<ts::sample, 2>>, ts::on<fc2, ts::split<ts::channel, 4>>>;
 #else
-using measured = ts::sharded_on<ts::reference::backend, ts::chain<fc1, ts::relu, fc2>, ts::extents<64, 32>,
+using measured = ts::sharded_on<ts::reference::backend, ts::sequential<fc1, ts::relu, fc2>, ts::extents<64, 32>,
                                 ts::on<fc1, ts::split<ts::sample, 2>>, ts::on<fc2, ts::split<ts::channel, 5>>>;
 #endif
 

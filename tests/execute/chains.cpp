@@ -89,7 +89,7 @@ template <class... Ops>
 struct chain_of {
     template <class... Options>
     static ts::index_t check(int devices, const ts::shape& input) {
-        using type = alone<ts::chain<Ops...>, Options...>;
+        using type = alone<ts::sequential<Ops...>, Options...>;
         type chain{ts::local_devices(devices), input};
         const std::vector<float> x(chain.input().begin(), chain.input().end());
         const std::vector<float> g(chain.output_gradient().begin(), chain.output_gradient().end());
@@ -148,7 +148,7 @@ TEST_CASE("between two operators a chain moves what the redistribution of their 
     constexpr ts::index_t there = ts::redistribution<by_rows, by_columns>::bytes;
     constexpr ts::index_t back = ts::redistribution<by_columns, by_rows>::bytes;
     static_assert(there > 0 && back > 0);
-    alone<ts::chain<act, other>, on<act, split<ts::sample, 4>>, on<other, split<ts::channel, 2>>> op{
+    alone<ts::sequential<act, other>, on<act, split<ts::sample, 4>>, on<other, split<ts::channel, 2>>> op{
         ts::local_devices(4), ts::make_shape(8, 12)};
     CHECK(op.moved_bytes() == there + back);
     ts::index_t forward = 0;
@@ -160,12 +160,13 @@ TEST_CASE("between two operators a chain moves what the redistribution of their 
     CHECK(backward == back);
 
     // The same split twice moves nothing.
-    alone<ts::chain<act, other>, ts::others<split<ts::sample, 4>>> same{ts::local_devices(4), ts::make_shape(8, 12)};
+    alone<ts::sequential<act, other>, ts::others<split<ts::sample, 4>>> same{ts::local_devices(4),
+                                                                             ts::make_shape(8, 12)};
     CHECK(same.moved_bytes() == 0);
     // Summands of a split sum are added up where they are read; what is read there is their whole gradient.
     using summands = layout<extents<8, 12>, dims<shards<1>, shards<1>>, ts::replicate<1>, ts::partial<2>>;
     using halves = layout<extents<8, 12>, dims<shards<2>, shards<1>>>;
-    alone<ts::chain<first, act>, on<first, split<ts::reduction, 2>>, on<act, split<ts::sample, 2>>> sums{
+    alone<ts::sequential<first, act>, on<first, split<ts::reduction, 2>>, on<act, split<ts::sample, 2>>> sums{
         ts::local_devices(2), ts::make_shape(8, 6)};
     ts::index_t added = 0;
     for (const ts::movement& m : ts::movements_of(sums.network(), sums.bound())) {
@@ -175,8 +176,8 @@ TEST_CASE("between two operators a chain moves what the redistribution of their 
 }
 
 TEST_CASE("a chain may begin with a look-up, end with a loss and hold other parts") {
-    alone<ts::chain<words, first, ts::cross_entropy>, on<first, split<ts::channel, 2>>> op{ts::local_devices(2),
-                                                                                           ts::make_shape(4, 5)};
+    alone<ts::sequential<words, first, ts::cross_entropy>, on<first, split<ts::channel, 2>>> op{ts::local_devices(2),
+                                                                                                ts::make_shape(4, 5)};
     CHECK(op.labels().size() == 4 * 5);
     for (std::size_t i = 0; i < op.labels().size(); ++i) {
         op.labels()[i] = static_cast<std::int32_t>(i % 12); // classes, not words
@@ -185,8 +186,8 @@ TEST_CASE("a chain may begin with a look-up, end with a loss and hold other part
     op.backward();
     CHECK(op.output().size() == 4 * 5);
     CHECK(op.forward_flops() >= 2 * 4 * 5 * 6 * 12);
-    alone<ts::chain<ts::residual<second>, act>, on<second, split<ts::sample, 2>>> parts{ts::local_devices(2),
-                                                                                        ts::make_shape(4, 8)};
+    alone<ts::sequential<ts::residual<second>, act>, on<second, split<ts::sample, 2>>> parts{ts::local_devices(2),
+                                                                                             ts::make_shape(4, 8)};
     parts.forward();
     parts.backward();
     const std::vector<float> x(parts.input().begin(), parts.input().end());
@@ -196,9 +197,10 @@ TEST_CASE("a chain may begin with a look-up, end with a loss and hold other part
 
 TEST_CASE("extents of the inputs let the compiler check, and make the same plan") {
     using ts::extents;
-    alone<ts::chain<conv, ts::relu>, extents<4, 3, 8, 8>, on<conv, split<ts::channel, 2>>> fixed{ts::local_devices(2)};
-    alone<ts::chain<conv, ts::relu>, on<conv, split<ts::channel, 2>>> open{ts::local_devices(2),
-                                                                           ts::make_shape(4, 3, 8, 8)};
+    alone<ts::sequential<conv, ts::relu>, extents<4, 3, 8, 8>, on<conv, split<ts::channel, 2>>> fixed{
+        ts::local_devices(2)};
+    alone<ts::sequential<conv, ts::relu>, on<conv, split<ts::channel, 2>>> open{ts::local_devices(2),
+                                                                                ts::make_shape(4, 3, 8, 8)};
     CHECK(fixed.bound().hash == open.bound().hash);
     alone<ts::multiply, extents<4, 5>, extents<4, 5>, split<ts::sample, 2>> two{ts::local_devices(2)};
     alone<ts::multiply, split<ts::sample, 2>> same{ts::local_devices(2),
@@ -207,19 +209,19 @@ TEST_CASE("extents of the inputs let the compiler check, and make the same plan"
 }
 
 TEST_CASE("a chain that breaks a rule is refused with the rule's words") {
-    using uneven = alone<ts::chain<conv, ts::relu>, on<conv, split<ts::channel, 4>>>;
+    using uneven = alone<ts::sequential<conv, ts::relu>, on<conv, split<ts::channel, 4>>>;
     CHECK_THROWS_WITH_AS((uneven{ts::local_devices(4), ts::make_shape(4, 3, 8, 8)}),
                          "tessera: the degree does not divide the extent; say uneven if uneven shards are meant [layer "
                          "conv, along channel, found 4, needed 6]",
                          ts::error);
-    using stranger = alone<ts::chain<conv, ts::relu>, on<second, split<ts::channel, 4>>>;
+    using stranger = alone<ts::sequential<conv, ts::relu>, on<second, split<ts::channel, 4>>>;
     CHECK_THROWS_AS((stranger{ts::local_devices(4), ts::make_shape(4, 3, 8, 8)}), ts::error);
-    using flat = alone<ts::chain<first, conv>>;
+    using flat = alone<ts::sequential<first, conv>>;
     CHECK_THROWS_AS((flat{ts::local_devices(1), ts::make_shape(4, 3)}), ts::error);
-    using crowded = alone<ts::chain<first, act>, on<act, split<ts::sample, 4>>>;
+    using crowded = alone<ts::sequential<first, act>, on<act, split<ts::sample, 4>>>;
     CHECK_THROWS_AS((crowded{ts::local_devices(2), ts::make_shape(4, 3)}), ts::error);
-    CHECK_THROWS_AS((alone<ts::chain<act>>{ts::local_devices(1), std::vector<ts::shape>{}}), ts::error);
-    CHECK_THROWS_AS((alone<ts::chain<act>>{ts::local_devices(1), std::vector<ts::shape>(2, ts::make_shape(4, 3))}),
+    CHECK_THROWS_AS((alone<ts::sequential<act>>{ts::local_devices(1), std::vector<ts::shape>{}}), ts::error);
+    CHECK_THROWS_AS((alone<ts::sequential<act>>{ts::local_devices(1), std::vector<ts::shape>(2, ts::make_shape(4, 3))}),
                     ts::error);
 }
 

@@ -4,6 +4,7 @@
 #include "temporary_folder.hpp"
 #include "tessera/execute/operator_timing.hpp"
 #include "tessera/io/rows_json.hpp"
+#include "tessera/strategy/synchronization.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,6 +34,7 @@ struct row {
     int count = 0;
     std::int64_t large = 0;
     bool flag = false;
+    ts::sync_time when = ts::sync_time::ready;
     inner first;
     inner second;
     friend bool operator==(const row&, const row&) = default;
@@ -42,6 +44,7 @@ struct row {
         see("count", &row::count, ts::field_facts{});
         see("large", &row::large, ts::field_facts{});
         see("flag", &row::flag, ts::field_facts{});
+        see("when", &row::when, ts::field_facts{});
         see("first", &row::first, ts::field_facts{});
         see("second", &row::second, ts::field_facts{});
     }
@@ -78,6 +81,7 @@ public:
                 static_cast<int>(random_()),
                 static_cast<std::int64_t>((std::uint64_t{random_()} << 32U) | random_()),
                 random_() % 2 == 0,
+                random_() % 2 == 0 ? ts::sync_time::ready : ts::sync_time::after_backward,
                 {number(), text(utf8)},
                 {number(), text(utf8)}};
     }
@@ -115,10 +119,10 @@ TEST_CASE("columns have the names of the fields, and what needs quotes has them"
     r.flag = true;
     r.first = {0.25, "a b"};
     CHECK(ts::io::to_csv(std::vector<row>{r}) ==
-          "name,count,large,flag,first_ratio,first_word,second_ratio,second_word\n"
-          "\"conv, \"\"large\"\"\nand slow\",-3,0,1,0.25,a b,0,\"\"\n");
+          "name,count,large,flag,when,first_ratio,first_word,second_ratio,second_word\n"
+          "\"conv, \"\"large\"\"\nand slow\",-3,0,1,ready,0.25,a b,0,\"\"\n");
     CHECK(ts::io::to_csv(std::vector<row>{}) ==
-          "name,count,large,flag,first_ratio,first_word,second_ratio,second_word\n");
+          "name,count,large,flag,when,first_ratio,first_word,second_ratio,second_word\n");
     CHECK(ts::io::to_json(std::vector<row>{}) == "[]\n");
     CHECK(ts::io::to_json(std::vector<row>{r}).find(R"("first": {"ratio": 0.25, "word": "a b"})") != std::string::npos);
 }

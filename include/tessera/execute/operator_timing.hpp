@@ -175,28 +175,28 @@ operator_timing time_operator(Sharded& op, const timing_options& o = {}, Clock&&
     return row;
 }
 
-/// Times every task of a sharded<...> in runs of forward and backward together, `o.most` of them unless the time is over before. Where a
-/// backend queues its tasks, of their calls.
-template <class Sharded>
-std::vector<task_timing> time_tasks(Sharded& op, timing_options o = {.most = 200},
-                                    const operator_prediction* predicted = nullptr) {
+/// Times every task of a sharded<...> in runs of forward and backward together: `o.most` of them, unless `o.seconds` are over before; one there
+/// is always. Where a backend queues its tasks, of their calls.
+template <class Sharded, class Clock = machine_clock>
+std::vector<task_timing> time_tasks(Sharded& op, const timing_options& o = {.most = 200},
+                                    const operator_prediction* predicted = nullptr, Clock&& clock = {}) {
     const std::vector<task>& tasks = op.bound().tasks;
     std::vector<std::vector<double>> seconds(tasks.size());
     for (std::vector<double>& of_task : seconds) {
-        of_task.reserve(static_cast<std::size_t>(o.most));
+        of_task.reserve(static_cast<std::size_t>(o.most < 1 ? 1 : o.most));
     }
     simulation::timeline t;
-    int run = -o.warm_up;
-    const auto once = [&] {
+    const std::int64_t begin = clock();
+    const auto is_over = [&] { return static_cast<double>(clock() - begin) * 1e-9 >= o.seconds; };
+    for (int i = 0; i < o.warm_up && !is_over(); ++i) {
         op.run(t);
-        for (std::size_t i = 0; i < tasks.size() && run >= 0 && run < o.most; ++i) {
+    }
+    for (int run = 0; run == 0 || (run < o.most && !is_over()); ++run) {
+        op.run(t);
+        for (std::size_t i = 0; i < tasks.size(); ++i) {
             seconds[i].push_back(static_cast<double>(t.tasks[i].end - t.tasks[i].start) * 1e-9);
         }
-        ++run;
-    };
-    o.precision = 0; // each run tells of every task
-    o.sample_seconds = 0;
-    time_in_turn(o, machine_clock{}, once);
+    }
     std::vector<task_timing> rows;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         task_timing row;

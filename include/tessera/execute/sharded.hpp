@@ -16,8 +16,8 @@
 
 namespace tessera {
 
-/// The layer Op split as Options say, with which on<> would name it, or as the layouts of its inputs and of its output ask for; or a chain<> (or
-/// any part of a network), whose Options are on<> for its layers and others<>: what one of them leaves is redistributed to what the next one reads. It
+/// The layer Op split as Options say, with which on<> would name it, or as the layouts of its inputs and of its output ask for; or a chain of layers, sequential<conv,
+/// relu> (or any part of a network), whose Options are on<> for its layers and others<>: what one of them leaves is redistributed to what the next one reads. It
 /// is planned for the devices that there are and built by backend B. The forward and the backward tasks of its plan run by themselves, as
 /// often as wanted. Forward includes the copy of what each shard reads of the caller's inputs; backward that of the output's gradient, the
 /// gradients of inputs and parameters, and the reduction of the latter over the shards (an update of learning rate 0, which leaves
@@ -221,7 +221,7 @@ private:
 
 /// The same on the default backend: sharded<conv2, split<sample, 2>, split<channel, 2>> op{devices, input_shape}, or
 /// sharded<fc1, layout<extents<64, 320>, ...>, layout<extents<64, 50>, ...>> op{devices}, or
-/// sharded<chain<conv2, relu>, on<conv2, split<channel, 2>>, on<relu, split<sample, 2>>> op{devices, input_shape}.
+/// sharded<sequential<conv2, relu>, on<conv2, split<channel, 2>>, on<relu, split<sample, 2>>> op{devices, input_shape}.
 template <class Op, class... Options>
 using sharded = sharded_on<default_backend<Op>, Op, Options...>;
 

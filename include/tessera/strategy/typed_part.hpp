@@ -5,7 +5,7 @@
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
-#include "tessera/net/chain.hpp"
+#include "tessera/net/alone.hpp"
 #include "tessera/strategy/typed_fit.hpp"
 #include "tessera/strategy/typed_strategy.hpp"
 

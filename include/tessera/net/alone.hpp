@@ -9,10 +9,6 @@
 
 namespace tessera {
 
-/// Operators one after the other, for sharded<chain<conv, relu, pool>, ...>. A loss may be the last.
-template <class... Parts>
-struct chain : branch<Parts...> {};
-
 namespace detail {
 
 /// A layer on `inputs`, or a part on one of them; what a loss compares with is one more input unless it is handed in. The last tensor is no
