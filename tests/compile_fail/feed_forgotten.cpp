@@ -5,6 +5,7 @@
 // expect-error: needed<3>
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/trainer.hpp>
+#include <tessera/net/dag.hpp>
 
 namespace ts = tessera;
 
