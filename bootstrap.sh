@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 base_packages=(g++ cmake ninja-build libdnnl-dev ocl-icd-opencl-dev doctest-dev librange-v3-dev
-               dataset-fashion-mnist zlib1g-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev)
+               dataset-fashion-mnist zlib1g-dev nlohmann-json3-dev libcli11-dev)
 bench_packages=(python3 python3-torch libopenblas0-openmp openmpi-bin libopenmpi-dev)
 
 # What `bench` runs: a title and a command, in which $build is the build folder. The first words say what is measured.

@@ -5,7 +5,6 @@
 
 #include <tessera/execute/executor.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -40,25 +39,14 @@ ts::plan make_plan(int devices, int count, bool waits) {
     return p;
 }
 
-struct result {
-    double median = 0;
-    double smallest = 0;
-};
-
-/// Microseconds of a run for each task of the longest list.
-result time_plan(int devices, int count, bool waits, ts::workers& threads) {
+/// Seconds of a run of so many tasks.
+ts::timing time_plan(int devices, int count, bool waits, ts::workers& threads) {
     idle_backend backend;
     const ts::parameter_store store;
     ts::executor<idle_backend> runner(backend, threads, ts::graph_view(), make_plan(devices, count, waits), store);
     const ts::run_state state;
-    std::vector<double> times;
-    for (int i = 0; i < 205; ++i) {
-        const double us = 1000 * benchmarks::milliseconds([&] { runner.run(state); });
-        if (i >= 5) {
-            times.push_back(us / (waits ? count : count / devices));
-        }
-    }
-    return {benchmarks::median(times), *std::min_element(times.begin(), times.end())};
+    return ts::time_runs([&] { runner.run(state); },
+                         {.warm_up = 5, .most = 200, .precision = 0, .seconds = 60, .sample_seconds = 0});
 }
 
 } // namespace
@@ -68,15 +56,17 @@ int main() {
     ts::workers one(1);
     ts::workers two(2);
     const benchmarks::on_first_core pinned;
-    const result chain = time_plan(1, tasks, true, one);
-    const result apart = time_plan(2, tasks, false, two);
-    const result turns = time_plan(2, tasks, true, two);
-    const result nothing = time_plan(2, 2, false, two);
+    const ts::timing chain = time_plan(1, tasks, true, one);
+    const ts::timing apart = time_plan(2, tasks, false, two);
+    const ts::timing turns = time_plan(2, tasks, true, two);
+    const ts::timing nothing = time_plan(2, 2, false, two);
+    const auto print = [](const char* what, const ts::timing& t, int each, const char* more) {
+        std::printf("%-45s %.4f (%.4f)%s\n", what, 1e6 * t.median / each, 1e6 * t.least / each, more);
+    };
     std::printf("empty tasks, us each: median (smallest) of 200 runs of %d tasks\n", tasks);
-    std::printf("  one device                                  %.4f (%.4f)   wanted: at most 0.3\n", chain.median,
-                chain.smallest);
-    std::printf("  two devices, no waits                       %.4f (%.4f)\n", apart.median, apart.smallest);
-    std::printf("  two devices in turns: a wait before each    %.4f (%.4f)\n", turns.median, turns.smallest);
-    std::printf("a run of two devices with one task each, us:  %.3f (%.3f)\n", nothing.median, nothing.smallest);
+    print("  one device", chain, tasks, "   wanted: at most 0.3");
+    print("  two devices, no waits", apart, tasks / 2, "");
+    print("  two devices in turns: a wait before each", turns, tasks, "");
+    print("a run of two devices with one task each, us:", nothing, 1, "");
     return 0;
 }

@@ -3,6 +3,8 @@
 // on one device of the host: steps on whole and on half sequences in turns, in seconds of the processor.
 //
 //     lengths [PAIRS]             15 pairs, if not said
+#include "benchmarks/support/timing.hpp"
+
 #include <tessera/host.hpp>
 #include <tessera/tessera.hpp>
 
@@ -57,10 +59,7 @@ double processor_seconds() {
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x[x.size() / 2];
-}
+using benchmarks::median;
 
 } // namespace
 

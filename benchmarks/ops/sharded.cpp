@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-benchmarks of operators in shards, over a table of operators and splits: time of a forward and of a backward run (which
+// Micro-benchmarks of operators and of chains of them in shards, over a table of operators and splits: time of a forward and of a backward run (which
 // includes the reduction of the parameters' gradients), rate of the operator's own arithmetic, bytes moved between devices.
-// Google Benchmark's flags apply, such as --benchmark_filter=conv.
-#include <tessera/host.hpp>
+//
+//   sharded [--filter=conv] [--seconds=1] [--precision=0.01] [--predict] [--tasks] [--csv=FILE] [--json=FILE]
+//
+// --predict measures every kind of task by itself and simulates the runs from that; --tasks prints every task, too.
+#include "tessera/backend/host/measure/predict_operator.hpp"
+#include "tessera/io/rows_json.hpp"
 
-#include <benchmark/benchmark.h>
+#include <tessera/host.hpp>
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ts = tessera;
@@ -22,32 +26,38 @@ struct pool2 : ts::max_pool<2> {};
 struct norm : ts::batch_norm<> {};
 struct fc : ts::linear<1024> {};
 
-/// Builds the operator before the first measurement, and once for forward and backward.
+struct first : ts::linear<4096> {};
+struct second : ts::linear<1024> {};
+
+struct options {
+    std::string filter, csv, json;
+    ts::timing_options timing;
+    bool predict = false;
+    bool tasks = false;
+};
+options given;
+std::vector<ts::operator_timing> rows;
+
 template <class Op, class... Options>
 void add_row(const std::string& name, int devices, const std::vector<ts::shape>& inputs) {
-    using type = ts::sharded<Op, Options...>;
-    auto op = std::make_shared<std::unique_ptr<type>>();
-    const auto ready = [op, devices, inputs]() -> type& {
-        if (*op == nullptr) {
-            *op = std::make_unique<type>(ts::host::devices(devices), inputs);
-            (*op)->forward();
-        }
-        return **op;
-    };
-    for (const bool backward : {false, true}) {
-        benchmark::RegisterBenchmark(
-            (name + (backward ? " backward" : " forward")).c_str(),
-            [ready, backward](benchmark::State& state) {
-                type& what = ready();
-                for (auto _ : state) {
-                    backward ? what.backward() : what.forward();
-                }
-                const auto flops = static_cast<double>(backward ? what.backward_flops() : what.forward_flops());
-                state.counters["GFLOP"] =
-                    benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-                state.counters["moved_bytes"] = static_cast<double>(what.moved_bytes());
-            })
-            ->UseRealTime();
+    if (name.find(given.filter) == std::string::npos) {
+        return;
+    }
+    std::fprintf(stderr, "%s\n", name.c_str());
+    ts::sharded<Op, Options...> op(ts::host::devices(devices), inputs);
+    ts::operator_timing row = ts::time_operator(op, given.timing);
+    row.name = name;
+    ts::operator_prediction predicted;
+    if (given.predict) {
+        predicted = ts::host::predict_operator(op);
+        row.add(predicted);
+    }
+    rows.push_back(row);
+    if (given.tasks) {
+        std::printf("%s\n", name.c_str());
+        ts::timing_options o = given.timing;
+        o.most = 200;
+        std::printf("%s", to_text(ts::time_tasks(op, o, given.predict ? &predicted : nullptr)).c_str());
     }
 }
 
@@ -80,17 +90,61 @@ void add_table() {
     add_row<ts::cross_entropy, split<ts::sample, 2>>("cross_entropy 64x1000 sample/2", 2, {make_shape(64, 1000)});
     add_row<ts::cross_entropy, split<ts::channel, 2>, ts::with_reduction>("cross_entropy 64x1000 channel/2", 2,
                                                                           {make_shape(64, 1000)});
+    // Chains: between two operators that are split differently lies a redistribution.
+    using picture = ts::sequential<conv3x3, ts::relu, pool2>;
+    add_row<picture>("conv3x3, relu, max_pool2 32x64x28x28 whole", 1, {make_shape(32, 64, 28, 28)});
+    add_row<picture, ts::others<split<ts::sample, 2>>>("conv3x3, relu, max_pool2 32x64x28x28 sample/2", 2,
+                                                       {make_shape(32, 64, 28, 28)});
+    add_row<picture, ts::on<conv3x3, split<ts::channel, 2>>, ts::others<split<ts::sample, 2>>>(
+        "conv3x3, relu, max_pool2 32x64x28x28 channel/2 then sample/2", 2, {make_shape(32, 64, 28, 28)});
+    using layers = ts::sequential<first, ts::gelu, second>;
+    add_row<layers>("linear, gelu, linear 64x1024 whole", 1, {make_shape(64, 1024)});
+    add_row<layers, ts::others<split<ts::sample, 2>>>("linear, gelu, linear 64x1024 sample/2", 2,
+                                                      {make_shape(64, 1024)});
+    add_row<layers, ts::on<first, split<ts::channel, 2>>, ts::on<ts::gelu, split<ts::channel, 2>>,
+            ts::on<second, split<ts::reduction, 2>>>("linear, gelu, linear 64x1024 channel/2 then reduction/2", 2,
+                                                     {make_shape(64, 1024)});
+}
+
+void read(int count, char** arguments) {
+    for (int i = 1; i < count; ++i) {
+        const std::string_view a = arguments[i];
+        const auto value = [&](std::string_view name, auto take) {
+            if (a.substr(0, name.size()) == name) {
+                take(std::string(a.substr(name.size())));
+                return true;
+            }
+            return false;
+        };
+        const auto number = [](const std::string& text, double& to) {
+            char* end = nullptr;
+            to = std::strtod(text.c_str(), &end);
+            if (text.empty() || *end != 0 || !(to > 0)) {
+                throw ts::error("'" + text + "' is to be a number above 0");
+            }
+        };
+        const bool known = value("--filter=", [](const std::string& x) { given.filter = x; }) ||
+                           value("--csv=", [](const std::string& x) { given.csv = x; }) ||
+                           value("--json=", [](const std::string& x) { given.json = x; }) ||
+                           value("--seconds=", [&](const std::string& x) { number(x, given.timing.seconds); }) ||
+                           value("--precision=", [&](const std::string& x) { number(x, given.timing.precision); });
+        given.predict = given.predict || a == "--predict";
+        given.tasks = given.tasks || a == "--tasks";
+        if (!known && a != "--predict" && a != "--tasks") {
+            throw ts::error("'" + std::string(a) + "' is no option; see the head of benchmarks/ops/sharded.cpp");
+        }
+    }
 }
 
 } // namespace
 
 int main(int count, char** arguments) {
     try {
-        benchmark::Initialize(&count, arguments);
-        if (benchmark::ReportUnrecognizedArguments(count, arguments)) return EXIT_FAILURE;
+        read(count, arguments);
         add_table();
-        benchmark::RunSpecifiedBenchmarks();
-        benchmark::Shutdown();
+        std::printf("%s", to_text(rows).c_str());
+        if (!given.csv.empty()) ts::io::write_csv(given.csv, rows);
+        if (!given.json.empty()) ts::io::write_json(given.json, rows);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "sharded: %s\n", e.what());
         return EXIT_FAILURE;

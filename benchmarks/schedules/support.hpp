@@ -54,16 +54,10 @@ inline index_t peak_of(const ts::plan& p) {
     return most;
 }
 
-/// Milliseconds of a step: the median of those made in so many seconds, at least three.
+/// Milliseconds of a step: the median of those made in so many seconds.
 template <class Step>
 double step_milliseconds(Step&& step, double seconds) {
-    step();
-    std::vector<double> all;
-    const double begin = ts::seconds_now();
-    while (all.size() < 3 || ts::seconds_now() - begin < seconds) {
-        all.push_back(benchmarks::milliseconds(step));
-    }
-    return benchmarks::median(all);
+    return 1e3 * ts::time_runs(step, {.warm_up = 1, .precision = 0, .seconds = seconds, .sample_seconds = 0}).median;
 }
 
 } // namespace schedules

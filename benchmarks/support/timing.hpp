@@ -2,7 +2,8 @@
 // What the benchmarks share: clocks, medians, cores.
 #pragma once
 
-#include <algorithm>
+#include "tessera/execute/timing.hpp"
+
 #include <chrono>
 #include <vector>
 
@@ -27,15 +28,11 @@ double milliseconds(What&& what) {
 }
 
 /// The middle one, of an even number the upper one; 0 of none.
-inline double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x.empty() ? 0.0 : x[x.size() / 2];
-}
+inline double median(std::vector<double> x) { return tessera::timing_of(static_cast<std::vector<double>&&>(x)).median; }
 
 /// A quarter of them are less; 0 of none.
 inline double lower_quartile(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x.empty() ? 0.0 : x[x.size() / 4];
+    return tessera::timing_of(static_cast<std::vector<double>&&>(x)).lower_quartile;
 }
 
 /// This thread runs on the cores [first, last] alone; where that is not allowed, it floats.

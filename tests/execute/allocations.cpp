@@ -4,6 +4,7 @@
 #include "support/count_allocations.hpp"
 #include "support/same_numbers.hpp"
 
+#include "tessera/execute/timing.hpp"
 #include "tessera/host.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 
@@ -87,6 +88,21 @@ long check_step(int devices, const ts::optimizer& how, const ts::host::backend_o
 }
 
 } // namespace
+
+TEST_CASE("timing allocates room for its samples, and nothing while it takes them") {
+    const auto allocates = [](int samples) {
+        std::int64_t now = 0;
+        int runs = 0;
+        return counted([&] {
+                   const auto what = [&] { now += 1000 + ++runs % 7; };
+                   const auto clock = [&] { return now; };
+                   ts::time_in_turn({.most = samples, .precision = 0, .seconds = 1e3}, clock, what, what);
+               })
+            .total;
+    };
+    CHECK(allocates(1) == 4); // the samples of both, and where they are sorted
+    CHECK(allocates(3000) == 4);
+}
 
 TEST_CASE("the hook sees operator new, malloc and aligned memory, on every thread") {
     const allocation_counts here = counted([] {

@@ -107,12 +107,3 @@ TEST_CASE("settings of an optimizer that make no sense are refused by name and n
     CHECK(contains(told(ts::optimizer(ts::sgd{}, 0, 0)), "loss_scale is 0.0"));
     CHECK(contains(told(ts::optimizer(ts::sgd{}, 0, nan)), "loss_scale is"));
 }
-
-TEST_CASE("a forgotten feed is named") {
-    const ts::graph g = ts::describe<per_sample>(8);
-    const int both[] = {1, 0};
-    const int labels[] = {1};
-    CHECK(message_of([&] { ts::detail::require_all_inputs(g.view(), both); }) == "accepted");
-    const std::string told = message_of([&] { ts::detail::require_all_inputs(g.view(), labels); });
-    CHECK(contains(told, "no feed<> for the input " + std::string(g.view().tensors[0].name)));
-}

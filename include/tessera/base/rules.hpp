@@ -253,6 +253,26 @@ TESSERA_RULES(TESSERA_RULE)
 #undef TESSERA_RULE
 #undef TESSERA_RULES
 
+// TESSERA_REFUSAL(name, "words"): a template name<Facts...> whose instantiation, as by sizeof, is a compile error with these words, for what is
+// no rule of networks and strategies. The words come first on every compiler, as those of rules do.
+#ifdef TESSERA_WORDS_IN_TYPES
+#define TESSERA_REFUSAL(name, literal)                                                                                 \
+    template <class Words, class... Facts>                                                                             \
+    struct name##_refused {                                                                                            \
+        static_assert(tessera::detail::never<Words, Facts...>, "tessera: " literal);                                   \
+        using type = void;                                                                                             \
+    };                                                                                                                 \
+    template <class... Facts>                                                                                          \
+    using name = name##_refused<tessera::says<literal>, Facts...>
+#else
+#define TESSERA_REFUSAL(name, literal)                                                                                 \
+    template <class... Facts>                                                                                          \
+    struct name {                                                                                                      \
+        static_assert(tessera::detail::never<Facts...>, "tessera: " literal);                                          \
+        using type = void;                                                                                             \
+    }
+#endif
+
 namespace detail {
 
 constexpr bool swallow(const void*) { return false; }

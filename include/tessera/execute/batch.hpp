@@ -180,36 +180,54 @@ std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
 
 namespace detail {
 
-/// Throws tessera::error, with the names of the inputs that are missing, unless the positions are those of all inputs.
-inline void require_all_inputs(const graph_view& g, std::span<const int> positions) {
-    std::string missing;
-    int number = 0;
-    for (int t = 0; t < g.tensor_count; ++t) {
-        if (g.tensors[t].producer >= 0) {
-            continue;
-        }
-        if (std::find(positions.begin(), positions.end(), number) == positions.end()) {
-            missing += (missing.empty() ? "" : ", ") + std::string(g.tensors[t].name);
-        }
-        ++number;
+TESSERA_REFUSAL(feed_of_nothing, "a feed names something that is no input of the network");
+TESSERA_REFUSAL(feed_comes_twice, "two feeds name one input of the network");
+TESSERA_REFUSAL(feed_is_missing, "an input of the network has no feed<>; hand in one for each input");
+template <class... Names>
+struct feeds; ///< in messages
+
+template <class Net>
+constexpr int count_inputs() {
+    graph_builder b;
+    build_whole<Net>(b, 1);
+    int inputs = 0;
+    for (int t = 0; t < b.tensor_count; ++t) {
+        inputs += b.tensors[t].producer < 0 ? 1 : 0;
     }
-    if (!missing.empty()) {
-        throw error("tessera: no feed<> for the input " + missing + "; the network has " + std::to_string(number) +
-                    " inputs and " + std::to_string(positions.size()) + " are handed in");
+    return inputs;
+}
+
+template <class Net, class Name>
+constexpr bool check_feed() {
+    if constexpr (input_position<Net, Name> < 0) {
+        static_cast<void>(sizeof(feed_of_nothing<feeds<Name>>));
     }
+    return true;
+}
+
+/// Refuses feeds that are not one for each input.
+template <class Net, class... Names>
+constexpr bool check_feeds() {
+    constexpr std::array<int, sizeof...(Names)> position{input_position<Net, Names>...};
+    constexpr auto count = static_cast<int>(sizeof...(Names));
+    if constexpr (((input_position<Net, Names> < 0) || ...)) {
+        return (check_feed<Net, Names>() && ...);
+    } else if constexpr (!all_different(position)) {
+        static_cast<void>(sizeof(feed_comes_twice<feeds<Names...>>));
+    } else if constexpr (constexpr int inputs = count_inputs<Net>(); count < inputs) {
+        static_cast<void>(sizeof(feed_is_missing<feeds<Names...>, found<count>, needed<inputs>>));
+    }
+    return true;
 }
 
 } // namespace detail
 
-/// The inputs of a network in its own order, from named ones. A name that the network does not have does not compile. Throws
+/// The inputs of a network in its own order, from named ones. Names that are not those of its inputs, each once, do not compile. Throws
 /// tessera::error where integers are handed in for numbers or the other way round.
 template <class Net, class... Names>
 std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const named_batch<Names...>& batch) {
-    static_assert(((detail::input_position<Net, Names> >= 0) && ...),
-                  "tessera: a feed names something that is no input of the network");
     constexpr std::array<int, sizeof...(Names)> position{detail::input_position<Net, Names>...};
-    static_assert(detail::all_different(position), "tessera: two feeds name one input of the network");
-    detail::require_all_inputs(g, position);
+    static_assert(detail::check_feeds<Net, Names...>());
     std::array<input_data, sizeof...(Names)> result;
     int number = 0;
     for (int t = 0; t < g.tensor_count; ++t) {

@@ -2,6 +2,8 @@
 // The devices that a process trains on, as a value.
 #pragma once
 
+#include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
+
 #include "tessera/execute/workers.hpp"
 #include "tessera/strategy/strategy.hpp"
 
@@ -76,20 +78,13 @@ struct cuda_default;
 
 namespace detail {
 
-template <class Net>
-struct no_default {
-    static_assert(never<Net>,
-                  "tessera: there is no backend; include tessera/host.hpp or tessera/cuda.hpp, or name one: "
-                  "trainer<network, reference::backend>");
-    using type = void;
-};
-template <class Net>
-struct two_defaults {
-    static_assert(never<Net>,
-                  "tessera: tessera/host.hpp and tessera/cuda.hpp are both included, so that a backend must "
-                  "be named: trainer<network, host::backend> or trainer<network, cuda::backend>");
-    using type = void;
-};
+TESSERA_REFUSAL(no_default,
+                "there is no backend; include tessera/host.hpp or tessera/cuda.hpp, or name one: trainer<network, "
+                "reference::backend>");
+TESSERA_REFUSAL(
+    two_defaults,
+    "tessera/host.hpp and tessera/cuda.hpp are both included, so that a backend must be named: trainer<network, "
+    "host::backend> or trainer<network, cuda::backend>");
 
 template <bool Host, bool Cuda, bool Runtime>
 struct choose_default {

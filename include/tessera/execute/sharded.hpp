@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operator in shards, without a network around it: for micro-benchmarks, and to look at what a split costs.
+// One operator in shards, or a chain of them, without a network around it: for micro-benchmarks, and to look at what a split costs.
 #pragma once
 
 #include "tessera/base/owned.hpp"
@@ -10,38 +10,43 @@
 #include "tessera/execute/stored_values.hpp"
 #include "tessera/net/precision.hpp"
 #include "tessera/plan/lower/lower.hpp"
-#include "tessera/strategy/typed_fit.hpp"
-#include "tessera/strategy/typed_strategy.hpp"
+#include "tessera/strategy/typed_part.hpp"
 
 #include <span>
 
 namespace tessera {
 
-/// The operator Op split as the options of on<> say, or as the layouts of its inputs and of its output ask for, planned for the devices that there are and built by backend B. The forward and
-/// the backward tasks of its plan run by themselves, as often as wanted. Forward includes the copy of what each shard reads of
-/// the caller's inputs; backward that of the output's gradient, the gradients of inputs and parameters, and the reduction of
-/// the latter over the shards (an update of learning rate 0, which leaves the parameters as they are). Where a split leaves partial
-/// outputs or input gradients, they stay so: to add them up belongs to whoever reads them.
+/// The layer Op split as Options say, with which on<> would name it, or as the layouts of its inputs and of its output ask for; or a chain of layers, sequential<conv,
+/// relu> (or any part of a network), whose Options are on<> for its layers and others<>: what one of them leaves is redistributed to what the next one reads. It
+/// is planned for the devices that there are and built by backend B. The forward and the backward tasks of its plan run by themselves, as
+/// often as wanted. Forward includes the copy of what each shard reads of the caller's inputs; backward that of the output's gradient, the
+/// gradients of inputs and parameters, and the reduction of the latter over the shards (an update of learning rate 0, which leaves
+/// the parameters as they are). Where a split leaves partial outputs or input gradients at the ends, they stay so: to add them up belongs
+/// to whoever reads them. Where the first of Options are extents<> of the inputs, the compiler checks shapes and splits.
 template <class B, class Op, class... Options>
 class sharded_on {
+    using how = detail::part_options<Op, Options...>;
+    static_assert(how::ok || true, "tessera: refused above"); // where the type is named, not first where it is made
+
 public:
     /// Input data, parameters and the output's gradient are pseudo-random. `own`: the backend's own options, where it has any. Throws tessera::error, with the words of the rule that is
     /// broken, where the operator does not take the inputs, or the split is not legal or wants more devices.
     sharded_on(const local_devices& devices, const shape& input, precision math = precision::fp32,
                const own_options_of<B>& own = {})
         : sharded_on(devices, std::vector<shape>{input}, math, own) {}
-    /// The same where Options are layouts, which have the extents. They are checked by the compiler.
+    /// The same where Options have the extents: layouts, or extents<> before the splits. They are checked by the compiler.
     explicit sharded_on(const local_devices& devices, precision math = precision::fp32,
                         const own_options_of<B>& own = {})
-        : sharded_on(devices, shapes_of_layouts(), math, own) {
-        static_assert(by_layouts, "tessera: layouts of the operator's inputs and of its output say the extents; with "
-                                  "splits hand in the shapes of the inputs");
+        : sharded_on(devices, how::inputs(), math, own) {
+        static_assert(how::by_layouts || how::by_extents,
+                      "tessera: layouts of the operator's inputs and of its output say the extents, or extents<> of "
+                      "the inputs before the splits; with splits alone hand in the shapes of the inputs");
     }
     /// The same for operators of several inputs. A loss gets its labels by itself.
     sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32,
                const own_options_of<B>& own = {})
-        : devices_(devices), graph_(make_graph(inputs, math)),
-          backend_(make_backend<B, operator_of<Op>>(optimizer(), own)) {
+        : devices_(devices), graph_(make_graph(inputs, math)), strategy_(how::of(graph_.view())),
+          backend_(make_backend<B, operators_of_part<Op>>(optimizer(), own)) {
         plan p = make_plan();
         require_room(backend_, p.arena_bytes);
         store_ = parameter_store(p, memory_of(backend_));
@@ -57,34 +62,44 @@ public:
     void forward() { runner_->run_tasks(state_, 0, boundary_); }
     /// After at least one forward().
     void backward() { runner_->run_tasks(state_, boundary_, tasks()); }
+    /// Forward and backward in one run with the clock read around every task: `measured` compares task by task with a simulation of bound().
+    void run(simulation::timeline& measured) { runner_->run(state_, measured); }
 
     const plan& bound() const { return runner_->bound(); }
+    graph_view network() const { return graph_.view(); } ///< what bound() is a plan of
+    const strategy& split() const { return strategy_; }  ///< under which it was made
+    const local_devices& devices() const { return devices_; }
     /// For those who time single tasks: the backend, where the plan's tiles lie, and the number of the first task that backward() runs.
     B& backend() { return backend_; }
     const addresses& memory() const { return runner_->memory(); }
     int first_backward_task() const { return boundary_; }
     index_t moved_bytes() const { return bound().moved_bytes; } ///< between devices, forward and backward together
-    /// Floating-point operations of the whole operator, a multiply-add counted as two, without what shards compute twice.
-    index_t forward_flops() const { return tessera::forward_flops(view().describe(0)); }
-    index_t backward_flops() const { return tessera::backward_flops(view().describe(0)); }
+    /// Floating-point operations of the whole operators, a multiply-add counted as two, without what shards compute twice.
+    index_t forward_flops() const {
+        return flops([](const description& d) { return tessera::forward_flops(d); });
+    }
+    index_t backward_flops() const {
+        return flops([](const description& d) { return tessera::backward_flops(d); });
+    }
 
     // Data of the caller, to be changed between runs.
     std::span<float> input(int k = 0) { return numbers_[static_cast<std::size_t>(view().ops[0].inputs[k])]; }
-    std::span<std::int32_t> labels() { return labels_; }
+    /// Integers: what the last operator compares with or, if that takes none, what the first looks up.
+    std::span<std::int32_t> labels() { return integers_[static_cast<std::size_t>(last_integers())]; }
     std::span<float> output_gradient() { return numbers_.back(); }
     run_state& state() { return state_; } ///< seed and step, of which dropout's mask is a function
 
-    /// All elements of parameter `slot` (0 weights, 1 bias, 2 running statistics), plain.
-    void set_parameter(int slot, std::span<const float> values) {
-        const int p = view().ops[0].parameters[slot];
+    /// All elements of parameter `slot` (0 weights, 1 bias, 2 running statistics) of operator `op` of a chain, plain.
+    void set_parameter(int slot, std::span<const float> values, int op = 0) {
+        const int p = view().ops[op].parameters[slot];
         detail::store_values(backend_, store_, p, -1, view().parameters[p].extents, values);
     }
 
-    std::vector<float> output() const { return collect(bound().results, view().ops[0].output); }
+    std::vector<float> output() const { return collect(bound().results, view().ops[view().op_count - 1].output); }
     std::vector<float> input_gradient(int k = 0) const { return collect(bound().results, view().ops[0].inputs[k]); }
     /// Of parameter `slot`: the sum of the shards' contributions.
-    std::vector<float> gradient(int slot) const {
-        const int p = view().ops[0].parameters[slot];
+    std::vector<float> gradient(int slot, int op = 0) const {
+        const int p = view().ops[op].parameters[slot];
         return sum_pieces(bound().gradients, p, view().parameters[p].extents);
     }
 
@@ -93,54 +108,43 @@ private:
     graph_view view() const { return graph_.view(); }
 
     static graph make_graph(const std::vector<shape>& inputs, precision math) {
-        const op_record& record = record_of(Op::attributes);
+        if (inputs.empty()) {
+            throw error("tessera: " + std::string(type_name<Op>()) +
+                        " is to run by itself, but of no input; give the shapes of its inputs");
+        }
         graph_builder b;
-        std::vector<int> read;
-        for (const shape& s : inputs) {
-            const bool looks_up = record.integers != nullptr && record.integers(Op::attributes, s, 0) > 0;
-            read.push_back(b.add_input(s, looks_up ? element::i32 : element::f32, "input"));
-        }
-        if (record.facts.loss && record.inputs == 2 && inputs.size() == 1) {
-            const label_tensor labels = labels_of(Op::attributes, inputs[0]);
-            read.push_back(b.add_input(labels.extents, labels.type, "labels"));
-        }
-        const int out = b.add_op(Op::attributes, name_of_layer<Op>(), key_of<Op>, false, read.data(),
-                                 static_cast<int>(read.size()));
+        detail::build_alone<Op>(b, inputs.data(), static_cast<int>(inputs.size()));
         if (b.refused) {
             throw error(to_text(b.refused, b.refused_at));
         }
-        b.add_input(b.tensors[out].extents, element::f32, "output gradient");
         graph g = b.built();
         set_precision(g, math);
         return g;
     }
 
-    strategy make_strategy() {
-        if constexpr (by_layouts) {
-            using fit = fitted<Op, Options...>;
-            strategy s(view());
-            s.ops[0] = fit::stored.c;
-            s.pool.assign(fit::stored.pool, fit::stored.pool + std::extent_v<decltype(fit::stored.pool)> - 1);
-            return s;
-        } else {
-            detail::strategy_storage<1, on<Op, Options...>::pool_size> chosen;
-            chosen.count = 1;
-            detail::strategy_writer<decltype(chosen)> writer{&chosen, view(), devices_.count()};
-            writer.template apply<on<Op, Options...>>();
-            if (chosen.refused) {
-                throw error(to_text(chosen.refused, type_name<Op>()));
-            }
-            return strategy(chosen.view());
+    template <class Count>
+    index_t flops(Count count) const {
+        index_t all = 0;
+        for (int op = 0; op < view().op_count; ++op) {
+            all += count(view().describe(op));
         }
+        return all;
+    }
+
+    int last_integers() const {
+        int last = 0;
+        for (int t = 0; t < view().tensor_count; ++t) {
+            last = view().tensors[t].type == element::i32 ? t : last;
+        }
+        return last;
     }
 
     plan make_plan() {
-        const strategy chosen = make_strategy();
-        require(view(), chosen.view(), devices_.count());
+        require(view(), strategy_.view(), devices_.count());
         lower_options o;
         o.keep_gradients = true;
         o.output_gradient = view().tensor_count - 1;
-        plan p = lower(view(), chosen.view(), devices_.count(), o);
+        plan p = lower(view(), strategy_.view(), devices_.count(), o);
         backend_.bind(p, view(), nullptr);
         // What forward leaves must survive any number of backward runs.
         for (const task& t : p.tasks) {
@@ -158,29 +162,6 @@ private:
         return p;
     }
 
-    /// Options are the layouts of the inputs and of the output.
-    static constexpr bool by_layouts = sizeof...(Options) > 0 && (is_layout<Options> && ...);
-    static_assert(by_layouts || !(is_layout<Options> || ...), "tessera: either layouts or splits, not both");
-
-    static constexpr bool check_layouts() {
-        if constexpr (by_layouts) {
-            return fitted<Op, Options...>::ok;
-        } else {
-            return true;
-        }
-    }
-    static constexpr bool fits = check_layouts();
-
-    static std::vector<shape> shapes_of_layouts() {
-        std::vector<shape> shapes;
-        if constexpr (by_layouts && fits) {
-            shapes = {Options::value().extents...};
-            const op_record& r = record_of(Op::attributes);
-            shapes.resize(shapes.size() - (r.facts.loss && r.inputs == 2 ? 2 : 1));
-        }
-        return shapes;
-    }
-
     static bool is_backward(const task& t) {
         return t.what == pass::backward || t.what == pass::backward_input || t.what == pass::backward_weight;
     }
@@ -191,10 +172,11 @@ private:
         for (int t = 0; t < g.tensor_count; ++t) {
             const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
             numbers_.emplace_back();
+            integers_.emplace_back();
             if (g.tensors[t].type == element::i32) {
                 const auto count = static_cast<std::size_t>(g.integers_in(t));
                 for (std::size_t i = 0; i < n; ++i) {
-                    labels_.push_back(static_cast<std::int32_t>(i % count));
+                    integers_.back().push_back(static_cast<std::int32_t>(i % count));
                 }
             } else if (g.tensors[t].producer < 0) {
                 const std::uint64_t key = op::mix(static_cast<std::uint64_t>(t));
@@ -203,15 +185,14 @@ private:
                 }
             }
             const bool integers = g.tensors[t].type == element::i32;
-            pointers_.push_back(integers ? static_cast<const void*>(labels_.data()) : numbers_.back().data());
+            pointers_.push_back(integers ? static_cast<const void*>(integers_.back().data()) : numbers_.back().data());
         }
         state_.inputs = pointers_.data();
         state_.learning_rate = 0;
-        for (int slot = 0; slot < g.ops[0].parameters.size(); ++slot) {
-            std::vector<float> values(
-                static_cast<std::size_t>(g.parameters[g.ops[0].parameters[slot]].extents.volume()));
-            initialize(g, g.ops[0].parameters[slot], 1, values);
-            set_parameter(slot, values);
+        for (int p = 0; p < g.parameter_count; ++p) {
+            std::vector<float> values(static_cast<std::size_t>(g.parameters[p].extents.volume()));
+            initialize(g, p, 1, values);
+            detail::store_values(backend_, store_, p, -1, g.parameters[p].extents, values);
         }
     }
 
@@ -227,18 +208,20 @@ private:
 
     local_devices devices_;
     graph graph_;
+    strategy strategy_;
     B backend_;
     parameter_store store_;
-    owned<executor<B>> runner_;               ///< the one that sessions have, in parts
-    int boundary_ = 0;                        ///< first backward task
-    std::vector<std::vector<float>> numbers_; ///< of every tensor that is an input of numbers
-    std::vector<std::int32_t> labels_;
+    owned<executor<B>> runner_;                       ///< the one that sessions have, in parts
+    int boundary_ = 0;                                ///< first backward task
+    std::vector<std::vector<float>> numbers_;         ///< of every tensor that is an input of numbers
+    std::vector<std::vector<std::int32_t>> integers_; ///< of every tensor that is an input of integers
     std::vector<const void*> pointers_;
     run_state state_;
 };
 
 /// The same on the default backend: sharded<conv2, split<sample, 2>, split<channel, 2>> op{devices, input_shape}, or
-/// sharded<fc1, layout<extents<64, 320>, ...>, layout<extents<64, 50>, ...>> op{devices}.
+/// sharded<fc1, layout<extents<64, 320>, ...>, layout<extents<64, 50>, ...>> op{devices}, or
+/// sharded<sequential<conv2, relu>, on<conv2, split<channel, 2>>, on<relu, split<sample, 2>>> op{devices, input_shape}.
 template <class Op, class... Options>
 using sharded = sharded_on<default_backend<Op>, Op, Options...>;
 

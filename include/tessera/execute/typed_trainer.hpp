@@ -64,6 +64,11 @@ struct addressed<instance<L, Instance>> {
     static constexpr int which = Instance;
 };
 
+TESSERA_REFUSAL(no_such_layer, "the network has no such layer");
+TESSERA_REFUSAL(layer_is_no_loss, "the layer is no loss");
+TESSERA_REFUSAL(no_such_parameter, "the network has no such layer, or the layer has no such parameter");
+TESSERA_REFUSAL(strategy_of_other_network, "the strategy was made for another network");
+
 /// The parameter of a layer by its slot; -1 where the network has no such layer or the layer no such parameter.
 template <class L>
 constexpr int find_parameter(const graph_view& g, int slot) {
@@ -228,10 +233,15 @@ public:
     template <class L>
     double loss() const {
         constexpr int op = detail::operator_of<Net, L>;
-        static_assert(op >= 0, "tessera: the network has no such layer");
-        static_assert(op < 0 || detail::storage_of<Net, 64>.view().is_loss(op < 0 ? 0 : op),
-                      "tessera: the layer is no loss");
-        return session_.loss_of(op);
+        if constexpr (op < 0) {
+            static_cast<void>(sizeof(detail::no_such_layer<layer<L>>));
+            return 0;
+        } else if constexpr (!detail::storage_of<Net, 64>.view().is_loss(op)) {
+            static_cast<void>(sizeof(detail::layer_is_no_loss<layer<L>>));
+            return 0;
+        } else {
+            return session_.loss_of(op);
+        }
     }
     /// Of all loss layers, in the network's order.
     std::vector<layer_loss> losses() const {
@@ -258,8 +268,12 @@ public:
     template <class L, class T>
     prediction predict(const T& samples) {
         constexpr int op = detail::operator_of<Net, L>;
-        static_assert(op >= 0, "tessera: the network has no such layer");
-        return predict_tensor(samples, graph().ops[op].output);
+        if constexpr (op < 0) {
+            static_cast<void>(sizeof(detail::no_such_layer<layer<L>>));
+            return {};
+        } else {
+            return predict_tensor(samples, graph().ops[op].output);
+        }
     }
 
     // ---- parameters by layer -----------------------------------------------------------------------------------------
@@ -314,8 +328,9 @@ private:
     template <class S>
     static void check_network() {
         if constexpr (requires { typename S::network; }) {
-            static_assert(std::is_same_v<typename S::network, Net>,
-                          "tessera: the strategy was made for another network");
+            if constexpr (!std::is_same_v<typename S::network, Net>) {
+                static_cast<void>(sizeof(detail::strategy_of_other_network<typename S::network>));
+            }
         }
     }
 
@@ -338,7 +353,9 @@ private:
     template <class L, int Slot>
     static constexpr int index_of() {
         constexpr int found = detail::parameter_of<Net, L, Slot>;
-        static_assert(found >= 0, "tessera: the network has no such layer, or the layer has no such parameter");
+        if constexpr (found < 0) {
+            static_cast<void>(sizeof(detail::no_such_parameter<layer<L>>));
+        }
         return found;
     }
 

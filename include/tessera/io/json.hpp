@@ -112,6 +112,11 @@ public:
         return all;
     }
     bool is_object() const { return value_->is_object(); }
+    bool is_number() const { return value_->is_number(); }
+    double number() const {
+        need(value_->is_number(), "a number");
+        return value_->get<double>();
+    }
 
 private:
     void need(bool is_it, const char* wanted) const {
