@@ -11,6 +11,7 @@
 #include "tessera/op/clamp.hpp"
 #include "tessera/op/concat.hpp"
 #include "tessera/op/conv2d.hpp"
+#include "tessera/op/counted_cross_entropy.hpp"
 #include "tessera/op/cross_entropy.hpp"
 #include "tessera/op/divide.hpp"
 #include "tessera/op/dropout.hpp"
