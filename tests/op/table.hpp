@@ -367,6 +367,11 @@ inline const std::vector<op_case>& op_table() {
          ts::row_weighted_cross_entropy<ts::ignore<3>>::attributes,
          {make_shape(2, 5, 4), make_shape(2, 5), make_shape(2, 5)},
          {0, 0, 2}},
+        {"info_nce_loss", ts::info_nce_loss<0.1>::attributes, {make_shape(6, 3), make_shape(6, 3)}},
+        {"contrastive_loss", ts::contrastive_loss<0.05>::attributes, {make_shape(5, 4), make_shape(5, 4)}},
+        {"clip_loss", ts::clip_loss<>::attributes, {make_shape(6, 4), make_shape(6, 4)}},
+        {"l2_normalize", ts::l2_normalize::attributes, {make_shape(4, 6)}},
+        {"l2_normalize of sequences", ts::l2_normalize::attributes, {make_shape(3, 2, 5)}},
         {"kl_divergence", ts::kl_divergence::attributes, {make_shape(4, 5), make_shape(4, 5)}, {0, 3}},
     };
     return table;

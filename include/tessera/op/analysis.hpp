@@ -82,7 +82,14 @@ constexpr int inner_sample_loop(const description& d) {
 constexpr int statistics_loop(const description& d) { return d.facts.loss ? -1 : inner_sample_loop(d); }
 
 /// Whether a loss puts the samples of a batch together before it says what each loses: it divides by what rows weigh, or compares rows with each other.
-constexpr bool joins_samples(const description& d) { return d.facts.loss && inner_sample_loop(d) >= 0; }
+constexpr bool joins_samples(const description& d) {
+    const int samples = d.find_loop(loop_name::sample);
+    bool reads_others = false;
+    for (const operand& o : d.operands) {
+        reads_others = reads_others || (o.kind == operand_kind::input && !depends(o, samples));
+    }
+    return d.facts.loss && (reads_others || inner_sample_loop(d) >= 0);
+}
 
 /// True where shards of the loop write boxes that neither overlap nor leave gaps: in every dimension of every written operand that
 /// it indexes together with other loops, it must be the major one and the others must fill exactly less than one of its steps.

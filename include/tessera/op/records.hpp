@@ -10,6 +10,7 @@
 #include "tessera/op/broadcast_to.hpp"
 #include "tessera/op/clamp.hpp"
 #include "tessera/op/concat.hpp"
+#include "tessera/op/contrastive_loss.hpp"
 #include "tessera/op/conv2d.hpp"
 #include "tessera/op/counted_cross_entropy.hpp"
 #include "tessera/op/cross_entropy.hpp"
