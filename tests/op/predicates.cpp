@@ -253,6 +253,8 @@ const asked questions[] = {
     {"integers", [](const op_record& r, const description&) { return r.integers != nullptr; }},
     {"labels", [](const op_record& r, const description&) { return r.labels != nullptr; }},
     {"divisor", [](const op_record& r, const description&) { return r.divisor != nullptr; }},
+    {"ignored", [](const op_record& r, const description&) { return r.ignored != nullptr; }},
+    {"rows_weigh", [](const op_record& r, const description&) { return r.rows_weigh != nullptr; }},
     {"initial uniform", begins_with<ts::initial_values::uniform>},
     {"initial ones", begins_with<ts::initial_values::ones>},
     {"initial zeros", begins_with<ts::initial_values::zeros>},
@@ -279,6 +281,7 @@ const asked questions[] = {
      [](const op_record&, const description& d) {
          return std::any_of(d.loops.begin(), d.loops.end(), [](const ts::loop& l) { return l.whole; });
      }},
+    {"joins_samples", of<ts::joins_samples>},
     {"is_pointwise", of<ts::is_pointwise>},
     {"joins_inputs", of<ts::joins_inputs>},
     {"looks_up", of<ts::looks_up>},
@@ -320,7 +323,7 @@ TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
     [[maybe_unused]] const auto [work, view, passes_gradient, loss] = ts::op_facts{};
     [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, momentum, integers,
-                                 labels, divisor, formula, generated, rows] = op_record{};
+                                 labels, divisor, ignored, rows_weigh, formula, generated, rows] = op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
         operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};
@@ -329,7 +332,8 @@ TEST_CASE("no yes-or-no is forgotten here") {
     CHECK(!(view || passes_gradient || loss || additive || gathered || linear || whole || facts.view || said.view));
     CHECK(differentiable);
     const bool nothing = uses == nullptr && anywhere == nullptr && momentum == nullptr && integers == nullptr &&
-                         labels == nullptr && divisor == nullptr && formula == nullptr;
+                         labels == nullptr && divisor == nullptr && ignored == nullptr && rows_weigh == nullptr &&
+                         formula == nullptr;
     CHECK(nothing);
 }
 

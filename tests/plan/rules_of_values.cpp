@@ -38,6 +38,10 @@ namespace small {
 struct fc1 : ts::linear<4> {};
 struct network : ts::sequential<ts::features<4>, fc1, ts::cross_entropy> {};
 } // namespace small
+namespace ignoring {
+struct loss : ts::masked_cross_entropy<> {};
+struct network : ts::sequential<ts::features<4>, fc1, loss> {};
+} // namespace ignoring
 namespace half_frozen {
 struct fc1 : ts::linear<8> {};
 struct fc2 : ts::linear<4, ts::frozen> {};
@@ -172,6 +176,8 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
              s.mirrored = {0, 0, 0, 0, 1};
              return in_stages({0, 4}, s);
          }},
+        {"loss_joins_micro_batches",
+         [] { return refused<ignoring::network>([](strategy& s, const ts::graph_view&) { s.micro_batches = 2; }); }},
         {"joint_statistics_one_by_one",
          [] {
              return refused<with_norm::network>([](strategy& s, const ts::graph_view&) {

@@ -135,6 +135,7 @@ inline constexpr bool never = false;
     rule(joint_statistics_split_backward, "the schedule splits backward, which statistics over the mini-batch do not allow; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
     rule(joint_statistics_too_late, "the schedule does not finish all micro-batches forward first, as statistics over the mini-batch need; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
     rule(joint_statistics_out_of_order, "the schedule does not take one stage after the other backward, as statistics over the mini-batch need; use GPipe's schedule, statistics over the micro-batch, or 1 micro-batch") \
+    rule(loss_joins_micro_batches, "the loss is of the whole batch together (it divides by what its rows weigh, or compares rows with each other), and a micro-batch knows its own rows alone; use 1 micro-batch, and split samples over devices instead") \
     rule(no_servers, "parameters need at least 1 server") \
     rule(slice_is_empty, "a slice of a gradient has at least 1 element") \
     rule(bucket_is_empty, "a bucket of gradients has a size of at least 1") \

@@ -4,6 +4,7 @@
 
 #include "tessera/base/box.hpp"
 #include "tessera/op/elementwise.hpp"
+#include "tessera/op/records.hpp"
 
 #include <limits>
 #include <span>
@@ -11,10 +12,18 @@
 
 namespace tessera {
 
+/// One of a network's losses in an evaluation.
+struct evaluated_loss {
+    double mean = 0;   ///< without the loss's weight among the network's losses
+    double weight = 1; ///< that
+    double over = 0;   ///< what the mean is over: samples, or what the rows weigh; so it counts among other batches
+};
+
 struct evaluation {
-    double loss = 0;     ///< as in training: the weighted sum of the losses' means
-    index_t correct = 0; ///< rows of the first loss of classes whose largest logit is the label's
-    index_t rows = 0;
+    double loss = 0;                    ///< as in training: the weighted sum of the losses' means
+    index_t correct = 0;                ///< rows of the first loss of classes whose largest logit is the label's
+    index_t rows = 0;                   ///< that count: those of an ignored label do not
+    std::vector<evaluated_loss> losses; ///< in the network's order
 };
 
 /// The largest logit of a row, or of a part of it, and its class, of several the first.
@@ -82,10 +91,16 @@ inline void merge_leaders(const box& all, const box& part, std::span<const row_l
     }
 }
 
-/// Counts rows whose leader is the label's.
-inline void count_correct(std::span<const row_leader> leaders, const std::int32_t* labels, evaluation& e) {
+/// Counts rows whose leader is the label's, but for those of a label that the loss `a` ignores.
+inline void count_correct(const op_attributes& a, std::span<const row_leader> leaders, const std::int32_t* labels,
+                          evaluation& e) {
+    auto* const ignored = record_of(a).ignored;
     for (const row_leader& best : leaders) {
-        e.correct += best.number == *labels++ ? 1 : 0;
+        const std::int32_t label = *labels++;
+        if (ignored != nullptr && label == ignored(a)) {
+            continue;
+        }
+        e.correct += best.number == label ? 1 : 0;
         ++e.rows;
     }
 }

@@ -61,9 +61,13 @@ inline std::string place_of(const shape& s, index_t number) {
 
 inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op, int slot) {
     const bool is_loss = g.is_loss(op);
+    const op_attributes& a = g.ops[op].attributes;
+    auto* const ignored = record_of(a).ignored;
+    const bool ignores = ignored != nullptr && slot == 1;
+    const index_t other = ignores ? ignored(a) : 0;
     const auto* numbers = static_cast<const std::int32_t*>(x.data);
     for (index_t i = 0; i < x.elements; ++i) {
-        if (numbers[i] < 0 || numbers[i] >= count) {
+        if ((numbers[i] < 0 || numbers[i] >= count) && !(ignores && numbers[i] == other)) {
             if (!is_loss && slot > 0) {
                 const tensor_node& t = g.tensors[g.ops[op].inputs[slot]];
                 throw error("tessera: the input " + std::string(t.name) + " has " + std::to_string(numbers[i]) +
@@ -72,7 +76,8 @@ inline void check_integers(const input_data& x, index_t count, const graph_view&
             }
             throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) + " of " +
                         place_of(g.tensors[g.ops[op].inputs[is_loss ? 1 : 0]].extents, i) + " is not one of the " +
-                        std::to_string(count) + (is_loss ? " classes of " : " rows of ") + path_of(g, op));
+                        std::to_string(count) + (is_loss ? " classes of " : " rows of ") + path_of(g, op) +
+                        (ignores ? ", nor " + std::to_string(other) + ", which it ignores" : std::string()));
         }
     }
 }

@@ -118,6 +118,7 @@ public:
             throw error("tessera: the loss of an evaluation is not a finite number: " + cause_of_loss(inputs));
         }
         count_correct(r, inputs, e);
+        weigh_losses(r, inputs, e);
         return e;
     }
 
@@ -601,8 +602,34 @@ private:
             }
             const int tensor = in[0];
             const input_data& labels = inputs[detail::input_number(g, in[1])];
-            detail::count_correct(leaders(r, tensor, inputs), static_cast<const std::int32_t*>(labels.data), e);
+            detail::count_correct(g.ops[op].attributes, leaders(r, tensor, inputs),
+                                  static_cast<const std::int32_t*>(labels.data), e);
             return;
+        }
+    }
+
+    /// Each loss, and what its mean is over.
+    void weigh_losses(const run_of& r, std::span<const input_data> inputs, evaluation& e) const {
+        const graph_view g = r.described.view();
+        for (int op = 0; op < g.op_count; ++op) {
+            if (!g.is_loss(op)) {
+                continue;
+            }
+            const op_node& o = g.ops[op];
+            auto* const weigh = record_of(o.attributes).rows_weigh;
+            double over = static_cast<double>(r.key.size.samples);
+            if (weigh != nullptr) {
+                const auto handed_in = [&](int k) {
+                    return o.inputs.size() > k && g.tensors[o.inputs[k]].producer < 0
+                               ? inputs[detail::input_number(g, o.inputs[k])].data
+                               : nullptr;
+                };
+                const std::vector<float> own = o.parameters.empty() ? std::vector<float>{} : parameter(o.parameters[0]);
+                over = weigh(o.attributes,
+                             {g.output_of(op).extents.volume(), static_cast<const std::int32_t*>(handed_in(1)),
+                              static_cast<const float*>(handed_in(2)), own.empty() ? nullptr : own.data()});
+            }
+            e.losses.push_back({loss_of_op_[static_cast<std::size_t>(op)], o.attributes.weight, over});
         }
     }
 

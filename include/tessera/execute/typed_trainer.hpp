@@ -43,10 +43,10 @@ struct layer_loss {
 
 /// What an evaluation over any number of batches found.
 struct scores {
-    double loss = 0;     ///< mean over all samples, as in training
-    double accuracy = 0; ///< share of the rows of the first loss whose largest logit is the label's
+    double loss = 0;     ///< mean over all samples, or over what all rows weigh, as in training of one batch
+    double accuracy = 0; ///< share of the rows that count of the first loss whose largest logit is the label's
     index_t correct = 0;
-    index_t rows = 0; ///< labels: one for each sample, or for each pixel
+    index_t rows = 0; ///< labels: one for each sample, or for each pixel, but for those that a loss ignores
     index_t samples = 0;
 };
 
@@ -198,11 +198,11 @@ public:
         std::end(r);
     }
     scores evaluate(Range&& batches) {
-        scores total;
+        sums total;
         for (auto&& b : batches) {
             add(total, b);
         }
-        if (total.samples == 0) {
+        if (total.all.samples == 0) {
             throw error("tessera: an evaluation of no batches; hand in at least one sample");
         }
         return finish(total);
@@ -210,13 +210,13 @@ public:
     /// The same of one batch.
     template <Batch T>
     scores evaluate(const T& samples) {
-        scores total;
+        sums total;
         add(total, samples);
         return finish(total);
     }
     template <class... Names>
     scores evaluate(const named_batch<Names...>& samples) {
-        scores total;
+        sums total;
         add(total, samples);
         return finish(total);
     }
@@ -366,6 +366,12 @@ private:
         return session_.graph_of({&inputs, 1});
     }
 
+    /// Of all batches of an evaluation.
+    struct sums {
+        scores all;
+        std::vector<evaluated_loss> losses; ///< sums of means times what they are over
+    };
+
     template <class T>
     prediction predict_tensor(const T& samples, int tensor) {
         if constexpr (requires { std::span<const input_data>(samples); }) {
@@ -377,28 +383,36 @@ private:
     }
 
     template <Batch T>
-    void add(scores& total, const T& samples) {
+    void add(sums& total, const T& samples) {
         const auto inputs = inputs_of(graph_for(samples), samples);
         add(total, std::span<const input_data>(inputs));
     }
     template <class... Names>
-    void add(scores& total, const named_batch<Names...>& samples) {
+    void add(sums& total, const named_batch<Names...>& samples) {
         const auto inputs = inputs_of<Net>(graph(), samples);
         add(total, std::span<const input_data>(inputs));
     }
-    void add(scores& total, std::span<const input_data> inputs) {
+    void add(sums& total, std::span<const input_data> inputs) {
         const evaluation e = session_.evaluate(inputs);
         const tensor_node& first = session_.graph_of(inputs).tensors[0]; // an input: every network starts with one
         const index_t samples = inputs[0].elements * first.extents[0] / first.extents.volume();
-        total.loss += e.loss * static_cast<double>(samples);
-        total.correct += e.correct;
-        total.rows += e.rows;
-        total.samples += samples;
+        total.losses.resize(e.losses.size());
+        for (std::size_t i = 0; i < e.losses.size(); ++i) {
+            total.losses[i].mean += e.losses[i].mean * e.losses[i].over;
+            total.losses[i].weight = e.losses[i].weight;
+            total.losses[i].over += e.losses[i].over;
+        }
+        total.all.correct += e.correct;
+        total.all.rows += e.rows;
+        total.all.samples += samples;
     }
-    static scores finish(scores total) {
-        total.loss /= static_cast<double>(total.samples);
-        total.accuracy = total.rows > 0 ? static_cast<double>(total.correct) / static_cast<double>(total.rows) : 0;
-        return total;
+    static scores finish(sums total) {
+        for (const evaluated_loss& x : total.losses) {
+            total.all.loss += x.over > 0 || x.over < 0 ? x.weight * (x.mean / x.over) : 0;
+        }
+        scores& s = total.all;
+        s.accuracy = s.rows > 0 ? static_cast<double>(s.correct) / static_cast<double>(s.rows) : 0;
+        return s;
     }
 
     tessera::graph described_;

@@ -280,8 +280,8 @@ private:
             const index_t outputs = scale.rank == 3 ? scale[0] * scale[1] : scale.rank > 0 ? scale[0] : 1;
             const bool state = o.kind == operand_kind::state;
             parameters.push_back({o.extents, node.name, o.slot, initial_of(node.attributes, o.slot), state,
-                                  scale.rank > 0 ? scale.volume() / outputs : 1, !state && !node.attributes.frozen,
-                                  node.instance});
+                                  scale.rank > 0 ? scale.volume() / outputs : 1,
+                                  !state && o.differentiable && !node.attributes.frozen, node.instance});
             node.parameters.push_back(parameter_count++);
         }
         for (int slot = 0; slot < 2; ++slot) {

@@ -47,6 +47,11 @@ struct sequence : detail::has_length<Length> {
     static constexpr element type = element::f32;
     static constexpr shape extents(index_t batch) { return make_shape(batch, sequence::longest, Channels); }
 };
+/// One float per sample, such as its weight in a loss.
+struct scalars {
+    static constexpr element type = element::f32;
+    static constexpr shape extents(index_t batch) { return make_shape(batch); }
+};
 /// One integer per sample.
 struct labels {
     static constexpr element type = element::i32;

@@ -66,8 +66,8 @@ constexpr loop_role role(const description& d, int loop_index) {
     return d.loops[loop_index].name == loop_name::sample ? loop_role::sample : loop_role::attribute;
 }
 
-/// The loop of samples of an operator that takes statistics over them (batch norm), which a nest before the last one reduces; -1 of all others.
-constexpr int statistics_loop(const description& d) {
+/// The loop of samples, where a nest before the last one reduces it; -1: none does.
+constexpr int inner_sample_loop(const description& d) {
     const int l = d.find_loop(loop_name::sample);
     for (int k = 0; l >= 0 && k + 1 < d.nests.size(); ++k) {
         if (has(reduced_loops(d, k), l)) {
@@ -75,6 +75,20 @@ constexpr int statistics_loop(const description& d) {
         }
     }
     return -1;
+}
+
+/// The loop of samples of an operator that takes statistics over them (batch norm), of a replica or a micro-batch where a strategy says so; -1 of all others.
+/// A loss takes none: what it sums over samples is always that of the whole batch.
+constexpr int statistics_loop(const description& d) { return d.facts.loss ? -1 : inner_sample_loop(d); }
+
+/// Whether a loss puts the samples of a batch together before it says what each loses: it divides by what rows weigh, or compares rows with each other.
+constexpr bool joins_samples(const description& d) {
+    const int samples = d.find_loop(loop_name::sample);
+    bool reads_others = false;
+    for (const operand& o : d.operands) {
+        reads_others = reads_others || (o.kind == operand_kind::input && !depends(o, samples));
+    }
+    return d.facts.loss && (reads_others || inner_sample_loop(d) >= 0);
 }
 
 /// True where shards of the loop write boxes that neither overlap nor leave gaps: in every dimension of every written operand that

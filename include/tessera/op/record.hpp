@@ -30,6 +30,15 @@ struct own_row {
     const void* row = nullptr;
 };
 
+/// The rows of a loss in a batch, for those who ask what they weigh.
+struct loss_rows {
+    index_t count = 0;
+    const std::int32_t* labels = nullptr; ///< null: they are no integers
+    const float* weights =
+        nullptr; ///< what comes third, one for each row; null: there is none, or a network computes it
+    const float* parameter = nullptr; ///< the loss's first parameter; null: it has none
+};
+
 /// What there is to know of an operator, whatever its attributes and the shapes of its inputs. No member is for one operator's sake: where
 /// only one of the library's has it, others can have it as well, and tests/op/predicates.cpp defines one that does.
 struct op_record {
@@ -54,6 +63,11 @@ struct op_record {
     shape (*labels)(const op_attributes&, const shape&) = nullptr;
     /// Of a loss: what the sum of its output, of this shape, is divided by. Null: the number of its elements, so that the loss is their mean.
     index_t (*divisor)(const op_attributes&, const shape&) = nullptr;
+    /// Of a loss of classes: the label of rows that do not count, which need be no class. Null: all rows count.
+    index_t (*ignored)(const op_attributes&) = nullptr;
+    /// Of a loss whose mean is over what its rows weigh, not over their number: what they weigh together. Means of several batches weigh so among each
+    /// other. Null: as many as there are samples.
+    double (*rows_weigh)(const op_attributes&, const loss_rows&) = nullptr;
     /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it is none.
     const expression::formula* formula = nullptr;
     /// Of an operator that is written as loop nests: its passes, for every backend. Null: it is not.

@@ -28,6 +28,16 @@ constexpr void for_each_stage_edge(const graph_view& g, const strategy_view& s, 
     }
 }
 
+/// The first loss that puts the samples of the whole batch together; -1: there is none.
+constexpr int first_joining_loss(const graph_view& g) {
+    for (int op = 0; op < g.op_count; ++op) {
+        if (g.is_loss(op) && joins_samples(g.describe(op))) {
+            return op;
+        }
+    }
+    return -1;
+}
+
 /// The first operator with statistics of samples; -1: there is none.
 constexpr int first_normalizing(const graph_view& g) {
     for (int op = 0; op < g.op_count; ++op) {
@@ -96,11 +106,14 @@ constexpr problem check_stages(const graph_view& g, const strategy_view& s, cons
     return {};
 }
 
-/// The first rule that training breaks: batch norms that meet in all micro-batches need a schedule that lets them, and
-/// a plan of several steps parameters that are stored where they are needed.
+/// The first rule that training breaks: batch norms that meet in all micro-batches need a schedule that lets them, a loss
+/// of the whole batch one micro-batch, and a plan of several steps parameters that are stored where they are needed.
 constexpr problem check_training(const graph_view& g, const strategy_view& s, const schedule_facts& schedule) {
     if (s.period > 1 && s.parameters_on >= 0) {
         return detail::broken(rule::period_on_one_device, -1, -1, s.period, 1);
+    }
+    if (const int op = s.micro_batches > 1 ? detail::first_joining_loss(g) : -1; op >= 0) {
+        return detail::broken(rule::loss_joins_micro_batches, op, -1, s.micro_batches, 1);
     }
     if (s.micro_batches > 1 && s.statistics == statistics_over::mini_batch && schedule.joint != rule::none) {
         const int op = detail::first_normalizing(g);

@@ -52,7 +52,10 @@ bool keeps_zeros(op_kind kind) {
 }
 
 /// Makes of the smallest numbers, or of their last bits, some that single precision has not.
-bool is_steep_at_zero(op_kind kind) { return kind == op_kind::sqrt || kind == op_kind::power; }
+bool is_steep_at_zero(op_kind kind) {
+    return kind == op_kind::sqrt || kind == op_kind::power ||
+           kind == ts::row_weighted_cross_entropy<>::attributes.kind; // divides by the square of what rows weigh
+}
 
 } // namespace
 

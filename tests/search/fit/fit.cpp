@@ -529,3 +529,18 @@ TEST_CASE("fit: ended early it returns the best of what it has simulated, at lea
         CHECK(outcome_of(g.view(), on, r.best).step == r.row.step);
     }
 }
+
+TEST_CASE("fit: a network whose loss is of the whole batch together has one micro-batch") {
+    struct ignoring : ts::sequential<ts::features<24>, wide, ts::relu, narrow, ts::masked_cross_entropy<>> {};
+    const ts::graph g = ts::describe<ignoring>(32);
+    const ts::cluster on = machine_of(4);
+    const search::fit_result r = search::fit(g.view(), on);
+    CHECK(r.fits);
+    CHECK(r.refused == 0);
+    CHECK(r.best.micro_batches == 1);
+    CHECK(outcome_of(g.view(), on, r.best).step == r.row.step);
+    search::fit_options o;
+    o.micro_batches = {2, 4};
+    CHECK(test_support::contains(test_support::message_of([&] { (void)search::fit(g.view(), on, o); }),
+                                 ts::to_text(ts::rule::loss_joins_micro_batches)));
+}

@@ -165,8 +165,21 @@ constexpr void add_first(program& p, int k) {
     }
 }
 
-/// Which intermediates gradients flow to. Those of maxima get a pass that finds the first one.
+/// Whether a gradient goes on from what a pass makes to something that the pass reads.
+constexpr bool goes_on(const program& p, const nest_pass& pass) {
+    for (int o = 0; o < p.d.operands.size(); ++o) {
+        if (p.d.operands[o].differentiable && has_slope(pass, o)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Which intermediates gradients flow to, and on from. Those of maxima get a pass that finds the first one.
 constexpr void find_differentiable(program& p) {
+    for (int k = 0; k + 1 < p.forward.size(); ++k) {
+        p.d.operands[p.forward[k].target].differentiable = goes_on(p, p.forward[k]);
+    }
     for (int k = p.forward.size() - 2; k >= 0; --k) {
         operand& x = p.d.operands[p.forward[k].target];
         bool flows = false;
@@ -174,7 +187,7 @@ constexpr void find_differentiable(program& p) {
             flows = flows || (p.d.operands[p.forward[later].target].differentiable &&
                               has_slope(p.forward[later], p.forward[k].target));
         }
-        x.differentiable = flows;
+        x.differentiable = x.differentiable && flows;
     }
     const int written = p.forward.size() - 1;
     for (int k = 0; k < written; ++k) {
@@ -263,6 +276,7 @@ constexpr program derive(const nest_writer& w) {
     p.inputs = w.inputs();
     p.asks_rank = w.asks_rank();
     p.loss = w.is_loss();
+    p.ignores = w.ignores();
     for (int k = 0; k < 3; ++k) {
         p.initial[k] = w.initial(k);
     }

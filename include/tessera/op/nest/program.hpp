@@ -48,6 +48,7 @@ struct program {
     initial_values initial[3] = {};
     int inputs = 0;
     bool loss = false;
+    bool ignores = false;   ///< rows of a certain label
     bool asks_rank = false; ///< another rank of the first input has another program
 };
 

@@ -126,6 +126,21 @@ constexpr index_t integers_of_body(const op_attributes& a, const shape& x, int s
     write<Body>(w, a);
     return w.count_of_integers(slot);
 }
+template <class Body>
+constexpr index_t ignored_of_body(const op_attributes& a) {
+    nest_writer w(nullptr, 0, rank_limit<Body>(0));
+    write<Body>(w, a);
+    return w.ignored_label();
+}
+/// What the rows of a loss weigh together, where its mean is over that.
+template <class Body>
+constexpr auto rows_weigh_of() -> double (*)(const op_attributes&, const loss_rows&) {
+    if constexpr (requires { &Body::rows_weigh; }) {
+        return &Body::rows_weigh;
+    } else {
+        return nullptr;
+    }
+}
 constexpr bool takes_integers(const program& p) {
     for (const operand& o : p.d.operands) {
         if (o.kind == operand_kind::input && o.type == element::i32) {
@@ -153,6 +168,8 @@ constexpr op_record record(const char* name) {
         .initial = {p.initial[0], p.initial[1], p.initial[2]},
         .integers = detail::takes_integers(p) ? detail::integers_of_body<Body> : nullptr,
         .labels = p.loss ? detail::labels_of_body<Body> : nullptr,
+        .ignored = p.ignores ? detail::ignored_of_body<Body> : nullptr,
+        .rows_weigh = detail::rows_weigh_of<Body>(),
         .generated = &detail::generator_of<Body>,
     };
 }

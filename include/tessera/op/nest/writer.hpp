@@ -68,6 +68,13 @@ struct loop_list {
         }
         return l;
     }
+    constexpr loop_list without(int number) const {
+        loop_list l;
+        for (int i = 0; i < size(); ++i) {
+            i != number ? l.all.push_back(all[i]) : false;
+        }
+        return l;
+    }
 };
 
 class nest_writer {
@@ -152,6 +159,19 @@ public:
         o.differentiable = false;
         return x;
     }
+    /// The label of rows that do not count, which may be none of the integers: it is told from them by ==.
+    constexpr value ignored(index_t label) {
+        ignores_ = true;
+        ignored_ = label;
+        return number(static_cast<double>(label));
+    }
+    /// The next parameter, at this index, which is set from outside and not trained: no gradient reaches it.
+    template <class... Index>
+    constexpr value constant_parameter(initial_values how, const Index&... at) {
+        const value x = parameter(how, at...);
+        w_.d.operands[w_.d.operands.size() - 1].differentiable = false;
+        return x;
+    }
     /// The next parameter, at this index; what it holds before training.
     template <class... Index>
     constexpr value parameter(initial_values how, const Index&... at) {
@@ -226,6 +246,9 @@ public:
     /// How many integers an input may hold; 0: it holds numbers.
     constexpr index_t count_of_integers(int slot) const { return counted_[slot] < 0 ? 0 : extent_of(counted_[slot]); }
     constexpr initial_values initial(int k) const { return initial_[k]; }
+    /// Whether there is a label of rows that do not count, and which.
+    constexpr bool ignores() const { return ignores_; }
+    constexpr index_t ignored_label() const { return ignored_; }
 
 private:
     static constexpr index_t unbound = -1;
@@ -462,6 +485,8 @@ private:
     int rank_;
     bool asks_rank_ = false;
     bool is_loss_ = false;
+    bool ignores_ = false;
+    index_t ignored_ = 0;
     int counted_[max_inputs] = {-1, -1, -1, -1, -1, -1, -1, -1};
     tessera::detail::describer w_;
     expression::tape nodes_;

@@ -281,6 +281,10 @@ inline fit_result fit(const graph_view& g, const cluster& on, const fit_options&
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
                     "re-materialization, step and simulation");
     }
+    const bool whole = std::find(o.micro_batches.begin(), o.micro_batches.end(), 1) != o.micro_batches.end();
+    if (const int joining = tessera::detail::first_joining_loss(g); joining >= 0 && !whole) {
+        require(g, tessera::detail::broken(rule::loss_joins_micro_batches, joining, -1, o.micro_batches[0], 1));
+    }
     for (const schedule::schedule_record* r : o.schedules) {
         if (r == nullptr || r->make == nullptr) {
             throw error("tessera: a schedule of fit() has no function; give records that have one");

@@ -102,8 +102,12 @@ inline std::vector<fit_choice> fit_space(const graph_view& g, int devices, const
             }
         }
     };
+    const bool joins = tessera::detail::first_joining_loss(g) >= 0; // and takes one micro-batch
     for (int used = devices; used >= 1; used = o.fewer_devices ? used / 2 : 0) {
         for (const int m : o.micro_batches) {
+            if (m > 1 && joins) {
+                continue;
+            }
             schedule::settings order;
             order.which = &schedule::fill_drain_record;
             order.micro_batches = m;

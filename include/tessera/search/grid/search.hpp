@@ -147,14 +147,18 @@ private:
         std::vector<open> all;
         const index_t batch = g_.tensors[0].extents[0];
         const int devices = on_.devices();
+        const bool joins = tessera::detail::first_joining_loss(g_) >= 0;
         for (int tensor = 1; tensor <= largest_; ++tensor) {
             if (devices % tensor != 0) {
                 continue;
             }
-            for (index_t b = 1; b <= options_.largest_micro_batch; b *= 2) {
+            for (index_t b = 1; b <= (joins ? batch : options_.largest_micro_batch); b *= 2) {
                 const auto ways = within(tensor, b);
                 for (int stages = 1; stages <= estimate_.repeats().count; ++stages) {
                     const int data = devices / tensor / stages;
+                    if (joins && data * b != batch) {
+                        continue; // it takes one micro-batch
+                    }
                     if (data * tensor * stages != devices || batch % (data * b) != 0 || batch / (data * b) > 4096) {
                         continue;
                     }
