@@ -65,16 +65,16 @@ constexpr float clip_initial = 2.6592600F; // log(1 / 0.07)
 template <number Temperature = 0.07>
 struct info_nce_loss {
     static_assert(Temperature.value() > 0, "tessera: a temperature is above 0");
-    static constexpr op_attributes attributes = attributes_of(
-        op::contrastive_body<op::comparison::one_way>::attributes.kind, op::contrastive_options{Temperature.value()});
+    static constexpr op_attributes attributes =
+        detail::generated_attributes<op::contrastive_body<op::comparison::one_way>>({Temperature.value()});
 };
 
 /// The same both ways: the mean of a's rows among b's and of b's rows among a's.
 template <number Temperature = 0.07>
 struct contrastive_loss {
     static_assert(Temperature.value() > 0, "tessera: a temperature is above 0");
-    static constexpr op_attributes attributes = attributes_of(
-        op::contrastive_body<op::comparison::both_ways>::attributes.kind, op::contrastive_options{Temperature.value()});
+    static constexpr op_attributes attributes =
+        detail::generated_attributes<op::contrastive_body<op::comparison::both_ways>>({Temperature.value()});
 };
 
 /// Both ways, with a temperature that is learned, as in CLIP (Radford et al. 2021, "Learning transferable visual models from natural language
@@ -82,9 +82,7 @@ struct contrastive_loss {
 template <class... Options>
 struct clip_loss {
     static constexpr op_attributes attributes = [] {
-        op_attributes a =
-            detail::make_attributes<op::contrastive_body<op::comparison::learned>::attributes.kind, Options...>(
-                op::contrastive_options{});
+        op_attributes a = detail::generated_attributes<op::contrastive_body<op::comparison::learned>, Options...>({});
         if (!a.initial[0].said) {
             a.initial[0] = {initial_values::constant, op::clip_initial, true};
         }

@@ -101,21 +101,19 @@ struct label_smoothing {
 /// masked_cross_entropy<ignore<-100>, label_smoothing<0>>: rows of the ignored label do not count. The loss is the mean over those of the global batch
 /// that do; 0 where none does. Options: ignore, label_smoothing, weight.
 template <class... Options>
-struct masked_cross_entropy : detail::layer_with<op::counted_cross_entropy_body<op::row_weights::none>::attributes.kind,
-                                                 op::counted_options, Options...> {};
+struct masked_cross_entropy
+    : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::none>, Options...> {};
 
 /// The same with a weight for each class, a parameter [K] that is not trained: ones, until trainer.set_weights<layer>(...) sets them. The loss is divided
 /// by the sum of the weights of the labels that count, over the global batch.
 template <class... Options>
 struct class_weighted_cross_entropy
-    : detail::layer_with<op::counted_cross_entropy_body<op::row_weights::of_classes>::attributes.kind,
-                         op::counted_options, Options...> {};
+    : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::of_classes>, Options...> {};
 
 /// The same with a weight for each row, which is the third input and has the shape of the labels. The loss is divided by the sum of the weights of the rows
 /// that count, over the global batch. Gradients reach weights that the network computes.
 template <class... Options>
 struct row_weighted_cross_entropy
-    : detail::layer_with<op::counted_cross_entropy_body<op::row_weights::handed_in>::attributes.kind,
-                         op::counted_options, Options...> {};
+    : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::handed_in>, Options...> {};
 
 } // namespace tessera
