@@ -488,4 +488,21 @@ fused_network fuse(const Graph& g, const strategy& s, const std::vector<int>& wa
     return detail::fuser<Graph>(g, s, wanted, trains).run();
 }
 
+/// The same as it is, with every operator by itself.
+template <class Graph>
+fused_network not_fused(const Graph& g, const strategy& s) {
+    fused_network r;
+    r.how = s;
+    r.network.parameters.assign(g.parameters, g.parameters + g.parameter_count);
+    r.network.tensors.assign(g.tensors, g.tensors + g.tensor_count);
+    r.network.ops.assign(g.ops, g.ops + g.op_count);
+    for (int op = 0; op < g.op_count; ++op) {
+        r.ops.push_back(op);
+    }
+    for (int t = 0; t < g.tensor_count; ++t) {
+        r.tensors.push_back(t);
+    }
+    return r;
+}
+
 } // namespace tessera
