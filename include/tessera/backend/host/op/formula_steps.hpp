@@ -5,6 +5,7 @@
 
 #include "tessera/backend/host/kernels/steps.hpp"
 #include "tessera/backend/host/op/elementwise_kernels.hpp"
+#include "tessera/op/records.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -28,7 +29,7 @@ public:
             }
         }
         compile(all, roots, attributes_as_floats(of));
-        numbers_.resize(static_cast<std::size_t>(slots_) * most + 16);
+        numbers_.resize(static_cast<std::size_t>(slots_) * stride + 16);
         for (const constant& c : constants_) {
             std::fill_n(slot(c.place), most, c.number);
         }
@@ -79,6 +80,8 @@ private:
     static constexpr int first_slot = leaves + expression::most_inputs;
     static constexpr int most_places = first_slot + expression::max_nodes + expression::most_inputs;
 
+    static constexpr std::size_t stride = most + 32; ///< of slots: no two of them in the same lines of the cache's sets
+
     struct constant {
         int place = 0;
         float number = 0;
@@ -88,7 +91,7 @@ private:
         constexpr std::size_t line = 64;
         const auto begin = reinterpret_cast<std::uintptr_t>(numbers_.data());
         const std::size_t skipped = (line - begin % line) % line / sizeof(float);
-        return numbers_.data() + skipped + static_cast<std::size_t>(place - first_slot) * most;
+        return numbers_.data() + skipped + static_cast<std::size_t>(place - first_slot) * stride;
     }
 
     void compile(const expression::formula& f, const fixed_vector<int, expression::most_inputs>& roots,
@@ -96,7 +99,6 @@ private:
         using expression::opcode;
         std::vector<int> order;
         std::vector<int> place(static_cast<std::size_t>(expression::max_nodes), -1);
-        std::vector<int> last_use(place.size(), -1); // place in the order; of roots and leaves none
         bool is_given = false;
         std::uint64_t done = 0;
         for (const int root : roots) {
@@ -108,11 +110,6 @@ private:
         const auto is_leaf = [&](int i) {
             return expression::operands_of(f.nodes.nodes[i].what) == 0 || (is_given && i == f.result);
         };
-        for (std::size_t k = 0; k < order.size(); ++k) {
-            for (int p = 0; !is_leaf(order[k]) && p < expression::operands_of(f.nodes.nodes[order[k]].what); ++p) {
-                last_use[static_cast<std::size_t>(f.nodes.nodes[order[k]].of[p])] = static_cast<int>(k);
-            }
-        }
         const auto root_of = [&](int i) { // the first whose node it is
             for (int r = 0; r < roots.size(); ++r) {
                 if (f.root(roots[r]) == i) {
@@ -121,56 +118,106 @@ private:
             }
             return -1;
         };
-        std::vector<int> free;
+        std::vector<int> uses(place.size(), 0);
+        for (const int i : order) {
+            for (int p = 0; !is_leaf(i) && p < expression::operands_of(f.nodes.nodes[i].what); ++p) {
+                ++uses[static_cast<std::size_t>(f.nodes.nodes[i].of[p])];
+            }
+        }
+        // Steps of nodes; what only the next one takes is a part of it.
+        struct planned_step {
+            kernels::step_code what;
+            int node;
+            int count;
+            int of[3];
+        };
+        std::vector<planned_step> planned;
+        std::vector<int> own_step(place.size(), -1);
+        for (const int i : order) {
+            const expression::node& n = f.nodes.nodes[i];
+            if (is_leaf(i)) {
+                continue;
+            }
+            planned_step step{kernels::code_of(n.what), i, expression::operands_of(n.what), {n.of[0], n.of[1], n.of[2]}};
+            for (int p = 0; p < step.count && step.count == 2; ++p) {
+                const int first = n.of[p]; // NOLINT(bugprone-signed-char-misuse): a small number
+                const int made_by = own_step[static_cast<std::size_t>(first)];
+                const kernels::step_code pair =
+                    kernels::pair_of(f.nodes.nodes[first].what, n.what, p == 1);
+                if (made_by < 0 || uses[static_cast<std::size_t>(first)] != 1 || root_of(first) >= 0 ||
+                    pair == kernels::step_code::constant ||
+                    planned[static_cast<std::size_t>(made_by)].what != kernels::code_of(f.nodes.nodes[first].what)) {
+                    continue;
+                }
+                planned_step& before = planned[static_cast<std::size_t>(made_by)];
+                step = {pair, i, 3, {before.of[0], before.of[1], n.of[1 - p]}};
+                before.node = -1;
+                break;
+            }
+            own_step[static_cast<std::size_t>(i)] = static_cast<int>(planned.size());
+            planned.push_back(step);
+        }
+        std::vector<int> last_use(place.size(), -1); // the step
+        for (std::size_t k = 0; k < planned.size(); ++k) {
+            for (int p = 0; planned[k].node >= 0 && p < planned[k].count; ++p) {
+                last_use[static_cast<std::size_t>(planned[k].of[p])] = static_cast<int>(k);
+            }
+        }
         const auto own_slot = [&] { return first_slot + slots_++; };
-        for (std::size_t k = 0; k < order.size(); ++k) {
-            const int i = order[k];
+        for (const int i : order) {
             const expression::node& n = f.nodes.nodes[i];
             int& to = place[static_cast<std::size_t>(i)];
             if (is_given && i == f.result) {
                 to = f.inputs;
             } else if (n.what == opcode::input) {
                 to = n.of[0];
+            } else if (n.what == opcode::gradient && f.loss) {
+                loss_leaf_ = f.inputs + 1;
+                loss_gradient_ = to = own_slot();
             } else if (n.what == opcode::gradient) {
                 to = f.inputs + 1;
-                if (f.loss) {
-                    loss_leaf_ = to;
-                    loss_gradient_ = to = own_slot();
-                }
             } else if (n.what == opcode::constant || n.what == opcode::attribute) {
                 to = own_slot();
                 const bool is_attribute = n.what == opcode::attribute;
                 constants_.push_back({to, is_attribute ? attributes[static_cast<std::size_t>(n.of[0])]
                                                        : static_cast<float>(n.constant)});
-            } else {
-                kernels::node_step step{n.what, 0, {}};
-                for (int p = 0; p < expression::operands_of(n.what); ++p) {
-                    const auto at = static_cast<std::size_t>(n.of[p]);
-                    step.of[p] = static_cast<std::uint8_t>(place[at]);
-                    const bool is_own = !is_leaf(n.of[p]) && root_of(n.of[p]) < 0;
-                    if (is_own && last_use[at] == static_cast<int>(k)) {
-                        free.push_back(place[at]); // a step may write what it reads
-                        last_use[at] = -1;
-                    }
-                }
-                if (const int r = root_of(i); r >= 0) {
-                    to = leaves + r;
-                } else if (!free.empty()) {
-                    to = free.back();
-                    free.pop_back();
-                } else {
-                    to = own_slot();
-                }
-                step.to = static_cast<std::uint8_t>(to);
-                steps_.push_back(step);
             }
+        }
+        std::vector<int> free;
+        for (std::size_t k = 0; k < planned.size(); ++k) {
+            const planned_step& x = planned[k];
+            if (x.node < 0) {
+                continue;
+            }
+            kernels::node_step step{x.what, 0, {}};
+            for (int p = 0; p < 3; ++p) {
+                const int operand = x.of[p < x.count ? p : 0];
+                const auto at = static_cast<std::size_t>(operand);
+                step.of[p] = static_cast<std::uint8_t>(place[at]);
+                if (!is_leaf(operand) && root_of(operand) < 0 && last_use[at] == static_cast<int>(k)) {
+                    free.push_back(place[at]); // a step may write what it reads
+                    last_use[at] = -1;
+                }
+            }
+            int& to = place[static_cast<std::size_t>(x.node)];
+            if (const int r = root_of(x.node); r >= 0) {
+                to = leaves + r;
+            } else if (!free.empty()) {
+                to = free.back();
+                free.pop_back();
+            } else {
+                to = own_slot();
+            }
+            step.to = static_cast<std::uint8_t>(to);
+            steps_.push_back(step);
         }
         for (int r = 0; r < roots.size(); ++r) { // what is no step's, or is another root's
             const int from = place[static_cast<std::size_t>(f.root(roots[r]))];
             if (from != leaves + r) {
-                steps_.push_back({opcode::stop_gradient,
+                const auto place_of_root = static_cast<std::uint8_t>(from);
+                steps_.push_back({kernels::code_of(opcode::stop_gradient),
                                   static_cast<std::uint8_t>(leaves + r),
-                                  {static_cast<std::uint8_t>(from)}});
+                                  {place_of_root, place_of_root, place_of_root}});
             }
             apart_[r] = roots.size() > 1 ? own_slot() : -1;
         }
