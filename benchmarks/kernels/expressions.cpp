@@ -189,8 +189,7 @@ void race_fused(const char* name, std::ptrdiff_t count, const Apart& apart, cons
 
 void race_swiglu(std::ptrdiff_t count) {
     const ts::expression::applied silu{&ts::op::silu_formula, {}, {0}, 2};
-    const ts::expression::composition c =
-        ts::expression::compose({&ts::op::multiply_formula, {}, {2, 1}, 3}, &silu, 1);
+    const ts::expression::composition c = ts::expression::compose({&ts::op::multiply_formula, {}, {2, 1}, 3}, &silu, 1);
     ts::fixed_vector<int, ts::expression::most_inputs> result, gradients;
     result.push_back(ts::expression::the_result);
     gradients.push_back(0);

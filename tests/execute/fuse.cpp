@@ -50,7 +50,8 @@ TEST_CASE("one device in double has the same numbers of a network and of the net
 }
 
 TEST_CASE("fused networks train as others do under any strategy on the reference backend") {
-    report(hold_fused(1000, 150, 1e-4, [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); }));
+    report(hold_fused(1000, 150, 1e-4,
+                      [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); }));
 }
 
 #ifdef TESSERA_TEST_HOST
@@ -95,7 +96,8 @@ void check_trainer() {
     for (int i = 0; i < 3; ++i) {
         CHECK(fused.step(some) == doctest::Approx(apart.step(some)).epsilon(1e-5));
     }
-    CHECK(fused.template loss<ts::cross_entropy>() == doctest::Approx(apart.template loss<ts::cross_entropy>()).epsilon(1e-5));
+    CHECK(fused.template loss<ts::cross_entropy>() ==
+          doctest::Approx(apart.template loss<ts::cross_entropy>()).epsilon(1e-5));
     CHECK(fused.evaluate(some).loss == doctest::Approx(apart.evaluate(some).loss).epsilon(1e-5));
     // What is between is asked for by its layer, and is there.
     const ts::prediction inner = fused.template predict<act>(some);

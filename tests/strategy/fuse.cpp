@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operators become one, and what a plan saves by it.
+#include "tessera/strategy/fuse.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower/lower.hpp"
 #include "tessera/schedule/gpipe.hpp"
-#include "tessera/strategy/fuse.hpp"
 #include "tessera/tessera.hpp"
 
 #include <doctest/doctest.h>
@@ -119,10 +119,11 @@ TEST_CASE("with fusion switched off, tasks and arena of AdamW's steps grow") {
     const int g = n.input(numbers);
     const int decayed = n.scaled(1 - 0.001 * 0.01, w);
     const int first = n.add(ts::op_kind::add, {n.scaled(0.9, m), n.scaled(0.1, g)});
-    const int second = n.add(ts::op_kind::add, {n.scaled(0.999, v), n.scaled(0.001, n.add(ts::op_kind::multiply, {g, g}))});
+    const int second =
+        n.add(ts::op_kind::add, {n.scaled(0.999, v), n.scaled(0.001, n.add(ts::op_kind::multiply, {g, g}))});
     const int root = n.add(ts::op_kind::sqrt, {n.scaled(1 / 0.001, second)});
-    const int below = n.add(
-        ts::attributes_of(ts::op_kind::add_constant, ts::op::expression_attributes{.number = {1e-8}}), {root});
+    const int below =
+        n.add(ts::attributes_of(ts::op_kind::add_constant, ts::op::expression_attributes{.number = {1e-8}}), {root});
     const int step = n.add(ts::op_kind::divide, {n.scaled(0.001 / 0.1, first), below});
     const int updated = n.add(ts::op_kind::subtract, {decayed, step});
     const ts::graph network = n.graph();
@@ -151,9 +152,9 @@ TEST_CASE("with fusion switched off, tasks and arena of AdamW's steps grow") {
     ts::lower_options adamw;
     adamw.update = ts::adamw{};
     const ts::plan p = ts::lower(trained.view(), network_of_update.how.view(), 1, adamw);
-    CHECK(std::count_if(p.tasks.begin(), p.tasks.end(),
-                        [](const ts::task& t) { return t.kind == ts::task_kind::update; }) ==
-          trained.view().parameter_count);
+    CHECK(std::count_if(p.tasks.begin(), p.tasks.end(), [](const ts::task& t) {
+              return t.kind == ts::task_kind::update;
+          }) == trained.view().parameter_count);
     CHECK(count(network_of_update, 1, adamw) == count(network_of_update, 1));
 }
 

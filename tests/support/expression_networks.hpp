@@ -80,12 +80,11 @@ private:
     }
     int dense(int from) {
         if (shape_.rank == 4) {
-            return add(ts::attributes_of(ts::op_kind::conv2d,
-                                         ts::op::conv2d_attributes{.out = shape_[1], .bias = true}),
-                       {from});
+            return add(
+                ts::attributes_of(ts::op_kind::conv2d, ts::op::conv2d_attributes{.out = shape_[1], .bias = true}),
+                {from});
         }
-        return add(ts::attributes_of(ts::op_kind::linear,
-                                     ts::op::linear_attributes{.out = shape_[shape_.rank - 1]}),
+        return add(ts::attributes_of(ts::op_kind::linear, ts::op::linear_attributes{.out = shape_[shape_.rank - 1]}),
                    {from});
     }
     /// What nothing reads yet, rather than what is read already.
@@ -100,10 +99,11 @@ private:
         return read_[static_cast<std::size_t>(pick_(static_cast<int>(read_.size())))];
     }
     void expression(int small) {
-        const ts::op_kind one[] = {ts::op_kind::relu, ts::op_kind::sigmoid, ts::op_kind::tanh, ts::op_kind::gelu,
-                                   ts::op_kind::silu, ts::op_kind::softplus, ts::op_kind::negate, ts::op_kind::abs,
-                                   ts::op_kind::hard_swish};
-        const ts::op_kind two[] = {ts::op_kind::add, ts::op_kind::multiply, ts::op_kind::subtract, ts::op_kind::maximum};
+        const ts::op_kind one[] = {ts::op_kind::relu,   ts::op_kind::sigmoid, ts::op_kind::tanh,
+                                   ts::op_kind::gelu,   ts::op_kind::silu,    ts::op_kind::softplus,
+                                   ts::op_kind::negate, ts::op_kind::abs,     ts::op_kind::hard_swish};
+        const ts::op_kind two[] = {ts::op_kind::add, ts::op_kind::multiply, ts::op_kind::subtract,
+                                   ts::op_kind::maximum};
         const int which = small >= 0 ? 4 : pick_(10);
         int t = -1;
         if (which < 3) {
@@ -229,9 +229,8 @@ fusion_findings hold_fused(std::uint64_t first, int pairs, double allowed, Make 
             found.fused += fused.tasks < apart.tasks ? 1 : 0;
             double worst = 0;
             for (std::size_t i = 0; i < apart.all.size(); ++i) {
-                worst = std::max(worst, apart.all[i].size() != fused.all[i].size()
-                                            ? 1
-                                            : relative(fused.all[i], apart.all[i], 1e-4));
+                worst = std::max(
+                    worst, apart.all[i].size() != fused.all[i].size() ? 1 : relative(fused.all[i], apart.all[i], 1e-4));
             }
             found.worst = std::max(found.worst, worst);
             if (!(worst <= allowed) || fused.tasks > apart.tasks) {

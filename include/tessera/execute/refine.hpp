@@ -150,7 +150,8 @@ public:
                 enter(k == 0 ? "searched" : "searched before", found[i].value);
                 if (entries_.size() > before && entries_.back().runs) {
                     entries_.back().result.predicted =
-                        measured.predict(entries_.back().runs->training_plan(), entries_.back().runs->planned_graph()) * 1e3;
+                        measured.predict(entries_.back().runs->training_plan(), entries_.back().runs->planned_graph()) *
+                        1e3;
                 }
             }
         } else {

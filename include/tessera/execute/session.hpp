@@ -424,9 +424,8 @@ private:
     fused_network network_for(const run_key& key) const {
         const graph described = graph_for(key);
         const strategy& s = key.part != nullptr ? key.part->how : strategy_;
-        return options_.fuse
-                   ? fuse(described.view(), s, wanted_of(key), key.kind == run_kind::training)
-                   : not_fused(described.view(), s);
+        return options_.fuse ? fuse(described.view(), s, wanted_of(key), key.kind == run_kind::training)
+                             : not_fused(described.view(), s);
     }
     /// The tensors that a run is asked for, by their numbers in its network before it is rewritten.
     static std::vector<int> wanted_of(const run_key& key) {

@@ -225,8 +225,8 @@ private:
     /// Whether the operator that makes `t` may become a part of the only one that reads it.
     bool may_vanish(int t, int last) const {
         const int maker = tensor(t).producer;
-        if (maker < 0 || is_wanted_[at(t)] != 0 || !nodes_[at(maker)].is_expression ||
-            readers_[at(t)].size() != 1 || readers_[at(t)][0] != last) {
+        if (maker < 0 || is_wanted_[at(t)] != 0 || !nodes_[at(maker)].is_expression || readers_[at(t)].size() != 1 ||
+            readers_[at(t)][0] != last) {
             return false;
         }
         const tensor_node& made = g_.output_of(last);
@@ -403,8 +403,9 @@ private:
     static std::string name_of(const node& n) {
         std::string name;
         for (const char c : n.text) {
-            name += c >= first_slot && c < first_slot + expression::most_inputs ? static_cast<char>('0' + c - first_slot)
-                                                                               : c;
+            name += c >= first_slot && c < first_slot + expression::most_inputs
+                        ? static_cast<char>('0' + c - first_slot)
+                        : c;
         }
         return name;
     }

@@ -72,8 +72,8 @@ struct composer {
             } else if (n.what == opcode::gradient) {
                 to[i] = gradient;
             } else if (n.what == opcode::attribute) {
-                to[i] = make({.what = opcode::constant, .of = {-1, -1, -1}, .constant = x.attributes[n.of[0]]}, -1, -1,
-                             -1);
+                to[i] =
+                    make({.what = opcode::constant, .of = {-1, -1, -1}, .constant = x.attributes[n.of[0]]}, -1, -1, -1);
             } else {
                 to[i] = make(n, operand(0), operand(1), operand(2));
             }
@@ -140,7 +140,7 @@ constexpr composition compose(const applied& last, const applied* makers, int co
     };
     // Leaves first, in the order in which the operators read them.
     int leaves[max_nodes][most_inputs]{}; // of every maker, then of the last
-    const auto number_leaves = [&](const applied& x, int (&to)[most_inputs]) {
+    const auto number_leaves = [&](const applied& x, int(&to)[most_inputs]) {
         for (int k = 0; k < x.of->inputs; ++k) {
             to[k] = c.input_of(x.tensors[k]);
         }
@@ -168,8 +168,7 @@ constexpr composition compose(const applied& last, const applied* makers, int co
         f.flops += (forward >> static_cast<unsigned>(i) & 1U) != 0 ? flops_of(f.nodes.nodes[i].what) : 0;
     }
     f.linear = detail::is_linear(f.nodes, f.result);
-    const int gradient =
-        c.make({.what = opcode::gradient, .of = {-1, -1, -1}, .constant = 0}, -1, -1, -1);
+    const int gradient = c.make({.what = opcode::gradient, .of = {-1, -1, -1}, .constant = 0}, -1, -1, -1);
     int of_inputs[most_inputs] = {-1, -1, -1, -1};
     int of_made[max_nodes]{};
     for (int m = 0; m < count; ++m) {
@@ -188,9 +187,9 @@ constexpr composition compose(const applied& last, const applied* makers, int co
     }
     f.passes_gradient = true;
     for (int k = 0; k < f.inputs; ++k) {
-        f.gradient[k] = of_inputs[k] >= 0 ? of_inputs[k]
-                                          : c.make({.what = opcode::constant, .of = {-1, -1, -1}, .constant = 0}, -1,
-                                                   -1, -1);
+        f.gradient[k] = of_inputs[k] >= 0
+                            ? of_inputs[k]
+                            : c.make({.what = opcode::constant, .of = {-1, -1, -1}, .constant = 0}, -1, -1, -1);
         f.passes_gradient = f.passes_gradient && f.gradient[k] == gradient;
     }
     c.made.fits = !c.is_full;

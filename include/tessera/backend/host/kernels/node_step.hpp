@@ -29,7 +29,7 @@ enum class step_code : std::uint8_t {
     TESSERA_EXPRESSION_NODES(TESSERA_EXPRESSION_NODE)
 #undef TESSERA_EXPRESSION_NODE
 #define TESSERA_NODE_PAIR(name, first, second, swapped) name,
-    TESSERA_NODE_PAIRS(TESSERA_NODE_PAIR)
+        TESSERA_NODE_PAIRS(TESSERA_NODE_PAIR)
 #undef TESSERA_NODE_PAIR
 };
 

@@ -15,7 +15,8 @@ template <class Kernels>
 class broadcast_job : public job {
 public:
     broadcast_job(const bound_call& b, Kernels how)
-        : c_(b.call), how_(static_cast<Kernels&&>(how)), out_(b.call.d->output()), attributes_(attributes_as_floats(b.call.attributes)) {}
+        : c_(b.call), how_(static_cast<Kernels&&>(how)), out_(b.call.d->output()),
+          attributes_(attributes_as_floats(b.call.attributes)) {}
     void run(const run_state&) override {
         if (is_forward(c_.what)) {
             pass(expression::the_result);

@@ -138,12 +138,12 @@ private:
             if (is_leaf(i)) {
                 continue;
             }
-            planned_step step{kernels::code_of(n.what), i, expression::operands_of(n.what), {n.of[0], n.of[1], n.of[2]}};
+            planned_step step{
+                kernels::code_of(n.what), i, expression::operands_of(n.what), {n.of[0], n.of[1], n.of[2]}};
             for (int p = 0; p < step.count && step.count == 2; ++p) {
                 const int first = n.of[p]; // NOLINT(bugprone-signed-char-misuse): a small number
                 const int made_by = own_step[static_cast<std::size_t>(first)];
-                const kernels::step_code pair =
-                    kernels::pair_of(f.nodes.nodes[first].what, n.what, p == 1);
+                const kernels::step_code pair = kernels::pair_of(f.nodes.nodes[first].what, n.what, p == 1);
                 if (made_by < 0 || uses[static_cast<std::size_t>(first)] != 1 || root_of(first) >= 0 ||
                     pair == kernels::step_code::constant ||
                     planned[static_cast<std::size_t>(made_by)].what != kernels::code_of(f.nodes.nodes[first].what)) {
