@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::op {
+namespace tessera {
 
 namespace detail {
 
@@ -20,7 +20,8 @@ struct fused_operator {
     op_record record;
 
     fused_operator(std::string its_name, const expression::formula& f)
-        : name(static_cast<std::string&&>(its_name)), formula(f), record(expression_record(name.c_str(), formula)) {}
+        : name(static_cast<std::string&&>(its_name)), formula(f), record(op::expression_record(name.c_str(), formula)) {
+    }
     fused_operator(const fused_operator&) = delete;
     fused_operator& operator=(const fused_operator&) = delete;
 };
@@ -37,6 +38,8 @@ inline bool same_formula(const expression::formula& a, const expression::formula
 }
 
 } // namespace detail
+
+namespace op {
 
 /// The record of a formula, one for each name. A name says what the formula is composed of; where operators of different programs' parts have one
 /// name, the formulas differ, and what comes later has an apostrophe behind its name.
@@ -57,4 +60,6 @@ inline const op_record& fused_record(std::string name, const expression::formula
     return all.back()->record;
 }
 
-} // namespace tessera::op
+} // namespace op
+
+} // namespace tessera
