@@ -20,6 +20,7 @@ void report(const fusion_findings& found) {
         FAIL_CHECK(w);
     }
     CHECK(found.fused * 2 > found.pairs);
+    CHECK(found.refused * 10 < found.pairs);
     MESSAGE(found.fused << " of " << found.pairs << " fuse something, largest relative difference " << found.worst);
 }
 
@@ -27,7 +28,7 @@ void report(const fusion_findings& found) {
 
 TEST_CASE("one device in double has the same numbers of a network and of the network fused") {
     int changed = 0;
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
         const expression_network x = expression_maker(seed).run();
         const ts::graph_view g = x.network.view();
         const ts::fused_network fused = ts::fuse(g, ts::strategy(g));
@@ -46,17 +47,17 @@ TEST_CASE("one device in double has the same numbers of a network and of the net
             CHECK(relative(b.gradients[0][p], a.gradients[0][p], 1e-9) < 1e-10);
         }
     }
-    CHECK(changed > 30);
+    CHECK(changed > 20);
 }
 
 TEST_CASE("fused networks train as others do under any strategy on the reference backend") {
-    report(hold_fused(1000, 150, 1e-4,
+    report(hold_fused(1000, 60, 1e-4,
                       [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); }));
 }
 
 #ifdef TESSERA_TEST_HOST
 TEST_CASE("so they do on the host, in any formats") {
-    report(hold_fused(2000, 100, 1e-4, [](const ts::optimizer& how, std::uint64_t seed) {
+    report(hold_fused(2000, 40, 1e-4, [](const ts::optimizer& how, std::uint64_t seed) {
         return host_in_formats_of(how, static_cast<int>(seed % 1000));
     }));
 }

@@ -203,6 +203,7 @@ session_numbers numbers_of(const expression_network& x, const random_pair& pair,
 struct fusion_findings {
     int fused = 0; ///< pairs in which something was fused
     int pairs = 0;
+    int refused = 0; ///< with and without, in the same words
     double worst = 0;
     std::vector<std::string> wrong;
 };
@@ -221,23 +222,33 @@ fusion_findings hold_fused(std::uint64_t first, int pairs, double allowed, Make 
         const int asked = x.made[static_cast<std::size_t>(pick(static_cast<int>(x.made.size())))];
         const batch_data data(g, seed);
         ++found.pairs;
-        try {
-            auto with = make(how, seed);
-            auto without = make(how, seed);
-            const session_numbers apart = numbers_of(x, pair, how, data, without, false, asked);
-            const session_numbers fused = numbers_of(x, pair, how, data, with, true, asked);
-            found.fused += fused.tasks < apart.tasks ? 1 : 0;
-            double worst = 0;
-            for (std::size_t i = 0; i < apart.all.size(); ++i) {
-                worst = std::max(
-                    worst, apart.all[i].size() != fused.all[i].size() ? 1 : relative(fused.all[i], apart.all[i], 1e-4));
+        const auto run = [&](bool fuse, session_numbers& to) -> std::string {
+            try {
+                auto backend = make(how, seed);
+                to = numbers_of(x, pair, how, data, backend, fuse, asked);
+                return {};
+            } catch (const std::exception& e) {
+                return e.what();
             }
-            found.worst = std::max(found.worst, worst);
-            if (!(worst <= allowed) || fused.tasks > apart.tasks) {
-                found.wrong.push_back(std::to_string(seed) + ": " + pair.what + ": off by " + std::to_string(worst));
-            }
-        } catch (const std::exception& e) {
-            found.wrong.push_back(std::to_string(seed) + ": " + pair.what + ": " + e.what());
+        };
+        session_numbers apart;
+        session_numbers fused;
+        const std::string refused = run(false, apart);
+        const std::string why = run(true, fused);
+        found.refused += refused.empty() ? 0 : 1;
+        if (why != refused) {
+            found.wrong.push_back(std::to_string(seed) + ": " + pair.what + ": " + why + ", and apart: " + refused);
+            continue;
+        }
+        found.fused += fused.tasks < apart.tasks ? 1 : 0;
+        double worst = 0;
+        for (std::size_t i = 0; i < apart.all.size(); ++i) {
+            worst = std::max(
+                worst, apart.all[i].size() != fused.all[i].size() ? 1 : relative(fused.all[i], apart.all[i], 1e-4));
+        }
+        found.worst = std::max(found.worst, worst);
+        if (!(worst <= allowed) || fused.tasks > apart.tasks) {
+            found.wrong.push_back(std::to_string(seed) + ": " + pair.what + ": off by " + std::to_string(worst));
         }
     }
     return found;
