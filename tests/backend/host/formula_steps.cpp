@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 namespace ts = tessera;
@@ -84,7 +85,7 @@ void check(const ex::formula& f, const ts::op_attributes& of, std::size_t count,
 }
 
 void check(const ex::formula& f, const ts::op_attributes& of) {
-    for (const std::size_t count : {1, 7, 33, 512, 1100}) {
+    for (const std::size_t count : std::initializer_list<std::size_t>{1, 7, 33, 512, 1100}) {
         check(f, of, count, false);
         check(f, of, count, true);
     }
