@@ -132,7 +132,10 @@ TEST_CASE("expressions and loop nests of one's own have kernels on the host wher
     const ts::op_record& r = ts::record_of(own::softsign::attributes);
     CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operators_of<network>>()).find(r) != nullptr);
     CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::softsign>>()).find(r) != nullptr);
-    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::rms_norm>>()).find(r) == nullptr);
+    // Of an expression that the compiler did not see the nodes run one after the other.
+    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operator_of<own::rms_norm>>()).find(r) ==
+          &ts::host::any_expression);
+    CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operators_of<network>>()).find(r) != &ts::host::any_expression);
     CHECK(ts::host::supports(r, ts::pass::forward, ts::precision::fp32));
     const ts::op_record& sums = ts::record_of(own::rms_norm::attributes);
     CHECK(ts::host::operator_rows(ts::host::rows_of<ts::operators_of<network>>()).find(sums) != nullptr);

@@ -110,7 +110,7 @@ void compare(const message_case& c, ts::workers& threads, int& priced, int& para
     const batch_data data(g, 7);
     session.step(data.inputs);
     const ts::plan& p = session.training_plan();
-    const sim::timeline t = sim::simulate(g, p, star(c.devices, 1000, 100000, 10000));
+    const sim::timeline t = sim::simulate(session.planned_graph(), p, star(c.devices, 1000, 100000, 10000));
     CHECK(executed(p, counts) == t.collectives);
     priced += t.collectives;
     for (const ts::task& x : p.tasks) {

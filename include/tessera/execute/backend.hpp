@@ -52,6 +52,7 @@ struct session_options {
         false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
     std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
     link_speed links{};    ///< between devices of this process: slower than they are, to see what a network would do
+    bool fuse = true; ///< element-wise operators that are expressions, several in a row, run as one (strategy/fuse.hpp)
 };
 
 /// Options of a backend alone, its type `options`; nothing where it has none.

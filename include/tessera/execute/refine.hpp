@@ -129,7 +129,7 @@ public:
             std::vector<search::named_strategy> starts;
             for (entry& e : entries_) {
                 if (e.runs) {
-                    e.result.predicted = measured.predict(e.runs->training_plan(), g_) * 1e3;
+                    e.result.predicted = measured.predict(e.runs->training_plan(), e.runs->planned_graph()) * 1e3;
                     starts.push_back({e.result.name, e.how});
                 }
             }
@@ -150,7 +150,8 @@ public:
                 enter(k == 0 ? "searched" : "searched before", found[i].value);
                 if (entries_.size() > before && entries_.back().runs) {
                     entries_.back().result.predicted =
-                        measured.predict(entries_.back().runs->training_plan(), g_) * 1e3;
+                        measured.predict(entries_.back().runs->training_plan(), entries_.back().runs->planned_graph()) *
+                        1e3;
                 }
             }
         } else {

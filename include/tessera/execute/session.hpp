@@ -15,6 +15,7 @@
 #include "tessera/net/with_batch.hpp"
 #include "tessera/net/with_length.hpp"
 #include "tessera/plan/lower/lower.hpp"
+#include "tessera/strategy/fuse.hpp"
 
 #include <cmath>
 #include <span>
@@ -47,11 +48,11 @@ public:
             first.period = 1;
             first.part = find_setting(detail::all_predictions(graph_.view()));
         }
-        graph described = graph_for(first);
-        plan p = make_plan(described.view(), first);
+        fused_network network = network_for(first);
+        plan p = make_plan(network, first);
         store_ = parameter_store(p, memory_of(backend_));
         persistent_ = p.persistent_bytes;
-        runs_.push_back(make_run(first, static_cast<graph&&>(described), static_cast<plan&&>(p)));
+        runs_.push_back(make_run(first, static_cast<fused_network&&>(network), static_cast<plan&&>(p)));
         state_.seed = options.seed;
         state_.learning_rate = static_cast<double>(update.learning_rate);
         const network_paths paths = paths_of(graph_.view());
@@ -66,6 +67,8 @@ public:
     /// Runs the training plan: for those who look at its memory or time its tasks.
     const executor<B>& training_executor() const { return runs_.front()->runner; }
     const graph_view graph_of() const { return graph_.view(); }
+    /// The network as the training plan numbers its operators and tensors: where expressions are fused (session_options::fuse), fewer of them.
+    const graph_view planned_graph() const { return runs_.front()->planned.network.view(); }
     /// The network at the length of a batch's sequences; the view is good until the next call. Throws tessera::error for a length that does not fit.
     graph_view graph_of(std::span<const input_data> inputs) const {
         return graph_at(nullptr, detail::length_of(graph_.view(), inputs));
@@ -152,8 +155,9 @@ public:
             run_of& r = find_run({{count, length}, run_kind::evaluation, 1, &of});
             run(r, {&batch, 1}, {}, nullptr);
             for (std::size_t i = 0; i < wanted.size(); ++i) {
-                const int t = of.part.tensors[static_cast<std::size_t>(wanted[i])];
-                const shape& extents = r.described.tensors[static_cast<std::size_t>(t)].extents;
+                const int whole_number = of.part.tensors[static_cast<std::size_t>(wanted[i])];
+                const int t = r.planned.tensors[static_cast<std::size_t>(whole_number)];
+                const shape& extents = r.planned.network.tensors[static_cast<std::size_t>(t)].extents;
                 std::vector<float> part_of_all(static_cast<std::size_t>(extents.volume()), 0.0F);
                 add_pieces(r, r.runner.bound().results, t, 0, whole(extents), part_of_all);
                 all[i].extents = extents;
@@ -298,7 +302,7 @@ private:
     };
     struct run_of {
         run_key key;
-        graph described;
+        fused_network planned;
         executor<B> runner;
     };
 
@@ -419,19 +423,33 @@ private:
         return lengths_.back()->network.view();
     }
 
-    plan make_plan(const graph_view& g, const run_key& key) {
+    /// What a plan is made of: the network and the strategy of a run, with expressions fused.
+    fused_network network_for(const run_key& key) const {
+        const graph described = graph_for(key);
+        const strategy& s = key.part != nullptr ? key.part->how : strategy_;
+        return options_.fuse ? fuse(described.view(), s, wanted_of(key), key.kind == run_kind::training)
+                             : not_fused(described.view(), s);
+    }
+    /// The tensors that a run is asked for, by their numbers in its network before it is rewritten.
+    static std::vector<int> wanted_of(const run_key& key) {
+        std::vector<int> all;
+        for (std::size_t i = 0; key.part != nullptr && i < key.part->wanted.size(); ++i) {
+            all.push_back(key.part->part.tensors[static_cast<std::size_t>(key.part->wanted[i])]);
+        }
+        return all;
+    }
+
+    plan make_plan(const fused_network& network, const run_key& key) {
+        const graph_view g = network.network.view();
         lower_options o;
         o.kind = key.kind;
         o.update = update_;
         o.keep_gradients = options_.keep_gradients && key.kind == run_kind::training && !is_short(key);
         o.allow_empty = is_short(key);
-        strategy_view s = strategy_.view();
-        if (key.part != nullptr) {
-            s = key.part->how.view();
-            for (const int t : key.part->wanted) {
-                o.wanted.push_back(key.part->part.tensors[static_cast<std::size_t>(t)]);
-            }
+        for (const int t : wanted_of(key)) {
+            o.wanted.push_back(network.tensors[static_cast<std::size_t>(t)]);
         }
+        strategy_view s = network.how.view();
         s.period = key.period;
         plan p = lower(g, s, devices_, o);
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
@@ -439,11 +457,11 @@ private:
         return p;
     }
 
-    owned<run_of> make_run(const run_key& key, graph described, plan p) {
+    owned<run_of> make_run(const run_key& key, fused_network network, plan p) {
         make_room(p);
-        const graph_view view = described.view();
+        const graph_view view = network.network.view();
         return owned<run_of>(
-            new run_of{key, static_cast<graph&&>(described),
+            new run_of{key, static_cast<fused_network&&>(network),
                        executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_, options_.links)});
     }
 
@@ -480,7 +498,7 @@ private:
         const auto move = [&] {
             for (const auto& r : runs_) {
                 if (arenas_.has_room(r->runner.bound().arena_bytes)) { // else it says so when it is to run
-                    r->runner.move_to(arenas_, r->described.view(), store_);
+                    r->runner.move_to(arenas_, r->planned.network.view(), store_);
                 }
             }
         };
@@ -517,14 +535,14 @@ private:
                 return *runs_[newest];
             }
         }
-        graph described = graph_for(key);
-        plan p = make_plan(described.view(), key);
+        fused_network network = network_for(key);
+        plan p = make_plan(network, key);
         if (runs_.size() > most_ready_plans) {
             runs_[1]->runner.finish();
             running_ = runs_[1].get() == running_ ? nullptr : running_;
             runs_.erase(runs_.begin() + 1);
         }
-        runs_.push_back(make_run(key, static_cast<graph&&>(described), static_cast<plan&&>(p)));
+        runs_.push_back(make_run(key, static_cast<fused_network&&>(network), static_cast<plan&&>(p)));
         return *runs_.back();
     }
 
@@ -539,13 +557,13 @@ private:
             save_gradients();
         }
         has_gradients_ = options_.keep_gradients && &r == runs_.front().get();
-        const std::size_t tensors = r.described.tensors.size();
+        const std::size_t tensors = r.planned.network.tensors.size();
         pointers_.resize(tensors * batches.size());
         states_.assign(batches.size(), state_);
         for (std::size_t i = 0; i < batches.size(); ++i) {
             std::size_t k = 0;
             for (std::size_t t = 0; t < tensors; ++t) {
-                pointers_[i * tensors + t] = r.described.tensors[t].producer < 0 ? batches[i][k++].data : nullptr;
+                pointers_[i * tensors + t] = r.planned.network.tensors[t].producer < 0 ? batches[i][k++].data : nullptr;
             }
             states_[i].inputs = pointers_.data() + i * tensors;
             states_[i].step = state_.step + i;
@@ -572,8 +590,8 @@ private:
 
     double total_loss(const run_of& r, int step) const {
         double total = 0;
-        const graph_view g = r.described.view();
-        loss_of_op_.assign(static_cast<std::size_t>(g.op_count), 0.0);
+        const graph_view g = r.planned.network.view();
+        loss_of_op_.assign(graph_.ops.size(), 0.0);
         for (int op = 0; op < g.op_count; ++op) {
             if (!g.is_loss(op)) {
                 continue;
@@ -588,13 +606,13 @@ private:
             const op_attributes& a = g.ops[op].attributes;
             const double loss = sum / loss_divisor(a, rows);
             total += a.weight * loss;
-            loss_of_op_[static_cast<std::size_t>(op)] = loss;
+            loss_of_op_[static_cast<std::size_t>(r.planned.ops[static_cast<std::size_t>(op)])] = loss;
         }
         return total;
     }
 
     void count_correct(const run_of& r, std::span<const input_data> inputs, evaluation& e) const {
-        const graph_view g = r.described.view();
+        const graph_view g = r.planned.network.view();
         for (int op = 0; op < g.op_count; ++op) {
             const auto& in = g.ops[op].inputs;
             if (!g.is_loss(op) || in.size() < 2 || g.tensors[in[1]].type != element::i32) {
@@ -635,7 +653,7 @@ private:
 
     /// The leaders of all rows of logits, found where the logits are if the backend can, so that they need not come here.
     std::vector<row_leader> leaders(const run_of& r, int tensor, std::span<const input_data> inputs) const {
-        const graph_view g = r.described.view();
+        const graph_view g = r.planned.network.view();
         const box all = whole(g.tensors[tensor].extents);
         const auto volume = static_cast<std::size_t>(all.volume());
         if (g.tensors[tensor].producer < 0) { // handed in as they are

@@ -308,6 +308,8 @@ public:
 
     const plan& training_plan() const { return session_.training_plan(); }
     graph_view graph() const { return described_.view(); }
+    /// The network as the training plan numbers it; see session::planned_graph().
+    graph_view planned_graph() const { return session_.planned_graph(); }
     index_t batch() const { return batch_; }                          ///< samples of a full batch
     std::uint64_t steps() const { return session_.steps(); }          ///< steps taken
     double learning_rate() const { return session_.learning_rate(); } ///< of the last step

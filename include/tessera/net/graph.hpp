@@ -41,6 +41,7 @@ struct op_node {
     fixed_vector<int, 3> parameters;
     int output = -1;
     std::string_view full_name; ///< of its type, with all scopes; empty where layers of this name are numbered together
+    int number = -1; ///< in the network that it comes from, where this one is that network rewritten; see number_of()
 };
 
 /// A network as arrays that somebody else owns.
@@ -53,6 +54,8 @@ struct graph_view {
     int op_count = 0;
 
     constexpr const tensor_node& output_of(int op) const { return tensors[ops[op].output]; }
+    /// The number by which an operator draws random numbers: its own, or that of the network that was rewritten.
+    constexpr int number_of(int op) const { return ops[op].number < 0 ? op : ops[op].number; }
 
     /// The description of an operator.
     constexpr description describe(int op) const {

@@ -11,7 +11,7 @@ inline compute_call call_of(const plan& p, const task& t, const graph_view& g, c
     compute_call c;
     c.d = &d;
     c.attributes = g.ops[t.op].attributes;
-    c.op = t.op;
+    c.op = g.number_of(t.op);
     c.what = t.what == pass::recompute ? pass::forward : t.what;
     c.first_nest = t.first_nest;
     c.last_nest = t.last_nest;

@@ -26,6 +26,7 @@ public:
 
     const plan& training_plan() const;
     const graph_view graph_of() const;
+    const graph_view planned_graph() const;
     graph_view graph_of(std::span<const input_data> inputs) const;
     std::uint64_t steps() const;
     double learning_rate() const;

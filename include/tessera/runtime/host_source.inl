@@ -22,6 +22,7 @@ runtime_session::runtime_session(const graph_view& g, const strategy& s, int dev
 runtime_session::~runtime_session() { delete inside_; }
 
 const plan& runtime_session::training_plan() const { return inside_->trains.training_plan(); }
+const graph_view runtime_session::planned_graph() const { return inside_->trains.planned_graph(); }
 const graph_view runtime_session::graph_of() const { return inside_->trains.graph_of(); }
 graph_view runtime_session::graph_of(std::span<const input_data> inputs) const {
     return inside_->trains.graph_of(inputs);

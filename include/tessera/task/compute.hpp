@@ -60,7 +60,7 @@ struct tile_view {
 struct compute_call {
     const description* d = nullptr;
     op_attributes attributes;
-    int op = 0; ///< index of the operator in the network: part of dropout's key
+    int op = 0; ///< graph_view::number_of() the operator: part of dropout's key
     pass what = pass::forward;
     int first_nest = 0;
     int last_nest = 0;

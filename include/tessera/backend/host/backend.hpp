@@ -149,7 +149,7 @@ private:
         }
         b.workspace = t.workspace >= 0 ? where[t.workspace] : nullptr;
         if (t.what == pass::update) {
-            return owned<job>(new detail::running_job(b, g));
+            return owned<job>(new detail::running_job(b));
         }
         return detail::make_job(b, formats_, stream(where), rows_);
     }

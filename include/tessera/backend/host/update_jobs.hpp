@@ -393,8 +393,8 @@ private:
 
 class running_job : public job {
 public:
-    running_job(const bound_call& b, const graph_view& g) : b_(b) {
-        const shape& x = g.tensors[g.ops[b.call.op].inputs[0]].extents;
+    explicit running_job(const bound_call& b) : b_(b) {
+        const shape& x = b.call.d->operands[b.call.d->find_operand(operand_kind::input, 0)].extents;
         per_channel_ = x.volume() / x[0] / x[1] * b.call.samples;
         statistics_ = b.call.d->find_operand(operand_kind::intermediate, 0);
         running_ = b.call.d->find_operand(operand_kind::state, 2);

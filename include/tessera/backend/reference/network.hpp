@@ -194,7 +194,7 @@ inline compute_call network::make_call(int op, pass what, const run_state& run) 
     compute_call call;
     call.d = &d;
     call.attributes = node.attributes;
-    call.op = op;
+    call.op = graph_.number_of(op);
     call.what = what;
     call.last_nest = d.nests.size() - 1;
     call.run = &run;

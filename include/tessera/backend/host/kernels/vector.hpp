@@ -12,6 +12,7 @@
 
 #include "instruction_set.hpp"
 #include "nest_shape.hpp"
+#include "node_step.hpp"
 #include "shapes.hpp"
 #include "tile.hpp"
 

@@ -10,18 +10,21 @@
 
 namespace tessera::host {
 
+/// `Kernels`: how(which, from, to, count) computes the result or the gradient of an input.
+template <class Kernels>
 class broadcast_job : public job {
 public:
-    broadcast_job(const bound_call& b, const elementwise_kernels& how)
-        : c_(b.call), how_(how), out_(b.call.d->output()), attributes_(attributes_as_floats(b.call.attributes)) {}
+    broadcast_job(const bound_call& b, Kernels how)
+        : c_(b.call), how_(static_cast<Kernels&&>(how)), out_(b.call.d->output()),
+          attributes_(attributes_as_floats(b.call.attributes)) {}
     void run(const run_state&) override {
         if (is_forward(c_.what)) {
-            pass(-1, how_.forward);
+            pass(expression::the_result);
             return;
         }
         for (int o = 0; o < out_; ++o) {
             if (has(c_.emits, o)) {
-                pass(o, how_.backward[o]);
+                pass(o);
             }
         }
     }
@@ -32,7 +35,7 @@ private:
     using cursor = reference::detail::cursor;
 
     /// The output, or the gradient of input `which`, which is summed over what the input is broadcast along.
-    void pass(int which, elementwise_kernel kernel) const {
+    void pass(int which) {
         const description& d = *c_.d;
         const tile_view& target = which < 0 ? c_.value[out_] : c_.gradient[which];
         float* const to = detail::floats(target.data);
@@ -72,10 +75,10 @@ private:
                 const index_t step = r.step[leaves];
                 float* const first = to + r.at[leaves] + begin * step;
                 if (!sums && step == 1) {
-                    kernel(given, first, static_cast<std::ptrdiff_t>(count));
+                    how_(which, given, first, static_cast<std::ptrdiff_t>(count));
                     continue;
                 }
-                kernel(given, made, static_cast<std::ptrdiff_t>(count));
+                how_(which, given, made, static_cast<std::ptrdiff_t>(count));
                 put(made, count, first, step, sums);
             }
         });
@@ -120,7 +123,7 @@ private:
     }
 
     compute_call c_;
-    const elementwise_kernels& how_;
+    Kernels how_;
     int out_;
     std::array<float, expression::most_attributes> attributes_;
 };

@@ -5,6 +5,7 @@
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/op/broadcast.hpp"
+#include "tessera/backend/host/op/formula_steps.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/op/abs.hpp"
@@ -38,10 +39,13 @@ namespace tessera::host {
 
 /// Operators that do the same to every element, whatever the format: the number of stored elements is all they need to
 /// know.
-class elementwise_job : public job {
-public:
-    elementwise_job(const bound_call& b, const format_table& table, const elementwise_kernels& how)
-        : b_(b), how_(how), out_(b.call.d->output()), attributes_(attributes_as_floats(b.call.attributes)) {
+class element_job : public job {
+protected:
+    static constexpr int most_leaves = expression::most_inputs + 2 + expression::most_attributes;
+
+    element_job(const bound_call& b, const format_table& table)
+        : b_(b), out_(b.call.d->output()), attributes_(attributes_as_floats(b.call.attributes)),
+          scale_(static_cast<float>(b.call.loss_scale)) {
         int f = -1; // of any operand: they all have it, and of a loss some passes have no output
         for (int o = 0; o <= out_; ++o) {
             f = b.how.value[o] >= 0 ? b.how.value[o] : b.how.gradient[o] >= 0 ? b.how.gradient[o] : f;
@@ -49,35 +53,78 @@ public:
         count_ = static_cast<std::ptrdiff_t>(
             table.bytes(f, region(*b.call.d, out_, b.call.ranges).extents(), element::f32) / 4);
     }
-    void run(const run_state&) override {
+    /// The arrays of the inputs, the output, its gradient, and of every attribute.
+    void set_leaves(const float* (&from)[most_leaves]) const {
         const compute_call& c = b_.call;
         using detail::floats;
-        const auto scale = static_cast<float>(c.loss_scale);
-        const float* from[expression::most_inputs + 2 + expression::most_attributes] = {};
         for (int k = 0; k <= out_; ++k) {
             from[k] = floats(c.value[k].data);
         }
-        from[out_ + 1] = c.d->facts.loss ? &scale : floats(c.gradient[out_].data);
+        from[out_ + 1] = c.d->facts.loss ? &scale_ : floats(c.gradient[out_].data);
         for (int k = 0; k < expression::most_attributes; ++k) {
             from[out_ + 2 + k] = attributes_.data() + k;
         }
+    }
+
+    bound_call b_;
+    int out_;
+    std::array<float, expression::most_attributes> attributes_;
+    float scale_;
+    std::ptrdiff_t count_ = 0;
+};
+
+/// By kernels that are compiled.
+class elementwise_job : public element_job {
+public:
+    elementwise_job(const bound_call& b, const format_table& table, const elementwise_kernels& how)
+        : element_job(b, table), how_(how) {}
+    void run(const run_state&) override {
+        const compute_call& c = b_.call;
+        const float* from[most_leaves] = {};
+        set_leaves(from);
         if (is_forward(c.what)) {
-            how_.forward(from, floats(c.value[out_].data), count_);
+            how_.forward(from, detail::floats(c.value[out_].data), count_);
             return;
         }
         for (int o = 0; o < out_; ++o) {
             if (has(c.emits, o)) {
-                how_.backward[o](from, floats(c.gradient[o].data), count_);
+                how_.backward[o](from, detail::floats(c.gradient[o].data), count_);
             }
         }
     }
 
 private:
-    bound_call b_;
     const elementwise_kernels& how_;
-    int out_;
-    std::array<float, expression::most_attributes> attributes_;
-    std::ptrdiff_t count_ = 0;
+};
+
+/// By the nodes of a formula that was not there when the program was compiled.
+class formula_job : public element_job {
+public:
+    formula_job(const bound_call& b, const format_table& table) : element_job(b, table) {
+        const compute_call& c = b.call;
+        fixed_vector<int, expression::most_inputs> roots;
+        for (int o = 0; o < out_ && !is_forward(c.what); ++o) {
+            if (has(c.emits, o)) {
+                roots.push_back(o);
+            }
+        }
+        if (is_forward(c.what)) {
+            roots.push_back(expression::the_result);
+        }
+        for (const int which : roots) {
+            to_.push_back(detail::floats(which < 0 ? c.value[out_].data : c.gradient[which].data));
+        }
+        steps_ = formula_steps(*record_of(c.attributes).formula, roots, c.attributes);
+    }
+    void run(const run_state&) override {
+        const float* from[most_leaves] = {};
+        set_leaves(from);
+        steps_.run(from, to_.items, count_);
+    }
+
+private:
+    formula_steps steps_;
+    fixed_vector<float*, expression::most_inputs> to_;
 };
 
 namespace detail {
@@ -117,8 +164,14 @@ inline void add_elementwise_candidates(const compute_call& c, format_table& tabl
 
 template <const elementwise_kernels& Kernels>
 owned<job> make_elementwise_job(const bound_call& b, const format_table& table, dnnl_stream_t) {
-    return op::is_broadcast(*b.call.d) ? owned<job>(new broadcast_job(b, Kernels))
+    return op::is_broadcast(*b.call.d) ? owned<job>(new broadcast_job<kernels_by_number>(b, {&Kernels}))
                                        : owned<job>(new elementwise_job(b, table, Kernels));
+}
+
+inline owned<job> make_formula_job(const bound_call& b, const format_table& table, dnnl_stream_t) {
+    return op::is_broadcast(*b.call.d)
+               ? owned<job>(new broadcast_job<steps_by_number>(b, steps_by_number(b.call.attributes)))
+               : owned<job>(new formula_job(b, table));
 }
 
 } // namespace detail
@@ -139,6 +192,14 @@ struct expression_row {
     static constexpr const op_record& of = Of;
     template <class Row>
     static constexpr Row value = elementwise_row<kernels_of<*Of.formula>>(&Of);
+};
+
+/// The row of all expressions that have none of their own: fused ones, and where networks are values those of one's own.
+inline constexpr operator_row any_expression{
+    .add_candidates = detail::add_elementwise_candidates,
+    .make_job = detail::make_formula_job,
+    .why = "an expression that the compiler did not see: its nodes one after the other, some hundred elements at a "
+           "time",
 };
 
 inline constexpr row_list elementwise_rows{

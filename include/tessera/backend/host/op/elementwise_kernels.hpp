@@ -38,6 +38,15 @@ inline constexpr elementwise_kernels kernels_of{kernels::run_formula<F, expressi
                                                 {detail::backward_of<F, 0>(), detail::backward_of<F, 1>(),
                                                  detail::backward_of<F, 2>(), detail::backward_of<F, 3>()}};
 
+/// Those of an operator, by the number of an input or expression::the_result.
+struct kernels_by_number {
+    const elementwise_kernels* of = nullptr;
+
+    void operator()(int which, const float* const* from, float* to, std::ptrdiff_t count) const noexcept {
+        (which < 0 ? of->forward : of->backward[which])(from, to, count);
+    }
+};
+
 /// The attributes of an expression as its kernels take them.
 inline std::array<float, expression::most_attributes> attributes_as_floats(const op_attributes& a) {
     const auto own = a.as<op::expression_attributes>();

@@ -133,7 +133,8 @@ public:
         tables_.push_back(more);
     }
 
-    /// The row of a table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}. Null: there is none.
+    /// The row of a table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}. Of other
+    /// expressions that of them all. Null: there is none.
     const operator_row* find(const op_record& r) const {
         for (const row_table& t : tables_) {
             for (const operator_row* const row : t.rows) {
@@ -142,7 +143,8 @@ public:
                 }
             }
         }
-        return static_cast<const operator_row*>(r.row_for("host"));
+        const auto* const own = static_cast<const operator_row*>(r.row_for("host"));
+        return own != nullptr || r.formula == nullptr || library_rows.has(r) ? own : &any_expression;
     }
     const operator_row* find(const op_attributes& a) const { return find(record_of(a)); }
 

@@ -14,4 +14,6 @@
 
 #include "expression.inl"
 
+#include "steps.inl"
+
 #include "nest.inl"
