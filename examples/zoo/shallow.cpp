@@ -22,10 +22,6 @@ struct shallow_resnet : ts::sequential<ts::image<3, 224, 224>, resnet_layers::co
                                        resnet_layers::stage<3, Blocks, 256, 2>, resnet_layers::stage<4, 2, 512, 2>,
                                        ts::global_average_pool, resnet_layers::fc, ts::cross_entropy> {};
 
-struct shallow_resnext : ts::sequential<ts::image<3, 32, 32>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
-                                        resnext_layers::stage<1, 2, 16, 1>, resnext_layers::stage<2, 2, 32, 2>,
-                                        ts::global_average_pool, resnet_layers::fc, ts::cross_entropy> {};
-
 struct shallow_densenet
     : ts::sequential<ts::image<3, 224, 224>, densenet_layers::conv0, densenet_layers::norm0, ts::relu,
                      ts::max_pool<3, ts::stride<2>, ts::padding<1>>, densenet_layers::block<1, 2>,
@@ -48,7 +44,7 @@ std::span<const zoo_entry> zoo_shallow() {
     static constexpr zoo_entry all[] = {
         {"resnet50", "two blocks a stage", ts::describe<shallow_resnet<2>>},
         {"resnet101", "two and three blocks a stage", ts::describe<shallow_resnet<3>>},
-        {"resnext50", "two stages of two narrow blocks, 32 x 32", ts::describe<shallow_resnext>},
+        {"resnext50", "three stages of two narrow blocks, 16 x 16", ts::describe<small_resnext<16, 3, 10, 2, 16, 32, 64, 8>>},
         {"vit_b_16", "one narrow layer, 24 x 24", ts::describe<vit_parts<24, 8, 1, 24, 3, 10>::network>},
         {"resnet110_v2", "two blocks a stage", ts::describe<resnet_v2<2>>},
         {"densenet121", "two layers a block", ts::describe<shallow_densenet>},
