@@ -69,7 +69,8 @@ inline std::pair<std::vector<float>, std::vector<std::int32_t>> draw(std::int64_
             const double brightness = random.from(0.6, 1.4);
             for (std::int64_t y = 0; y < pixels; ++y) {
                 for (std::int64_t x = 0; x < pixels; ++x) {
-                    if (inside(what, static_cast<double>(x) + 0.5 - right, static_cast<double>(y) + 0.5 - down, radius)) {
+                    if (inside(what, static_cast<double>(x) + 0.5 - right, static_cast<double>(y) + 0.5 - down,
+                               radius)) {
                         grey[static_cast<std::size_t>(y * pixels + x)] = brightness;
                         label[static_cast<std::size_t>(y * pixels + x)] = what;
                     }

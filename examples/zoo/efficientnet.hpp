@@ -42,10 +42,9 @@ struct norm : ts::batch_norm<> {};
 
 /// Squeeze and excitation (Hu et al. 2018): each channel times a number from 0 to 1 that the means of all channels give.
 template <int Stage, int Place, ts::index_t Channels, ts::index_t Squeezed>
-using excitation =
-    ts::branches<ts::multiply, ts::branch<>,
-                 ts::branch<ts::mean_over_kept<2, 3>, squeeze<Stage, Place, Squeezed>, ts::silu,
-                            excite<Stage, Place, Channels>, ts::sigmoid>>;
+using excitation = ts::branches<ts::multiply, ts::branch<>,
+                                ts::branch<ts::mean_over_kept<2, 3>, squeeze<Stage, Place, Squeezed>, ts::silu,
+                                           excite<Stage, Place, Channels>, ts::sigmoid>>;
 template <int Stage, int Place, ts::index_t In, ts::index_t Expansion>
 struct widened {
     using type = ts::branch<widen<Stage, Place, Expansion * In>, norm<Stage, Place, 0>, ts::silu>;
@@ -56,11 +55,10 @@ struct widened<Stage, Place, In, 1> {
 };
 /// MBConv: wide between narrow ends, a depthwise convolution in the middle. From In channels to Out.
 template <int Stage, int Place, ts::index_t In, ts::index_t Out, ts::index_t Expansion, int Window, int Stride>
-using mbconv =
-    ts::branch<typename widened<Stage, Place, In, Expansion>::type,
-               depthwise<Stage, Place, Expansion * In, Window, Stride>, norm<Stage, Place, 1>, ts::silu,
-               excitation<Stage, Place, Expansion * In, (In < 4 ? 1 : In / 4)>, narrow<Stage, Place, Out>,
-               norm<Stage, Place, 2>>;
+using mbconv = ts::branch<typename widened<Stage, Place, In, Expansion>::type,
+                          depthwise<Stage, Place, Expansion * In, Window, Stride>, norm<Stage, Place, 1>, ts::silu,
+                          excitation<Stage, Place, Expansion * In, (In < 4 ? 1 : In / 4)>, narrow<Stage, Place, Out>,
+                          norm<Stage, Place, 2>>;
 } // namespace efficientnet_layers
 
 /// A stage of Blocks times MBConv; the first has the stride.
@@ -101,12 +99,11 @@ struct efficientnet_parts {
         using type = ts::branch<typename stage<Stage, Before, In, Own, places>::type,
                                 typename body<Stage + 1, Before + Own::blocks, Own::out, Rest...>::type>;
     };
-    using network =
-        ts::sequential<ts::image<Colors, Pixels, Pixels>, efficientnet_layers::stem<Stem>,
-                       efficientnet_layers::stem_norm, ts::silu, typename body<1, 0, Stem, Stages...>::type,
-                       efficientnet_layers::head<Head>, efficientnet_layers::head_norm, ts::silu,
-                       ts::global_average_pool, ts::dropout<Dropped>, efficientnet_layers::classes<Classes>,
-                       ts::cross_entropy>;
+    using network = ts::sequential<ts::image<Colors, Pixels, Pixels>, efficientnet_layers::stem<Stem>,
+                                   efficientnet_layers::stem_norm, ts::silu, typename body<1, 0, Stem, Stages...>::type,
+                                   efficientnet_layers::head<Head>, efficientnet_layers::head_norm, ts::silu,
+                                   ts::global_average_pool, ts::dropout<Dropped>, efficientnet_layers::classes<Classes>,
+                                   ts::cross_entropy>;
 };
 
 /// EfficientNet-B0 for 224 x 224 images (Tan and Le 2019, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", table 1).

@@ -36,11 +36,10 @@ struct llama_parts {
     using turned = ts::branch<Layer, ts::rotary<ts::heads<Heads>>>;
     using attention = ts::self_attention<Heads, turned<query>, turned<key>, value, merge, ts::softmax<ts::causal>>;
     using swiglu = ts::branch<ts::branches<ts::multiply, ts::branch<gate, ts::silu>, ts::branch<up>>, down>;
-    using network =
-        ts::sequential<ts::tokens<Context>, words,
-                       ts::repeat<Layers, ts::residual<attention_norm, attention>,
-                                  ts::residual<feed_forward_norm, swiglu>>,
-                       last_norm, logits, ts::cross_entropy>;
+    using network = ts::sequential<
+        ts::tokens<Context>, words,
+        ts::repeat<Layers, ts::residual<attention_norm, attention>, ts::residual<feed_forward_norm, swiglu>>, last_norm,
+        logits, ts::cross_entropy>;
 };
 /// Of LLaMA 2 (Touvron et al. 2023b), with its 4096 positions; all that was said holds for it.
 struct llama2_7b : llama_parts<32, 4096, 32, 11008, 4096, 32000>::network {};

@@ -15,8 +15,8 @@ struct resnet101 : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, 
 
 namespace resnext_layers {
 template <int Stage, int Place, ts::index_t Channels, ts::index_t Groups, int Stride>
-struct grouped : ts::conv2d<Channels, ts::window<3>, ts::stride<Stride>, ts::padding<1>, ts::groups<Groups>, ts::no_bias> {
-};
+struct grouped
+    : ts::conv2d<Channels, ts::window<3>, ts::stride<Stride>, ts::padding<1>, ts::groups<Groups>, ts::no_bias> {};
 /// As a bottleneck of a ResNet, its 3 x 3 convolution of Inner channels in Groups.
 template <int Stage, int Place, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
 using narrow =
@@ -30,9 +30,8 @@ using first_block =
                ts::relu>;
 template <int Stage, int Blocks, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
 struct stage_of {
-    using type =
-        ts::branch<first_block<Stage, Inner, Outer, Groups, Stride>,
-                   ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Inner, Outer, Groups, 1>>, ts::relu>>;
+    using type = ts::branch<first_block<Stage, Inner, Outer, Groups, Stride>,
+                            ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Inner, Outer, Groups, 1>>, ts::relu>>;
 };
 template <int Stage, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
 struct stage_of<Stage, 1, Inner, Outer, Groups, Stride> {

@@ -44,7 +44,8 @@ std::span<const zoo_entry> zoo_shallow() {
     static constexpr zoo_entry all[] = {
         {"resnet50", "two blocks a stage", ts::describe<shallow_resnet<2>>},
         {"resnet101", "two and three blocks a stage", ts::describe<shallow_resnet<3>>},
-        {"resnext50", "three stages of two narrow blocks, 16 x 16", ts::describe<small_resnext<16, 3, 10, 2, 16, 32, 64, 8>>},
+        {"resnext50", "three stages of two narrow blocks, 16 x 16",
+         ts::describe<small_resnext<16, 3, 10, 2, 16, 32, 64, 8>>},
         {"vit_b_16", "one narrow layer, 24 x 24", ts::describe<vit_parts<24, 8, 1, 24, 3, 10>::network>},
         {"resnet110_v2", "two blocks a stage", ts::describe<resnet_v2<2>>},
         {"densenet121", "two layers a block", ts::describe<shallow_densenet>},

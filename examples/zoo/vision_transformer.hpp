@@ -37,8 +37,8 @@ struct vit_parts {
         ts::residual<typename layers::template norm<1>, typename layers::wide, ts::gelu, typename layers::narrow>>;
     using network =
         ts::sequential<ts::image<Colors, Pixels, Pixels>, embed, ts::reshape<Width, patches>, ts::permute<0, 2, 1>,
-                       ts::pad<ts::margin<1, 1, 0>>, class_token, places, ts::repeat<Layers, block>, last_norm, first_position,
-                       ts::flatten, classes, ts::cross_entropy>;
+                       ts::pad<ts::margin<1, 1, 0>>, class_token, places, ts::repeat<Layers, block>, last_norm,
+                       first_position, ts::flatten, classes, ts::cross_entropy>;
 };
 struct vit_b_16 : vit_parts<224, 16, 12, 768, 12>::network {};
 

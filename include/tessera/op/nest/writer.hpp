@@ -152,6 +152,14 @@ public:
         o.differentiable = false;
         return x;
     }
+    /// The next input, at this index: integers from 0 to a loop's extent, such as how many of its points count.
+    template <class... Index>
+    constexpr value counts(const loop_handle& up_to, const Index&... at) {
+        if (inputs_ < max_inputs) {
+            counts_[inputs_] = true;
+        }
+        return integers(up_to, at...);
+    }
     /// The next parameter, at this index; what it holds before training.
     template <class... Index>
     constexpr value parameter(initial_values how, const Index&... at) {
@@ -224,7 +232,9 @@ public:
     constexpr bool asks_rank() const { return asks_rank_; }
     constexpr bool is_loss() const { return is_loss_; }
     /// How many integers an input may hold; 0: it holds numbers.
-    constexpr index_t count_of_integers(int slot) const { return counted_[slot] < 0 ? 0 : extent_of(counted_[slot]); }
+    constexpr index_t count_of_integers(int slot) const {
+        return counted_[slot] < 0 ? 0 : extent_of(counted_[slot]) + (counts_[slot] ? 1 : 0);
+    }
     constexpr initial_values initial(int k) const { return initial_[k]; }
 
 private:
@@ -463,6 +473,7 @@ private:
     bool asks_rank_ = false;
     bool is_loss_ = false;
     int counted_[max_inputs] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    bool counts_[max_inputs] = {};
     tessera::detail::describer w_;
     expression::tape nodes_;
     fixed_vector<scalar, max_scalars> scalars_;
