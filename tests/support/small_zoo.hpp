@@ -136,6 +136,11 @@ inline constexpr small_network small_networks[] = {
     {"dlrm", 1, 0, 5, 0.5F},
     {"resnext50", 1, 0, 4, 1e-3F, true},
     {"vit_b_16", 1, 0, 4, 0.05F},
+    {"efficientnet_b0", 1, 0, 4, 1e-3F},
+    {"llama2_7b", 1, 0, 3, 0.05F},
+    {"padded_lstm", 1, 0, 4, 0.2F},
+    {"padded_gru", 1, 0, 4, 0.2F},
+    {"two_towers", 1, 0, 6, 0.05F},
 };
 
 inline sweep_case make_small(const small_network& n) {
