@@ -8,7 +8,6 @@
 #include "examples/zoo/padded.hpp"
 #include "examples/zoo/recurrent.hpp"
 #include "examples/zoo/residual.hpp"
-#include "examples/zoo/towers.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "examples/zoo/unet.hpp"
 #include "examples/zoo/vision_transformer.hpp"
@@ -66,7 +65,6 @@ std::span<const zoo_entry> zoo_shallow() {
         {"nmt", "two steps", ts::describe<nmt_parts<2, 64>::network>},
         {"padded_lstm", "five steps", ts::describe<padded_lstm_parts<5, 20, 8, 6, 3>::network>},
         {"padded_gru", "five and three steps", ts::describe<padded_gru_parts<5, 3, 20, 8, 6>::network>},
-        {"two_towers", "narrow", ts::describe<two_towers_parts<30, 4, 8, 16, 8, 5>::network>},
         {"dlrm", "three tables", ts::describe<dlrm_parts<13, 16, 1460, 583, 305>::network>},
         {"transformer", "1 + 1 layers", ts::describe<transformer_base<8, 1>>},
         {"bert_large", "one layer", ts::describe<bert<1, 16>>},
