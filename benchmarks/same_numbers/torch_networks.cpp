@@ -6,7 +6,7 @@
 
 #include "support/planned.hpp"
 #include "support/same_numbers.hpp"
-#include "tessera/backend/host/backend.hpp"
+#include "tessera/host_runtime.hpp"
 #include "tessera/net/paths.hpp"
 
 #include <algorithm>
@@ -43,50 +43,28 @@ struct files {
     }
 };
 
-/// Whatever a network needs before it is trained.
-template <class N, class Session>
-void prepare(Session&) {}
-template <>
-void prepare<torch_networks::mbconv>(ts::session<ts::host::backend>& s) {
-    const ts::graph_view g = s.graph_of();
-    for (int p = 0; p < g.parameter_count; ++p) {
-        if (ts::parameter_path_of(g, p).find("spread") == std::string::npos) {
-            continue;
-        }
-        const ts::shape& e = g.parameters[p].extents;
-        std::vector<float> values;
-        for (ts::index_t in = 0; in < e[0]; ++in) {
-            for (ts::index_t i = 0; i < e.volume() / e[0]; ++i) {
-                values.push_back(i / (e[2] * e[3]) == in ? 1.0F : 0.0F);
+/// No sample is empty: PyTorch packs none.
+void lengthen(const ts::graph_view& g, test_support::batch_data& data) {
+    for (std::size_t k = 0; k < data.tensors.size(); ++k) {
+        if (g.tensors[data.tensors[k]].name == "lengths") {
+            for (std::int32_t& length : data.labels[k]) {
+                length = std::max(length, 1);
             }
         }
-        s.set_parameter(p, values);
     }
 }
 
-template <class N>
-void prepare_batch(test_support::batch_data&) {}
-template <>
-void prepare_batch<torch_networks::vit>(test_support::batch_data& data) {
-    std::vector<float>& x = data.numbers[0];
-    for (std::size_t i = 0; i < x.size(); i += 17 * 48) { // the first patch of every image stands for the token
-        std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(i), 48, 0.0F);
-    }
-}
-
-template <class N>
+template <class Network>
 bool run(const std::string& wanted, const std::string& name, const std::string& folder) {
     if (wanted != "all" && wanted != name) {
         return false;
     }
-    const ts::graph network = ts::describe<typename N::network>(batch);
+    const ts::graph network = ts::describe<Network>(batch);
     const ts::graph_view g = network.view();
     const ts::optimizer how(ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F});
-    ts::host::backend backend(how);
+    ts::host::runtime backend(how);
     ts::workers threads(devices);
-    ts::session<ts::host::backend> session(g, test_support::data_parallel(g, devices), devices, how, {}, backend,
-                                           threads);
-    prepare<N>(session);
+    ts::host::runtime_session session(g, test_support::data_parallel(g, devices), devices, how, {}, backend, threads);
     files to(folder, name);
     for (int p = 0; p < g.parameter_count; ++p) {
         to.put("parameter " + ts::parameter_path_of(g, p) + (g.parameters[p].trained ? " trained" : " kept") +
@@ -95,7 +73,7 @@ bool run(const std::string& wanted, const std::string& name, const std::string& 
     }
     for (int i = 0; i < steps; ++i) {
         test_support::batch_data data(g, 100 + static_cast<std::uint64_t>(i));
-        prepare_batch<N>(data);
+        lengthen(g, data);
         for (std::size_t k = 0; k < data.tensors.size(); ++k) {
             const std::string extents = text_of(g.tensors[data.tensors[k]].extents);
             data.labels[k].empty() ? to.put("floats" + extents, data.numbers[k])
@@ -124,15 +102,18 @@ int main(int argc, char** argv) {
         namespace n = torch_networks;
         const std::string wanted = argv[1];
         const std::string folder = argv[2];
-        bool known = run<n::lstm>(wanted, "lstm", folder);
-        known = run<n::resnext>(wanted, "resnext", folder) || known;
+        bool known = run<n::resnext>(wanted, "resnext", folder);
+        known = run<n::efficientnet>(wanted, "efficientnet", folder) || known;
         known = run<n::vit>(wanted, "vit", folder) || known;
         known = run<n::gpt>(wanted, "gpt", folder) || known;
         known = run<n::unet>(wanted, "unet", folder) || known;
-        known = run<n::mbconv>(wanted, "mbconv", folder) || known;
+        known = run<n::two_towers>(wanted, "two_towers", folder) || known;
+        known = run<n::padded_gru>(wanted, "padded_gru", folder) || known;
+        known = run<n::padded_lstm>(wanted, "padded_lstm", folder) || known;
         if (!known) {
             std::fprintf(stderr,
-                         "torch_networks: there is no network '%s'; lstm, resnext, vit, gpt, unet, mbconv or all\n",
+                         "torch_networks: there is no network '%s'; resnext, efficientnet, vit, gpt, unet, two_towers, "
+                         "padded_gru, padded_lstm or all\n",
                          wanted.c_str());
             return 2;
         }

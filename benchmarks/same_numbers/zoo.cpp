@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small versions of all networks of the zoo, four training steps each under random strategies on 1 to 4 host devices, against one device
-// in double. usage: zoo [strategies for each network] [network [divisor rows batch rate]]; the last four make it small another way.
+// Small versions of all networks of the zoo, four training steps each under random strategies on 1 to 4 host devices, or as many as said, against
+// one device in double. usage: zoo [strategies for each network [devices [network [divisor rows batch rate]]]]; the last four make it small another
+// way.
 #include "support/small_zoo.hpp"
 
 #include "tessera/backend/host/backend.hpp"
@@ -12,8 +13,10 @@
 int main(int argc, char** argv) {
     using namespace test_support;
     const int strategies = argc > 1 ? std::atoi(argv[1]) : 12;
-    if (strategies < 1) {
-        std::fprintf(stderr, "usage: zoo [strategies for each network] [network [divisor rows batch rate]]\n");
+    const int devices = argc > 2 ? std::atoi(argv[2]) : 4;
+    if (strategies < 1 || devices < 1) {
+        std::fprintf(stderr,
+                     "usage: zoo [strategies for each network [devices [network [divisor rows batch rate]]]]\n");
         return 2;
     }
     const auto make = [](const ts::optimizer& how) { return ts::host::backend(how); };
@@ -24,17 +27,17 @@ int main(int argc, char** argv) {
                 "gradients", "weights", "rounding", "sensitivity", "seconds");
     for (small_network n : small_networks) {
         ++number;
-        if (argc > 2 && std::string(argv[2]) != n.name) {
+        if (argc > 3 && std::string(argv[3]) != n.name) {
             continue;
         }
-        if (argc > 6) {
-            n.divisor = std::atoi(argv[3]);
-            n.rows = std::atoi(argv[4]);
-            n.batch = std::atoi(argv[5]);
-            n.rate = static_cast<float>(std::atof(argv[6]));
+        if (argc > 7) {
+            n.divisor = std::atoi(argv[4]);
+            n.rows = std::atoi(argv[5]);
+            n.batch = std::atoi(argv[6]);
+            n.rate = static_cast<float>(std::atof(argv[7]));
         }
         const double begin = ts::seconds_now();
-        const zoo_result r = train_small(make_small(n), strategies, number, true, seen, make);
+        const zoo_result r = train_small(make_small(n), strategies, number, true, seen, make, devices);
         const bool good = r.failure.empty() && r.repeats && r.last_loss < r.first_loss && r.loss <= allowed &&
                           r.gradient <= r.allowed_gradient() && r.change <= r.allowed_change();
         failures += good ? 0 : 1;

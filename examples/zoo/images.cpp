@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "examples/zoo/efficientnet.hpp"
 #include "examples/zoo/residual.hpp"
 #include "examples/zoo/unet.hpp"
 #include "examples/zoo/vgg19.hpp"
@@ -17,6 +18,8 @@ std::span<const zoo_entry> zoo_images() {
         {"resnet50", "ResNet-50 (He et al. 2016), 224 x 224", ts::describe<resnet50>},
         {"resnet101", "ResNet-101, 224 x 224", ts::describe<resnet101>},
         {"resnext50", "ResNeXt-50 (Xie et al. 2017), 32 groups of 4, 224 x 224", ts::describe<resnext50>},
+        {"resnext29", "ResNeXt-29, 8 groups of 64, 32 x 32", ts::describe<resnext29>},
+        {"efficientnet_b0", "EfficientNet-B0 (Tan and Le 2019), 224 x 224", ts::describe<efficientnet_b0>},
         {"vit_b_16", "ViT-B/16 (Dosovitskiy et al. 2021), 224 x 224", ts::describe<vit_b_16>},
         {"resnet110_v2", "ResNet-110 with pre-activation and bottlenecks (He et al. 2016b), 32 x 32",
          ts::describe<resnet110_v2>},

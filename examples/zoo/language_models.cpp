@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/zoo/experts.hpp"
+#include "examples/zoo/llama.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "tessera/net/describe.hpp"
@@ -23,6 +24,8 @@ std::span<const zoo_entry> zoo_language_models() {
         {"gpt3_6_7b", "GPT-3 6.7B", ts::describe<gpt3_6_7b>},
         {"gpt3_13b", "GPT-3 13B", ts::describe<gpt3_13b>},
         {"gpt3_175b", "GPT-3", ts::describe<gpt3_175b>},
+        {"llama2_7b", "LLaMA 2 of 7B (Touvron et al. 2023), 4096 tokens", ts::describe<llama2_7b>},
+        {"llama2_13b", "LLaMA 2 of 13B", ts::describe<llama2_13b>},
         {"moe_8", "language model of 12 layers, 8 experts in every other", ts::describe<moe_8>},
         {"moe_2048", "language model of 36 layers with GShard's 2048 experts in every other", ts::describe<moe_2048>},
     };

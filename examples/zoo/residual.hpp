@@ -14,28 +14,57 @@ struct resnet101 : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, 
                                   ts::cross_entropy> {};
 
 namespace resnext_layers {
-template <int Stage, int Place, ts::index_t Channels, int Stride>
-struct grouped : ts::conv2d<Channels, ts::window<3>, ts::stride<Stride>, ts::padding<1>, ts::groups<32>, ts::no_bias> {
-};
-/// As a bottleneck of a ResNet, twice as wide inside, its 3 x 3 convolution in 32 groups.
-template <int Stage, int Place, ts::index_t Width, int Stride>
+template <int Stage, int Place, ts::index_t Channels, ts::index_t Groups, int Stride>
+struct grouped
+    : ts::conv2d<Channels, ts::window<3>, ts::stride<Stride>, ts::padding<1>, ts::groups<Groups>, ts::no_bias> {};
+/// As a bottleneck of a ResNet, its 3 x 3 convolution of Inner channels in Groups.
+template <int Stage, int Place, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
 using narrow =
-    ts::branch<resnet_layers::conv<Stage, Place, 2 * Width, 1, 1>, resnet_layers::norm<Stage, Place>, ts::relu,
-               grouped<Stage, Place + 1, 2 * Width, Stride>, resnet_layers::norm<Stage, Place + 1>, ts::relu,
-               resnet_layers::conv<Stage, Place + 2, 4 * Width, 1, 1>, resnet_layers::norm<Stage, Place + 2>>;
-template <int Stage, int Blocks, ts::index_t Width, int Stride>
-using stage = ts::branch<
-    ts::branches<ts::add, narrow<Stage, 0, Width, Stride>,
-                 ts::branch<resnet_layers::conv<Stage, 3, 4 * Width, 1, Stride>, resnet_layers::norm<Stage, 3>>>,
-    ts::relu, ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Width, 1>>, ts::relu>>;
+    ts::branch<resnet_layers::conv<Stage, Place, Inner, 1, 1>, resnet_layers::norm<Stage, Place>, ts::relu,
+               grouped<Stage, Place + 1, Inner, Groups, Stride>, resnet_layers::norm<Stage, Place + 1>, ts::relu,
+               resnet_layers::conv<Stage, Place + 2, Outer, 1, 1>, resnet_layers::norm<Stage, Place + 2>>;
+template <int Stage, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
+using first_block =
+    ts::branch<ts::branches<ts::add, narrow<Stage, 0, Inner, Outer, Groups, Stride>,
+                            ts::branch<resnet_layers::conv<Stage, 3, Outer, 1, Stride>, resnet_layers::norm<Stage, 3>>>,
+               ts::relu>;
+template <int Stage, int Blocks, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
+struct stage_of {
+    using type = ts::branch<first_block<Stage, Inner, Outer, Groups, Stride>,
+                            ts::repeat<Blocks - 1, ts::residual<narrow<Stage, 4, Inner, Outer, Groups, 1>>, ts::relu>>;
+};
+template <int Stage, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
+struct stage_of<Stage, 1, Inner, Outer, Groups, Stride> {
+    using type = first_block<Stage, Inner, Outer, Groups, Stride>;
+};
+template <int Stage, int Blocks, ts::index_t Inner, ts::index_t Outer, ts::index_t Groups, int Stride>
+using stage = typename stage_of<Stage, Blocks, Inner, Outer, Groups, Stride>::type;
+template <ts::index_t Channels>
+struct stem : ts::conv2d<Channels, ts::window<3>, ts::padding<1>, ts::no_bias> {};
+template <ts::index_t Classes>
+struct classes : ts::linear<Classes> {};
 } // namespace resnext_layers
 
 /// ResNeXt-50 of 32 groups of 4 channels, for 224 x 224 images (Xie et al. 2017, "Aggregated Residual Transformations for Deep Neural Networks").
-struct resnext50 : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
-                                  ts::max_pool<3, ts::stride<2>, ts::padding<1>>, resnext_layers::stage<1, 3, 64, 1>,
-                                  resnext_layers::stage<2, 4, 128, 2>, resnext_layers::stage<3, 6, 256, 2>,
-                                  resnext_layers::stage<4, 3, 512, 2>, ts::global_average_pool, resnet_layers::fc,
-                                  ts::cross_entropy> {};
+struct resnext50
+    : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
+                     ts::max_pool<3, ts::stride<2>, ts::padding<1>>, resnext_layers::stage<1, 3, 128, 256, 32, 1>,
+                     resnext_layers::stage<2, 4, 256, 512, 32, 2>, resnext_layers::stage<3, 6, 512, 1024, 32, 2>,
+                     resnext_layers::stage<4, 3, 1024, 2048, 32, 2>, ts::global_average_pool, resnet_layers::fc,
+                     ts::cross_entropy> {};
+
+/// As the paper has them for small images: three stages behind a 3 x 3 convolution of Stem channels, Blocks bottlenecks each, the first of Inner
+/// channels in Groups and Outer behind them, twice as many in every stage that follows.
+template <ts::index_t Pixels, ts::index_t Colors, ts::index_t Classes, int Blocks, ts::index_t Stem, ts::index_t Inner,
+          ts::index_t Outer, ts::index_t Groups>
+struct small_resnext
+    : ts::sequential<ts::image<Colors, Pixels, Pixels>, resnext_layers::stem<Stem>, resnet_layers::norm1, ts::relu,
+                     resnext_layers::stage<1, Blocks, Inner, Outer, Groups, 1>,
+                     resnext_layers::stage<2, Blocks, 2 * Inner, 2 * Outer, Groups, 2>,
+                     resnext_layers::stage<3, Blocks, 4 * Inner, 4 * Outer, Groups, 2>, ts::global_average_pool,
+                     resnext_layers::classes<Classes>, ts::cross_entropy> {};
+/// ResNeXt-29 of 8 groups of 64 channels, for 32 x 32 images.
+struct resnext29 : small_resnext<32, 3, 10, 3, 64, 512, 256, 8> {};
 
 namespace preactivation_layers {
 struct conv1 : ts::conv2d<16, ts::window<3>, ts::padding<1>, ts::no_bias> {};

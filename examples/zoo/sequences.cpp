@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/zoo/dlrm.hpp"
+#include "examples/zoo/padded.hpp"
 #include "examples/zoo/recurrent.hpp"
+#include "examples/zoo/towers.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/net/describe.hpp"
@@ -16,6 +18,12 @@ std::span<const zoo_entry> zoo_sequences() {
         {"rnnlm_2_steps", "the same, 2 steps", ts::describe<rnnlm_2_steps>},
         {"nmt", "LSTM translation with attention, 1024, 40 steps (FlexFlow)", ts::describe<nmt>},
         {"nmt_2048", "the same of 2048", ts::describe<nmt_2048>},
+        {"padded_lstm", "two LSTM layers in both directions, padded texts of up to 64 tokens, classification",
+         ts::describe<padded_lstm>},
+        {"padded_gru", "GRU translation (Cho et al. 2014), padded sources of up to 30 tokens",
+         ts::describe<padded_gru>},
+        {"two_towers", "recommendation by two towers, with a loss for ratings and one for actions",
+         ts::describe<two_towers>},
         {"dlrm", "DLRM for Criteo Kaggle (Naumov et al. 2019)", ts::describe<dlrm_kaggle>},
     };
     return all;

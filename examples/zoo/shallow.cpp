@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/zoo/amoebanet.hpp"
 #include "examples/zoo/dlrm.hpp"
+#include "examples/zoo/efficientnet.hpp"
 #include "examples/zoo/experts.hpp"
 #include "examples/zoo/inception.hpp"
+#include "examples/zoo/llama.hpp"
+#include "examples/zoo/padded.hpp"
 #include "examples/zoo/recurrent.hpp"
 #include "examples/zoo/residual.hpp"
 #include "examples/zoo/transformers.hpp"
@@ -21,10 +24,6 @@ struct shallow_resnet : ts::sequential<ts::image<3, 224, 224>, resnet_layers::co
                                        resnet_layers::stage<1, 2, 64, 1>, resnet_layers::stage<2, 2, 128, 2>,
                                        resnet_layers::stage<3, Blocks, 256, 2>, resnet_layers::stage<4, 2, 512, 2>,
                                        ts::global_average_pool, resnet_layers::fc, ts::cross_entropy> {};
-
-struct shallow_resnext : ts::sequential<ts::image<3, 32, 32>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
-                                        resnext_layers::stage<1, 2, 16, 1>, resnext_layers::stage<2, 2, 32, 2>,
-                                        ts::global_average_pool, resnet_layers::fc, ts::cross_entropy> {};
 
 struct shallow_densenet
     : ts::sequential<ts::image<3, 224, 224>, densenet_layers::conv0, densenet_layers::norm0, ts::relu,
@@ -48,7 +47,11 @@ std::span<const zoo_entry> zoo_shallow() {
     static constexpr zoo_entry all[] = {
         {"resnet50", "two blocks a stage", ts::describe<shallow_resnet<2>>},
         {"resnet101", "two and three blocks a stage", ts::describe<shallow_resnet<3>>},
-        {"resnext50", "two stages of two narrow blocks, 32 x 32", ts::describe<shallow_resnext>},
+        {"resnext50", "three stages of two narrow blocks, 16 x 16",
+         ts::describe<small_resnext<16, 3, 10, 2, 16, 32, 64, 8>>},
+        {"efficientnet_b0", "three narrow stages, 16 x 16",
+         ts::describe<efficientnet_parts<16, 3, 10, 20, 8, 32, mbconv_stage<1, 8, 1, 3, 1>,
+                                         mbconv_stage<2, 12, 4, 3, 2>, mbconv_stage<2, 16, 4, 5, 2>>::network>},
         {"vit_b_16", "one narrow layer, 24 x 24", ts::describe<vit_parts<24, 8, 1, 24, 3, 10>::network>},
         {"resnet110_v2", "two blocks a stage", ts::describe<resnet_v2<2>>},
         {"densenet121", "two layers a block", ts::describe<shallow_densenet>},
@@ -60,10 +63,14 @@ std::span<const zoo_entry> zoo_shallow() {
         {"rnntc", "three steps", ts::describe<rnntc_parts<3, 64>::network>},
         {"rnnlm", "three steps", ts::describe<rnnlm_parts<3, 64>::network>},
         {"nmt", "two steps", ts::describe<nmt_parts<2, 64>::network>},
+        {"padded_lstm", "five steps", ts::describe<padded_lstm_parts<5, 20, 8, 6, 3>::network>},
+        {"padded_gru", "five and three steps", ts::describe<padded_gru_parts<5, 3, 20, 8, 6>::network>},
         {"dlrm", "three tables", ts::describe<dlrm_parts<13, 16, 1460, 583, 305>::network>},
         {"transformer", "1 + 1 layers", ts::describe<transformer_base<8, 1>>},
         {"bert_large", "one layer", ts::describe<bert<1, 16>>},
         {"gpt2_124m", "two layers", ts::describe<gpt<2, 768, 12, 16>>},
+        {"llama2_7b", "two narrow layers", ts::describe<llama_parts<2, 24, 3, 40, 8, 30>::network>},
+        {"llama2_13b", "three narrow layers", ts::describe<llama_parts<3, 32, 4, 40, 8, 30>::network>},
         {"moe_8", "two layers", ts::describe<moe_parts<1, 64, 2, 8, 4, 128, 3, 2>::network>},
     };
     return all;

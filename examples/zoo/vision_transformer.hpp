@@ -9,8 +9,19 @@
 
 namespace networks {
 
+/// Puts a learned vector at the first position of x[N,T,C], whose first position is zeros.
+struct class_token : ts::operation<class_token> {
+    static constexpr const char* name = "class_token";
+    static constexpr void body(auto& w) {
+        const auto [n, t, c] = w.loops(sample, position, channel);
+        const auto x = w.input(n, t, c);
+        const auto token = w.parameter(zeros, c);
+        w.output(n, t, c) = x + select(w.index(t) == 0, token, 0);
+    }
+};
+
 /// ViT (Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words"): patches of Patch x Patch pixels as positions of a Transformer that normalizes
-/// before its parts, behind a position for the class, whose last state tells it. That position starts from its row of the positions' table.
+/// before its parts, behind a position for the class, which starts from a vector of its own and whose last state tells it.
 template <ts::index_t Pixels, ts::index_t Patch, int Layers, ts::index_t Width, int Heads, ts::index_t Classes = 1000,
           ts::index_t Colors = 3>
 struct vit_parts {
@@ -26,8 +37,8 @@ struct vit_parts {
         ts::residual<typename layers::template norm<1>, typename layers::wide, ts::gelu, typename layers::narrow>>;
     using network =
         ts::sequential<ts::image<Colors, Pixels, Pixels>, embed, ts::reshape<Width, patches>, ts::permute<0, 2, 1>,
-                       ts::pad<ts::margin<1, 1, 0>>, places, ts::repeat<Layers, block>, last_norm, first_position,
-                       ts::flatten, classes, ts::cross_entropy>;
+                       ts::pad<ts::margin<1, 1, 0>>, class_token, places, ts::repeat<Layers, block>, last_norm,
+                       first_position, ts::flatten, classes, ts::cross_entropy>;
 };
 struct vit_b_16 : vit_parts<224, 16, 12, 768, 12>::network {};
 

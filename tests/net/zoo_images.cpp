@@ -54,11 +54,32 @@ TEST_CASE("networks for ImageNet have torchvision's parameters and multiply-adds
     check("resnet101", 44549160, 7.801);
     check("densenet121", 7978856, 2.834);
     check("resnext50", 25028904, 4.230);
-    check("vit_b_16", 86567656 - 768, 17.564); // the class's first state is its row of the table of positions
+    check("vit_b_16", 86567656, 17.564);
+    check("efficientnet_b0", 5288548, 0.3858); // _ops is 0.386
     // Without the auxiliary classifier: two convolutions with batch norm and a linear layer.
     const ts::index_t auxiliary = 768 * 128 + 2 * 128 + 128 * 768 * 25 + 2 * 768 + 768 * 1000 + 1000;
     check("inception_v3", 27161264 - auxiliary, 5.713);
     CHECK(count(networks::describe("resnet50", 1), ts::op_kind::conv2d) == 53);
+}
+
+TEST_CASE("ResNeXt-29 has the parameters of Xie et al. 2017, table 7") {
+    CHECK(millions("resnext29") == doctest::Approx(34.4).epsilon(0.002));
+}
+
+TEST_CASE("EfficientNet-B0 drops more samples the deeper a block is, up to a fifth") {
+    const ts::graph g = networks::describe("efficientnet_b0", 1);
+    ts::index_t last = 0;
+    int blocks = 0;
+    for (const ts::op_node& op : g.ops) {
+        if (op.attributes.kind == ts::op_kind::stochastic_depth) {
+            const ts::index_t percent = op.attributes.as<ts::op::dropout_attributes>().percent;
+            CHECK(percent > last);
+            last = percent;
+            ++blocks;
+        }
+    }
+    CHECK(blocks == 16 - 7); // but the first of each stage
+    CHECK(last == 18);       // of block 14, 20 * 14 / 16: block 15 does not go round itself
 }
 
 TEST_CASE("pre-activation ResNets have the parameters of He et al. 2016b, table 4") {

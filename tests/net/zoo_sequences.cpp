@@ -43,6 +43,27 @@ TEST_CASE("the GPT family") {
     CHECK(billions("gpt3_175b") == doctest::Approx(175.0).epsilon(0.003));
 }
 
+TEST_CASE("LLaMA 2") {
+    // What Hugging Face's transformers counts of Llama-2-7b and Llama-2-13b.
+    CHECK(parameters_of("llama2_7b") == 6738415616);
+    CHECK(parameters_of("llama2_13b") == 13015864320);
+}
+
+TEST_CASE("padded recurrences have the parameters of PyTorch's, both biases of a gate included, once for all steps") {
+    const auto recurrence = [](index_t gates, index_t in, index_t hidden) {
+        return gates * hidden * (in + hidden + 2);
+    };
+    CHECK(parameters_of("padded_lstm") ==
+          20000 * 256 + 2 * (recurrence(4, 256, 256) + recurrence(4, 512, 256)) + 2 * 512 + 2);
+    CHECK(parameters_of("padded_gru") == 2 * 15000 * 620 + 2 * recurrence(3, 620, 1000) + 15000 * 1001);
+}
+
+TEST_CASE("two towers have the parameters of their layers") {
+    const auto layer = [](index_t in, index_t out) { return in * out + out; };
+    CHECK(parameters_of("two_towers") == 100000 * 512 + layer(512, 512) + layer(512, 128) + layer(256, 512) +
+                                             layer(512, 128) + layer(2 * 128, 512) + layer(512, 8));
+}
+
 TEST_CASE("the multiply-adds of GPT-2") {
     const ts::graph g = networks::describe("gpt2_124m", 2);
     const index_t tokens = 2 * 1024;

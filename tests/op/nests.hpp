@@ -3,6 +3,7 @@
 #pragma once
 
 #include "op/table.hpp"
+#include "tessera/op/length_mask.hpp"
 #include "tessera/op/nest/record.hpp"
 #include "tessera/op/reduce.hpp"
 
@@ -126,6 +127,7 @@ inline const std::vector<op_case>& table() {
         {"mean over features", ts::mean_over<1>::attributes, {make_shape(3, 5)}},
         {"max over channels and columns", ts::max_over<1, 3>::attributes, {make_shape(2, 3, 2, 3)}},
         {"min over positions", ts::min_over<1>::attributes, {make_shape(3, 4, 5)}},
+        {"mask of lengths", ts::length_mask<4>::attributes, {make_shape(5)}},
         {"nests: balanced", balanced::attributes, {make_shape(4, 5), make_shape(4, 3)}},
     };
     return all;

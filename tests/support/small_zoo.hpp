@@ -136,6 +136,11 @@ inline constexpr small_network small_networks[] = {
     {"dlrm", 1, 0, 5, 0.5F},
     {"resnext50", 1, 0, 4, 1e-3F, true},
     {"vit_b_16", 1, 0, 4, 0.05F},
+    {"efficientnet_b0", 1, 0, 4, 1e-3F},
+    {"llama2_7b", 1, 0, 3, 0.05F},
+    {"padded_lstm", 1, 0, 4, 0.2F},
+    {"padded_gru", 1, 0, 4, 0.2F},
+    {"two_towers", 16, 0, 6, 0.05F},
 };
 
 inline sweep_case make_small(const small_network& n) {
@@ -217,10 +222,10 @@ struct zoo_result {
     double allowed_change() const { return allowed_gradient() + rounding; }
 };
 
-/// Four steps each under `strategies` random strategies on 1 to 4 devices, the first of them on `seed` devices, counted around.
+/// Four steps each under `strategies` random strategies on 1 to `most` devices, the first of them on `seed` devices, counted around.
 template <class Make>
 zoo_result train_small(const sweep_case& c, int strategies, int seed, bool measure_sensitivity, coverage& seen,
-                       Make make) {
+                       Make make, int most = 4) {
     constexpr int steps = 4;
     const ts::graph_view g = c.network.view();
     const batch_data data(g, 7);
@@ -232,7 +237,7 @@ zoo_result train_small(const sweep_case& c, int strategies, int seed, bool measu
         all.sensitivity = difference(expected, oracle(g, data, c.how, steps, 11, 1, std::ldexp(1.0, -24)));
     }
     for (int i = 0; i < strategies; ++i) {
-        const int devices = 1 + (seed + i) % 4;
+        const int devices = 1 + (seed + i) % most;
         const ts::strategy s = random_strategy(g, devices, 2000 + static_cast<std::uint64_t>(seed * 100 + i), seen);
         const sweep_result r = run_strategy(c, s, devices, data, expected, 11, make);
         all.failure += r.failure;

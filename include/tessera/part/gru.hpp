@@ -28,10 +28,6 @@ struct gru_first_state : elementwise<gru_first_state> {
     static constexpr const char* name = "gru_first_state";
     static constexpr auto of(auto from_input, auto update_input) { return tanh(from_input) * sigmoid(-update_input); }
 };
-struct zeros_like : elementwise<zeros_like> {
-    static constexpr const char* name = "zeros_like";
-    static constexpr auto of(auto x) { return select(x == x, 0, 0); }
-};
 
 } // namespace detail
 
@@ -48,11 +44,18 @@ struct gru_cell {
     static constexpr bool starts_from_zero = __is_same(Before, void);
     static constexpr bool adds_to_zero =
         starts_from_zero && detail::adds_to_zeros(FromHidden::attributes, make_shape(1, Hidden));
-    /// Operators of `steps` steps: 10 each, one more for zeros, fewer where there is no state yet.
-    static constexpr int operators(int steps) { return 10 * steps + (adds_to_zero ? 1 : starts_from_zero ? -6 : 0); }
+    /// Operators of `steps` steps: 10 each, one more for zeros, fewer where there is no state yet. Of padded sequences two more for a step, but one where
+    /// it starts from zeros.
+    static constexpr int operators(int steps, bool padded = false) {
+        return 10 * steps +
+               (adds_to_zero       ? 1
+                : starts_from_zero ? -6
+                                   : 0) +
+               (padded ? 2 * steps - (starts_from_zero ? 1 : 0) : 0);
+    }
 
-    /// The hidden state after steps over the tensors `x`, which it replaces.
-    static constexpr void unroll(graph_builder& b, int* x, int steps) {
+    /// The hidden states after steps over the tensors `x`, which they replace. `masks` of padded sequences: 1 where a step is within a sample's length.
+    static constexpr void unroll(graph_builder& b, int* x, int steps, const int* masks = nullptr) {
         using namespace detail;
         int hidden = -1;
         if constexpr (!starts_from_zero) {
@@ -68,7 +71,7 @@ struct gru_cell {
             const int update = apply_layer<update_gate>(b, given);
             const int made = apply_layer<candidate>(b, given);
             if (hidden < 0 && !adds_to_zero) {
-                hidden = x[t] = apply_layer<gru_first_state>(b, made, update);
+                hidden = x[t] = kept_within(b, masks, t, apply_layer<gru_first_state>(b, made, update), -1);
                 continue;
             }
             const int reset = apply_layer<reset_gate>(b, given);
@@ -76,20 +79,17 @@ struct gru_cell {
             const int kept = apply_layer<FromHidden>(b, hidden, -1, used);
             used = true;
             const int four[] = {made, reset, apply_layer<reset_gate>(b, kept), apply_layer<candidate>(b, kept)};
-            const int state[] = {apply_all<gru_candidate>(b, four), update, apply_layer<update_gate>(b, kept), hidden};
-            hidden = x[t] = apply_all<gru_state>(b, state);
+            const int state[] = {apply_to<gru_candidate>(b, four), update, apply_layer<update_gate>(b, kept), hidden};
+            const int next = apply_to<gru_state>(b, state);
+            x[t] = kept_within(b, masks, t, next, -1);
+            hidden = starts_from_zero && t == 0 ? x[t] : kept_within(b, masks, t, next, hidden);
         }
         b.add_tap(key_of<last_hidden>, type_name<gru_cell>(), hidden, rule::tap_saved_twice);
     }
-
-private:
-    template <class L>
-    static constexpr int apply_all(graph_builder& b, const int (&inputs)[4]) {
-        return b.refused ? -1 : b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, false, inputs, 4);
-    }
 };
 
-/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell].
+/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell]. Of padded sequences:
+/// with_lengths<gru<...>>, see part/padded.hpp.
 template <int Steps, class... Cells>
 struct gru : detail::unrolled<gru<Steps, Cells...>, Steps, Cells...> {};
 

@@ -21,18 +21,40 @@ constexpr int lengths_in(graph_builder& b, index_t samples) {
 
 } // namespace detail
 
-/// A layer that takes a tensor and the lengths [N] of its samples, in a network that hands on one tensor: with_lengths<padded_softmax<>>. The lengths
-/// are an input of the network, one for all parts; a batch hands them in as feed<lengths>.
+/// A layer or part that takes the lengths [N] of its samples besides a tensor, in a network that hands on one tensor:
+///
+/// - with_lengths<padded_softmax<>>: attention's weights;
+/// - with_lengths<lstm<...>>, with_lengths<gru<...>>: behind its length a sample keeps its state, in which a cell that starts where this one ended goes
+///   on, and what comes out is zeros; both_ways begins backward at a sample's last step. So PyTorch has it for packed sequences.
+///
+/// The lengths are an input of the network, one for all parts; a batch hands them in as feed<lengths>.
 template <class L>
 struct with_lengths {
-    static_assert(Layer<L>, "tessera: with_lengths<> takes a layer");
-    static constexpr int op_count = 1;
+    static constexpr bool is_part = requires { L::op_count_with_lengths(); };
+    static_assert(Layer<L> || is_part, "tessera: with_lengths<> takes a layer, an lstm<> or a gru<>");
+
+    static constexpr int count() {
+        if constexpr (is_part) {
+            return L::op_count_with_lengths();
+        } else {
+            return 1;
+        }
+    }
+    static constexpr int op_count = count();
     template <int>
     static constexpr auto nth() {
         return detail::identity<L>{};
     }
     static constexpr int build(graph_builder& b, int tensor) {
-        return b.refused ? -1 : detail::apply_layer<L>(b, tensor, detail::lengths_in(b, b.tensors[tensor].extents[0]));
+        if (b.refused) {
+            return -1;
+        }
+        const int lengths = detail::lengths_in(b, b.tensors[tensor].extents[0]);
+        if constexpr (is_part) {
+            return L::build_with_lengths(b, tensor, lengths);
+        } else {
+            return detail::apply_layer<L>(b, tensor, lengths);
+        }
     }
 };
 

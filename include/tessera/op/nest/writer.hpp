@@ -172,6 +172,14 @@ public:
         w_.d.operands[w_.d.operands.size() - 1].differentiable = false;
         return x;
     }
+    /// The next input, at this index: integers from 0 to a loop's extent, such as how many of its points count.
+    template <class... Index>
+    constexpr value counts(const loop_handle& up_to, const Index&... at) {
+        if (inputs_ < max_inputs) {
+            counts_[inputs_] = true;
+        }
+        return integers(up_to, at...);
+    }
     /// The next parameter, at this index; what it holds before training.
     template <class... Index>
     constexpr value parameter(initial_values how, const Index&... at) {
@@ -244,7 +252,9 @@ public:
     constexpr bool asks_rank() const { return asks_rank_; }
     constexpr bool is_loss() const { return is_loss_; }
     /// How many integers an input may hold; 0: it holds numbers.
-    constexpr index_t count_of_integers(int slot) const { return counted_[slot] < 0 ? 0 : extent_of(counted_[slot]); }
+    constexpr index_t count_of_integers(int slot) const {
+        return counted_[slot] < 0 ? 0 : extent_of(counted_[slot]) + (counts_[slot] ? 1 : 0);
+    }
     constexpr initial_values initial(int k) const { return initial_[k]; }
     /// Whether there is a label of rows that do not count, and which.
     constexpr bool ignores() const { return ignores_; }
@@ -488,6 +498,7 @@ private:
     bool ignores_ = false;
     index_t ignored_ = 0;
     int counted_[max_inputs] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    bool counts_[max_inputs] = {};
     tessera::detail::describer w_;
     expression::tape nodes_;
     fixed_vector<scalar, max_scalars> scalars_;
