@@ -628,7 +628,7 @@ private:
 
     /// Each loss, and what its mean is over.
     void weigh_losses(const run_of& r, std::span<const input_data> inputs, evaluation& e) const {
-        const graph_view g = r.described.view();
+        const graph_view g = r.planned.network.view();
         for (int op = 0; op < g.op_count; ++op) {
             if (!g.is_loss(op)) {
                 continue;
@@ -647,7 +647,8 @@ private:
                              {g.output_of(op).extents.volume(), static_cast<const std::int32_t*>(handed_in(1)),
                               static_cast<const float*>(handed_in(2)), own.empty() ? nullptr : own.data()});
             }
-            e.losses.push_back({loss_of_op_[static_cast<std::size_t>(op)], o.attributes.weight, over});
+            const auto before = static_cast<std::size_t>(r.planned.ops[static_cast<std::size_t>(op)]);
+            e.losses.push_back({loss_of_op_[before], o.attributes.weight, over});
         }
     }
 
