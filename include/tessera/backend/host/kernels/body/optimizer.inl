@@ -24,10 +24,9 @@ using formulas::update_numbers;
 TESSERA_UPDATE_FORMULAS([[gnu::always_inline]] inline)
 
 [[gnu::always_inline]] inline update_numbers<vec> in_all_lanes(const update_numbers<float>& n) noexcept {
-    return {broadcast(n.rate),  broadcast(n.decay),   broadcast(n.shrink), broadcast(n.momentum),
-            broadcast(n.beta1), broadcast(n.rest1),   broadcast(n.beta2),  broadcast(n.rest2),
-            broadcast(n.root),  broadcast(n.epsilon), broadcast(n.limit),  broadcast(n.fading),
-            broadcast(n.trust), broadcast(n.unbiased), broadcast(n.pull)};
+    return {broadcast(n.rate),  broadcast(n.decay),  broadcast(n.shrink), broadcast(n.momentum), broadcast(n.beta1),
+            broadcast(n.rest1), broadcast(n.beta2),  broadcast(n.rest2),  broadcast(n.root),     broadcast(n.epsilon),
+            broadcast(n.limit), broadcast(n.fading), broadcast(n.trust),  broadcast(n.unbiased), broadcast(n.pull)};
 }
 
 /// More: clipping and averages, or one of both. (Without, there are registers for what is left.)
