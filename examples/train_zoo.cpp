@@ -163,7 +163,7 @@ bool language(const settings& s) {
 
 bool train(const std::string& network, const settings& s) {
     if (network == "resnext") return clothes<resnext>(with_defaults(s, {6, 0, 64, 4e-3, 0.91}), 0.02F);
-    if (network == "vit") return clothes<vit>(with_defaults(s, {8, 0, 64, 2e-3, 0.91}), 0.05F);
+    if (network == "vit") return clothes<vit>(with_defaults(s, {20, 0, 64, 2e-3, 0.91}), 0.05F);
     if (network == "unet") return generated_shapes(with_defaults(s, {10, 4000, 16, 4e-3, 0.9}));
     if (network == "gpt") return language(with_defaults(s, {8, 0, 16, 2e-3, 2.0}));
     throw options::usage_error("there is no network '" + network + "'; there are resnext, vit, unet and gpt");

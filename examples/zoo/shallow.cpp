@@ -47,8 +47,8 @@ std::span<const zoo_entry> zoo_shallow() {
     static constexpr zoo_entry all[] = {
         {"resnet50", "two blocks a stage", ts::describe<shallow_resnet<2>>},
         {"resnet101", "two and three blocks a stage", ts::describe<shallow_resnet<3>>},
-        {"resnext50", "three stages of two narrow blocks, 16 x 16",
-         ts::describe<small_resnext<16, 3, 10, 2, 16, 32, 64, 8>>},
+        {"resnext50", "three stages of two narrow blocks, 12 x 12",
+         ts::describe<small_resnext<12, 3, 10, 2, 8, 16, 32, 4>>},
         {"efficientnet_b0", "three narrow stages, 16 x 16",
          ts::describe<efficientnet_parts<16, 3, 10, 20, 8, 32, mbconv_stage<1, 8, 1, 3, 1>,
                                          mbconv_stage<2, 12, 4, 3, 2>, mbconv_stage<2, 16, 4, 5, 2>>::network>},
