@@ -13,9 +13,15 @@ inline ts::graph graph_behind_products(const tests::op_case& c) {
     struct layer;
     int read[ts::max_inputs] = {};
     const int count = static_cast<int>(tensors_read(c));
+    const ts::description d = c.describe();
     for (int i = 0; i < count; ++i) {
         const ts::shape& x = c.inputs[static_cast<std::size_t>(i)];
-        const int in = b.add_input(x, ts::element::f32, "input");
+        const ts::element type = d.operands[d.find_operand(ts::operand_kind::input, i)].type;
+        const int in = b.add_input(x, type, "input");
+        if (type != ts::element::f32) { // integers are read as they are
+            read[i] = in;
+            continue;
+        }
         const ts::index_t out = x[ts::op::channel_dimension(x.rank)];
         const ts::op_attributes a = x.rank == 4
                                         ? ts::attributes_of(ts::op_kind::conv2d, ts::op::conv2d_attributes{.out = out})
