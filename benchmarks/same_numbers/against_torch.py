@@ -160,6 +160,15 @@ def two_towers(p, history, numbers, rating, action):
     return F.mse_loss(predicted, rating) / 2 + cross_entropy(scores, action)
 
 
+def contrastive_towers(p, words, features):
+    text = F.embedding(words, p.take()).mean(1)
+    text = F.normalize(p.linear(F.gelu(p.linear(text))), dim=1)
+    picture = F.normalize(p.linear(F.gelu(p.linear(features))), dim=1)
+    logits = p.take().exp().clamp(max=100) * text @ picture.T
+    rows = torch.arange(len(text))
+    return (F.cross_entropy(logits, rows) + F.cross_entropy(logits.T, rows)) / 2
+
+
 def packed(x, lengths):
     return nn.utils.rnn.pack_padded_sequence(x, lengths.long(), batch_first=True, enforce_sorted=False)
 
@@ -180,7 +189,8 @@ def padded_lstm(p, words, lengths, labels):
 
 
 NETWORKS = {"resnext": resnext, "efficientnet": efficientnet, "vit": vit, "gpt": gpt, "unet": unet,
-            "two_towers": two_towers, "padded_gru": padded_gru, "padded_lstm": padded_lstm}
+            "two_towers": two_towers, "contrastive_towers": contrastive_towers, "padded_gru": padded_gru,
+            "padded_lstm": padded_lstm}
 
 
 def read(folder, name):

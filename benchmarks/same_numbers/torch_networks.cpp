@@ -108,12 +108,13 @@ int main(int argc, char** argv) {
         known = run<n::gpt>(wanted, "gpt", folder) || known;
         known = run<n::unet>(wanted, "unet", folder) || known;
         known = run<n::two_towers>(wanted, "two_towers", folder) || known;
+        known = run<n::contrastive_towers>(wanted, "contrastive_towers", folder) || known;
         known = run<n::padded_gru>(wanted, "padded_gru", folder) || known;
         known = run<n::padded_lstm>(wanted, "padded_lstm", folder) || known;
         if (!known) {
             std::fprintf(stderr,
                          "torch_networks: there is no network '%s'; resnext, efficientnet, vit, gpt, unet, two_towers, "
-                         "padded_gru, padded_lstm or all\n",
+                         "contrastive_towers, padded_gru, padded_lstm or all\n",
                          wanted.c_str());
             return 2;
         }

@@ -22,6 +22,7 @@ using vit = n::vit_parts<16, 4, 2, 32, 4, 10>::network;
 using gpt = n::llama_parts<2, 32, 4, 88, 16, 60>::network;
 using unet = n::unet_parts<16, 3, 3, 8, 2, true, 0>::network;
 using two_towers = n::two_towers_parts<40, 6, 12, 24, 16, 5>::network;
+using contrastive_towers = n::contrastive_towers_parts<40, 6, 12, 24, 16>::network;
 using padded_gru = n::padded_gru_parts<7, 5, 30, 12, 16>::network;
 using padded_lstm = n::padded_lstm_parts<7, 30, 12, 16, 4>::network;
 

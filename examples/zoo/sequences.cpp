@@ -24,6 +24,8 @@ std::span<const zoo_entry> zoo_sequences() {
          ts::describe<padded_gru>},
         {"two_towers", "recommendation by two towers, with a loss for ratings and one for actions",
          ts::describe<two_towers>},
+        {"contrastive_towers", "a tower of words and one of features of pictures, under CLIP's loss",
+         ts::describe<contrastive_towers>},
         {"dlrm", "DLRM for Criteo Kaggle (Naumov et al. 2019)", ts::describe<dlrm_kaggle>},
     };
     return all;

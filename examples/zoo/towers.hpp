@@ -4,6 +4,7 @@
 
 #include "tessera/net/dag.hpp"
 #include "tessera/net/network.hpp"
+#include "tessera/op/contrastive_loss.hpp"
 #include "tessera/op/losses.hpp"
 #include "tessera/op/multiply.hpp"
 #include "tessera/op/reduce.hpp"
@@ -47,5 +48,29 @@ struct two_towers_parts {
         ts::chain<scores, both, wide, ts::relu, actions>, ts::node<action_loss, ts::cross_entropy, scores, action>>;
 };
 struct two_towers : two_towers_parts<100000, 50, 256, 512, 128, 8>::network {};
+
+/// Texts and pictures in one space, as CLIP learns it (Radford et al. 2021): a tower of words and one of a picture's features, whose vectors of length 1 are told
+/// from all others of the global batch, both ways, with a temperature that is learned. Inputs: words, features.
+template <ts::index_t Vocabulary, ts::index_t Length, ts::index_t Features, ts::index_t Width, ts::index_t Vector>
+struct contrastive_towers_parts {
+    struct words;
+    struct features;
+    struct text;
+    struct picture;
+    struct table : ts::embedding<Vocabulary, Width> {};
+    template <int Place, ts::index_t Out>
+    struct text_layer : ts::linear<Out> {};
+    template <int Place, ts::index_t Out>
+    struct picture_layer : ts::linear<Out> {};
+    struct pairs : ts::clip_loss<> {};
+
+    using network = ts::dag<
+        ts::input<words, ts::tokens<Length>>, ts::input<features, ts::features<Features>>,
+        ts::chain<text, words, table, ts::mean_over<1>, text_layer<0, Width>, ts::gelu, text_layer<1, Vector>,
+                  ts::l2_normalize>,
+        ts::chain<picture, features, picture_layer<0, Width>, ts::gelu, picture_layer<1, Vector>, ts::l2_normalize>,
+        ts::node<pairs, pairs, text, picture>>;
+};
+struct contrastive_towers : contrastive_towers_parts<49408, 76, 2048, 512, 512>::network {};
 
 } // namespace networks

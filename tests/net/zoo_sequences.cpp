@@ -62,6 +62,8 @@ TEST_CASE("two towers have the parameters of their layers") {
     const auto layer = [](index_t in, index_t out) { return in * out + out; };
     CHECK(parameters_of("two_towers") == 100000 * 512 + layer(512, 512) + layer(512, 128) + layer(256, 512) +
                                              layer(512, 128) + layer(2 * 128, 512) + layer(512, 8));
+    CHECK(parameters_of("contrastive_towers") == 49408 * 512 + layer(512, 512) + layer(512, 512) + layer(2048, 512) +
+                                                     layer(512, 512) + 1); // and a temperature
 }
 
 TEST_CASE("the multiply-adds of GPT-2") {
