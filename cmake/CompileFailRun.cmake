@@ -7,7 +7,7 @@
 set(max_errors 3)
 set(max_bytes 6144)
 
-set(command "${COMPILER}" -std=c++20 -fdiagnostics-color=never "-I${INCLUDE}")
+set(command "${COMPILER}" -std=c++20 -fdiagnostics-color=never -Wno-deprecated-declarations "-I${INCLUDE}")
 set(ENV{LC_ALL} C) # the compiler's own words, with plain quotes
 
 if(MODE STREQUAL "precompile")

@@ -48,6 +48,7 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
                     if (s.kind == ts::task_kind::sum && s.reads.size() == 2 && s.reads[0] == s.writes[0] &&
                         std::count(t.reads.begin(), t.reads.end(), s.writes[0]) == 1) {
                         take(s.writes[0], s.reads[1]);
+                        CAPTURE(refusal(c, p));
                         CHECK(refusal(c, p).find("a task takes a micro-batch's gradient for the sum of all") !=
                               std::string::npos);
                         ++batches;

@@ -134,8 +134,9 @@ std::vector<Row> rows_of(const csv_table& table) {
         detail::each_column(rows[r], "", [&](const std::string& name, auto& value) {
             const std::string& text = table.text(static_cast<std::int64_t>(r), table.column(name));
             if (!detail::read_field(text, value)) {
-                throw error("row " + std::to_string(r + 1) + " of the table has \"" + text + "\" in column '" + name +
-                            "', which is none of its values; correct it");
+                std::string words = "row " + std::to_string(r + 1);
+                words.append(" of the table has \"").append(text).append("\" in column '").append(name);
+                throw error(words.append("', which is none of its values; correct it"));
             }
         });
     }

@@ -75,7 +75,7 @@ struct layers_of_part<Part, std::index_sequence<I...>> {
 template <class Op>
 constexpr auto operators_alone() {
     if constexpr (Layer<Op>) {
-        return identity<operator_of<Op>>{};
+        return identity<tessera::operator_of<Op>>{};
     } else {
         using layers = layers_of_part<Op, std::make_index_sequence<static_cast<std::size_t>(ops_of<Op>())>>;
         if constexpr (layers::known) {

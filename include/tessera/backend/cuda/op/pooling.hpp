@@ -311,7 +311,8 @@ inline void global_pool_backward(const shard_call& s) {
     kernel_numbers n;
     n.n[0] = s.volume(s.input());
     n.n[1] = n.n[0] / (s.size(s.input(), 0) * s.size(s.input(), 1));
-    n.f[0] = 1 / static_cast<double>(whole_plane.volume() / (whole_plane[0] * whole_plane[1]));
+    const index_t plane = whole_plane.volume() / (whole_plane[0] * whole_plane[1]);
+    n.f[0] = 1 / static_cast<double>(plane);
     s.to.launch(kernels::spread, {s.gradient(s.output()), s.gradient_to(s.input())}, n, n.n[0]);
 }
 

@@ -48,7 +48,7 @@ constexpr step_code pair_of(expression::opcode first, expression::opcode second,
     using expression::opcode;
     const bool in_order = !swapped || second != opcode::subtract; // the others may be turned
 #define TESSERA_NODE_PAIR(name, a, b, turned)                                                                          \
-    if (first == opcode::a && second == opcode::b && in_order == !turned) {                                            \
+    if (first == opcode::a && second == opcode::b && in_order == !(turned)) {                                          \
         return step_code::name;                                                                                        \
     }
     TESSERA_NODE_PAIRS(TESSERA_NODE_PAIR)

@@ -144,7 +144,7 @@ inline bool keeps_zero(const op_attributes& a) {
 /// All operands in one format, which is any that has its elements' zeros where it is longer than they are; plain where
 /// inputs are broadcast.
 inline void add_elementwise_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
-    if (op::is_broadcast(*c.d)) {
+    if (op::is_broadcast(*c.d) || c.d->facts.loss) { // a loss's gradient is no zero where blocks are filled up
         return add_in_plain(c, table, out);
     }
     const bool images = c.d->operands[0].extents.rank >= 4;

@@ -170,7 +170,7 @@ private:
             if (is_given && i == f.result) {
                 to = f.inputs;
             } else if (n.what == opcode::input) {
-                to = n.of[0];
+                to = n.of[0]; // NOLINT(bugprone-signed-char-misuse): a small number
             } else if (n.what == opcode::gradient && f.loss) {
                 loss_leaf_ = f.inputs + 1;
                 loss_gradient_ = to = own_slot();
@@ -179,7 +179,7 @@ private:
             } else if (n.what == opcode::constant || n.what == opcode::attribute) {
                 to = own_slot();
                 const bool is_attribute = n.what == opcode::attribute;
-                constants_.push_back({to, is_attribute ? attributes[static_cast<std::size_t>(n.of[0])]
+                constants_.push_back({to, is_attribute ? attributes[static_cast<unsigned char>(n.of[0])]
                                                        : static_cast<float>(n.constant)});
             }
         }

@@ -18,7 +18,8 @@ public:
         const int f = is_forward(b.call.what) ? b.how.value[0] : b.how.gradient[0];
         rows_ = detail::channel_rows(region(d, 0, b.call.ranges).extents(), f);
         const shape& x = d.operands[0].extents;
-        scale_ = 1.0F / static_cast<float>(x.volume() / (x[0] * x[1]));
+        const index_t pixels = x.volume() / (x[0] * x[1]);
+        scale_ = 1.0F / static_cast<float>(pixels);
     }
 
     void run(const run_state&) override {
@@ -67,7 +68,8 @@ public:
         const int f = is_forward(b.call.what) ? b.how.value[0] : b.how.gradient[0];
         blocks_ = detail::channel_blocks(region(d, 0, b.call.ranges).extents(), f);
         const shape& x = d.operands[0].extents;
-        scale_ = 1.0F / static_cast<float>(x.volume() / (x[0] * x[1]));
+        const index_t pixels = x.volume() / (x[0] * x[1]);
+        scale_ = 1.0F / static_cast<float>(pixels);
     }
 
     void run(const run_state&) override {

@@ -43,7 +43,7 @@ inline void run_steps(const node_step* steps, int step_count, float* const* plac
         switch (s->what) {
 #define TESSERA_EXPRESSION_NODE(name, operands, flops)                                                                 \
     case step_code::name:                                                                                              \
-        if constexpr (operands > 0) {                                                                                  \
+        if constexpr ((operands) > 0) {                                                                                \
             run_step(*s, places, count, node_function<opcode::name>{});                                                \
         }                                                                                                              \
         break;
@@ -51,7 +51,7 @@ inline void run_steps(const node_step* steps, int step_count, float* const* plac
 #undef TESSERA_EXPRESSION_NODE
 #define TESSERA_NODE_PAIR(name, first, second, swapped)                                                                \
     case step_code::name:                                                                                              \
-        run_step(*s, places, count, pair_function<opcode::first, opcode::second, swapped != 0>{});                     \
+        run_step(*s, places, count, pair_function<opcode::first, opcode::second, (swapped) != 0>{});                   \
         break;
             TESSERA_NODE_PAIRS(TESSERA_NODE_PAIR)
 #undef TESSERA_NODE_PAIR
