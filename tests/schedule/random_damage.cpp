@@ -46,14 +46,11 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
             if ((t.kind == ts::task_kind::reduce || t.kind == ts::task_kind::update) && batches < 3) {
                 for (const ts::task& s : c.p.tasks) { // adds a micro-batch's gradient to the first one's
                     if (s.kind == ts::task_kind::sum && s.reads.size() == 2 && s.reads[0] == s.writes[0] &&
-                        c.p.tiles[static_cast<std::size_t>(s.reads[1])].part < 0 &&
                         std::count(t.reads.begin(), t.reads.end(), s.writes[0]) == 1) {
                         take(s.writes[0], s.reads[1]);
                         CAPTURE(refusal(c, p));
-                        const std::string words = refusal(c, p);
-                        const auto says = [&](const char* rule) { return words.find(rule) != std::string::npos; };
-                        CHECK((says("a task takes a micro-batch's gradient for the sum of all") ||
-                               says("a parameter's gradient is not the sum of every contribution exactly once")));
+                        CHECK(refusal(c, p).find("a task takes a micro-batch's gradient for the sum of all") !=
+                              std::string::npos);
                         ++batches;
                         break;
                     }

@@ -59,7 +59,7 @@ namespace voxels {
 struct enter : ts::conv3d<4, ts::window<3>, ts::padding<1>> {};
 struct leave : ts::conv3d<3, ts::window<1>> {};
 struct skip;
-struct network : ts::sequential<ts::volume<2, 4, 5, 3>, enter, ts::save<skip>, ts::batch_norm<>, ts::relu,
+struct network : ts::sequential<ts::volume<2, 4, 5, 3>, enter, ts::save<skip>, ts::instance_norm<>, ts::relu,
                                 ts::average_pool3d<3, ts::stride<1>, ts::padding<1>, ts::count_padding>,
                                 ts::dropout<20>, ts::tap<ts::concat, skip>, leave, ts::cross_entropy> {};
 } // namespace voxels
