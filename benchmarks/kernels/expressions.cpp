@@ -129,6 +129,32 @@ const pair pairs[] = {
 #undef BOTH
 // clang-format on
 
+/// Two ways to the same numbers: the best time of each, and the median of the first's time over the second's in rounds of both.
+template <class First, class Second>
+void race_both(const char* name, std::ptrdiff_t count, const char* const (&ways)[2], int work, const First& first,
+               const Second& second) {
+    constexpr int rounds = 101;
+    const int repeats = static_cast<int>(1 + work / count);
+    const auto slice = [&](const auto& run) {
+        return benchmarks::milliseconds([&] {
+            for (int r = 0; r < repeats; ++r) run();
+        });
+    };
+    double best[2] = {1e30, 1e30};
+    std::vector<double> ratios;
+    for (int round = 0; round < rounds; ++round) {
+        const double first_ms = slice(first), second_ms = slice(second);
+        best[0] = std::min(best[0], first_ms);
+        best[1] = std::min(best[1], second_ms);
+        ratios.push_back(first_ms / second_ms);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    const double numbers = static_cast<double>(count) * repeats * 1e-6;
+    std::printf("%-18s %8td numbers: %-7s %6.3f ns, %-10s %6.3f ns each, ratio %5.2f\n", name, count, ways[0],
+                best[0] / numbers, ways[1], best[1] / numbers, ratios[rounds / 2]);
+    std::fflush(stdout);
+}
+
 void race(const pair& p, by_hand hand, std::ptrdiff_t count) {
     std::vector<float> a(static_cast<std::size_t>(count)), b(a), to(a);
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -138,53 +164,14 @@ void race(const pair& p, by_hand hand, std::ptrdiff_t count) {
     const float* from[4] = {};
     from[p.first] = a.data();
     from[p.second] = b.data();
-    const auto written = [&] { hand(a.data(), b.data(), to.data(), count); };
-    const auto made = [&] { p.expression(from, to.data(), count); };
-    constexpr int rounds = 101;
-    const int repeats = static_cast<int>(1 + 1000000 / count);
-    const auto slice = [&](const auto& run) {
-        return benchmarks::milliseconds([&] {
-            for (int r = 0; r < repeats; ++r) run();
-        });
-    };
-    double best[2] = {1e30, 1e30};
-    std::vector<double> ratios;
-    for (int round = 0; round < rounds; ++round) {
-        const double by_hand_ms = slice(written), expression_ms = slice(made);
-        best[0] = std::min(best[0], by_hand_ms);
-        best[1] = std::min(best[1], expression_ms);
-        ratios.push_back(by_hand_ms / expression_ms);
-    }
-    std::sort(ratios.begin(), ratios.end());
-    const double numbers = static_cast<double>(count) * repeats * 1e-6;
-    std::printf("%-18s %8td numbers: by hand %6.3f ns, expression %6.3f ns each, ratio %5.2f\n", p.name, count,
-                best[0] / numbers, best[1] / numbers, ratios[rounds / 2]);
-    std::fflush(stdout);
+    race_both(
+        p.name, count, {"by hand", "expression"}, 1000000, [&] { hand(a.data(), b.data(), to.data(), count); },
+        [&] { p.expression(from, to.data(), count); });
 }
 
-/// Two ways to the same numbers: the best time of each, and the median of time of `apart` / time of `fused` in rounds of both.
 template <class Apart, class Fused>
 void race_fused(const char* name, std::ptrdiff_t count, const Apart& apart, const Fused& fused) {
-    constexpr int rounds = 101;
-    const int repeats = static_cast<int>(1 + 400000 / count);
-    const auto slice = [&](const auto& run) {
-        return benchmarks::milliseconds([&] {
-            for (int r = 0; r < repeats; ++r) run();
-        });
-    };
-    double best[2] = {1e30, 1e30};
-    std::vector<double> ratios;
-    for (int round = 0; round < rounds; ++round) {
-        const double apart_ms = slice(apart), fused_ms = slice(fused);
-        best[0] = std::min(best[0], apart_ms);
-        best[1] = std::min(best[1], fused_ms);
-        ratios.push_back(apart_ms / fused_ms);
-    }
-    std::sort(ratios.begin(), ratios.end());
-    const double numbers = static_cast<double>(count) * repeats * 1e-6;
-    std::printf("%-18s %8td numbers: apart   %6.3f ns, fused      %6.3f ns each, ratio %5.2f\n", name, count,
-                best[0] / numbers, best[1] / numbers, ratios[rounds / 2]);
-    std::fflush(stdout);
+    race_both(name, count, {"apart", "fused"}, 400000, apart, fused);
 }
 
 void race_swiglu(std::ptrdiff_t count) {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LARS and LAMB, whose steps need norms of whole parameters, under random strategies, pipelines and all synchronization policies: the numbers of one
 // device in double, on the reference backend and on the host.
-#include "support/host_formats.hpp"
-#include "support/own_optimizers.hpp"
-#include "support/planned.hpp"
-#include "support/policies.hpp"
-#include "support/sweep_check.hpp"
+#include "support/optimizer_runs.hpp"
 
-#include "tessera/backend/reference/backend.hpp"
 #include "tessera/strategy/typed_groups.hpp"
 
 #include <doctest/doctest.h>
@@ -36,46 +31,14 @@ std::vector<sweep_case> cases() {
     return made;
 }
 
-template <class Make>
-void hold_all(Make make) {
-    int number = 0;
-    for (const sweep_case& c : cases()) {
-        sweep_check check;
-        coverage seen;
-        int runs = 0;
-        sweep(
-            c, strategy_count(8), seen, [&](const ts::optimizer& how) { return make(how, runs++ / 2); },
-            [&](const sweep_case& of, int, int devices, const sweep_result& r) {
-                check.hold(of, devices, r, allowed_rounding_with_adam);
-            },
-            first_of(number++));
-        check.tell(c, strategy_count(8), "strategies");
-    }
-}
-
 } // namespace
 
 TEST_CASE("LARS and LAMB give the numbers of one device under random strategies on the reference backend") {
-    hold_all([](const ts::optimizer& how, int) { return ts::reference::backend(how); });
+    hold_cases_on_reference(cases());
 }
 
 TEST_CASE("LARS and LAMB give the numbers of one device under random strategies on the host") {
-    hold_all(host_in_formats_of);
+    hold_cases(cases(), host_in_formats_of);
 }
 
-TEST_CASE("LARS and LAMB give the numbers of one device under every synchronization policy") {
-    constexpr int devices = 3;
-    for (const sweep_case& c : cases()) {
-        const ts::graph_view g = c.network.view();
-        oracles expected(c);
-        int run = 0;
-        auto make = [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); };
-        for (const auto& of_name : small_policies(g, devices)) {
-            const auto& name = of_name.first; // clang 14 captures no structured binding
-            const auto& sync = of_name.second;
-            CAPTURE(name);
-            const ts::strategy s = data_parallel(g, devices, sync);
-            sweep_check().hold(c, devices, expected.run(s, devices, make), allowed_rounding_with_adam);
-        }
-    }
-}
+TEST_CASE("LARS and LAMB give the numbers of one device under every synchronization policy") { hold_policies(cases()); }

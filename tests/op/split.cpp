@@ -180,6 +180,7 @@ std::vector<ts::index_t> even_cuts(ts::index_t extent, ts::index_t degree) {
 } // namespace
 
 TEST_CASE("every legal split of one loop, even and uneven, gives the numbers of the whole") {
+    int splits = 0; // of an operator: a loop, and by how much
     for (const op_case& c : nests::every_row()) {
         op_instance whole(c);
         whole.forward();
@@ -194,6 +195,7 @@ TEST_CASE("every legal split of one loop, even and uneven, gives the numbers of 
             CAPTURE(std::string(ts::to_text(whole.d.loops[l].name)));
             const ts::index_t extent = whole.d.loops[l].extent;
             for (ts::index_t degree = 2; degree <= extent && degree <= 3; ++degree) {
+                ++splits;
                 cuts cut(at(whole.d.loops.size()));
                 cut[at(l)] = even_cuts(extent, degree);
                 check_split(whole, evaluated, cut);
@@ -205,6 +207,8 @@ TEST_CASE("every legal split of one loop, even and uneven, gives the numbers of 
             }
         }
     }
+    CHECK(splits >= 500);
+    MESSAGE(splits << " splits of " << nests::every_row().size() << " rows");
 }
 
 TEST_CASE("random splits of several loops at once give the numbers of the whole") {

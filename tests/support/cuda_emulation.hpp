@@ -25,6 +25,8 @@ void compile(const std::string& text);
 
 /// Null where there is none.
 device_function* find(const std::string& name);
+/// The same; `text`, which has it, is compiled where there is none yet.
+device_function* find(const std::string& name, const std::string& text);
 /// All that there are.
 std::vector<std::string> names();
 

@@ -100,7 +100,9 @@ struct machine {
     bool sums_beside_products = true;                 ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
     int exchanges = 0;
     int launches = 0; ///< of graphs
-    int timings = 0;  ///< elapsed times that were asked for
+    std::mutex texts_lock;
+    std::deque<std::string> texts; ///< of kernels that were compiled
+    int timings = 0;               ///< elapsed times that were asked for
     std::map<void*, allocation> memory;
     std::map<int, stream*> legacy; ///< a GPU's default stream: what a cudaMemcpy has not yet brought to its place
     std::size_t gpu_bytes = std::size_t{4} << 30;

@@ -294,6 +294,14 @@ device_function* find(const std::string& name) {
     return found == functions().end() ? nullptr : &found->second;
 }
 
+device_function* find(const std::string& name, const std::string& text) {
+    const std::scoped_lock one_at_a_time(lookups());
+    if (functions().find(name) == functions().end()) {
+        compile(text);
+    }
+    return find(name);
+}
+
 std::vector<std::string> names() {
     const std::scoped_lock one_at_a_time(lookups());
     compile_library();
@@ -333,13 +341,7 @@ void launch(const tessera::cuda::kernel* which, tessera::element type, unsigned 
             const tessera::cuda::kernel_arguments& given) {
     const bool other = which->has_bf16 && type == tessera::element::bf16;
     const std::string name = std::string(which->name) + (other ? "_bf16" : "");
-    device_function* const f = [&] {
-        const std::scoped_lock one_at_a_time(lookups());
-        if (which->text != nullptr && functions().find(name) == functions().end()) {
-            compile(which->text);
-        }
-        return find(name);
-    }();
+    device_function* const f = which->text != nullptr ? find(name, which->text) : find(name);
     if (f == nullptr) {
         std::fprintf(stderr, "there is no kernel %s\n", which->name);
         std::abort();

@@ -141,7 +141,7 @@ inline constexpr small_network small_networks[] = {
     {"padded_lstm", 1, 0, 4, 0.2F},
     {"padded_gru", 1, 0, 4, 0.2F},
     {"two_towers", 16, 0, 6, 0.05F},
-    {"contrastive_towers", 16, 0, 6, 2e-3F},
+    {"contrastive_towers", 16, 0, 6, 2e-4F},
 };
 
 inline sweep_case make_small(const small_network& n) {

@@ -104,7 +104,10 @@ void update_from(const lowering_input<Options>& in, synchronization_places& sync
         if (in.layerwise[at(r.parameter)] != 0) {
             const std::vector<int>& own = sync.layer_norms[at(r.parameter)];
             t.reads.insert(t.reads.end(), own.begin(), own.end());
-            t.layer_norms.insert(t.layer_norms.end(), own.begin(), own.end());
+            if (std::find(t.layer_norms.begin(), t.layer_norms.end(), own[0]) == t.layer_norms.end()) {
+                t.layer_norms.insert(t.layer_norms.end(), own.begin(),
+                                     own.end()); // several regions have one parameter's
+            }
         }
         std::vector<int> copies;
         for (const piece& c : r.copies) {

@@ -97,7 +97,9 @@ bool verifier<Plan>::lists_all(int tensor, tile_kind kind, int step) const {
 /// True if intervals are the elements [0, n), each once; sorts them.
 template <class Plan>
 bool verifier<Plan>::covers_once(std::vector<interval>& all, index_t n) {
-    std::sort(all.begin(), all.end(), [](const interval& a, const interval& b) { return a.begin < b.begin; });
+    std::sort(all.begin(), all.end(), [](const interval& a, const interval& b) { // empty ones first
+        return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+    });
     index_t end = 0;
     for (const interval& i : all) {
         if (i.begin != end) {

@@ -11,6 +11,7 @@
 #include "tessera/op/nest/program.hpp"
 
 #include "instruction_set.hpp"
+#include "limits.hpp"
 #include "nest_shape.hpp"
 #include "node_step.hpp"
 #include "shapes.hpp"
