@@ -11,10 +11,19 @@ if(TESSERA_HAS_RANGES) # which tests, examples and benchmarks compose enumeratio
 endif()
 
 tessera_want(TESSERA_WITH_CLI TESSERA_HAS_CLI CLI11 "install libcli11-dev")
-# All-reduce is measured beside MPI's; nothing else uses it.
-set(TESSERA_HAS_MPI FALSE)
-if(TESSERA_BUILD_BENCHMARKS AND TESSERA_HAS_HOST)
-  tessera_want(TESSERA_WITH_MPI TESSERA_HAS_MPI MPI "install libopenmpi-dev and openmpi-bin" COMPONENTS CXX)
+# Tests of ranks are for every MPI that is there, not for the one that CMake chooses alone.
+set(TESSERA_MPIS)
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND AND NOT TESSERA_WITH_MPI STREQUAL "OFF")
+  foreach(mpi ompi-c mpich)
+    pkg_check_modules(TESSERA_${mpi} QUIET IMPORTED_TARGET ${mpi})
+    if(TESSERA_${mpi}_FOUND)
+      list(APPEND TESSERA_MPIS ${mpi})
+    endif()
+  endforeach()
+endif()
+if(NOT TESSERA_MPIS)
+  message(STATUS "Tessera: no MPI was found, so ranks are left out; install libopenmpi-dev and openmpi-bin, libmpich-dev and mpich")
 endif()
 
 # Everything that can be linked here; tests of the core link the core alone.
