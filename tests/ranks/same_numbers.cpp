@@ -72,7 +72,8 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
         ++all.wrong;
     } else {
         ++(said[0].empty() ? all.equal : all.refused);
-        all.queued += pair.what.find("server") != std::string::npos || pair.what.find("p3") != std::string::npos ? 1 : 0;
+        all.queued +=
+            pair.what.find("server") != std::string::npos || pair.what.find("p3") != std::string::npos ? 1 : 0;
     }
 }
 
@@ -96,8 +97,8 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
         compare<ts::reference::backend>(number, devices.threads(), here, all);
     }
     if (mpi.rank() == 0) {
-        std::printf("%d ranks of %s devices: %d equal, %d refused by both, %d wrong; %d with queues\n", mpi.size(), argv[3],
-                    all.equal, all.refused, all.wrong, all.queued);
+        std::printf("%d ranks of %s devices: %d equal, %d refused by both, %d wrong; %d with queues\n", mpi.size(),
+                    argv[3], all.equal, all.refused, all.wrong, all.queued);
     }
     return all.wrong == 0 && all.equal > 0 ? 0 : 1;
 }

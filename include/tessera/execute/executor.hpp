@@ -40,10 +40,7 @@ public:
     }
     executor(const executor&) = delete;
     executor& operator=(const executor&) = delete;
-    ~executor() {
-        unload();
-        shared_done_ != nullptr ? group()->unshare(shared_done_) : void();
-    }
+    ~executor() { unload(); }
 
     /// Lets go of what was prepared: until move_to() it does not run.
     void unload() {
@@ -142,10 +139,6 @@ private:
         guarded_role role = guarded_role::nothing;
         bool awaited = false; ///< by a task of another list
     };
-    struct alignas(64) counter {
-        std::atomic<int> value{0}; ///< tasks of the list that have finished
-        std::atomic<int> sleepers{0};
-    };
 
     /// Which tasks of a list a run takes, by their places in it.
     struct list_part {
@@ -163,10 +156,13 @@ private:
           spins_(threads.spins(streams_)),
           sleeps_(streams_ > 1 && threads.is_crowded(streams_) && threads.group() == nullptr) {
         if (group() != nullptr) {
-            shared_done_ = group()->share(0, static_cast<index_t>(sizeof(counter) * lists_.size()));
-            done_ = {static_cast<counter*>(shared_done_), lists_.size()}; // zeros
+            if (lists_.size() > static_cast<std::size_t>(max_group_lists)) {
+                throw error("tessera: a plan over ranks has at most " + std::to_string(max_group_lists) +
+                            " lists, and this one has " + std::to_string(lists_.size()) + "; use fewer devices");
+            }
+            done_ = {group()->page().lists, lists_.size()};
         } else {
-            own_done_ = std::vector<counter>(lists_.size());
+            own_done_ = std::vector<list_counter>(lists_.size());
             done_ = own_done_;
         }
     }
@@ -174,6 +170,9 @@ private:
     process_group* group() const { return threads_.group(); }
 
     void prepare(const graph_view& g) {
+        for (int op = 0; op < g.op_count && group() != nullptr; ++op) {
+            names_.push_back(path_of(g, op));
+        }
         load_plan(backend_, plan_, g, addresses_);
         if constexpr (is_guarded) {
             guard_ = loss_guard(plan_, g, addresses_);
@@ -250,10 +249,12 @@ private:
         for (std::size_t l = 0; l < done_.size(); ++l) {
             if (group() == nullptr || group()->owns(plan_.device_of_list(static_cast<int>(l)))) {
                 done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
+                done_[l].size.store(static_cast<int>(lists_[l].size()), std::memory_order_relaxed);
             }
         }
         if (group() != nullptr) { // nobody reads what the last run has left any more
-            group()->agree(plan_.hash + states[0].step, "the plan, the step or the kind of run");
+            group()->begins(states[0].step);
+            group()->meet(meeting::begin_run, plan_.hash + states[0].step);
         }
         const auto tasks = static_cast<int>(plan_.tasks.size());
         if (!queue_->is_empty()) {
@@ -275,7 +276,7 @@ private:
         try {
             run_between(backend_, addresses_, state, first, last < tasks ? last : tasks,
                         [&] { threads_.run(body, streams_); });
-            group() != nullptr ? group()->meet("end a run") : void();
+            group() != nullptr ? group()->meet(meeting::end_run) : void();
         } catch (const std::exception& e) {
             group() != nullptr ? group()->fail(group()->name_of(group()->rank()) + " has failed: " + e.what()) : void();
             queue_->abandon();
@@ -293,7 +294,7 @@ private:
 
     template <bool Timed>
     void run_list(int list, std::span<const run_state> states) {
-        counter& mine = done_[static_cast<std::size_t>(list)];
+        list_counter& mine = done_[static_cast<std::size_t>(list)];
         const std::vector<entry>& all = lists_[static_cast<std::size_t>(list)];
         const list_part part = parts_[static_cast<std::size_t>(list)];
         const int size = static_cast<int>(all.size());
@@ -348,7 +349,7 @@ private:
     /// Waits until a list has finished so many tasks, or a device has failed. With two streams on too few cores a thread that waits lets others
     /// have its core and then sleeps, so that it is there at once, before a task that computes has ended, when it is woken.
     void await(int list, int count) {
-        counter& other = done_[static_cast<std::size_t>(list)];
+        list_counter& other = done_[static_cast<std::size_t>(list)];
         const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
         if (group() != nullptr) {
             await_others(list, count);
@@ -380,7 +381,7 @@ private:
             return;
         }
         for (const index_t began = nanoseconds_now(); !over(); sched_yield()) {
-            group()->look(began, [&] { return standing(list, count); });
+            group()->look(began, group()->owner(plan_.device_of_list(list)), [&] { return standing(list, count); });
             if (group()->failed()) {
                 group()->throw_failure();
             }
@@ -393,14 +394,14 @@ private:
             const task& t = plan_.tasks[static_cast<std::size_t>(all[static_cast<std::size_t>(position)])];
             return "task " + std::to_string(position + 1) + " of " + std::to_string(all.size()) + " (" +
                    (t.kind == task_kind::compute ? to_text(t.what) : to_text(t.kind)) +
-                   (t.op >= 0          ? " of operator " + std::to_string(t.op)
+                   (t.op >= 0          ? " of " + names_[static_cast<std::size_t>(t.op)]
                     : t.parameter >= 0 ? " of parameter " + std::to_string(t.parameter)
                                        : "") +
                    ")";
         };
         const int now = done_[static_cast<std::size_t>(list)].value.load();
-        return named(count - 1) + " of " + text_of_list(plan_, list) + ", on rank " +
-               std::to_string(group()->owner(plan_.device_of_list(list))) + ", which stands at " +
+        return named(count - 1) + " of " + text_of_list(plan_, list) + ", on " +
+               group()->name_of(group()->owner(plan_.device_of_list(list))) + ", which stands at " +
                named(now < count ? now : count - 1);
     }
     static constexpr index_t patience = 200'000; ///< ns; a sleeper takes about 50,000 to wake
@@ -418,15 +419,15 @@ private:
                 sched_yield();
             } else {
                 usleep(50);
-                group() != nullptr ? group()->look(began, [] { return "a transfer"; }) : void();
+                group() != nullptr ? group()->look(began, -1, [] { return "a transfer"; }) : void();
             }
         }
     }
 
     /// After a failure: whoever sleeps looks again.
     void wake_all() {
-        for (counter& c : own_done_) { // processes of a group spin
-            c.value.store(INT_MAX);    // to look again it must see another number
+        for (list_counter& c : own_done_) { // processes of a group spin
+            c.value.store(INT_MAX);         // to look again it must see another number
             c.value.notify_all();
         }
     }
@@ -438,9 +439,9 @@ private:
     link_speed links_;
     loss_guard guard_;
     std::vector<std::vector<entry>> lists_;
-    std::vector<counter> own_done_;
-    void* shared_done_ = nullptr; ///< of all processes
-    std::span<counter> done_;     ///< one of the two
+    std::vector<std::string> names_; ///< of the operators, in a group of processes
+    std::vector<list_counter> own_done_;
+    std::span<list_counter> done_; ///< the own, or in a group of processes those of its page
     std::vector<list_part> parts_;
     int streams_; ///< that have threads in a run
     int spins_;

@@ -55,7 +55,8 @@ public:
         fused_network network = network_for(first);
         plan p = make_plan(network, first);
         if (group() != nullptr) {
-            group()->agree(p.hash ^ options.seed, "the plan or the seed");
+            group()->meet(meeting::compare_plans, p.hash);
+            group()->meet(meeting::compare_seeds, options.seed);
         }
         store_ = parameter_store(p, memory_for_plans());
         persistent_ = p.persistent_bytes;

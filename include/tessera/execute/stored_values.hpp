@@ -102,7 +102,7 @@ void store_values(B& backend, process_group* group, const parameter_store& store
         throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
                     std::to_string(values.size()));
     }
-    group != nullptr ? group->meet("set a parameter") : void();
+    group != nullptr ? group->meet(meeting::set_parameter) : void();
     for (const stored_region& r : regions_of(store, parameter, state)) {
         std::vector<float> plain(static_cast<std::size_t>(r.form.region.volume()));
         box_copy(r.form.region, whole(extents), r.form.region).apply(values.data(), plain.data(), true, reducer::sum);
@@ -125,7 +125,7 @@ void store_values(B& backend, process_group* group, const parameter_store& store
             }
         }
     }
-    group != nullptr ? group->meet("go on after a parameter was set") : void();
+    group != nullptr ? group->meet(meeting::set_parameter) : void();
 }
 
 } // namespace tessera::detail

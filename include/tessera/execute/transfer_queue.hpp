@@ -143,7 +143,7 @@ public:
         wait_until([&] { return is_over(run_.load()); });
         rethrow();
         if (group_ != nullptr && !is_empty() && met_ != run_.load()) {
-            group_->meet("finish the transfers of a step");
+            group_->meet(meeting::finish_transfers);
             met_ = run_.load();
         }
     }
@@ -274,7 +274,7 @@ private:
                     ++k;
                 }
                 if (k == left.size() && group_ != nullptr) {
-                    group_->look(began, [&] {
+                    group_->look(began, -1, [&] {
                         return "what the transfers of device " + std::to_string(mine.device) + " wait for";
                     });
                 }

@@ -3,8 +3,11 @@
 #pragma once
 
 #include "tessera/execute/devices.hpp"
+#include "tessera/ranks/supervisor.hpp"
+#include "tessera/ranks/watchdog.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -21,6 +24,9 @@ namespace tessera::mpi {
 struct ranks_options {
     int devices_each = 1;  ///< devices of the plan that each rank has
     double patience = 600; ///< seconds that a rank waits for another before it gives up; 0: for ever
+    /// Where it is written what has ended the ranks before their end, and, on SIGUSR1 to any of them, where they are; empty: nowhere, and no process
+    /// watches them.
+    std::string failure_file = "tessera-failure.txt";
 };
 
 namespace detail {
@@ -38,27 +44,38 @@ inline void check(int code, const char* call) {
 class group : public process_group {
 public:
     group(MPI_Comm comm, int rank, int size, const ranks_options& o)
-        : process_group(rank, size, o.devices_each, o.patience), comm_(comm) {
+        : process_group(rank, size, o.devices_each, o.patience), comm_(comm), dog_(o.patience) {
         sit_down(static_cast<group_page*>(take(0, sizeof(group_page))));
-        check(MPI_Barrier(comm_), "MPI_Barrier");
+        wait_for_all();
         open();
-        check(MPI_Barrier(comm_), "MPI_Barrier"); // nobody leaves before all watch it
+        if (rank == 0 && !o.failure_file.empty()) {
+            ranks::supervisor(page(), size, 3 * devices(), o.failure_file).start();
+        }
+        asks_of() = &page().asked;
+        std::signal(SIGUSR1, [](int) { asks_of()->store(1); });
+        wait_for_all(); // nobody leaves before all watch it
     }
     ~group() override {
-        if (meets_quietly()) { // else the memory goes with the process
-            give(pieces_.size());
-            MPI_Comm_free(&comm_);
+        std::signal(SIGUSR1, SIG_DFL);
+        if (meets(meeting::leave)) { // else the memory goes with the process
+            page().over.store(1);
+            watched("giving back memory (MPI_Win_free)", [&] {
+                for (; !pieces_.empty(); pieces_.pop_back()) {
+                    MPI_Win_free(&pieces_.back().window);
+                }
+                MPI_Comm_free(&comm_);
+            });
         }
     }
 
     void* share(int owner, index_t bytes) override {
-        meet("share memory");
+        meet(meeting::take_memory);
         return take(owner, bytes);
     }
     void unshare(void* memory) noexcept override {
         for (std::size_t i = pieces_.size(); i-- > 1;) {
-            if (pieces_[i].memory == memory && meets_quietly()) {
-                MPI_Win_free(&pieces_[i].window);
+            if (pieces_[i].memory == memory && meets(meeting::give_memory)) {
+                watched("giving back memory (MPI_Win_free)", [&] { MPI_Win_free(&pieces_[i].window); });
                 pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(i));
                 return;
             }
@@ -66,12 +83,31 @@ public:
     }
 
 private:
+    static std::atomic<int>*& asks_of() {
+        static std::atomic<int>* asked = nullptr;
+        return asked;
+    }
+
     struct piece {
         MPI_Win window;
         void* memory;
     };
 
+    template <class Call>
+    void watched(const char* what, Call&& call) {
+        dog_.run(
+            what, [this] { return " on rank " + std::to_string(rank()) + who_is_stopped(); }, call);
+    }
+    void wait_for_all() {
+        watched("MPI_Barrier", [&] { check(MPI_Barrier(comm_), "MPI_Barrier"); });
+    }
+
     void* take(int owner, index_t bytes) {
+        void* taken = nullptr;
+        watched("sharing memory (MPI_Win_allocate_shared)", [&] { taken = take_unwatched(owner, bytes); });
+        return taken;
+    }
+    void* take_unwatched(int owner, index_t bytes) {
         const index_t room = (bytes > 0 ? bytes : 1) + arena_alignment;
         MPI_Info how = MPI_INFO_NULL;
         check(MPI_Info_create(&how), "MPI_Info_create");
@@ -98,15 +134,9 @@ private:
         pieces_.push_back(made);
         return made.memory;
     }
-    void give(std::size_t count) noexcept {
-        for (; count > 0; --count) {
-            MPI_Win_free(&pieces_.back().window);
-            pieces_.pop_back();
-        }
-    }
-
     MPI_Comm comm_;
     std::vector<piece> pieces_; ///< the first is the page
+    tessera::ranks::watchdog dog_;
 };
 
 } // namespace detail
@@ -114,12 +144,15 @@ private:
 /// MPI for as long as it lives: initialized, unless the program has done so. A program makes one, first.
 class environment {
 public:
-    environment(int& argc, char**& argv) {
+    /// `patience`: seconds that the start and the end of MPI may take, for which all ranks must come; 0: for ever.
+    environment(int& argc, char**& argv, double patience = 600) : dog_(patience) {
         int there = 0;
         MPI_Initialized(&there);
         if (there == 0) {
             int given = 0;
-            detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given), "MPI_Init_thread");
+            dog_.run("MPI_Init_thread", started_as, [&] {
+                detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given), "MPI_Init_thread");
+            });
             mine_ = true;
             if (given < MPI_THREAD_FUNNELED) {
                 throw error("tessera: this MPI allows one thread in a process, and devices are threads");
@@ -133,7 +166,7 @@ public:
     environment& operator=(const environment&) = delete;
     ~environment() {
         if (mine_) {
-            MPI_Finalize();
+            dog_.run("MPI_Finalize", started_as, [] { MPI_Finalize(); });
         }
     }
 
@@ -141,6 +174,17 @@ public:
     int size() const { return size_; }
 
 private:
+    /// Which rank it is, by what its launcher says.
+    static std::string started_as() {
+        for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+            if (const char* const value = std::getenv(name); value != nullptr) {
+                return std::string(" on rank ") + value + ", which waits for the others,";
+            }
+        }
+        return "";
+    }
+
+    tessera::ranks::watchdog dog_;
     bool mine_ = false;
     int rank_ = 0;
     int size_ = 1;
@@ -162,13 +206,19 @@ inline local_devices ranks(const environment& mpi, const ranks_options& o = {}) 
     return local_devices(owned<process_group>(new detail::group(node, mpi.rank(), mpi.size(), o)));
 }
 
-/// The body of main(): calls program(environment), whose result is the exit code. What it throws is said on standard error, and ends all ranks with exit
+/// The body of main(): calls program(environment), whose result is the exit code; `patience` is the environment's. What it throws is said on standard error, and ends all ranks with exit
 /// code 1.
 template <class Program>
-int run(int& argc, char**& argv, Program&& program) {
-    environment mpi(argc, argv);
+int run(int& argc, char**& argv, Program&& program, double patience = 600) {
+    environment mpi(argc, argv, patience);
     try {
         return program(mpi);
+    } catch (const group_error& e) { // after the rank that has failed has said why
+        usleep(300'000);
+        e.is_first() ? void(std::fprintf(stderr, "%s\n", e.what())) : void();
+        std::fflush(stderr);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return 1;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());
         std::fflush(stderr);
