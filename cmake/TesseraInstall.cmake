@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installation: the headers of each component and a CMake package, find_package(tessera 0.2 COMPONENTS core execute host cuda io).
+# Installation: the headers of each component and a CMake package, find_package(tessera 0.2 COMPONENTS core execute host mpi cuda io).
 
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/tessera")
-foreach(component core execute host cuda io)
+foreach(component core execute host mpi cuda io)
   if(TARGET tessera_${component})
     set(sets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${component})
     get_target_property(names tessera_${component} INTERFACE_HEADER_SETS)

@@ -13,7 +13,7 @@ set(TESSERA_WITH_IO AUTO CACHE STRING "Files, data sets and plots, with zlib: AU
 set(TESSERA_WITH_JSON AUTO CACHE STRING "Machine and strategy files, traces, reports, with nlohmann_json: AUTO (where it is found), ON or OFF")
 set(TESSERA_WITH_RANGES AUTO CACHE STRING "Views of range-v3 over data sets, and what of tests and examples composes with them: AUTO (where it is found), ON or OFF")
 set(TESSERA_WITH_CLI AUTO CACHE STRING "The planner's command line, with CLI11: AUTO (where it is found), ON or OFF")
-set(TESSERA_WITH_MPI AUTO CACHE STRING "The benchmark beside MPI: AUTO (where it is found), ON or OFF")
+set(TESSERA_WITH_MPI AUTO CACHE STRING "Ranks, and the benchmark beside MPI: AUTO (where it is found), ON or OFF")
 foreach(choice TESSERA_WITH_HOST TESSERA_WITH_CUDA TESSERA_WITH_IO TESSERA_WITH_JSON TESSERA_WITH_RANGES TESSERA_WITH_CLI TESSERA_WITH_MPI)
   set_property(CACHE ${choice} PROPERTY STRINGS AUTO ON OFF)
   if(NOT "${${choice}}" MATCHES "^(AUTO|ON|OFF)$")

@@ -5,6 +5,7 @@
 #   tessera::host     execute and the host backend: oneDNN and the OpenMP runtime that it uses
 #   tessera::host_runtime  what tessera/host_runtime.hpp needs, compiled; of an installed package one's own source that includes
 #                     tessera/runtime/host_source.inl is that
+#   tessera::mpi      execute and ranks of MPI: the MPI that CMake finds
 #   tessera::cuda     execute and the CUDA backend: cudart, cublasLt, NVRTC, cuDNN and NCCL; no nvcc
 #   tessera::io       core, files, data sets, plots: zlib; JSON files, traces and reports: nlohmann_json, where it is found;
 #                     range_v3.hpp: range-v3, where it is found
@@ -84,6 +85,20 @@ if(TESSERA_HAS_HOST)
   add_library(tessera_host_runtime STATIC EXCLUDE_FROM_ALL "${source}")
   add_library(tessera::host_runtime ALIAS tessera_host_runtime)
   target_link_libraries(tessera_host_runtime PUBLIC tessera_host)
+endif()
+
+# Silent where there is none: few want ranks.
+set(TESSERA_HAS_MPI FALSE)
+if(NOT TESSERA_WITH_MPI STREQUAL "OFF")
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(TESSERA_HAS_MPI ${MPI_CXX_FOUND})
+  if(TESSERA_WITH_MPI STREQUAL "ON" AND NOT TESSERA_HAS_MPI)
+    message(FATAL_ERROR "TESSERA_WITH_MPI is ON, but MPI was not found; install libopenmpi-dev and openmpi-bin, or libmpich-dev and mpich")
+  endif()
+endif()
+if(TESSERA_HAS_MPI)
+  tessera_add_library(mpi FOLDERS ranks)
+  target_link_libraries(tessera_mpi INTERFACE tessera_execute MPI::MPI_CXX)
 endif()
 
 tessera_want(TESSERA_WITH_CUDA TESSERA_HAS_CUDATOOLKIT CUDAToolkit "install the CUDA toolkit" 12.8)

@@ -12,12 +12,12 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base op net part layout strategy machine task cost schedule plan simulate search execute backend runtime)
+set(layers base op net part layout strategy machine task cost schedule plan simulate search execute backend ranks runtime)
 list(FIND layers search last_of_core)
 set(heavy "^(iostream|istream|ostream|sstream|fstream|iomanip|thread|mutex|shared_mutex|condition_variable|future|\
 ranges|regex|functional|memory|filesystem|nlohmann/.*|range/v3/.*)$")
 # vendor header pattern = the folders that may include it
-set(vendors "^(dnnl|oneapi/dnnl/|omp\\.h)=^backend/host/" "^mpi\\.h=^backend/host/"
+set(vendors "^(dnnl|oneapi/dnnl/|omp\\.h)=^backend/host/" "^mpi\\.h=^ranks/"
             "^(cuda|cudnn|cublas|nccl|nvrtc)=^backend/cuda/" "^zlib\\.h=^io/" "^range/v3/=^io/"
             "^nlohmann/=^io/json")
 

@@ -4,6 +4,7 @@
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
+#include "tessera/base/owned.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/strategy/strategy.hpp"
 
@@ -29,7 +30,12 @@ public:
             throw error("tessera: " + std::to_string(count) + " devices were asked for and a process has at most " +
                         std::to_string(max_local_devices) + "; each is a thread, so make as many as there are cores");
         }
-        shared_ = new shared(count);
+        shared_ = new shared(count, {});
+    }
+    /// The devices of a group of processes, of which this one has some: plans are for all of them.
+    explicit local_devices(owned<process_group> group) {
+        const int each = group->devices_each();
+        shared_ = new shared(each, static_cast<owned<process_group>&&>(group));
     }
     local_devices(const local_devices& other) : shared_(other.shared_) {
         shared_->handles.fetch_add(1, std::memory_order_relaxed);
@@ -47,12 +53,14 @@ public:
         }
     }
 
-    int count() const { return shared_->threads.devices(); }
+    int count() const { return shared_->threads.all_devices(); }
     workers& threads() const { return shared_->threads; }
 
 private:
     struct shared {
-        explicit shared(int count) : threads(count) {}
+        shared(int count, owned<process_group> processes)
+            : group(static_cast<owned<process_group>&&>(processes)), threads(count, group.get()) {}
+        owned<process_group> group;
         workers threads;
         std::atomic<int> handles{1};
     };

@@ -60,6 +60,8 @@ public:
 
     const plan& bound() const { return plan_; }
     const addresses& memory() const { return addresses_; }
+    /// Whether something of a run may still be under way when it has ended.
+    bool has_queues() const { return !queue_->is_empty(); }
     /// What is run for task number `position` of a list: for those who time tasks without the executor.
     runnable prepared(int list, int position) const {
         if (plan_.is_queue(list)) {
@@ -137,10 +139,6 @@ private:
         guarded_role role = guarded_role::nothing;
         bool awaited = false; ///< by a task of another list
     };
-    struct alignas(64) counter {
-        std::atomic<int> value{0}; ///< tasks of the list that have finished
-        std::atomic<int> sleepers{0};
-    };
 
     /// Which tasks of a list a run takes, by their places in it.
     struct list_part {
@@ -154,23 +152,40 @@ private:
 
     executor(B& backend, workers& threads, plan p, const link_speed& links)
         : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads), links_(links),
-          lists_(static_cast<std::size_t>(plan_.lists())), done_(static_cast<std::size_t>(plan_.lists())),
-          parts_(lists_.size()), streams_(threads_of_streams(plan_)), spins_(threads.spins(streams_)),
-          sleeps_(streams_ > 1 && threads.is_crowded(streams_)) {}
+          lists_(static_cast<std::size_t>(plan_.lists())), parts_(lists_.size()), streams_(threads_of_streams(plan_)),
+          spins_(threads.spins(streams_)),
+          sleeps_(streams_ > 1 && threads.is_crowded(streams_) && threads.group() == nullptr) {
+        if (group() != nullptr) {
+            if (lists_.size() > static_cast<std::size_t>(max_group_lists)) {
+                throw error("tessera: a plan over ranks has at most " + std::to_string(max_group_lists) +
+                            " lists, and this one has " + std::to_string(lists_.size()) + "; use fewer devices");
+            }
+            done_ = {group()->page().lists, lists_.size()};
+        } else {
+            own_done_ = std::vector<list_counter>(lists_.size());
+            done_ = own_done_;
+        }
+    }
+
+    process_group* group() const { return threads_.group(); }
 
     void prepare(const graph_view& g) {
+        for (int op = 0; op < g.op_count && group() != nullptr; ++op) {
+            names_.push_back(path_of(g, op));
+        }
         load_plan(backend_, plan_, g, addresses_);
         if constexpr (is_guarded) {
             guard_ = loss_guard(plan_, g, addresses_);
         }
         queue_ = owned<transfer_queue>(new transfer_queue(
-            plan_, {[](const void* mine, int list) {
-                        const auto& of = *static_cast<const executor*>(mine);
-                        const int count =
-                            of.done_[static_cast<std::size_t>(list)].value.load(std::memory_order_acquire);
-                        return of.threads_.failed() ? 0 : count; // what wakes sleepers after a failure is no progress
-                    },
-                    this}));
+            plan_,
+            {[](const void* mine, int list) {
+                 const auto& of = *static_cast<const executor*>(mine);
+                 const int count = of.done_[static_cast<std::size_t>(list)].value.load(std::memory_order_acquire);
+                 return of.threads_.failed() ? 0 : count; // what wakes sleepers after a failure is no progress
+             },
+             this},
+            group()));
         const auto prepared = [&](int i) {
             const runnable what = backend_.prepare(plan_, i, g, addresses_);
             const index_t way = links_.is_slow() ? links_.time_of(plan_, plan_.tasks[static_cast<std::size_t>(i)]) : 0;
@@ -206,13 +221,16 @@ private:
 
     /// -1: the plan has fewer devices than there are threads.
     int list_of_thread(int thread) const {
-        const int device = thread % threads_.devices();
+        const int device = threads_.first_device() + thread % threads_.devices();
         return device < plan_.devices ? device + thread / threads_.devices() * plan_.devices : -1;
     }
 
     void set_awaited(const std::vector<wait_for>& waits) {
         for (const wait_for& w : waits) {
-            lists_[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)].awaited = true;
+            std::vector<entry>& all = lists_[static_cast<std::size_t>(w.list)];
+            if (!all.empty()) { // else it is another process's
+                all[static_cast<std::size_t>(w.count - 1)].awaited = true;
+            }
         }
     }
 
@@ -229,7 +247,14 @@ private:
         const bool guards = is_guarded && state.report != nullptr;
         guards ? guard_.begin() : void();
         for (std::size_t l = 0; l < done_.size(); ++l) {
-            done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
+            if (group() == nullptr || group()->owns(plan_.device_of_list(static_cast<int>(l)))) {
+                done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
+                done_[l].size.store(static_cast<int>(lists_[l].size()), std::memory_order_relaxed);
+            }
+        }
+        if (group() != nullptr) { // nobody reads what the last run has left any more
+            group()->begins(states[0].step);
+            group()->meet(meeting::begin_run, plan_.hash + states[0].step);
         }
         const auto tasks = static_cast<int>(plan_.tasks.size());
         if (!queue_->is_empty()) {
@@ -251,6 +276,11 @@ private:
         try {
             run_between(backend_, addresses_, state, first, last < tasks ? last : tasks,
                         [&] { threads_.run(body, streams_); });
+            group() != nullptr ? group()->meet(meeting::end_run) : void();
+        } catch (const std::exception& e) {
+            group() != nullptr ? group()->fail(group()->name_of(group()->rank()) + " has failed: " + e.what()) : void();
+            queue_->abandon();
+            throw;
         } catch (...) {
             queue_->abandon();
             throw;
@@ -264,7 +294,7 @@ private:
 
     template <bool Timed>
     void run_list(int list, std::span<const run_state> states) {
-        counter& mine = done_[static_cast<std::size_t>(list)];
+        list_counter& mine = done_[static_cast<std::size_t>(list)];
         const std::vector<entry>& all = lists_[static_cast<std::size_t>(list)];
         const list_part part = parts_[static_cast<std::size_t>(list)];
         const int size = static_cast<int>(all.size());
@@ -274,11 +304,11 @@ private:
         for (const entry* next = all.data() + part.begin; next < last; ++next) {
             const entry& e = *next;
             for (int k = 0; k < e.wait_count; ++k) {
-                await(done_[static_cast<std::size_t>(e.waits[k].list)], e.waits[k].count);
+                await(e.waits[k].list, e.waits[k].count);
             }
             if (e.role == guarded_role::change && states[0].report != nullptr) {
                 for (const wait_for& w : guard_.losses(e.step)) {
-                    await(done_[static_cast<std::size_t>(w.list)], w.count);
+                    await(w.list, w.count);
                 }
             }
             for (int k = 0; k < e.queued_count; ++k) {
@@ -318,8 +348,13 @@ private:
 
     /// Waits until a list has finished so many tasks, or a device has failed. With two streams on too few cores a thread that waits lets others
     /// have its core and then sleeps, so that it is there at once, before a task that computes has ended, when it is woken.
-    void await(counter& other, int count) {
+    void await(int list, int count) {
+        list_counter& other = done_[static_cast<std::size_t>(list)];
         const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
+        if (group() != nullptr) {
+            await_others(list, count);
+            return;
+        }
         if (!sleeps_) {
             detail::spin_until(over, spins_);
             return;
@@ -335,10 +370,45 @@ private:
         }
         other.sleepers.fetch_sub(1);
     }
+    /// The same in a group of processes, any of which may have ended.
+    void await_others(int list, int count) {
+        const std::atomic<int>& other = done_[static_cast<std::size_t>(list)].value;
+        const auto over = [&] { return other.load(std::memory_order_acquire) >= count || threads_.failed(); };
+        for (int i = 0; i < spins_ && !over(); ++i) {
+            detail::relax();
+        }
+        if (over()) {
+            return;
+        }
+        for (const index_t began = nanoseconds_now(); !over(); sched_yield()) {
+            group()->look(began, group()->owner(plan_.device_of_list(list)), [&] { return standing(list, count); });
+            if (group()->failed()) {
+                group()->throw_failure();
+            }
+        }
+    }
+    /// What a list has still to do before another can go on, and where it stands.
+    std::string standing(int list, int count) const {
+        const std::vector<int>& all = plan_.order[static_cast<std::size_t>(list)];
+        const auto named = [&](int position) {
+            const task& t = plan_.tasks[static_cast<std::size_t>(all[static_cast<std::size_t>(position)])];
+            return "task " + std::to_string(position + 1) + " of " + std::to_string(all.size()) + " (" +
+                   (t.kind == task_kind::compute ? to_text(t.what) : to_text(t.kind)) +
+                   (t.op >= 0          ? " of " + names_[static_cast<std::size_t>(t.op)]
+                    : t.parameter >= 0 ? " of parameter " + std::to_string(t.parameter)
+                                       : "") +
+                   ")";
+        };
+        const int now = done_[static_cast<std::size_t>(list)].value.load();
+        return named(count - 1) + " of " + text_of_list(plan_, list) + ", on " +
+               group()->name_of(group()->owner(plan_.device_of_list(list))) + ", which stands at " +
+               named(now < count ? now : count - 1);
+    }
     static constexpr index_t patience = 200'000; ///< ns; a sleeper takes about 50,000 to wake
 
     /// Waits until a transfer has ended, or something has failed. A long wait is for a slow link: the core is free meanwhile.
     void await_transfer(const transfer_queue::wait& w) {
+        const index_t began = group() != nullptr ? nanoseconds_now() : 0;
         for (int i = 0; !queue_->is_done(w) && !threads_.failed(); ++i) {
             if (queue_->failed()) {
                 threads_.fail();
@@ -349,14 +419,15 @@ private:
                 sched_yield();
             } else {
                 usleep(50);
+                group() != nullptr ? group()->look(began, -1, [] { return "a transfer"; }) : void();
             }
         }
     }
 
     /// After a failure: whoever sleeps looks again.
     void wake_all() {
-        for (counter& c : done_) {
-            c.value.store(INT_MAX); // to look again it must see another number
+        for (list_counter& c : own_done_) { // processes of a group spin
+            c.value.store(INT_MAX);         // to look again it must see another number
             c.value.notify_all();
         }
     }
@@ -368,7 +439,9 @@ private:
     link_speed links_;
     loss_guard guard_;
     std::vector<std::vector<entry>> lists_;
-    std::vector<counter> done_;
+    std::vector<std::string> names_; ///< of the operators, in a group of processes
+    std::vector<list_counter> own_done_;
+    std::span<list_counter> done_; ///< the own, or in a group of processes those of its page
     std::vector<list_part> parts_;
     int streams_; ///< that have threads in a run
     int spins_;

@@ -33,12 +33,12 @@ public:
     session(const graph_view& g, const strategy& s, int devices, const optimizer& update,
             const session_options& options, B& backend, workers& threads)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
-          devices_(devices), backend_(backend), threads_(threads), arenas_(memory_of(backend)) {
+          devices_(devices), backend_(backend), threads_(threads), arenas_(memory_for_plans()) {
         require(update, graph_.view());
         require(graph_.view(), strategy_.view(), devices);
-        if (threads.devices() < devices) {
+        if (threads.all_devices() < devices) {
             throw error("tessera: the strategy wants " + std::to_string(devices) + " devices and there are " +
-                        std::to_string(threads.devices()) + "; make more devices or plan for fewer");
+                        std::to_string(threads.all_devices()) + "; make more devices or plan for fewer");
         }
         const index_t batch = graph_.tensors[0].extents.extent[0];
         run_key first{{batch, longest_of(graph_.view())}};
@@ -48,9 +48,17 @@ public:
             first.period = 1;
             first.part = find_setting(detail::all_predictions(graph_.view()));
         }
+        if (group() != nullptr) {
+            check_group();
+            shared_reports_ = group()->share(0, 2 * sizeof(run_report));
+        }
         fused_network network = network_for(first);
         plan p = make_plan(network, first);
-        store_ = parameter_store(p, memory_of(backend_));
+        if (group() != nullptr) {
+            group()->meet(meeting::compare_plans, p.hash);
+            group()->meet(meeting::compare_seeds, options.seed);
+        }
+        store_ = parameter_store(p, memory_for_plans());
         persistent_ = p.persistent_bytes;
         runs_.push_back(make_run(first, static_cast<fused_network&&>(network), static_cast<plan&&>(p)));
         state_.seed = options.seed;
@@ -61,6 +69,12 @@ public:
             initialize(g.parameters[i], paths.parameter(i), options.seed, values);
             set_parameter(i, values);
         }
+    }
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+    ~session() {
+        runs_.clear(); // whose transfers may report
+        shared_reports_ != nullptr ? group()->unshare(shared_reports_) : void();
     }
 
     const plan& training_plan() const { return runs_.front()->runner.bound(); }
@@ -173,6 +187,9 @@ public:
     void finish() {
         wait_for_transfers();
         tell_lost(state_.step);
+        if (group() != nullptr && runs_begun_ > 1) {
+            tell_lost(state_.step, report_of_run(runs_begun_ - 2));
+        }
     }
 
     /// All elements of a parameter, plain.
@@ -185,9 +202,9 @@ public:
     void set_parameter(int p, std::span<const float> values) {
         check_parameter(p);
         wait_for_transfers();
-        detail::store_values(backend_, store_, p, -1, extents_of(p), values);
+        detail::store_values(backend_, group(), store_, p, -1, extents_of(p), values);
         if (state_.step == 0 && averages()) {
-            detail::store_values(backend_, store_, p, average_state(), extents_of(p), values);
+            detail::store_values(backend_, group(), store_, p, average_state(), extents_of(p), values);
         }
     }
 
@@ -206,8 +223,8 @@ public:
             if (keeps(p, average_state())) {
                 const auto weights = detail::stored_values(backend_, store_, p, -1, extents_of(p));
                 const auto other = detail::stored_values(backend_, store_, p, average_state(), extents_of(p));
-                detail::store_values(backend_, store_, p, -1, extents_of(p), other);
-                detail::store_values(backend_, store_, p, average_state(), extents_of(p), weights);
+                detail::store_values(backend_, group(), store_, p, -1, extents_of(p), other);
+                detail::store_values(backend_, group(), store_, p, average_state(), extents_of(p), weights);
             }
         }
         uses_averages_ = use;
@@ -230,7 +247,7 @@ public:
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
-        detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values);
+        detail::store_values(backend_, group(), store_, p, place_of(p, state), extents_of(p), values);
     }
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }
@@ -280,6 +297,20 @@ public:
     }
 
 private:
+    process_group* group() const { return threads_.group(); }
+    /// Of a group of processes, what all of them see.
+    memory_source memory_for_plans() const { return group() != nullptr ? group()->memory() : memory_of(backend_); }
+    run_report& report_of_run(int run) const { return static_cast<run_report*>(shared_reports_)[run % 2]; }
+    void check_group() const {
+        if constexpr (has_memory<B>) {
+            throw error("tessera: the backend has memory of its own, which ranks do not share; use one process");
+        }
+        if (options_.measure) {
+            throw error("tessera: ranks do not measure implementations, as they might choose different ones; leave out "
+                        "{.measure = true}");
+        }
+    }
+
     struct batch_size {
         index_t samples = 0;
         index_t length = 0; ///< of sequences, in a network of any length; else 0
@@ -359,9 +390,9 @@ private:
         run(r, batches, rates, measured);
         const std::uint64_t end = before + batches.size();
         if (queues_tasks<B> && !std::isfinite(total_loss(r, 0))) { // which its updates have seen on the devices
-            report_.refuse(before);
+            report_->refuse(before);
         }
-        const std::uint64_t taken = report_.refused() < end ? report_.refused() : end;
+        const std::uint64_t taken = report_->refused() < end ? report_->refused() : end;
         while (state_.step < taken) {
             losses.push_back(total_loss(r, static_cast<int>(state_.step - before)));
             ++state_.step;
@@ -369,7 +400,9 @@ private:
         if (taken < end) {
             wait_for_transfers(); // of the step that is not taken there are none
         }
-        tell_lost(taken);
+        if (group() == nullptr || !r.runner.has_queues()) { // else when all processes' transfers have ended
+            tell_lost(taken);
+        }
         if (taken < end) {
             throw error(
                 "tessera: the loss of step " + std::to_string(taken + 1) +
@@ -378,13 +411,18 @@ private:
     }
 
     /// Throws for an update, of a step before `taken`, that is not finite, once.
-    void tell_lost(std::uint64_t taken) {
-        if (!report_.has_lost()) {
+    void tell_lost(std::uint64_t taken) { tell_lost(taken, *report_); }
+    void tell_lost(std::uint64_t taken, run_report& report) {
+        if (!report.has_lost() || (group() != nullptr && report.lost_step() == told_)) {
             return;
         }
-        const std::uint64_t step = report_.lost_step();
-        const int parameter = report_.lost_parameter();
-        report_.forget_lost();
+        const std::uint64_t step = report.lost_step();
+        const int parameter = report.lost_parameter();
+        if (group() != nullptr) { // others may not have read it yet
+            told_ = step;
+        } else {
+            report.forget_lost();
+        }
         if (step < taken) {
             throw error("tessera: the update of parameter " + parameter_path_of(graph_.view(), parameter) +
                         " in step " + std::to_string(step + 1) + " is not finite, though the loss is; " +
@@ -568,14 +606,20 @@ private:
             states_[i].inputs = pointers_.data() + i * tensors;
             states_[i].step = state_.step + i;
             states_[i].learning_rate = rates.empty() ? state_.learning_rate : rates[i];
-            states_[i].report = &report_;
         }
         state_.learning_rate = states_.back().learning_rate;
         if (running_ != &r) { // plans share the parameters
             wait_for_transfers();
             running_ = &r;
         }
-        report_.begin(); // transfers of the step before may still be under way
+        if (group() != nullptr) {
+            report_ = &report_of_run(runs_begun_++);
+            report_->forget_lost();
+        }
+        for (run_state& one : states_) {
+            one.report = report_;
+        }
+        report_->begin(); // transfers of the step before may still be under way
         if (measured == nullptr) {
             r.runner.run(states_);
         } else {
@@ -696,8 +740,13 @@ private:
     std::vector<std::vector<float>>
         gradients_; ///< of every parameter, once the arenas have been used for something else
     run_state state_;
-    run_report report_;
-    std::vector<run_state> states_; ///< with what follows: kept so that a step allocates nothing
+    run_report own_report_;
+    void* shared_reports_ =
+        nullptr; ///< of a group of processes, two: while some still read that of a run others may begin the next
+    int runs_begun_ = 0;
+    run_report* report_ = &own_report_;     ///< of the last run
+    std::uint64_t told_ = run_report::none; ///< the last update that was not finite, in a group
+    std::vector<run_state> states_;         ///< with what follows: kept so that a step allocates nothing
     std::vector<input_data> batch_;
     std::vector<double> losses_;
     std::vector<const void*> pointers_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/processes.hpp"
 #include "tessera/execute/store.hpp"
 
 #include <span>
@@ -92,14 +93,16 @@ std::vector<float> stored_values(B& backend, const parameter_store& store, int p
     return out;
 }
 
-/// Sets what stored_values() finds, in every copy. Throws tessera::error for another number of elements.
+/// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
+/// have. Throws tessera::error for another number of elements.
 template <class B>
-void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
-                  std::span<const float> values) {
+void store_values(B& backend, process_group* group, const parameter_store& store, int parameter, int state,
+                  const shape& extents, std::span<const float> values) {
     if (static_cast<index_t>(values.size()) != extents.volume()) {
         throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
                     std::to_string(values.size()));
     }
+    group != nullptr ? group->meet(meeting::set_parameter) : void();
     for (const stored_region& r : regions_of(store, parameter, state)) {
         std::vector<float> plain(static_cast<std::size_t>(r.form.region.volume()));
         box_copy(r.form.region, whole(extents), r.form.region).apply(values.data(), plain.data(), true, reducer::sum);
@@ -114,11 +117,15 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
             const interval part = even_part(r.elements(), r.slices, static_cast<int>(s));
             const index_t first = state < 0 ? 0 : state * part.size();
             for (const parameter_store::entry* e : r.slice[s]) {
+                if (group != nullptr && !group->owns(e->what.device)) {
+                    continue;
+                }
                 backend.from_plain(raw_tile(e->what, part.size()), raw.data() + part.begin,
                                    store.address(*e) + first * static_cast<index_t>(sizeof(float)));
             }
         }
     }
+    group != nullptr ? group->meet(meeting::set_parameter) : void();
 }
 
 } // namespace tessera::detail

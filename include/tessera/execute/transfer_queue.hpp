@@ -11,6 +11,7 @@
 #include "tessera/simulate/timeline.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,14 +33,15 @@ public:
     };
 
     /// Waits that a plan's queues cause, for every task: what each waits for in its own run, and whose work of the run before it must not meet.
-    explicit transfer_queue(const plan& p, progress lists)
-        : plan_(p), lists_(lists), item_of_(p.tasks.size(), -1), losses_(at(p.period)) {
+    /// `group`: the processes that share the plan, each with the queues of its own devices, or null.
+    explicit transfer_queue(const plan& p, progress lists, process_group* group = nullptr)
+        : plan_(p), lists_(lists), group_(group), item_of_(p.tasks.size(), -1), losses_(at(p.period)) {
         for (int l = 2 * p.devices; l < p.lists(); ++l) {
             if (p.order[at(l)].empty()) {
                 continue;
             }
-            servers_.push_back(owned<server>(new server));
-            server& one = *servers_.back();
+            owned<server> made(new server);
+            server& one = *made;
             for (const int t : p.order[at(l)]) {
                 item_of_[at(t)] = static_cast<int>(tasks_.size());
                 one.items.push_back(static_cast<int>(tasks_.size()));
@@ -52,8 +54,17 @@ public:
                           return x < y || (!(y < x) && a < b);
                       });
             one.device = p.device_of_list(l);
+            if (group == nullptr || group->owns(one.device)) {
+                servers_.push_back(static_cast<owned<server>&&>(made));
+            }
         }
-        done_ = std::vector<std::atomic<std::uint64_t>>(tasks_.size());
+        if (group != nullptr && !tasks_.empty()) {
+            shared_done_ = group->share(0, static_cast<index_t>(tasks_.size() * sizeof(std::atomic<std::uint64_t>)));
+            done_ = {static_cast<std::atomic<std::uint64_t>*>(shared_done_), tasks_.size()}; // zeros
+        } else {
+            own_done_ = std::vector<std::atomic<std::uint64_t>>(tasks_.size());
+            done_ = own_done_;
+        }
         what_.resize(tasks_.size());
         find_waits();
         for (std::vector<run_state>& s : states_) {
@@ -68,6 +79,7 @@ public:
         for (const auto& s : servers_) {
             s->started ? void(pthread_join(s->thread, nullptr)) : void();
         }
+        shared_done_ != nullptr ? group_->unshare(shared_done_) : void();
     }
     transfer_queue(const transfer_queue&) = delete;
     transfer_queue& operator=(const transfer_queue&) = delete;
@@ -124,12 +136,16 @@ public:
         const std::uint64_t wanted = run_.load(std::memory_order_relaxed) - static_cast<std::uint64_t>(w.runs_ago);
         return done_[at(w.item)].load(std::memory_order_acquire) >= wanted;
     }
-    bool failed() const { return failed_.load(std::memory_order_acquire); }
+    bool failed() const { return failed_.load(std::memory_order_acquire) || (group_ != nullptr && group_->failed()); }
 
-    /// Waits for all transfers of all runs. Throws what one of them has thrown, once.
+    /// Waits for all transfers of all runs, in all processes. Throws what one of them has thrown, once.
     void finish() {
         wait_until([&] { return is_over(run_.load()); });
         rethrow();
+        if (group_ != nullptr && !is_empty() && met_ != run_.load()) {
+            group_->meet(meeting::finish_transfers);
+            met_ = run_.load();
+        }
     }
     /// Gives up what has not started: after a failure some of it can never run. Returns when no transfer is under way.
     void abandon() {
@@ -168,6 +184,9 @@ private:
     void rethrow() {
         if (failed()) {
             abandon();
+            if (!failure_) { // another process's
+                group_->throw_failure();
+            }
             const std::exception_ptr what = failure_;
             failure_ = nullptr;
             claimed_.store(false);
@@ -179,6 +198,9 @@ private:
         if (!claimed_.exchange(true)) { // the first failure is the one that is told
             failure_ = std::current_exception();
             failed_.store(true, std::memory_order_release);
+            if (group_ != nullptr) {
+                group_->fail(group_->name_of(group_->rank()) + " has failed in a transfer");
+            }
         }
     }
 
@@ -245,10 +267,16 @@ private:
         std::vector<int> left = mine.items;
         while (!left.empty()) {
             std::size_t k = 0;
+            const index_t began = group_ != nullptr ? nanoseconds_now() : 0;
             const auto find = [&] {
                 k = 0;
                 while (k < left.size() && !can_start(left[k], run)) {
                     ++k;
+                }
+                if (k == left.size() && group_ != nullptr) {
+                    group_->look(began, -1, [&] {
+                        return "what the transfers of device " + std::to_string(mine.device) + " wait for";
+                    });
                 }
                 return k < left.size() || abandoned_.load() || failed();
             };
@@ -322,14 +350,18 @@ private:
 
     const plan& plan_;
     progress lists_;
+    process_group* group_;
     std::vector<int> item_of_; ///< by task
     std::vector<int> tasks_;   ///< by item
     std::vector<runnable> what_;
-    std::vector<std::vector<wait>> waits_;         ///< by task
-    std::vector<std::vector<wait_for>> losses_;    ///< by step of the plan
-    std::vector<std::atomic<std::uint64_t>> done_; ///< by item: the last run in which it has finished
-    std::vector<owned<server>> servers_;
-    std::vector<run_state> states_[2]; ///< of the present and the last run
+    std::vector<std::vector<wait>> waits_;      ///< by task
+    std::vector<std::vector<wait_for>> losses_; ///< by step of the plan
+    std::vector<std::atomic<std::uint64_t>> own_done_;
+    void* shared_done_ = nullptr;                ///< of all processes
+    std::span<std::atomic<std::uint64_t>> done_; ///< one of the two, by item: the last run in which it has finished
+    std::uint64_t met_ = 0;                      ///< the last run whose transfers all processes have finished
+    std::vector<owned<server>> servers_;         ///< of this process's devices
+    std::vector<run_state> states_[2];           ///< of the present and the last run
     simulation::timeline* measured_[2] = {nullptr, nullptr};
     std::atomic<std::uint64_t> run_{0};
     std::atomic<std::uint64_t> computed_{0}; ///< the last run whose lists have come to their ends

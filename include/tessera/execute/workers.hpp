@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/execute/processes.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <atomic>
@@ -45,11 +46,12 @@ void spin_until(Condition&& done, int spins) {
 class workers {
 public:
     /// `body(device)` is called on each device's own thread once for every run(). Throws tessera::error where the system gives fewer
-    /// threads.
-    explicit workers(int devices) : devices_(devices), process_(getpid()) {
+    /// threads. In a group of processes these are the threads of this one's devices, on the cores that its launcher gave it.
+    explicit workers(int devices, process_group* group = nullptr)
+        : devices_(devices), group_(group), process_(getpid()) {
         cores_ = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
         allowed_ = sched_getaffinity(0, sizeof everywhere_, &everywhere_) == 0 ? CPU_COUNT(&everywhere_) : 0;
-        pins_ = devices_ > 1 && devices_ <= allowed_;
+        pins_ = devices_ > 1 && devices_ <= allowed_ && group == nullptr;
         seats_.reserve(
             static_cast<std::size_t>(devices_ > 0 ? 2 * devices_ : 0)); // threads keep pointers to their seats
         for (int d = 1; d < devices_; ++d) {
@@ -65,10 +67,15 @@ public:
     workers& operator=(const workers&) = delete;
 
     int devices() const { return devices_; }
+    /// The processes that share plans, or null.
+    process_group* group() const { return group_; }
+    /// The devices of all processes together, and the first that is one of this process's threads.
+    int all_devices() const { return group_ != nullptr ? group_->devices() : devices_; }
+    int first_device() const { return group_ != nullptr ? group_->first_device() : 0; }
     /// How often a thread of a run looks for what it waits for before it gives up its core.
     int spins(int streams = 1) const { return is_crowded(streams) ? 50 : 4000; }
     /// True where a run of so many streams has more threads than there are cores.
-    bool is_crowded(int streams) const { return devices_ * streams > cores_; }
+    bool is_crowded(int streams) const { return all_devices() * streams > cores_; }
 
     /// Runs body(device) on every device and, with two streams, body(devices() + device) on every device's transport thread; returns when all
     /// have finished. The first exception is rethrown. Leaves the caller on the cores that it may use. Throws tessera::error where the system has no
@@ -216,6 +223,7 @@ private:
     }
 
     int devices_;
+    process_group* group_;
     pid_t process_; ///< where the threads are
     int cores_ = 1;
     int allowed_ = 0; ///< cores

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several processes that run one plan together: what they share, how they meet, and what becomes of the others when one of them fails. How they
+// come to share memory is for who makes the group (ranks/mpi.hpp).
+#pragma once
+
+#include "tessera/base/clock.hpp"
+#include "tessera/base/error.hpp"
+#include "tessera/execute/store.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace tessera {
+
+/// The most processes of a group, and the most lists of a plan that it runs.
+inline constexpr int max_processes = 256;
+inline constexpr int max_group_lists = 1024;
+
+/// Where a list of a plan stands in a run.
+struct alignas(64) list_counter {
+    std::atomic<int> value{0}; ///< tasks that have finished
+    std::atomic<int> sleepers{0};
+    std::atomic<int> size{0};
+};
+
+/// For what the processes of a group meet: all for the same.
+enum class meeting : std::uint64_t {
+    take_memory,
+    give_memory,
+    compare_seeds,
+    compare_plans,
+    set_parameter,
+    begin_run,
+    end_run,
+    finish_transfers,
+    leave,
+};
+
+constexpr const char* to_text(meeting m) {
+    constexpr const char* names[] = {"make a plan or memory for it",
+                                     "give back memory, at its end or after an error",
+                                     "compare seeds",
+                                     "compare plans",
+                                     "set a parameter",
+                                     "begin a run of a plan",
+                                     "end a run of a plan",
+                                     "finish the transfers of a step",
+                                     "leave the group"};
+    return names[static_cast<int>(m)];
+}
+
+/// A process of a group has failed, ended, not come in time, or done something else than the others.
+class group_error : public error {
+public:
+    group_error(const std::string& words, bool is_first) : error(words), is_first_(is_first) {}
+    /// Of all processes' errors of one failure the first: the others need not be told again.
+    bool is_first() const { return is_first_; }
+
+private:
+    bool is_first_;
+};
+
+/// What the processes of a group see of each other: lies in memory that they share.
+struct group_page {
+    struct alignas(64) seat {
+        struct post {
+            std::atomic<std::uint64_t> what{0};
+            std::atomic<std::uint64_t> number{0};
+        };
+        post posts[2]{};                          ///< of the last meeting and of the one before
+        std::atomic<std::uint64_t> step{0};       ///< of the last run
+        std::atomic<std::int64_t> waits_since{0}; ///< ns; 0: for nothing, or not for long
+        std::atomic<int> waits_on{-1};            ///< rank
+        char waits_for[384] = {};                 ///< written before `waits_since`
+        std::atomic<std::uint64_t> meetings{0};   ///< that it has come to
+        std::atomic<int> process{0};
+        char host[64] = {};
+    };
+    alignas(64) std::atomic<std::uint64_t> arrived{0};
+    alignas(64) std::atomic<int> failed{0}; ///< 1: somebody is writing why; 2: it is written
+    std::atomic<int> told{0};               ///< somebody has said so
+    std::atomic<int> over{0};               ///< all have left, or are about to
+    std::atomic<int> asked{0};              ///< somebody asks where everybody is
+    char words[1024] = {};
+    seat seats[max_processes];
+    list_counter lists[max_group_lists]; ///< of the plan that runs
+};
+
+/// The processes that run one plan together, each with as many of its devices: rank r has the devices from r * devices_each() on. All of them do the
+/// same with it in the same order: make the same sessions, take the same steps. Whoever waits for another looks, too, whether that one is still
+/// there and for how long it has waited, so that no process waits for ever.
+class process_group {
+public:
+    process_group(const process_group&) = delete;
+    process_group& operator=(const process_group&) = delete;
+    virtual ~process_group() {
+        for (const int fd : watched_) {
+            fd >= 0 ? void(close(fd)) : void();
+        }
+    }
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    int devices_each() const { return devices_each_; }
+    int devices() const { return size_ * devices_each_; }
+    int first_device() const { return rank_ * devices_each_; }
+    int owner(int device) const { return device / devices_each_; }
+    bool owns(int device) const { return owner(device) == rank_; }
+
+    /// Zeroed memory that all processes see, near `owner`, aligned to `arena_alignment`. All call it. Throws tessera::error where there is none.
+    virtual void* share(int owner, index_t bytes) = 0;
+    /// Gives it back; all call it. After a failure the memory stays until the process ends.
+    virtual void unshare(void* memory) noexcept = 0;
+    /// Arenas of devices in such memory.
+    memory_source memory() {
+        return {[](void* mine, int device, index_t bytes) {
+                    auto& g = *static_cast<process_group*>(mine);
+                    return g.share(g.owner(device), bytes);
+                },
+                [](void* mine, int, void* memory) { static_cast<process_group*>(mine)->unshare(memory); }, this};
+    }
+
+    /// Returns when all processes have called it. Throws group_error, in every process, where one has ended, failed or not come in time, or where they
+    /// have come for different things or with different numbers.
+    void meet(meeting what, std::uint64_t number = 0) {
+        if (!meets(what, number)) {
+            throw_failure();
+        }
+    }
+    /// The same for destructors: false where meet() throws.
+    bool meets(meeting what, std::uint64_t number = 0) noexcept {
+        group_page::seat::post& mine =
+            page_->seats[rank_].posts[meetings_ % 2]; // others may have written the next one's
+        mine.what.store(static_cast<std::uint64_t>(what), std::memory_order_relaxed);
+        mine.number.store(number, std::memory_order_relaxed);
+        const std::uint64_t slot = meetings_ % 2;
+        if (!comes(what, what == meeting::give_memory && std::uncaught_exceptions() > 0 ? 1'000'000'000 : 0)) {
+            return false;
+        }
+        for (int r = 0; r < size_; ++r) {
+            const group_page::seat::post& other = page_->seats[r].posts[slot];
+            const auto does = static_cast<meeting>(other.what.load(std::memory_order_relaxed));
+            if (does != what) {
+                fail(name_of(r) + " is there to " + to_text(does) + ", and rank " + std::to_string(rank_) + " to " +
+                     to_text(what) + "; all ranks must take the same steps");
+                return false;
+            }
+            if (other.number.load(std::memory_order_relaxed) != number) {
+                fail(name_of(r) + " and rank " + std::to_string(rank_) + " are there to " + to_text(what) +
+                     ", and their numbers differ; all ranks must run the same program with the same options and "
+                     "batches");
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// True after a process has failed: nobody must wait for it.
+    bool failed() const { return page_->failed.load(std::memory_order_acquire) != 0; }
+    /// Tells all processes why this one cannot go on; the first to do so is heard.
+    void fail(const std::string& words) noexcept {
+        int none = 0;
+        if (page_->failed.compare_exchange_strong(none, 1)) {
+            std::snprintf(page_->words, sizeof page_->words, "%s", words.c_str());
+            page_->failed.store(2, std::memory_order_release);
+        }
+    }
+    /// Throws what fail() was told.
+    [[noreturn]] void throw_failure() const {
+        const index_t begin = nanoseconds_now();
+        while (page_->failed.load(std::memory_order_acquire) == 1 && nanoseconds_now() - begin < 1'000'000'000) {
+            sched_yield();
+        }
+        throw group_error("tessera: rank " + std::to_string(rank_) + " stops: " + page_->words,
+                          page_->told.exchange(1) == 0);
+    }
+
+    /// For loops that wait for others: looks, at most every few milliseconds, for processes that have ended, and for the deadline of a wait that began
+    /// at `began` (ns). Fails the group where it finds one, with `waits()`, which says what is waited for; `on`: the rank that does
+    /// it, or -1.
+    template <class Waits>
+    void look(index_t began, int on, Waits&& waits) noexcept {
+        const index_t now = nanoseconds_now();
+        index_t last = looked_.load(std::memory_order_relaxed);
+        if (now - last < 5'000'000 || !looked_.compare_exchange_strong(last, now) || failed()) {
+            return;
+        }
+        note_wait(began, on, waits);
+        for (int r = 0; r < size_; ++r) {
+            if (r != rank_ && has_ended(r)) {
+                fail(name_of(r) + " has ended; rank " + std::to_string(rank_) + " waited for " + waits());
+                return;
+            }
+        }
+        if (patience_ > 0 && now - began > patience_) {
+            fail("rank " + std::to_string(rank_) + " has waited " + std::to_string((now - began) / 1'000'000'000) +
+                 " s for " + waits());
+        }
+    }
+
+    /// Which step the next run is of, for those who ask where this process is.
+    void begins(std::uint64_t step) { page_->seats[rank_].step.store(step, std::memory_order_relaxed); }
+    group_page& page() { return *page_; }
+
+    /// "rank 1 (process 4711 on host a)"
+    std::string name_of(int rank) const {
+        return name_in(*page_, rank) + (is_stopped(page_->seats[rank].process.load()) ? ", which is stopped," : "");
+    }
+    /// "; rank 1 (...) is stopped" for each that is.
+    std::string who_is_stopped() const {
+        std::string text;
+        for (int r = 0; page_ != nullptr && r < size_; ++r) {
+            text += is_stopped(page_->seats[r].process.load()) ? "; " + name_in(*page_, r) + " is stopped" : "";
+        }
+        return text;
+    }
+    static std::string name_in(const group_page& page, int rank) {
+        const group_page::seat& s = page.seats[rank];
+        return "rank " + std::to_string(rank) + " (process " + std::to_string(s.process.load()) + " on host " + s.host +
+               ")";
+    }
+
+protected:
+    /// `patience`: seconds that a wait may take; 0: for ever.
+    process_group(int rank, int size, int devices_each, double patience)
+        : rank_(rank), size_(size), devices_each_(devices_each), patience_(static_cast<index_t>(patience * 1e9)),
+          watched_(static_cast<std::size_t>(size), -1) {
+        if (size > max_processes) {
+            throw error("tessera: " + std::to_string(size) + " ranks share one plan, and there may be at most " +
+                        std::to_string(max_processes));
+        }
+        if (devices_each < 1) {
+            throw error("tessera: every rank has at least one device, and " + std::to_string(devices_each) +
+                        " were asked for");
+        }
+    }
+    /// Takes its seat in the page, which is zeroed; when all have, open() watches the others.
+    void sit_down(group_page* page) {
+        page_ = page;
+        group_page::seat& mine = page_->seats[rank_];
+        gethostname(mine.host, sizeof mine.host - 1);
+        mine.process.store(getpid());
+    }
+    void open() {
+        for (int r = 0; r < size_; ++r) {
+            if (r != rank_) {
+                watched_[static_cast<std::size_t>(r)] =
+                    static_cast<int>(syscall(SYS_pidfd_open, page_->seats[r].process.load(), 0));
+            }
+        }
+    }
+
+private:
+    template <class Waits>
+    void note_wait(index_t began, int on, Waits&& waits) noexcept {
+        group_page::seat& mine = page_->seats[rank_];
+        if (mine.waits_since.load(std::memory_order_relaxed) != began) {
+            mine.waits_since.store(0, std::memory_order_release);
+            mine.waits_on.store(on, std::memory_order_relaxed);
+            std::snprintf(mine.waits_for, sizeof mine.waits_for, "%s", std::string(waits()).c_str());
+            mine.waits_since.store(began, std::memory_order_release);
+        }
+    }
+
+    bool comes(meeting what, index_t patience) noexcept {
+        if (failed()) {
+            return false;
+        }
+        ++meetings_;
+        page_->seats[rank_].waits_since.store(0, std::memory_order_relaxed);
+        page_->seats[rank_].meetings.store(meetings_, std::memory_order_relaxed);
+        const auto all = static_cast<std::uint64_t>(size_);
+        const std::uint64_t wanted = meetings_ * all;
+        if (page_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 >= wanted) {
+            return true;
+        }
+        const index_t began = nanoseconds_now();
+        for (int i = 0; page_->arrived.load(std::memory_order_acquire) < wanted; ++i) {
+            if (i < 2000) {
+                pause();
+                continue;
+            }
+            const bool is_long = nanoseconds_now() - began > 5'000'000; // the others may need the core
+            is_long ? void(usleep(50)) : void(sched_yield());
+            const auto waits = [&] { return who_is_missing(what); };
+            look(began, missing_rank(), waits);
+            if (patience > 0 && nanoseconds_now() - began > patience) {
+                fail("rank " + std::to_string(rank_) + " gives up: " + waits());
+            }
+            if (failed()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// The first that has not come to this meeting, or -1.
+    int missing_rank() const {
+        for (int r = 0; r < size_; ++r) {
+            if (page_->seats[r].meetings.load(std::memory_order_relaxed) < meetings_) {
+                return r;
+            }
+        }
+        return -1;
+    }
+    std::string who_is_missing(meeting what) const {
+        const int r = missing_rank();
+        return (r >= 0 ? name_of(r) : "all ranks") + " to " + to_text(what);
+    }
+
+    /// By a descriptor, which also tells of one that nobody has buried yet; without, by its number.
+    bool has_ended(int r) const {
+        const int fd = watched_[static_cast<std::size_t>(r)];
+        if (fd < 0) {
+            return kill(page_->seats[r].process.load(), 0) != 0 && errno == ESRCH;
+        }
+        pollfd one{fd, POLLIN, 0};
+        return poll(&one, 1, 0) == 1;
+    }
+
+    /// By a signal or a debugger.
+    static bool is_stopped(int process) {
+        char path[64];
+        std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+        std::FILE* const f = std::fopen(path, "r");
+        char text[512] = "";
+        if (f != nullptr) {
+            text[std::fread(text, 1, sizeof text - 1, f)] = 0;
+            std::fclose(f);
+        }
+        const std::string all = text;
+        const std::size_t end = all.rfind(')'); // of its name
+        return end != std::string::npos && end + 2 < all.size() && (all[end + 2] == 'T' || all[end + 2] == 't');
+    }
+
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    int rank_;
+    int size_;
+    int devices_each_;
+    index_t patience_;
+    std::vector<int> watched_; ///< descriptors of the other processes, or -1
+    group_page* page_ = nullptr;
+    std::uint64_t meetings_ = 0;
+    std::atomic<index_t> looked_{0};
+};
+
+} // namespace tessera

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kills or stops a random rank at a random moment, and holds what the others do: faults.py COUNT SEED RANKS PROGRAM LAUNCHER...
+
+PROGRAM is ranks_failures, which trains for ever. A fault is right where the job ends with an exit code other than 0 within a second (10 s and the
+deadline of 3 s for a rank that is stopped), where the sentence on standard error or in the file names the rank, and nothing is left: no process, no file
+in /dev/shm. Before the ranks share memory there is nobody to name who is gone: then the launcher ends the job, which is counted. The exit code is 1
+where a fault is not right.
+"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PATIENCE = 3
+
+
+def ranks_of(program, session):
+    """Process numbers of the ranks by rank: those of the program that the launcher has started, and not the supervisor, which is in a session of its own."""
+    found = {}
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            if os.path.basename(os.readlink(process / "exe")) != os.path.basename(program):
+                continue
+            environment = dict(x.split("=", 1) for x in (process / "environ").read_bytes().decode().split("\0") if "=" in x)
+            state = (process / "stat").read_text().rsplit(")", 1)[1].split()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if environment.get("TESSERA_FAULT") != session or state[0] == "Z":
+            continue
+        rank = environment.get("OMPI_COMM_WORLD_RANK", environment.get("PMI_RANK"))
+        if rank is not None and int(state[1]) != 1:
+            found.setdefault(int(rank), int(process.name))
+        elif int(state[1]) == 1:
+            found[-1] = int(process.name)
+    return found
+
+
+def fault(number, draw, ranks, program, launcher):
+    how = draw.choice([signal.SIGKILL, signal.SIGSTOP])
+    who = draw.randrange(ranks)
+    delay = draw.choice([draw.uniform(0, 0.3), draw.uniform(0.3, 1.5)])
+    session = f"{os.getpid()}-{number}"
+    shared = set(os.listdir("/dev/shm"))
+    with tempfile.TemporaryDirectory() as folder:
+        job = subprocess.Popen([*launcher, "-n", str(ranks), program, "none", "0", "-1", str(PATIENCE)], cwd=folder,
+                               env={**os.environ, "TESSERA_FAULT": session}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True)
+        begun = time.monotonic()
+        there = {}
+        while who not in there and time.monotonic() - begun < 20:
+            there = ranks_of(program, session)
+        time.sleep(delay)
+        try:
+            os.kill(there[who], how)
+        except (KeyError, ProcessLookupError):
+            job.kill()
+            return f"rank {who} has ended before its fault"
+        hit = time.monotonic()
+        what = f"{'kill' if how == signal.SIGKILL else 'stop'} of rank {who} of {ranks} after {delay:.2f} s"
+        allowed = 1.5 if how == signal.SIGKILL else PATIENCE + 10
+        try:
+            words = job.communicate(timeout=allowed + 20)[1]
+        except subprocess.TimeoutExpired:
+            for process in ranks_of(program, session).values():
+                os.kill(process, signal.SIGKILL)
+            job.kill()
+            return f"{what}: it hangs"
+        took = time.monotonic() - hit
+        if how == signal.SIGSTOP:
+            try:
+                os.kill(there[who], signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.5)
+        left = ranks_of(program, session)
+        file = Path(folder, "tessera-failure.txt")
+        words += file.read_text() if file.exists() else ""
+        if left:
+            for process in left.values():
+                os.kill(process, signal.SIGKILL)
+            return f"{what}: processes {left} are left"
+        if set(os.listdir("/dev/shm")) - shared:
+            return f"{what}: {set(os.listdir('/dev/shm')) - shared} is left in /dev/shm"
+        if job.returncode == 0:
+            return f"{what}: the exit code is 0"
+        if took > allowed:
+            return f"{what}: it took {took:.1f} s"
+        if "tessera: " not in words or "MPI_Init" in words:
+            return "" if delay < 0.4 else f"{what}: no word of it: {words[-300:]}"
+        first = words[words.index("tessera: "):].split("\n")[0]
+        if f"rank {who} (process {there[who]}" not in first:
+            return f"{what}: '{first}' does not name it"
+    return None
+
+
+def main():
+    count, seed, ranks, program = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), os.path.abspath(sys.argv[4])
+    draw = random.Random(seed)
+    wrong = early = 0
+    for number in range(count):
+        said = fault(number, draw, ranks, program, sys.argv[5:])
+        early += said == ""
+        if said:
+            wrong += 1
+            print(said, flush=True)
+        elif sys.stdout.isatty():
+            print(f"\r{number + 1} of {count}", end="", flush=True)
+    print(f"{count} faults of {ranks} ranks, {early} before the ranks shared memory, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

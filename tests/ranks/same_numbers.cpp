@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random networks under random strategies, schedules and policies over ranks: bit for bit what one process with as many devices computes.
+// Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH
+#include "support/random_oracle.hpp"
+#include "support/random_pair.hpp"
+
+#include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/session.hpp"
+#include "tessera/ranks/mpi.hpp"
+
+#ifdef TESSERA_TEST_HOST
+#include "tessera/host.hpp"
+extern template class tessera::session<tessera::host::backend>; // in support/instances_host_session.cpp
+#endif
+extern template class tessera::session<tessera::reference::backend>; // in support/instances_reference.cpp
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace test_support;
+
+namespace {
+
+/// What a session shows of a training.
+template <class Backend>
+training_record record_of(const random_case& c, const batch_data& data, const random_pair& pair, ts::workers& threads) {
+    Backend backend(c.how);
+    ts::session_options options;
+    options.seed = c.seed;
+    options.keep_gradients = true;
+    ts::session<Backend> session(c.network.view(), pair.how, pair.devices, c.how, options, backend, threads);
+    return train(session, c, data, pair.how.period);
+}
+
+bool equal(const training_record& a, const training_record& b) {
+    return a.losses == b.losses && a.gradients == b.gradients && a.change == b.change && a.rows == b.rows &&
+           a.least_correct == b.least_correct;
+}
+
+struct tally {
+    int equal = 0;
+    int refused = 0;
+    int wrong = 0;
+    int queued = 0;
+};
+
+template <class Backend>
+void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, tally& all) {
+    const random_case c(number);
+    const ts::graph_view g = c.network.view();
+    const batch_data data(g, number + 1);
+    coverage seen;
+    const random_pair pair = draw_pair(g, c.how, number * 64, seen);
+    if (pair.devices > over_ranks.all_devices()) {
+        return;
+    }
+    std::string said[2]; // by ranks, and by one process
+    training_record found[2];
+    for (int k = 0; k < 2; ++k) {
+        try {
+            found[k] = record_of<Backend>(c, data, pair, k == 0 ? over_ranks : here);
+        } catch (const std::exception& e) {
+            said[k] = e.what();
+            if (over_ranks.group()->failed()) {
+                throw;
+            }
+        }
+    }
+    if (said[0] != said[1] || (said[0].empty() && !equal(found[0], found[1]))) {
+        std::fprintf(stderr, "wrong: network %llu, %s: '%s' and '%s'\n", static_cast<unsigned long long>(number),
+                     pair.what.c_str(), said[0].c_str(), said[1].c_str());
+        ++all.wrong;
+    } else {
+        ++(said[0].empty() ? all.equal : all.refused);
+        all.queued +=
+            pair.what.find("server") != std::string::npos || pair.what.find("p3") != std::string::npos ? 1 : 0;
+    }
+}
+
+int program(ts::mpi::environment& mpi, int argc, char** argv) {
+    if (argc != 4) {
+        std::fprintf(stderr, "usage: same_numbers FIRST COUNT DEVICES_EACH\n");
+        return 2;
+    }
+    const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
+    const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
+    const ts::local_devices devices = ts::mpi::ranks(mpi, {.devices_each = std::atoi(argv[3]), .patience = 120});
+    ts::workers here(devices.count());
+    tally all;
+    for (std::uint64_t number = first; number < first + count; ++number) {
+#ifdef TESSERA_TEST_HOST
+        if (number % 2 == 1) {
+            compare<ts::host::backend>(number, devices.threads(), here, all);
+            continue;
+        }
+#endif
+        compare<ts::reference::backend>(number, devices.threads(), here, all);
+    }
+    if (mpi.rank() == 0) {
+        std::printf("%d ranks of %s devices: %d equal, %d refused by both, %d wrong; %d with queues\n", mpi.size(),
+                    argv[3], all.equal, all.refused, all.wrong, all.queued);
+    }
+    return all.wrong == 0 && all.equal > 0 ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    return ts::mpi::run(argc, argv, [&](ts::mpi::environment& mpi) { return program(mpi, argc, argv); });
+}
