@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains LeNet-5 over the ranks of an MPI program, each a device: mpirun -n 2 over_ranks [STEPS]
 // Every rank takes the same steps with the same batches; rank 0 tells.
-#include "examples/zoo/lenet.hpp"
+#include "examples/networks.hpp"
 
 #include <tessera/host.hpp>
 #include <tessera/ranks/mpi.hpp>

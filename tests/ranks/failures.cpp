@@ -30,7 +30,8 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
     const std::string what = argv[1];
     const bool me = mpi.rank() == std::atoi(argv[2]);
     const int when = std::atoi(argv[3]);
-    const ts::local_devices devices = ts::mpi::ranks(mpi, {.devices_each = what == "devices" ? 0 : 1, .patience = std::atof(argv[4])});
+    const ts::local_devices devices =
+        ts::mpi::ranks(mpi, {.devices_each = what == "devices" ? 0 : 1, .patience = std::atof(argv[4])});
     const ts::graph g = ts::describe<test_networks::mlp::network>(8);
     const batch_data data(g.view(), 1);
     const ts::optimizer how(ts::sgd{.learning_rate = me && what == "optimizer" ? 0.2F : 0.1F,
