@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints (io/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit; other strategies start from the same numbers; damage is refused.
 #include "tessera/io/checkpoint.hpp"
+#include "support/kept_training.hpp"
 #include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/random_strategy.hpp"
@@ -21,73 +22,7 @@ namespace {
 
 namespace ts = tessera;
 namespace fs = std::filesystem;
-using test_support::contains;
-using test_support::message_of;
-
-struct conv1 : ts::conv2d<20, ts::window<3>, ts::padding<1>> {};
-struct norm : ts::batch_norm<> {};
-struct fc1 : ts::linear<24> {};
-struct fc2 : ts::linear<4> {};
-struct net : ts::sequential<ts::image<3, 6, 6>, conv1, norm, ts::relu, ts::flatten, fc1, ts::relu, ts::dropout<30>, fc2,
-                            ts::cross_entropy> {};
-constexpr int samples = 8;
-
-/// A folder that is gone when the test ends.
-struct place {
-    place() {
-        char name[] = "/tmp/tessera-checkpoint-XXXXXX";
-        path = ::mkdtemp(name);
-    }
-    ~place() { fs::remove_all(path); }
-    std::string operator/(const char* name) const { return path + "/" + name; }
-    std::string path;
-};
-
-struct data {
-    std::vector<float> images;
-    std::vector<std::int32_t> labels;
-};
-data batch_of(std::uint64_t step) {
-    data d;
-    std::mt19937 random(static_cast<unsigned>(step));
-    for (int i = 0; i < samples * 108; ++i) {
-        d.images.push_back(static_cast<float>(random() % 1000) / 500 - 1);
-    }
-    for (int i = 0; i < samples; ++i) {
-        d.labels.push_back(static_cast<std::int32_t>(random() % 4));
-    }
-    return d;
-}
-
-/// A session of `net` with what it needs.
-template <class B>
-struct training {
-    training(const ts::strategy& s, const ts::optimizer& how)
-        : graph(ts::describe<net>(samples)), devices(4), backend(ts::make_backend<B>(how, ts::session_options{})),
-          session(graph.view(), s, 4, how, {.seed = 7}, backend, devices.threads()) {}
-    double step() {
-        const data d = batch_of(session.steps());
-        const std::vector<ts::input_data> inputs{std::span<const float>(d.images),
-                                                 std::span<const std::int32_t>(d.labels)};
-        return session.step(inputs);
-    }
-    ts::graph graph;
-    ts::local_devices devices;
-    B backend;
-    ts::session<B> session;
-};
-
-/// Everything that a session keeps, bit for bit.
-template <class S>
-std::vector<std::vector<float>> everything(const S& s) {
-    std::vector<std::vector<float>> all;
-    for (int p = 0; p < s.graph_of().parameter_count; ++p) {
-        for (int k = -1; k < s.update().state_count(); ++k) {
-            all.push_back(s.kept(p, k));
-        }
-    }
-    return all;
-}
+using namespace test_support;
 
 /// One device; random splits; data parallelism under every policy, whose slices, servers and buckets lie in different places.
 std::vector<ts::strategy> strategies() {

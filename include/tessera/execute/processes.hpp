@@ -56,6 +56,7 @@ constexpr const char* to_text(meeting m) {
                                      "begin a run of a plan",
                                      "end a run of a plan",
                                      "finish the transfers of a step",
+
                                      "leave the group"};
     return names[static_cast<int>(m)];
 }

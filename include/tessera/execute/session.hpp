@@ -296,6 +296,11 @@ public:
         return out;
     }
 
+    /// The processes that share the plans, or null.
+    process_group* processes() const { return threads_.group(); }
+    /// Waits until no transfer of a step is under way in any of them; all call it. Throws what one has thrown.
+    void settle() const { wait_for_transfers(); }
+
 private:
     process_group* group() const { return threads_.group(); }
     /// Of a group of processes, what all of them see.

@@ -2,18 +2,21 @@
 // Checkpoints: a folder from which training goes on as if it had not ended, under the same strategy or any other.
 //
 //   model.safetensors   parameters and running statistics by their paths ("conv1/weight"), what the optimizer keeps for them
-//                       ("optimizer/velocity/conv1/weight")
-//   state.json          step, seed, learning rate, optimizer, place in the data, size and crc32 of the file above
+//                       ("optimizer/velocity/conv1/weight"); of several processes each writes whole tensors into a file of its own,
+//                       model-00001-of-00004.safetensors
+//   state.json          step, seed, learning rate, optimizer, place in the data, size and crc32 of the files above
 //   COMMIT              the crc32 of state.json: written last, and without it the folder is no checkpoint
 #pragma once
 
 #include "tessera/base/folder.hpp"
 #include "tessera/execute/typed_trainer.hpp"
+#include "tessera/io/checkpoint_writers.hpp"
 #include "tessera/io/safetensors.hpp"
 #include "tessera/io/shuffle.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <optional>
 
 namespace tessera::io {
@@ -111,15 +114,24 @@ inline double real_number(const json_value& v) {
     return x;
 }
 
-/// All tensors of a session under the names that a checkpoint has for them.
-template <class Session>
+/// The tensors of a session that one of `writers` writes, under the names that a checkpoint has for them: each goes to whoever has the fewest numbers so far.
 class tensors_of_session {
 public:
-    explicit tensors_of_session(const Session& s) {
+    template <class Session>
+    tensors_of_session(const Session& s, int writer, int writers) {
+        if constexpr (requires { s.settle(); }) {
+            s.settle();
+        }
         const graph_view g = s.graph_of();
+        std::vector<index_t> load(static_cast<std::size_t>(writers), 0);
         for (int p = 0; p < g.parameter_count; ++p) {
             for (int state = -1; state < s.update().state_count(); ++state) {
-                if (s.keeps(p, state)) {
+                if (!s.keeps(p, state)) {
+                    continue;
+                }
+                const auto least = std::min_element(load.begin(), load.end());
+                *least += g.parameters[p].extents.volume();
+                if (least - load.begin() == writer) {
                     numbers_.push_back(s.kept(p, state));
                     tensors_.push_back({tensor_name(g, s.update(), p, state), extents_in_file(g.parameters[p].extents),
                                         numbers_.back()});
@@ -134,9 +146,34 @@ private:
     std::vector<named_tensor> tensors_;
 };
 
-/// Refuses a file that does not hold exactly what the session needs: which tensors, of which extents.
+/// The files of a checkpoint together.
+class checkpoint_files {
+public:
+    checkpoint_files(const std::string& folder, const std::vector<std::string>& names) : folder_(folder) {
+        for (const std::string& name : names) {
+            files_.emplace_back(folder + "/" + name);
+            for (const auto& [tensor, place] : files_.back().tensors()) {
+                if (!tensors_.emplace(tensor, place).second) {
+                    throw error("tessera: two files of the checkpoint '" + folder + "' have the tensor " + tensor);
+                }
+                where_[tensor] = files_.size() - 1;
+            }
+        }
+    }
+    const std::string& path() const { return folder_; }
+    const std::map<std::string, safetensors_file::place>& tensors() const { return tensors_; }
+    std::vector<float> numbers(const std::string& tensor) const { return files_[where_.at(tensor)].numbers(tensor); }
+
+private:
+    std::string folder_;
+    std::deque<safetensors_file> files_;
+    std::map<std::string, safetensors_file::place> tensors_;
+    std::map<std::string, std::size_t> where_;
+};
+
+/// Refuses files that do not hold exactly what the session needs: which tensors, of which extents.
 template <class Session>
-void require_same_tensors(const Session& s, const safetensors_file& file) {
+void require_same_tensors(const Session& s, const checkpoint_files& file) {
     const graph_view g = s.graph_of();
     std::vector<std::string> wrong;
     std::map<std::string, int> known;
@@ -171,29 +208,62 @@ void require_same_tensors(const Session& s, const safetensors_file& file) {
     }
 }
 
+/// What one process has to write, copied: the session may go on.
+struct checkpoint_part {
+    template <class Session>
+    checkpoint_part(const Session& s, const std::optional<data_position>& data, int writer, int writers)
+        : tensors(s, writer, writers) {
+        state = {{"tessera_checkpoint", checkpoint_version},
+                 {"step", std::to_string(s.steps())},
+                 {"seed", std::to_string(s.seed())},
+                 {"learning_rate", text_of(s.learning_rate())},
+                 {"optimizer", names_of_states(s.update())}};
+        if (data) {
+            state["data"] = position_of(*data);
+        }
+    }
+    tensors_of_session tensors;
+    json state;
+};
+
+/// Everything of a checkpoint but what it is a part of: together with the other processes.
+inline void write_checkpoint(checkpoint_writers& all, const checkpoint_part& part, const std::string& folder) {
+    std::optional<files::new_folder> to;
+    all.begin();
+    all.together([&] {
+        if (all.rank() == 0) {
+            to.emplace(folder, "COMMIT");
+            all.set_path(to->path());
+        }
+    });
+    const std::string path = all.path();
+    all.together([&] { all.set_file(write_safetensors(path + "/" + all.name(all.rank()), part.tensors.all())); });
+    all.together([&] {
+        if (all.rank() != 0) {
+            return;
+        }
+        json state = part.state;
+        state["files"] = json::array();
+        for (int r = 0; r < all.size(); ++r) {
+            const written_file file = all.file(r);
+            state["files"].push_back({{"name", all.name(r)}, {"bytes", file.bytes}, {"crc32", text_of(file.crc)}});
+        }
+        const std::string text = state.dump(2) + "\n";
+        files::write(path + "/state.json", text);
+        files::write(path + "/COMMIT", text_of(crc_of(text)) + "\n");
+        to->commit();
+    });
+}
+
 } // namespace detail
 
 /// Writes a checkpoint of a session into a folder of its own. A folder of that name that holds a checkpoint is replaced, whoever reads it sees the old
-/// one or the new one; a process that is killed leaves the old one. Throws tessera::error where that fails or the folder holds something else.
+/// one or the new one; a process that is killed leaves the old one. Of several processes all call it, and each writes a file. Throws tessera::error, in all
+/// of them, where that fails or the folder holds something else.
 template <KeepsTraining Session>
 void save_checkpoint(const Session& s, const std::string& folder, const std::optional<data_position>& data = {}) {
-    files::new_folder to(folder, "COMMIT");
-    const detail::tensors_of_session<Session> tensors(s);
-    const written_file model = write_safetensors(to.path() + "/model.safetensors", tensors.all());
-    json state = {{"tessera_checkpoint", detail::checkpoint_version},
-                  {"step", std::to_string(s.steps())},
-                  {"seed", std::to_string(s.seed())},
-                  {"learning_rate", detail::text_of(s.learning_rate())},
-                  {"optimizer", detail::names_of_states(s.update())}};
-    if (data) {
-        state["data"] = detail::position_of(*data);
-    }
-    state["files"] =
-        json::array({{{"name", "model.safetensors"}, {"bytes", model.bytes}, {"crc32", detail::text_of(model.crc)}}});
-    const std::string text = state.dump(2) + "\n";
-    files::write(to.path() + "/state.json", text);
-    files::write(to.path() + "/COMMIT", detail::text_of(detail::crc_of(text)) + "\n");
-    to.commit();
+    detail::checkpoint_writers all(detail::processes_of(s));
+    detail::write_checkpoint(all, detail::checkpoint_part(s, data, all.rank(), all.size()), folder);
 }
 template <class Net, class B>
 void save_checkpoint(trainer<Net, B>& t, const std::string& folder, const std::optional<data_position>& data = {}) {
@@ -203,7 +273,7 @@ void save_checkpoint(trainer<Net, B>& t, const std::string& folder, const std::o
 namespace detail {
 
 /// Reads state.json and holds every file of the checkpoint against its checksum.
-inline checkpoint_state read_state(const std::string& folder) {
+inline checkpoint_state read_state(const std::string& folder, std::vector<std::string>* names = nullptr) {
     const auto refuse = [&](const std::string& what) {
         throw error("tessera: '" + folder + "' is no whole checkpoint: " + what + "; use an older one");
     };
@@ -242,6 +312,7 @@ inline checkpoint_state read_state(const std::string& folder) {
         }
         std::string path = folder + "/";
         path += name;
+        names != nullptr ? names->push_back(name) : void();
         const files::open_file there(path);
         std::uint32_t crc = 0;
         std::string part(std::size_t{1} << 20U, '\0');
@@ -268,8 +339,9 @@ inline checkpoint_state read_state(const std::string& folder) {
 /// where the folder is no whole checkpoint, is damaged, or is of another network or kind of optimizer.
 template <KeepsTraining Session>
 checkpoint_state load_checkpoint(Session& s, const std::string& folder) {
-    const checkpoint_state state = detail::read_state(folder);
-    const safetensors_file file(folder + "/model.safetensors");
+    std::vector<std::string> names;
+    const checkpoint_state state = detail::read_state(folder, &names);
+    const detail::checkpoint_files file(folder, names);
     detail::require_same_tensors(s, file);
     const graph_view g = s.graph_of();
     for (int p = 0; p < g.parameter_count; ++p) {
