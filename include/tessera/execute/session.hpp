@@ -202,9 +202,9 @@ public:
     void set_parameter(int p, std::span<const float> values) {
         check_parameter(p);
         wait_for_transfers();
-        detail::store_values(backend_, group(), store_, p, -1, extents_of(p), values);
+        detail::store_values(backend_, store_, p, -1, extents_of(p), values, group());
         if (state_.step == 0 && averages()) {
-            detail::store_values(backend_, group(), store_, p, average_state(), extents_of(p), values);
+            detail::store_values(backend_, store_, p, average_state(), extents_of(p), values, group());
         }
     }
 
@@ -223,8 +223,8 @@ public:
             if (keeps(p, average_state())) {
                 const auto weights = detail::stored_values(backend_, store_, p, -1, extents_of(p));
                 const auto other = detail::stored_values(backend_, store_, p, average_state(), extents_of(p));
-                detail::store_values(backend_, group(), store_, p, -1, extents_of(p), other);
-                detail::store_values(backend_, group(), store_, p, average_state(), extents_of(p), weights);
+                detail::store_values(backend_, store_, p, -1, extents_of(p), other, group());
+                detail::store_values(backend_, store_, p, average_state(), extents_of(p), weights, group());
             }
         }
         uses_averages_ = use;
@@ -247,7 +247,7 @@ public:
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
-        detail::store_values(backend_, group(), store_, p, place_of(p, state), extents_of(p), values);
+        detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values, group());
     }
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }

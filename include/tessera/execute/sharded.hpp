@@ -92,7 +92,7 @@ public:
     /// All elements of parameter `slot` (0 weights, 1 bias, 2 running statistics) of operator `op` of a chain, plain.
     void set_parameter(int slot, std::span<const float> values, int op = 0) {
         const int p = view().ops[op].parameters[slot];
-        detail::store_values(backend_, nullptr, store_, p, -1, view().parameters[p].extents, values);
+        detail::store_values(backend_, store_, p, -1, view().parameters[p].extents, values);
     }
 
     std::vector<float> output() const { return collect(bound().results, view().ops[view().op_count - 1].output); }
@@ -192,7 +192,7 @@ private:
         for (int p = 0; p < g.parameter_count; ++p) {
             std::vector<float> values(static_cast<std::size_t>(g.parameters[p].extents.volume()));
             initialize(g, p, 1, values);
-            detail::store_values(backend_, nullptr, store_, p, -1, g.parameters[p].extents, values);
+            detail::store_values(backend_, store_, p, -1, g.parameters[p].extents, values);
         }
     }
 

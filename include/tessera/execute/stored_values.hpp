@@ -96,8 +96,8 @@ std::vector<float> stored_values(B& backend, const parameter_store& store, int p
 /// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
 /// have. Throws tessera::error for another number of elements.
 template <class B>
-void store_values(B& backend, process_group* group, const parameter_store& store, int parameter, int state,
-                  const shape& extents, std::span<const float> values) {
+void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
+                  std::span<const float> values, process_group* group = nullptr) {
     if (static_cast<index_t>(values.size()) != extents.volume()) {
         throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
                     std::to_string(values.size()));
