@@ -35,10 +35,13 @@ struct vit_parts {
     using block = ts::branch<
         ts::residual<typename layers::template norm<0>, typename layers::template attention<Heads, ts::softmax<>>>,
         ts::residual<typename layers::template norm<1>, typename layers::wide, ts::gelu, typename layers::narrow>>;
-    using network =
-        ts::sequential<ts::image<Colors, Pixels, Pixels>, embed, ts::reshape<Width, patches>, ts::permute<0, 2, 1>,
+    /// With something else in place of the patches' own layer, which makes as many vectors.
+    template <class... Stem>
+    using behind =
+        ts::sequential<ts::image<Colors, Pixels, Pixels>, Stem..., ts::reshape<Width, patches>, ts::permute<0, 2, 1>,
                        ts::pad<ts::margin<1, 1, 0>>, class_token, places, ts::repeat<Layers, block>, last_norm,
                        first_position, ts::flatten, classes, ts::cross_entropy>;
+    using network = behind<embed>;
 };
 struct vit_b_16 : vit_parts<224, 16, 12, 768, 12>::network {};
 
