@@ -101,6 +101,38 @@ public:
     /// The same, which also says when every task of the plan started and ended.
     double step(std::span<const input_data> inputs, simulation::timeline& measured) { return step(inputs, &measured); }
 
+    /// One training step of a group of processes, each of which hands in its own part of a full batch alone: of n samples rank r's are even_part(n, ranks, r).
+    /// Throws tessera::error where its devices read samples of other parts under this strategy, and what step() throws.
+    double step_part(std::span<const input_data> inputs) {
+        const index_t samples = graph_.tensors[0].extents.extent[0];
+        const interval mine =
+            group() == nullptr ? interval{0, samples} : even_part(samples, group()->size(), group()->rank());
+        const index_t length = detail::length_of(graph_.view(), inputs);
+        const index_t given = detail::check_inputs(graph_at(nullptr, length), inputs);
+        if (given != mine.size()) {
+            throw error("tessera: this rank's part of a batch of " + std::to_string(samples) + " has " +
+                        std::to_string(mine.size()) + " samples, and " + std::to_string(given) + " were given");
+        }
+        run_of& r = find_run({{samples, length}, run_kind::training, 1});
+        require_own_samples(r.runner.bound(), samples);
+        batch_.assign(inputs.begin(), inputs.end());
+        for (input_data& x : batch_) { // as if the whole batch were there: devices count from its start
+            const index_t before = x.elements / given * mine.begin * static_cast<index_t>(sizeof(float));
+            x.data = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(x.data) -
+                                                   static_cast<std::uintptr_t>(before));
+        }
+        losses_.clear();
+        has_part_ = true;
+        try {
+            run_steps(r, {&batch_, 1}, {}, nullptr, losses_);
+        } catch (...) {
+            has_part_ = false;
+            throw;
+        }
+        has_part_ = false;
+        return losses_.back();
+    }
+
     /// Training steps on one batch each: as many at a time as the strategy's plan covers, what is left one by one; returns their losses. The
     /// learning rate is the same for all unless `rates` has one for each. Throws what step() throws, and for another number of rates: the steps
     /// before the one that it names are then taken, that one and the later ones of the same run of the plan are not.
@@ -303,6 +335,30 @@ public:
 
 private:
     process_group* group() const { return threads_.group(); }
+    /// The tasks of every process's devices read no samples of a batch but its own part's.
+    void require_own_samples(const plan& p, index_t samples) const {
+        for (const task& t : p.tasks) {
+            const int rank = group() == nullptr ? 0 : group()->owner(t.device);
+            const interval own = even_part(samples, group() == nullptr ? 1 : group()->size(), rank);
+            const auto require = [&](int which, const box& region) {
+                const interval& read = region.dim[0];
+                if (p.tiles[static_cast<std::size_t>(p.root(which))].kind == tile_kind::input && !read.empty() &&
+                    (read.begin < own.begin || read.end > own.end)) {
+                    throw error("tessera: device " + std::to_string(t.device) + " reads the samples " +
+                                std::to_string(read.begin) + " to " + std::to_string(read.end - 1) +
+                                " of a batch, and the part of rank " + std::to_string(rank) + " is " +
+                                std::to_string(own.begin) + " to " + std::to_string(own.end - 1) +
+                                "; split by samples what reads inputs, or hand in whole batches");
+                }
+            };
+            for (const int r : t.reads) {
+                t.kind != task_kind::copy ? require(r, p.tiles[static_cast<std::size_t>(r)].region) : void();
+            }
+            for (const copy_segment& s : t.segments) {
+                require(s.source, s.region);
+            }
+        }
+    }
     /// Of a group of processes, what all of them see.
     memory_source memory_for_plans() const { return group() != nullptr ? group()->memory() : memory_of(backend_); }
     run_report& report_of_run(int run) const { return static_cast<run_report*>(shared_reports_)[run % 2]; }
@@ -390,7 +446,11 @@ private:
             throw error(
                 "tessera: a training step while averages of the weights are in use; call use_averages(false) first");
         }
-        run_of& r = find_run({check_inputs(batches[0]), run_kind::training, static_cast<int>(batches.size())});
+        run_steps(find_run({check_inputs(batches[0]), run_kind::training, static_cast<int>(batches.size())}), batches,
+                  rates, measured, losses);
+    }
+    void run_steps(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
+                   simulation::timeline* measured, std::vector<double>& losses) {
         const std::uint64_t before = state_.step;
         run(r, batches, rates, measured);
         const std::uint64_t end = before + batches.size();
@@ -411,7 +471,8 @@ private:
         if (taken < end) {
             throw error(
                 "tessera: the loss of step " + std::to_string(taken + 1) +
-                " is not a finite number, and the step is not taken: " + cause_of_loss(batches[taken - before]));
+                " is not a finite number, and the step is not taken: " +
+                (has_part_ ? "lower the learning rate, or look at the batch" : cause_of_loss(batches[taken - before])));
         }
     }
 
@@ -740,6 +801,7 @@ private:
     parameter_store store_;
     std::vector<index_t> persistent_; ///< bytes of the store on every device
     shared_arenas arenas_;
+    bool has_part_ = false;      ///< of the batch of the step that is under way
     bool uses_averages_ = false; ///< they are where the parameters were
     bool has_gradients_ = false; ///< in the arenas, of the training plan's last run
     std::vector<std::vector<float>>

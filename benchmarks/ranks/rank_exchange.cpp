@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two ranks of one device each exchange as tasks of a plan, against MPI's own calls, in one run:
+//
+//     mpirun -n 2 --bind-to core rank_exchange [ROUNDS]
+//
+// The sum of 16 MiB of floats: an update task on each rank sums its half of both contributions and writes it to both copies, the rank's meetings around the
+// run included, against MPI_Allreduce, in place or not, whichever is faster. Four bytes: a chain of copies to and fro, each waiting for the one before, in
+// one run, against MPI_Send and MPI_Recv.
+#include "benchmarks/support/timing.hpp"
+
+#include <tessera/host.hpp>
+#include <tessera/ranks/mpi.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace ts = tessera;
+
+namespace {
+
+constexpr int elements = 1 << 22;
+constexpr int hops = 1000;
+
+ts::tile tile_of(ts::tile_kind kind, int device, int part, ts::index_t count) {
+    ts::tile t;
+    t.kind = kind;
+    t.tensor = 0;
+    t.device = device;
+    t.part = part;
+    t.region = ts::whole(ts::make_shape(count));
+    t.elements = count;
+    t.bytes = count * 4;
+    t.offset = 0;
+    return t;
+}
+
+/// Each device sums its half of both contributions into both copies of the parameter.
+ts::plan summing() {
+    ts::plan p;
+    p.devices = 2;
+    for (int device = 0; device < 2; ++device) {
+        p.tiles.push_back(tile_of(ts::tile_kind::parameter_gradient, device, device, elements));
+        p.tiles.push_back(tile_of(ts::tile_kind::parameter, device, -1, elements));
+        p.arena_bytes.push_back(ts::index_t{elements} * 4);
+        p.persistent_bytes.push_back(ts::index_t{elements} * 4);
+        ts::task t;
+        t.kind = ts::task_kind::update;
+        t.device = device;
+        t.parameter = 0;
+        t.slice = device;
+        t.slices = 2;
+        t.reads = {0, 2};
+        t.writes = {1, 3};
+        p.tasks.push_back(t);
+    }
+    ts::number_tasks(p);
+    return p;
+}
+
+/// A float goes to and fro.
+ts::plan hopping() {
+    ts::plan p;
+    p.devices = 2;
+    for (int device = 0; device < 2; ++device) {
+        p.tiles.push_back(tile_of(ts::tile_kind::activation, device, -1, 1));
+        p.arena_bytes.push_back(64);
+        p.persistent_bytes.push_back(0);
+    }
+    for (int i = 0; i < hops; ++i) {
+        ts::task t;
+        t.kind = ts::task_kind::copy;
+        t.device = (i + 1) % 2;
+        t.reads = {i % 2};
+        t.writes = {(i + 1) % 2};
+        t.segments.push_back({i % 2, p.tiles[0].region, true});
+        p.tasks.push_back(t);
+    }
+    ts::number_tasks(p);
+    ts::set_waits(p);
+    return p;
+}
+
+struct runner {
+    runner(ts::plan p, const ts::local_devices& over)
+        : backend(ts::sgd{}), arenas(over.threads().group()->memory()), store(p, over.threads().group()->memory()) {
+        arenas.grow(p.arena_bytes);
+        executor.reset(new ts::executor<ts::host::backend>(backend, over.threads(), ts::graph_view(),
+                                                           static_cast<ts::plan&&>(p), store, arenas));
+    }
+    double milliseconds() {
+        return benchmarks::milliseconds([&] { executor->run(state); });
+    }
+    ts::host::backend backend;
+    ts::shared_arenas arenas;
+    ts::parameter_store store;
+    ts::owned<ts::executor<ts::host::backend>> executor;
+    ts::run_state state;
+};
+
+int program(const ts::mpi::environment& mpi, int rounds) {
+    if (mpi.size() != 2 || rounds < 1) {
+        throw ts::error("usage: mpirun -n 2 rank_exchange [ROUNDS]");
+    }
+    const ts::local_devices over = ts::mpi::ranks(mpi);
+    runner sum(summing(), over);
+    runner hop(hopping(), over);
+    auto* const mine = reinterpret_cast<float*>(sum.executor->memory()[2 * mpi.rank()]);
+    for (int i = 0; i < elements; ++i) {
+        mine[i] = static_cast<float>((mpi.rank() + 1) * (i % 1000));
+    }
+    auto* const here = reinterpret_cast<float*>(hop.executor->memory()[0]);
+    mpi.rank() == 0 ? void(*here = 7) : void();
+    sum.state.learning_rate = -1; // w = 0 + the sum
+    sum.executor->run(sum.state);
+    hop.executor->run(hop.state);
+    for (int copy = 1; copy < 4; copy += 2) {
+        const auto* const all = reinterpret_cast<const float*>(sum.executor->memory()[copy]);
+        for (int i = 0; i < elements; ++i) {
+            if (all[i] != static_cast<float>(3 * (i % 1000))) {
+                throw ts::error("rank_exchange: the sum is wrong at element " + std::to_string(i));
+            }
+        }
+    }
+    if (*reinterpret_cast<const float*>(hop.executor->memory()[1]) != 7) {
+        throw ts::error("rank_exchange: the float did not arrive");
+    }
+    sum.state.learning_rate = 0;
+    std::vector<float> own(elements, 1.0F);
+    std::vector<float> total(elements);
+    std::vector<double> times[5];
+    for (int round = 0; round < rounds; ++round) {
+        for (int i = 0; i < 5; ++i) {
+            times[0].push_back(sum.milliseconds());
+        }
+        for (int i = 0; i < 5; ++i) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            times[1].push_back(benchmarks::milliseconds(
+                [&] { MPI_Allreduce(own.data(), total.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }));
+            std::fill(total.begin(), total.end(), 0.0F);
+            MPI_Barrier(MPI_COMM_WORLD);
+            times[2].push_back(benchmarks::milliseconds(
+                [&] { MPI_Allreduce(MPI_IN_PLACE, total.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }));
+        }
+        for (int i = 0; i < 5; ++i) {
+            times[3].push_back(hop.milliseconds() * 1000 / hops);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        float x = 0;
+        times[4].push_back(benchmarks::milliseconds([&] {
+                               for (int i = 0; i < hops; ++i) {
+                                   i % 2 == mpi.rank() ? MPI_Send(&x, 1, MPI_FLOAT, 1 - mpi.rank(), 0, MPI_COMM_WORLD)
+                                                       : MPI_Recv(&x, 1, MPI_FLOAT, 1 - mpi.rank(), 0, MPI_COMM_WORLD,
+                                                                  MPI_STATUS_IGNORE);
+                               }
+                           }) *
+                           1000 / hops);
+    }
+    if (mpi.rank() == 0) {
+        const double best = std::min(benchmarks::median(times[1]), benchmarks::median(times[2]));
+        std::printf("sum of %d floats over two ranks: tasks of a plan %.3f ms, MPI_Allreduce %.3f ms; ratio %.2f "
+                    "(wanted: at least 4)\n",
+                    elements, benchmarks::median(times[0]), best, best / benchmarks::median(times[0]));
+        std::printf(
+            "4 bytes from rank to rank: tasks of a plan %.3f us (wanted: under 2), MPI_Send and MPI_Recv %.3f us\n",
+            benchmarks::median(times[3]), benchmarks::median(times[4]));
+    }
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    return ts::mpi::run(
+        argc, argv, [&](const ts::mpi::environment& mpi) { return program(mpi, argc > 1 ? std::atoi(argv[1]) : 9); });
+}
