@@ -4,7 +4,7 @@
 #include <tessera/execute/trainer.hpp>
 #include <tessera/io/augment.hpp>
 #include <tessera/io/build_vocabulary.hpp>
-#include <tessera/io/checkpoint.hpp>
+#include <tessera/io/checkpoint_folder.hpp>
 #include <tessera/io/prefetch.hpp>
 #include <tessera/io/text.hpp>
 #include <tessera/io/train.hpp>
@@ -120,5 +120,11 @@ TEST_CASE("images changed on their way, made ahead; and a training that keeps it
     ts::io::train(trainer, changed, options);
     CHECK(ts::io::load_checkpoint(trainer, "run/last").data ==
           ts::io::data_position{.shuffle_seed = 1, .epoch = 48, .next_sample = 100, .set_size = 100});
+    const auto from = ts::io::resume_newest(trainer, "run"); // nothing where there is none yet
+    ts::io::checkpoint_saver saver(trainer.values(), {.folder = "run", .keep = 3});
+    saver.save();   // copies, and returns; a thread writes
+    saver.finish(); // on the disk, or it throws
+    CHECK(!from.has_value());
+    CHECK(ts::io::resume_newest(trainer, "run")->state.step == trainer.steps());
     std::filesystem::current_path(before);
 }
