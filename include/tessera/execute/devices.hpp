@@ -55,6 +55,15 @@ public:
 
     int count() const { return shared_->threads.all_devices(); }
     workers& threads() const { return shared_->threads; }
+    /// These devices, for `what`, which measures time and so would not do the same in every process of a group. Throws tessera::error for such.
+    const local_devices& of_one_process(const char* what) const {
+        if (threads().group() != nullptr) {
+            throw error(
+                std::string("tessera: ") + what +
+                " measures, and ranks would find different times; do it in one process, and give what it finds to all");
+        }
+        return *this;
+    }
 
 private:
     struct shared {

@@ -93,7 +93,7 @@ class strategy_race {
 public:
     strategy_race(const graph_view& g, const local_devices& devices, const optimizer& update,
                   const session_options& training)
-        : g_(g), devices_(devices), update_(update), training_(training),
+        : g_(g), devices_(devices.of_one_process("refine")), update_(update), training_(training),
           backend_(make_backend<B, Set>(update, training)), data_(g) {}
 
     /// Builds what a strategy needs. One that breaks a rule or does not fit in memory is kept with the reason.

@@ -45,8 +45,8 @@ public:
     /// The same for operators of several inputs. A loss gets its labels by itself.
     sharded_on(const local_devices& devices, const std::vector<shape>& inputs, precision math = precision::fp32,
                const own_options_of<B>& own = {})
-        : devices_(devices), graph_(make_graph(inputs, math)), strategy_(how::of(graph_.view())),
-          backend_(make_backend<B, operators_of_part<Op>>(optimizer(), own)) {
+        : devices_(devices.of_one_process("an operator by itself")), graph_(make_graph(inputs, math)),
+          strategy_(how::of(graph_.view())), backend_(make_backend<B, operators_of_part<Op>>(optimizer(), own)) {
         plan p = make_plan();
         require_room(backend_, p.arena_bytes);
         store_ = parameter_store(p, memory_of(backend_));

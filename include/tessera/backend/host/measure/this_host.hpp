@@ -206,7 +206,7 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
 template <class Plan>
 device_graph this_host(basic_backend<Plan>& b, const local_devices& team) {
     b.rows().add(rows_of<operators_of<detail::rate_convs, detail::rate_linears>>());
-    basic_task_clock<Plan> clock(b, team.threads());
+    basic_task_clock<Plan> clock(b, team.of_one_process("this_host").threads());
     double best[work_kinds] = {1, 1, 1}; // flops per ns
     double memory = 1;                   // bytes per ns
     double link = 1;
