@@ -10,7 +10,7 @@ import tempfile
 EXPECTED = {
     ("seed", 0): "to compare seeds, and their numbers differ",
     ("optimizer", 0): "to compare plans, and their numbers differ",
-    ("evaluate", 30): "all ranks must take the same steps",
+    ("evaluate", 30): "to begin a run of a plan, and their numbers differ",
     ("leave", 50): "to give back memory",
     ("throw", 50): "the test's own error",
     ("devices", 0): "at least one device, and 0 were asked for",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills or stops a random rank at a random moment, and holds what the others do: faults.py COUNT SEED RANKS PROGRAM LAUNCHER...
 
-PROGRAM is ranks_failures, which trains for ever. A fault is right where the job ends with an exit code other than 0 within a second (10 s and the
-deadline of 3 s for a rank that is stopped), where the sentence on standard error or in the file names the rank, and nothing is left: no process, no file
+PROGRAM is ranks_failures, which trains for ever. A fault is right where the job ends with an exit code other than 0 within 5 s (10 s and the
+deadline of 3 s for a rank that is stopped; the longest are printed), where the sentence on standard error or in the file names the rank, and nothing is left: no process, no file
 in /dev/shm. Before the ranks share memory there is nobody to name who is gone: then the launcher ends the job, which is counted. The exit code is 1
 where a fault is not right.
 """
@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 PATIENCE = 3
+longest = {}  # seconds until the job has ended, by signal
 
 
 def ranks_of(program, session):
@@ -64,7 +65,7 @@ def fault(number, draw, ranks, program, launcher):
             return f"rank {who} has ended before its fault"
         hit = time.monotonic()
         what = f"{'kill' if how == signal.SIGKILL else 'stop'} of rank {who} of {ranks} after {delay:.2f} s"
-        allowed = 1.5 if how == signal.SIGKILL else PATIENCE + 10
+        allowed = 5 if how == signal.SIGKILL else PATIENCE + 10  # on a machine that others use, too
         try:
             words = job.communicate(timeout=allowed + 20)[1]
         except subprocess.TimeoutExpired:
@@ -92,7 +93,8 @@ def fault(number, draw, ranks, program, launcher):
             return f"{what}: the exit code is 0"
         if took > allowed:
             return f"{what}: it took {took:.1f} s"
-        if "tessera: " not in words or "MPI_Init" in words:
+        longest[how] = max(longest.get(how, 0), took)
+        if "tessera: " not in words or "has not returned within" in words and f"(process {there[who]}" not in words:
             return "" if delay < 0.4 else f"{what}: no word of it: {words[-300:]}"
         first = words[words.index("tessera: "):].split("\n")[0]
         if f"rank {who} (process {there[who]}" not in first:
@@ -112,7 +114,8 @@ def main():
             print(said, flush=True)
         elif sys.stdout.isatty():
             print(f"\r{number + 1} of {count}", end="", flush=True)
-    print(f"{count} faults of {ranks} ranks, {early} before the ranks shared memory, {wrong} wrong")
+    times = ", ".join(f"{s.name} {t:.2f} s" for s, t in sorted(longest.items()))
+    print(f"{count} faults of {ranks} ranks, {early} before the ranks shared memory, {wrong} wrong; longest until the end: {times}")
     return 1 if wrong else 0
 
 

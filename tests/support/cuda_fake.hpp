@@ -329,7 +329,7 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t) { return cudaSuccess; }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t* k, cudaLibrary_t l, const char* name) {
     static const std::string before = tessera::cuda::source_of("");
     const std::string& text = *reinterpret_cast<const std::string*>(l);
-    const bool own = text.starts_with(before); // else what all operators of the library need
+    const bool own = !text.starts_with(before + tessera::cuda::kernels::copy_code); // which only the library's text has
     cuda_emulation::device_function* const found =
         own ? cuda_emulation::find(name, text.substr(before.size())) : cuda_emulation::find(name);
     *k = reinterpret_cast<cudaKernel_t>(found);

@@ -206,7 +206,7 @@ public:
         }
         if (patience_ > 0 && now - began > patience_) {
             fail("rank " + std::to_string(rank_) + " has waited " + std::to_string((now - began) / 1'000'000'000) +
-                 " s for " + waits());
+                 " s for " + waits() + who_is_stopped());
         }
     }
 

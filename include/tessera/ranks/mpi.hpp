@@ -150,7 +150,7 @@ public:
         MPI_Initialized(&there);
         if (there == 0) {
             int given = 0;
-            dog_.run("MPI_Init_thread", started_as, [&] {
+            watched("MPI_Init_thread", [&] {
                 detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given), "MPI_Init_thread");
             });
             mine_ = true;
@@ -166,12 +166,17 @@ public:
     environment& operator=(const environment&) = delete;
     ~environment() {
         if (mine_) {
-            dog_.run("MPI_Finalize", started_as, [] { MPI_Finalize(); });
+            watched("MPI_Finalize", [] { MPI_Finalize(); });
         }
     }
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    /// Runs a call for which all ranks must come, `what`, with the deadline.
+    template <class Call>
+    void watched(const char* what, Call&& call) const {
+        dog_.run(what, started_as, call);
+    }
 
 private:
     /// Which rank it is, by what its launcher says.
@@ -184,7 +189,7 @@ private:
         return "";
     }
 
-    tessera::ranks::watchdog dog_;
+    mutable tessera::ranks::watchdog dog_;
     bool mine_ = false;
     int rank_ = 0;
     int size_ = 1;
@@ -194,8 +199,10 @@ private:
 /// steps with the same batches. Throws tessera::error where the ranks are on several nodes.
 inline local_devices ranks(const environment& mpi, const ranks_options& o = {}) {
     MPI_Comm node = MPI_COMM_NULL;
-    detail::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mpi.rank(), MPI_INFO_NULL, &node),
-                  "MPI_Comm_split_type");
+    mpi.watched("MPI_Comm_split_type", [&] {
+        detail::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mpi.rank(), MPI_INFO_NULL, &node),
+                      "MPI_Comm_split_type");
+    });
     int here = 0;
     MPI_Comm_size(node, &here);
     if (here != mpi.size()) {
@@ -213,15 +220,17 @@ int run(int& argc, char**& argv, Program&& program, double patience = 600) {
     environment mpi(argc, argv, patience);
     try {
         return program(mpi);
-    } catch (const group_error& e) { // after the rank that has failed has said why
-        usleep(300'000);
+    } catch (const group_error& e) {              // after the rank that has failed has said why
+        usleep(e.is_first() ? 200'000 : 600'000); // and before the launcher ends all
         e.is_first() ? void(std::fprintf(stderr, "%s\n", e.what())) : void();
         std::fflush(stderr);
+        usleep(100'000);
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());
         std::fflush(stderr);
+        usleep(100'000); // for the launcher to pass it on
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1;
     }
