@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random networks under random strategies, schedules and policies over ranks: bit for bit what one process with as many devices computes.
 // Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH
+#include "support/instances.hpp"
 #include "support/random_oracle.hpp"
 #include "support/random_pair.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/ranks/mpi.hpp"
-
-#ifdef TESSERA_TEST_HOST
-#include "tessera/host.hpp"
-extern template class tessera::session<tessera::host::backend>; // in support/instances_host_session.cpp
-#endif
-extern template class tessera::session<tessera::reference::backend>; // in support/instances_reference.cpp
 
 #include <cstdio>
 #include <cstdlib>
