@@ -7,6 +7,7 @@
 // In the process every device sums its half of both devices' contributions and writes it to both, between the barriers at the
 // ends of a run. In a step the optimizer's update is part of it, which reads and writes the weights besides; that is timed too.
 // MPI runs in place and out of place; the faster counts.
+#include "benchmarks/support/summing_plan.hpp"
 #include "benchmarks/support/timing.hpp"
 
 #include <tessera/host.hpp>
@@ -35,43 +36,10 @@ using benchmarks::median;
 using benchmarks::milliseconds;
 using benchmarks::use_cores;
 
-/// Two devices with a contribution and a copy of the parameter each.
-ts::plan make_plan() {
-    ts::plan p;
-    p.devices = 2;
-    for (int device = 0; device < 2; ++device) {
-        for (const ts::tile_kind kind : {ts::tile_kind::parameter_gradient, ts::tile_kind::parameter}) {
-            ts::tile t;
-            t.kind = kind;
-            t.tensor = 0;
-            t.device = device;
-            t.part = kind == ts::tile_kind::parameter_gradient ? device : -1;
-            t.region = ts::whole(ts::make_shape(elements));
-            t.elements = elements;
-            t.bytes = ts::index_t{elements} * 4;
-            t.offset = 0;
-            p.tiles.push_back(t);
-        }
-        p.arena_bytes.push_back(ts::index_t{elements} * 4);
-        p.persistent_bytes.push_back(ts::index_t{elements} * 4);
-        ts::task t;
-        t.kind = ts::task_kind::update;
-        t.device = device;
-        t.parameter = 0;
-        t.slice = device;
-        t.slices = 2;
-        t.reads = {0, 2};
-        t.writes = {1, 3};
-        p.tasks.push_back(t);
-    }
-    ts::number_tasks(p);
-    return p;
-}
-
 class in_process {
 public:
     in_process()
-        : backend_(ts::sgd{}), threads_(2), planned_(make_plan()), store_(planned_),
+        : backend_(ts::sgd{}), threads_(2), planned_(benchmarks::summing_plan(elements)), store_(planned_),
           runner_(backend_, threads_, ts::graph_view(), planned_, store_) {
         for (int device = 0; device < 2; ++device) {
             auto* contribution = reinterpret_cast<float*>(runner_.memory()[2 * device]);

@@ -6,6 +6,7 @@
 // The sum of 16 MiB of floats: an update task on each rank sums its half of both contributions and writes it to both copies, the rank's meetings around the
 // run included, against MPI_Allreduce, in place or not, whichever is faster. Four bytes: a chain of copies to and fro, each waiting for the one before, in
 // one run, against MPI_Send and MPI_Recv.
+#include "benchmarks/support/summing_plan.hpp"
 #include "benchmarks/support/timing.hpp"
 
 #include <tessera/host.hpp>
@@ -23,48 +24,12 @@ namespace {
 constexpr int elements = 1 << 22;
 constexpr int hops = 1000;
 
-ts::tile tile_of(ts::tile_kind kind, int device, int part, ts::index_t count) {
-    ts::tile t;
-    t.kind = kind;
-    t.tensor = 0;
-    t.device = device;
-    t.part = part;
-    t.region = ts::whole(ts::make_shape(count));
-    t.elements = count;
-    t.bytes = count * 4;
-    t.offset = 0;
-    return t;
-}
-
-/// Each device sums its half of both contributions into both copies of the parameter.
-ts::plan summing() {
-    ts::plan p;
-    p.devices = 2;
-    for (int device = 0; device < 2; ++device) {
-        p.tiles.push_back(tile_of(ts::tile_kind::parameter_gradient, device, device, elements));
-        p.tiles.push_back(tile_of(ts::tile_kind::parameter, device, -1, elements));
-        p.arena_bytes.push_back(ts::index_t{elements} * 4);
-        p.persistent_bytes.push_back(ts::index_t{elements} * 4);
-        ts::task t;
-        t.kind = ts::task_kind::update;
-        t.device = device;
-        t.parameter = 0;
-        t.slice = device;
-        t.slices = 2;
-        t.reads = {0, 2};
-        t.writes = {1, 3};
-        p.tasks.push_back(t);
-    }
-    ts::number_tasks(p);
-    return p;
-}
-
 /// A float goes to and fro.
 ts::plan hopping() {
     ts::plan p;
     p.devices = 2;
     for (int device = 0; device < 2; ++device) {
-        p.tiles.push_back(tile_of(ts::tile_kind::activation, device, -1, 1));
+        p.tiles.push_back(benchmarks::tile_of(ts::tile_kind::activation, device, -1, 1));
         p.arena_bytes.push_back(64);
         p.persistent_bytes.push_back(0);
     }
@@ -104,7 +69,7 @@ int program(const ts::mpi::environment& mpi, int rounds) {
         throw ts::error("usage: mpirun -n 2 rank_exchange [ROUNDS]");
     }
     const ts::local_devices over = ts::mpi::ranks(mpi);
-    runner sum(summing(), over);
+    runner sum(benchmarks::summing_plan(elements), over);
     runner hop(hopping(), over);
     auto* const mine = reinterpret_cast<float*>(sum.executor->memory()[2 * mpi.rank()]);
     for (int i = 0; i < elements; ++i) {

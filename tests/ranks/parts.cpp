@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that hand in their own part of a batch alone take the same steps as with the whole batch; where a device reads samples of another part they are refused.
+// Averages and weights change places over ranks as they do in one process.
 // Usage: mpirun -n RANKS parts
 #include "support/networks.hpp"
 #include "support/refusal.hpp"
@@ -57,7 +58,7 @@ struct part_of_batch {
 int program(ts::mpi::environment& mpi) {
     const ts::local_devices devices = ts::mpi::ranks(mpi, {.patience = 60});
     const ts::graph g = ts::describe<test_networks::residual_net::network>(samples);
-    const ts::optimizer how(ts::adam{.learning_rate = 0.01F});
+    const ts::optimizer how = ts::optimizer(ts::adam{.learning_rate = 0.01F}).averaging(0.9F);
     ts::reference::backend backend(how);
     const auto session_of = [&](const ts::strategy& s) {
         return ts::owned<ts::session<ts::reference::backend>>(
@@ -74,6 +75,18 @@ int program(ts::mpi::environment& mpi) {
     }
     for (int p = 0; p < g.view().parameter_count; ++p) {
         check(whole->parameter(p) == parts->parameter(p), "a parameter", mpi.rank());
+    }
+    ts::workers here(devices.count());
+    ts::session<ts::reference::backend> in_one(g.view(), by_samples, devices.count(), how, {}, backend, here);
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        in_one.step(batch_data(g.view(), step).inputs);
+    }
+    for (const bool use : {true, false}) {
+        whole->use_averages(use);
+        in_one.use_averages(use);
+        for (int p = 0; p < g.view().parameter_count; ++p) {
+            check(whole->parameter(p) == in_one.parameter(p), "an average, or what stood in its place", mpi.rank());
+        }
     }
     const batch_data data(g.view(), 9);
     check(contains(message_of([&] { parts->step_part(data.inputs); }), "were given"), "a whole batch as a part",

@@ -11,6 +11,17 @@
 
 namespace tessera::files {
 
+/// Removes a folder of files, without folders in it.
+inline void remove_folder(const std::string& path) {
+    if (DIR* const folder = ::opendir(path.c_str()); folder != nullptr) {
+        while (const dirent* e = ::readdir(folder)) {
+            ::unlink((path + "/" + e->d_name).c_str());
+        }
+        ::closedir(folder);
+    }
+    ::rmdir(path.c_str());
+}
+
 /// A new folder that takes the place of its target when commit() is called, or is gone again. Until then it stands beside it under a name that carries the
 /// process, with a lock by which the next writer sees whether that process still lives.
 class new_folder {
@@ -40,7 +51,7 @@ public:
     new_folder& operator=(const new_folder&) = delete;
     ~new_folder() {
         if (!path_.empty()) {
-            remove(path_);
+            remove_folder(path_);
         }
     }
 
@@ -63,7 +74,7 @@ public:
         const detail::descriptor folder(::open(parent().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         (void)::fsync(folder.get()); // so that the name is on the disk, too
         if (there) {
-            remove(path_);
+            remove_folder(path_);
         }
         path_.clear();
     }
@@ -95,17 +106,6 @@ private:
         }
     }
 
-    /// A folder of files, without folders in it.
-    static void remove(const std::string& path) {
-        if (DIR* const folder = ::opendir(path.c_str()); folder != nullptr) {
-            while (const dirent* e = ::readdir(folder)) {
-                ::unlink((path + "/" + e->d_name).c_str());
-            }
-            ::closedir(folder);
-        }
-        ::rmdir(path.c_str());
-    }
-
     void remove_what_dead_processes_left() const {
         DIR* const folder = ::opendir(parent().c_str());
         if (folder == nullptr) {
@@ -119,7 +119,7 @@ private:
             const std::string path = parent() + "/" + e->d_name;
             const detail::descriptor left(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
             if (left.get() >= 0 && ::flock(left.get(), LOCK_EX | LOCK_NB) == 0) {
-                remove(path);
+                remove_folder(path);
             }
         }
         ::closedir(folder);

@@ -246,15 +246,12 @@ private:
         const run_state& state = states[0];
         const bool guards = is_guarded && state.report != nullptr;
         guards ? guard_.begin() : void();
-        for (std::size_t l = 0; l < done_.size(); ++l) {
-            if (group() == nullptr || group()->owns(plan_.device_of_list(static_cast<int>(l)))) {
+        if (group() == nullptr) {
+            for (std::size_t l = 0; l < done_.size(); ++l) {
                 done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
-                done_[l].size.store(static_cast<int>(lists_[l].size()), std::memory_order_relaxed);
             }
-        }
-        if (group() != nullptr) { // nobody reads what the last run has left any more
-            group()->begins(states[0].step);
-            group()->meet(meeting::begin_run, plan_.hash + states[0].step);
+        } else {
+            begin_together(states[0].step);
         }
         const auto tasks = static_cast<int>(plan_.tasks.size());
         if (!queue_->is_empty()) {
@@ -278,7 +275,9 @@ private:
                         [&] { threads_.run(body, streams_); });
             group() != nullptr ? group()->meet(meeting::end_run) : void();
         } catch (const std::exception& e) {
-            group() != nullptr ? group()->fail(group()->name_of(group()->rank()) + " has failed: " + e.what()) : void();
+            if (group() != nullptr) {
+                group()->fail(group()->name_of(group()->rank()) + " has failed: " + e.what());
+            }
             queue_->abandon();
             throw;
         } catch (...) {
@@ -290,6 +289,18 @@ private:
             queue_->finish();
         }
         guards ? guard_.end(*state.report) : void();
+    }
+
+    /// A run of all processes: each sets its own lists to their start, which nobody reads any more.
+    void begin_together(std::uint64_t step) {
+        for (std::size_t l = 0; l < done_.size(); ++l) {
+            if (group()->owns(plan_.device_of_list(static_cast<int>(l)))) {
+                done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
+                done_[l].size.store(static_cast<int>(lists_[l].size()), std::memory_order_relaxed);
+            }
+        }
+        group()->begins(step);
+        group()->meet(meeting::begin_run, plan_.hash + step);
     }
 
     template <bool Timed>
@@ -349,12 +360,12 @@ private:
     /// Waits until a list has finished so many tasks, or a device has failed. With two streams on too few cores a thread that waits lets others
     /// have its core and then sleeps, so that it is there at once, before a task that computes has ended, when it is woken.
     void await(int list, int count) {
-        list_counter& other = done_[static_cast<std::size_t>(list)];
-        const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
         if (group() != nullptr) {
             await_others(list, count);
             return;
         }
+        list_counter& other = done_[static_cast<std::size_t>(list)];
+        const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
         if (!sleeps_) {
             detail::spin_until(over, spins_);
             return;

@@ -5,6 +5,7 @@
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/error.hpp"
+#include "tessera/execute/spin.hpp"
 #include "tessera/execute/store.hpp"
 
 #include <atomic>
@@ -34,6 +35,13 @@ struct alignas(64) list_counter {
     std::atomic<int> size{0};
 };
 
+namespace detail {
+
+/// By which poll() tells that a process has ended, also one that nobody has buried yet; -1 where the system has none.
+inline int descriptor_of(int process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
+
+} // namespace detail
+
 /// For what the processes of a group meet: all for the same.
 enum class meeting : std::uint64_t {
     take_memory,
@@ -56,7 +64,6 @@ constexpr const char* to_text(meeting m) {
                                      "begin a run of a plan",
                                      "end a run of a plan",
                                      "finish the transfers of a step",
-
                                      "leave the group"};
     return names[static_cast<int>(m)];
 }
@@ -256,8 +263,7 @@ protected:
     void open() {
         for (int r = 0; r < size_; ++r) {
             if (r != rank_) {
-                watched_[static_cast<std::size_t>(r)] =
-                    static_cast<int>(syscall(SYS_pidfd_open, page_->seats[r].process.load(), 0));
+                watched_[static_cast<std::size_t>(r)] = detail::descriptor_of(page_->seats[r].process.load());
             }
         }
     }
@@ -289,7 +295,7 @@ private:
         const index_t began = nanoseconds_now();
         for (int i = 0; page_->arrived.load(std::memory_order_acquire) < wanted; ++i) {
             if (i < 2000) {
-                pause();
+                detail::relax();
                 continue;
             }
             const bool is_long = nanoseconds_now() - began > 5'000'000; // the others may need the core
@@ -320,7 +326,7 @@ private:
         return (r >= 0 ? name_of(r) : "all ranks") + " to " + to_text(what);
     }
 
-    /// By a descriptor, which also tells of one that nobody has buried yet; without, by its number.
+    /// By its descriptor; without, by its number.
     bool has_ended(int r) const {
         const int fd = watched_[static_cast<std::size_t>(r)];
         if (fd < 0) {
@@ -343,12 +349,6 @@ private:
         const std::string all = text;
         const std::size_t end = all.rfind(')'); // of its name
         return end != std::string::npos && end + 2 < all.size() && (all[end + 2] == 'T' || all[end + 2] == 't');
-    }
-
-    static void pause() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
     }
 
     int rank_;

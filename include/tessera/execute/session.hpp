@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/owned.hpp"
+#include "tessera/execute/batch_parts.hpp"
 #include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/execute/initialize.hpp"
@@ -114,7 +115,7 @@ public:
                         std::to_string(mine.size()) + " samples, and " + std::to_string(given) + " were given");
         }
         run_of& r = find_run({{samples, length}, run_kind::training, 1});
-        require_own_samples(r.runner.bound(), samples);
+        detail::require_own_samples(r.runner.bound(), group(), samples);
         batch_.assign(inputs.begin(), inputs.end());
         for (input_data& x : batch_) { // as if the whole batch were there: devices count from its start
             const index_t before = x.elements / given * mine.begin * static_cast<index_t>(sizeof(float));
@@ -122,14 +123,7 @@ public:
                                                    static_cast<std::uintptr_t>(before));
         }
         losses_.clear();
-        has_part_ = true;
-        try {
-            run_steps(r, {&batch_, 1}, {}, nullptr, losses_);
-        } catch (...) {
-            has_part_ = false;
-            throw;
-        }
-        has_part_ = false;
+        run_steps(r, {&batch_, 1}, {}, nullptr, losses_, false);
         return losses_.back();
     }
 
@@ -335,30 +329,6 @@ public:
 
 private:
     process_group* group() const { return threads_.group(); }
-    /// The tasks of every process's devices read no samples of a batch but its own part's.
-    void require_own_samples(const plan& p, index_t samples) const {
-        for (const task& t : p.tasks) {
-            const int rank = group() == nullptr ? 0 : group()->owner(t.device);
-            const interval own = even_part(samples, group() == nullptr ? 1 : group()->size(), rank);
-            const auto require = [&](int which, const box& region) {
-                const interval& read = region.dim[0];
-                if (p.tiles[static_cast<std::size_t>(p.root(which))].kind == tile_kind::input && !read.empty() &&
-                    (read.begin < own.begin || read.end > own.end)) {
-                    throw error("tessera: device " + std::to_string(t.device) + " reads the samples " +
-                                std::to_string(read.begin) + " to " + std::to_string(read.end - 1) +
-                                " of a batch, and the part of rank " + std::to_string(rank) + " is " +
-                                std::to_string(own.begin) + " to " + std::to_string(own.end - 1) +
-                                "; split by samples what reads inputs, or hand in whole batches");
-                }
-            };
-            for (const int r : t.reads) {
-                t.kind != task_kind::copy ? require(r, p.tiles[static_cast<std::size_t>(r)].region) : void();
-            }
-            for (const copy_segment& s : t.segments) {
-                require(s.source, s.region);
-            }
-        }
-    }
     /// Of a group of processes, what all of them see.
     memory_source memory_for_plans() const { return group() != nullptr ? group()->memory() : memory_of(backend_); }
     run_report& report_of_run(int run) const { return static_cast<run_report*>(shared_reports_)[run % 2]; }
@@ -447,10 +417,11 @@ private:
                 "tessera: a training step while averages of the weights are in use; call use_averages(false) first");
         }
         run_steps(find_run({check_inputs(batches[0]), run_kind::training, static_cast<int>(batches.size())}), batches,
-                  rates, measured, losses);
+                  rates, measured, losses, true);
     }
+    /// `whole`: this process has all samples of the batches, so that it can look for the cause of a loss that is not finite.
     void run_steps(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
-                   simulation::timeline* measured, std::vector<double>& losses) {
+                   simulation::timeline* measured, std::vector<double>& losses, bool whole) {
         const std::uint64_t before = state_.step;
         run(r, batches, rates, measured);
         const std::uint64_t end = before + batches.size();
@@ -472,7 +443,7 @@ private:
             throw error(
                 "tessera: the loss of step " + std::to_string(taken + 1) +
                 " is not a finite number, and the step is not taken: " +
-                (has_part_ ? "lower the learning rate, or look at the batch" : cause_of_loss(batches[taken - before])));
+                (whole ? cause_of_loss(batches[taken - before]) : "lower the learning rate, or look at the batch"));
         }
     }
 
@@ -662,6 +633,10 @@ private:
         }
         has_gradients_ = options_.keep_gradients && &r == runs_.front().get();
         const std::size_t tensors = r.planned.network.tensors.size();
+        if (group() != nullptr) {
+            report_ = &report_of_run(runs_begun_++);
+            report_->forget_lost();
+        }
         pointers_.resize(tensors * batches.size());
         states_.assign(batches.size(), state_);
         for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -672,18 +647,12 @@ private:
             states_[i].inputs = pointers_.data() + i * tensors;
             states_[i].step = state_.step + i;
             states_[i].learning_rate = rates.empty() ? state_.learning_rate : rates[i];
+            states_[i].report = report_;
         }
         state_.learning_rate = states_.back().learning_rate;
         if (running_ != &r) { // plans share the parameters
             wait_for_transfers();
             running_ = &r;
-        }
-        if (group() != nullptr) {
-            report_ = &report_of_run(runs_begun_++);
-            report_->forget_lost();
-        }
-        for (run_state& one : states_) {
-            one.report = report_;
         }
         report_->begin(); // transfers of the step before may still be under way
         if (measured == nullptr) {
@@ -801,7 +770,6 @@ private:
     parameter_store store_;
     std::vector<index_t> persistent_; ///< bytes of the store on every device
     shared_arenas arenas_;
-    bool has_part_ = false;      ///< of the batch of the step that is under way
     bool uses_averages_ = false; ///< they are where the parameters were
     bool has_gradients_ = false; ///< in the arenas, of the training plan's last run
     std::vector<std::vector<float>>

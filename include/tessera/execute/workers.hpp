@@ -5,6 +5,7 @@
 
 #include "tessera/base/error.hpp"
 #include "tessera/execute/processes.hpp"
+#include "tessera/execute/spin.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <atomic>
@@ -18,28 +19,6 @@
 #include <unistd.h>
 
 namespace tessera {
-
-namespace detail {
-
-inline void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
-/// Spins, then yields: with more devices than cores the one waited for needs the core.
-template <class Condition>
-void spin_until(Condition&& done, int spins) {
-    for (int i = 0; !done(); ++i) {
-        if (i < spins) {
-            relax();
-        } else {
-            sched_yield();
-        }
-    }
-}
-
-} // namespace detail
 
 /// A set of threads, one for each device, and once they are wanted one more for each device's communication, that run one function each, all
 /// at the same time. (POSIX threads: <thread> costs 0.15 s to include.)

@@ -272,8 +272,8 @@ void save_checkpoint(trainer<Net, B>& t, const std::string& folder, const std::o
 
 namespace detail {
 
-/// Reads state.json and holds every file of the checkpoint against its checksum.
-inline checkpoint_state read_state(const std::string& folder, std::vector<std::string>* names = nullptr) {
+/// Reads state.json and holds every file of the checkpoint, whose names it adds to `names`, against its checksum.
+inline checkpoint_state read_state(const std::string& folder, std::vector<std::string>& names) {
     const auto refuse = [&](const std::string& what) {
         throw error("tessera: '" + folder + "' is no whole checkpoint: " + what + "; use an older one");
     };
@@ -312,7 +312,7 @@ inline checkpoint_state read_state(const std::string& folder, std::vector<std::s
         }
         std::string path = folder + "/";
         path += name;
-        names != nullptr ? names->push_back(name) : void();
+        names.push_back(name);
         const files::open_file there(path);
         std::uint32_t crc = 0;
         std::string part(std::size_t{1} << 20U, '\0');
@@ -332,6 +332,23 @@ inline checkpoint_state read_state(const std::string& folder, std::vector<std::s
     return state;
 }
 
+/// Sets in a session what a checkpoint holds, whose files are what was written.
+template <KeepsTraining Session>
+void take_checkpoint(Session& s, const std::string& folder, const std::vector<std::string>& names,
+                     const checkpoint_state& state) {
+    const checkpoint_files file(folder, names);
+    require_same_tensors(s, file);
+    const graph_view g = s.graph_of();
+    for (int p = 0; p < g.parameter_count; ++p) {
+        for (int k = -1; k < s.update().state_count(); ++k) {
+            if (s.keeps(p, k)) {
+                s.set_kept(p, k, file.numbers(tensor_name(g, s.update(), p, k)));
+            }
+        }
+    }
+    s.resume_after(state.step, state.seed, state.learning_rate);
+}
+
 } // namespace detail
 
 /// Sets everything that a checkpoint holds: the next step computes bit for bit what it would have computed in the training that was saved, under the
@@ -340,18 +357,8 @@ inline checkpoint_state read_state(const std::string& folder, std::vector<std::s
 template <KeepsTraining Session>
 checkpoint_state load_checkpoint(Session& s, const std::string& folder) {
     std::vector<std::string> names;
-    const checkpoint_state state = detail::read_state(folder, &names);
-    const detail::checkpoint_files file(folder, names);
-    detail::require_same_tensors(s, file);
-    const graph_view g = s.graph_of();
-    for (int p = 0; p < g.parameter_count; ++p) {
-        for (int k = -1; k < s.update().state_count(); ++k) {
-            if (s.keeps(p, k)) {
-                s.set_kept(p, k, file.numbers(detail::tensor_name(g, s.update(), p, k)));
-            }
-        }
-    }
-    s.resume_after(state.step, state.seed, state.learning_rate);
+    const checkpoint_state state = detail::read_state(folder, names);
+    detail::take_checkpoint(s, folder, names, state);
     return state;
 }
 template <class Net, class B>

@@ -66,13 +66,7 @@ inline void remove_older(const checkpoint_options& o) {
             continue;
         }
         ::unlink((path + "/COMMIT").c_str());
-        if (DIR* const all = ::opendir(path.c_str()); all != nullptr) {
-            while (const dirent* const e = ::readdir(all)) {
-                ::unlink((path + "/" + e->d_name).c_str());
-            }
-            ::closedir(all);
-        }
-        ::rmdir(path.c_str());
+        files::remove_folder(path);
     }
 }
 
@@ -182,13 +176,14 @@ std::optional<resumed> resume_newest(Session& s, const std::string& folder) {
     resumed r;
     for (const std::uint64_t step : detail::saved_steps(folder)) {
         const std::string path = folder + "/" + detail::step_folder(step);
+        std::vector<std::string> files;
         try {
-            (void)detail::read_state(path);
+            r.state = detail::read_state(path, files);
         } catch (const error& e) {
             r.left_out.emplace_back(e.what());
             continue;
         }
-        r.state = load_checkpoint(s, path);
+        detail::take_checkpoint(s, path, files, r.state);
         r.from = path;
         return r;
     }

@@ -134,6 +134,7 @@ private:
         pieces_.push_back(made);
         return made.memory;
     }
+
     MPI_Comm comm_;
     std::vector<piece> pieces_; ///< the first is the page
     tessera::ranks::watchdog dog_;
@@ -220,16 +221,16 @@ int run(int& argc, char**& argv, Program&& program, double patience = 600) {
     environment mpi(argc, argv, patience);
     try {
         return program(mpi);
-    } catch (const group_error& e) {              // after the rank that has failed has said why
-        usleep(e.is_first() ? 200'000 : 600'000); // and before the launcher ends all
-        e.is_first() ? void(std::fprintf(stderr, "%s\n", e.what())) : void();
-        std::fflush(stderr);
-        usleep(100'000);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        return 1;
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "%s\n", e.what());
-        std::fflush(stderr);
+        const auto* const of_group = dynamic_cast<const group_error*>(&e);
+        if (of_group !=
+            nullptr) { // after the rank that has failed has said why, the first of the others before the launcher ends all
+            usleep(of_group->is_first() ? 200'000 : 600'000);
+        }
+        if (of_group == nullptr || of_group->is_first()) {
+            std::fprintf(stderr, "%s\n", e.what());
+            std::fflush(stderr);
+        }
         usleep(100'000); // for the launcher to pass it on
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1;

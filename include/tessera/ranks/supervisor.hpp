@@ -12,7 +12,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,7 +76,7 @@ private:
         dup2(nothing, 1);
         std::vector<pollfd> all;
         for (int r = 0; r < size_; ++r) {
-            const int fd = static_cast<int>(syscall(SYS_pidfd_open, page_.seats[r].process.load(), 0));
+            const int fd = tessera::detail::descriptor_of(page_.seats[r].process.load());
             if (fd < 0 && page_.over.load() == 0 && page_.failed.load() == 0) {
                 tell(r);
             }

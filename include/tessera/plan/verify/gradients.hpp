@@ -20,13 +20,6 @@ bool verifier<Plan>::gradients() {
         }
     }
     std::sort(parts.begin(), parts.end());
-    std::vector<char> of_micro_batch(p_.tiles.size(), 0); // what a shard makes and another task is to add up
-    for (const task& t : p_.tasks) {
-        for (const int w : t.writes) {
-            of_micro_batch[at(w)] =
-                t.kind == task_kind::compute && p_.tiles[at(w)].part < 0 ? 1 : of_micro_batch[at(w)];
-        }
-    }
     const auto expected = [&](int parameter, int step, const box& region) {
         std::vector<int> all;
         for (auto it = std::lower_bound(parts.begin(), parts.end(), std::pair<index_t, int>{parameter, 0});
@@ -50,7 +43,7 @@ bool verifier<Plan>::gradients() {
     std::vector<own_updates> own;
     const auto follow = [&](const task& whole, const task& t) { // t: what the whole task does for one parameter
         std::vector<int> sum;
-        if (!slices_fit(t) || !parts_of(t, of_micro_batch, sum)) {
+        if (!slices_fit(t) || !parts_of(t, sum)) {
             return false;
         }
         if (t.kind == task_kind::reduce || t.kind == task_kind::sum || t.kind == task_kind::reorder) {
@@ -136,8 +129,7 @@ void verifier<Plan>::hold(const task& t, int which, const std::vector<int>& sum)
 
 /// The contributions that what a task reads of gradients adds up to, sorted; `all_parts` alone where a copy has gathered all.
 template <class Plan>
-bool verifier<Plan>::parts_of(const task& t, const std::vector<char>& of_micro_batch, std::vector<int>& sum) {
-    bool takes_one = false;
+bool verifier<Plan>::parts_of(const task& t, std::vector<int>& sum) {
     for (int r : t.reads) {
         const tile& x = p_.tiles[at(r)];
         if (x.kind == tile_kind::scalar || x.kind == tile_kind::parameter) {
@@ -146,7 +138,6 @@ bool verifier<Plan>::parts_of(const task& t, const std::vector<char>& of_micro_b
         const std::vector<held_sum>& known = held_[at(p_.root(r))];
         if (known.empty()) {
             sum.push_back(x.part >= 0 ? x.part : all_parts);
-            takes_one = takes_one || of_micro_batch[at(r)] != 0;
             continue;
         }
         const interval own = slice_of(x, t);
@@ -170,7 +161,14 @@ bool verifier<Plan>::parts_of(const task& t, const std::vector<char>& of_micro_b
     std::sort(sum.begin(), sum.end());
     const bool again = std::adjacent_find(sum.begin(), sum.end()) != sum.end();
     const bool more = sum.size() > 1 && sum[0] == all_parts;
-    if (more && takes_one) {
+    const auto is_of_micro_batch = [&](int r) { // what a shard makes and another task is to add up
+        return p_.tiles[at(r)].kind == tile_kind::parameter_gradient && p_.tiles[at(r)].part < 0 &&
+               held_[at(p_.root(r))].empty() && std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
+                   return x.kind == task_kind::compute &&
+                          std::find(x.writes.begin(), x.writes.end(), r) != x.writes.end();
+               });
+    };
+    if (more && std::any_of(t.reads.begin(), t.reads.end(), is_of_micro_batch)) {
         return refuse(&t, "a task takes a micro-batch's gradient for the sum of all");
     }
     return (!again && !more) || refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");

@@ -266,7 +266,7 @@ private:
     bool gradients();
     bool slices_fit(const task& t);
     void hold(const task& t, int which, const std::vector<int>& sum);
-    bool parts_of(const task& t, const std::vector<char>& of_micro_batch, std::vector<int>& sum);
+    bool parts_of(const task& t, std::vector<int>& sum);
 
     // ---- nothing happens too early: verify/order.hpp ----------------------------------------------------------------
 
