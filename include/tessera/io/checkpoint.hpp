@@ -150,11 +150,13 @@ private:
 class checkpoint_files {
 public:
     checkpoint_files(const std::string& folder, const std::vector<std::string>& names) : folder_(folder) {
+        const std::string beside = folder + "/";
+        const std::string twice = "tessera: two files of the checkpoint '" + folder + "' have the tensor ";
         for (const std::string& name : names) {
-            files_.emplace_back(folder + "/" + name);
+            files_.emplace_back(beside + name);
             for (const auto& [tensor, place] : files_.back().tensors()) {
                 if (!tensors_.emplace(tensor, place).second) {
-                    throw error("tessera: two files of the checkpoint '" + folder + "' have the tensor " + tensor);
+                    throw error(twice + tensor);
                 }
                 where_[tensor] = files_.size() - 1;
             }
