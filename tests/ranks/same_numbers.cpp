@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random networks under random strategies, schedules and policies over ranks: bit for bit what one process with as many devices computes.
-// Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH
+// Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH [RANKS_OF_NODE], the last as if so many ranks had a node of their own.
 #include "support/instances.hpp"
 #include "support/random_oracle.hpp"
 #include "support/random_pair.hpp"
@@ -27,9 +27,11 @@ training_record record_of(const random_case& c, const batch_data& data, const ra
     return train(session, c, data, pair.how.period);
 }
 
-bool equal(const training_record& a, const training_record& b) {
-    return a.losses == b.losses && a.gradients == b.gradients && a.change == b.change && a.rows == b.rows &&
-           a.least_correct == b.least_correct;
+/// What differs, or nothing.
+std::string difference(const training_record& a, const training_record& b) {
+    return std::string(a.losses == b.losses ? "" : " losses") + (a.gradients == b.gradients ? "" : " gradients") +
+           (a.change == b.change ? "" : " parameters") +
+           (a.rows == b.rows && a.least_correct == b.least_correct ? "" : " evaluations");
 }
 
 struct tally {
@@ -61,9 +63,11 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
             }
         }
     }
-    if (said[0] != said[1] || (said[0].empty() && !equal(found[0], found[1]))) {
-        std::fprintf(stderr, "wrong: network %llu, %s: '%s' and '%s'\n", static_cast<unsigned long long>(number),
-                     pair.what.c_str(), said[0].c_str(), said[1].c_str());
+    const std::string differs = difference(found[0], found[1]);
+    if (said[0] != said[1] || (said[0].empty() && !differs.empty())) {
+        std::fprintf(stderr, "wrong on rank %d: network %llu, %s:%s; '%s' and '%s'\n", over_ranks.group()->rank(),
+                     static_cast<unsigned long long>(number), pair.what.c_str(), differs.c_str(), said[0].c_str(),
+                     said[1].c_str());
         ++all.wrong;
     } else {
         ++(said[0].empty() ? all.equal : all.refused);
@@ -73,13 +77,14 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
 }
 
 int program(ts::mpi::environment& mpi, int argc, char** argv) {
-    if (argc != 4) {
-        std::fprintf(stderr, "usage: same_numbers FIRST COUNT DEVICES_EACH\n");
+    if (argc != 4 && argc != 5) {
+        std::fprintf(stderr, "usage: same_numbers FIRST COUNT DEVICES_EACH [RANKS_OF_NODE]\n");
         return 2;
     }
     const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
     const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
-    const ts::local_devices devices = ts::mpi::ranks(mpi, {.devices_each = std::atoi(argv[3]), .patience = 120});
+    const ts::local_devices devices = ts::mpi::ranks(
+        mpi, {.devices_each = std::atoi(argv[3]), .patience = 120, .ranks_of_node = argc > 4 ? std::atoi(argv[4]) : 0});
     ts::workers here(devices.count());
     tally all;
     for (std::uint64_t number = first; number < first + count; ++number) {
@@ -92,8 +97,9 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
         compare<ts::reference::backend>(number, devices.threads(), here, all);
     }
     if (mpi.rank() == 0) {
-        std::printf("%d ranks of %s devices: %d equal, %d refused by both, %d wrong; %d with queues\n", mpi.size(),
-                    argv[3], all.equal, all.refused, all.wrong, all.queued);
+        std::printf("%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues\n",
+                    mpi.size(), argv[3], devices.threads().group()->nodes(), all.equal, all.refused, all.wrong,
+                    all.queued);
     }
     return all.wrong == 0 && all.equal > 0 ? 0 : 1;
 }

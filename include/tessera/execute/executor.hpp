@@ -5,6 +5,7 @@
 
 #include "tessera/base/clock.hpp"
 #include "tessera/execute/backend.hpp"
+#include "tessera/execute/letters_of_plan.hpp"
 #include "tessera/execute/link_speed.hpp"
 #include "tessera/execute/loss_guard.hpp"
 #include "tessera/execute/transfer_queue.hpp"
@@ -78,8 +79,8 @@ public:
     /// The tasks numbered from `first` on and below `last` alone, on top of what the ones before them have left, as often as wanted. Throws what they
     /// throw, and tessera::error for a plan of several steps or with queues, which runs whole.
     void run_tasks(const run_state& state, int first, int last) {
-        if (plan_.period != 1 || plan_.lists() > 2 * plan_.devices) {
-            throw error("tessera: a plan of several steps, or with queues, runs whole and not in parts");
+        if (plan_.period != 1 || plan_.lists() > 2 * plan_.devices || !letters_.is_empty()) {
+            throw error("tessera: a plan of several steps, with queues or over nodes runs whole and not in parts");
         }
         for (std::size_t l = 0; l < lists_.size(); ++l) {
             parts_[l] = {0, 0};
@@ -93,6 +94,14 @@ public:
     }
     /// Waits until nothing is under way, so that parameters may be read and written. Throws what a transfer has thrown.
     void finish() { queue_.get() != nullptr ? queue_->finish() : void(); }
+    /// Before the first run after parameters have been set or another plan has changed them: their shards go to the nodes that read them. All processes call
+    /// it.
+    void share_parameters() {
+        if (!letters_.is_empty()) {
+            letters_.post_before();
+            group()->meet(meeting::share_parameters);
+        }
+    }
     /// The same with the clock read around every task, some 50 ns each. (Of a backend that queues its tasks: when their calls start and
     /// end.) What a queue does after the run is written down until finish(), for which `measured` must be there.
     void run(std::span<const run_state> states, simulation::timeline& measured) {
@@ -134,6 +143,7 @@ private:
         int wait_count = 0;
         const transfer_queue::wait* queued = nullptr; ///< transfers that it waits for
         int queued_count = 0;
+        const letters_of_plan::bundle* letters = nullptr; ///< to other nodes, when it has finished
         int step = 0;
         int task = -1;
         guarded_role role = guarded_role::nothing;
@@ -173,9 +183,16 @@ private:
         for (int op = 0; op < g.op_count && group() != nullptr; ++op) {
             names_.push_back(path_of(g, op));
         }
+        if (group() != nullptr && group()->nodes() > 1 && !has_traffic_) { // once: the plan's waits become others
+            traffic_ = traffic_between_nodes(plan_, group()->nodes_of_devices(plan_.devices), group()->nodes());
+            has_traffic_ = true;
+        }
         load_plan(backend_, plan_, g, addresses_);
         if constexpr (is_guarded) {
             guard_ = loss_guard(plan_, g, addresses_);
+        }
+        if (has_traffic_) {
+            letters_.write(plan_, addresses_, traffic_, *group());
         }
         queue_ = owned<transfer_queue>(new transfer_queue(
             plan_,
@@ -185,7 +202,7 @@ private:
                  return of.threads_.failed() ? 0 : count; // what wakes sleepers after a failure is no progress
              },
              this},
-            group()));
+            group(), has_traffic_ ? &letters_ : nullptr));
         const auto prepared = [&](int i) {
             const runnable what = backend_.prepare(plan_, i, g, addresses_);
             const index_t way = links_.is_slow() ? links_.time_of(plan_, plan_.tasks[static_cast<std::size_t>(i)]) : 0;
@@ -202,12 +219,16 @@ private:
                 const std::vector<transfer_queue::wait>& queued = queue_->waits_of(i);
                 lists_[static_cast<std::size_t>(list)].push_back(
                     {prepared(i), t.waits.data(), static_cast<int>(t.waits.size()), queued.data(),
-                     static_cast<int>(queued.size()), t.step, i, is_guarded ? guard_.role(i) : guarded_role::nothing});
+                     static_cast<int>(queued.size()), letters_.after(i), t.step, i,
+                     is_guarded ? guard_.role(i) : guarded_role::nothing});
             }
         };
         threads_.run(body, streams_);
         for (int step = 0; step < plan_.period && is_guarded; ++step) {
             queue_->wait_for_losses(step, guard_.losses(step));
+        }
+        for (int step = 0; step < plan_.period && is_guarded && has_traffic_; ++step) {
+            letters_.tell_all(plan_, guard_.losses(step));
         }
         queue_->start([&](int device) { backend_.start(device); }, prepared);
         for (const task& t : plan_.tasks) {
@@ -294,9 +315,9 @@ private:
     /// A run of all processes: each sets its own lists to their start, which nobody reads any more.
     void begin_together(std::uint64_t step) {
         for (std::size_t l = 0; l < done_.size(); ++l) {
-            if (group()->owns(plan_.device_of_list(static_cast<int>(l)))) {
+            if (group()->writes_for(plan_.device_of_list(static_cast<int>(l)))) {
                 done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
-                done_[l].size.store(static_cast<int>(lists_[l].size()), std::memory_order_relaxed);
+                done_[l].size.store(static_cast<int>(plan_.order[l].size()), std::memory_order_relaxed);
             }
         }
         group()->begins(step);
@@ -345,6 +366,9 @@ private:
                 }
             } else {
                 mine.value.store(finished, std::memory_order_release);
+            }
+            if (e.letters != nullptr) {
+                e.letters->post(static_cast<std::uint64_t>(finished), states[0]);
             }
         }
     }
@@ -454,6 +478,9 @@ private:
     std::vector<list_counter> own_done_;
     std::span<list_counter> done_; ///< the own, or in a group of processes those of its page
     std::vector<list_part> parts_;
+    node_traffic traffic_;
+    bool has_traffic_ = false; ///< the processes are on several nodes
+    letters_of_plan letters_;
     int streams_; ///< that have threads in a run
     int spins_;
     bool sleeps_;                                           ///< whoever waits

@@ -5,6 +5,8 @@
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/error.hpp"
+#include "tessera/execute/letter.hpp"
+#include "tessera/execute/run_report.hpp"
 #include "tessera/execute/spin.hpp"
 #include "tessera/execute/store.hpp"
 
@@ -53,6 +55,7 @@ enum class meeting : std::uint64_t {
     end_run,
     finish_transfers,
     leave,
+    share_parameters,
 };
 
 constexpr const char* to_text(meeting m) {
@@ -64,7 +67,8 @@ constexpr const char* to_text(meeting m) {
                                      "begin a run of a plan",
                                      "end a run of a plan",
                                      "finish the transfers of a step",
-                                     "leave the group"};
+                                     "leave the group",
+                                     "share parameters between nodes"};
     return names[static_cast<int>(m)];
 }
 
@@ -92,7 +96,10 @@ struct group_page {
         std::atomic<int> waits_on{-1};            ///< rank
         char waits_for[384] = {};                 ///< written before `waits_since`
         std::atomic<std::uint64_t> meetings{0};   ///< that it has come to
+        std::atomic<std::uint64_t> arrived{
+            0}; ///< with several nodes: meetings before which all that it has sent is here
         std::atomic<int> process{0};
+        std::atomic<std::int64_t> heard{0}; ///< ns; of a rank on another node: when it was last heard of
         char host[64] = {};
     };
     alignas(64) std::atomic<std::uint64_t> arrived{0};
@@ -108,6 +115,9 @@ struct group_page {
 /// The processes that run one plan together, each with as many of its devices: rank r has the devices from r * devices_each() on. All of them do the
 /// same with it in the same order: make the same sessions, take the same steps. Whoever waits for another looks, too, whether that one is still
 /// there and for how long it has waited, so that no process waits for ever.
+///
+/// Processes of one node share memory. Every node has a page of its own, and memory for the arenas of all devices; what is written on another node comes
+/// by letters, which a thread of each process sends and takes in. Times of a page are those of its node's clock.
 class process_group {
 public:
     process_group(const process_group&) = delete;
@@ -126,7 +136,33 @@ public:
     int owner(int device) const { return device / devices_each_; }
     bool owns(int device) const { return owner(device) == rank_; }
 
-    /// Zeroed memory that all processes see, near `owner`, aligned to `arena_alignment`. All call it. Throws tessera::error where there is none.
+    int node() const { return node_of(rank_); }
+    int nodes() const { return nodes_; }
+    int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+    bool is_here(int rank) const { return node_of(rank) == node(); }
+    /// Of the processes of its node the first, which does what one has to do for memory of devices that are elsewhere.
+    bool is_first_here() const { return first_here() == rank_; }
+    int first_here() const { return first_of(node()); }
+    int first_of(int node) const {
+        int r = 0;
+        while (node_of(r) != node) {
+            ++r;
+        }
+        return r;
+    }
+    /// Whether this process writes, for its node, what all are given for a device: its own, and the first one those of other nodes.
+    bool writes_for(int device) const { return owns(device) || (!is_here(owner(device)) && is_first_here()); }
+    /// The nodes of the first `devices` devices.
+    std::vector<int> nodes_of_devices(int devices) const {
+        std::vector<int> all;
+        for (int d = 0; d < devices; ++d) {
+            all.push_back(node_of(owner(d)));
+        }
+        return all;
+    }
+
+    /// Memory that all processes see, near `owner`, aligned to `arena_alignment`, with zeros where `owner` is on this node: each node has its own. All call it. Throws
+    /// tessera::error where there is none.
     virtual void* share(int owner, index_t bytes) = 0;
     /// Gives it back; all call it. After a failure the memory stays until the process ends.
     virtual void unshare(void* memory) noexcept = 0;
@@ -138,6 +174,17 @@ public:
                 },
                 [](void* mine, int, void* memory) { static_cast<process_group*>(mine)->unshare(memory); }, this};
     }
+
+    /// The place of an address in such memory.
+    virtual shared_place place_of(const void*) { return {}; }
+    /// Sends a letter to its node, with `value` for its signal, and what the run's report (or null) has found. It is gone when all processes have met
+    /// after it: in one process's order of calls what comes before a meeting arrives before it.
+    virtual void post(const letter&, std::uint64_t /*value*/, const run_report*) {}
+    /// Before letters are gone: after a failure some may not have been sent, and are not any more.
+    virtual void withdraw() {}
+    /// The reports of the present run and of the one before it: what they have found is told at every meeting.
+    void set_reports(run_report* two) { reports_ = two; }
+    const run_report* reports() const { return reports_; }
 
     /// Returns when all processes have called it. Throws group_error, in every process, where one has ended, failed or not come in time, or where they
     /// have come for different things or with different numbers.
@@ -206,8 +253,12 @@ public:
         }
         note_wait(began, on, waits);
         for (int r = 0; r < size_; ++r) {
-            if (r != rank_ && has_ended(r)) {
-                fail(name_of(r) + " has ended; rank " + std::to_string(rank_) + " waited for " + waits());
+            if (r != rank_ && is_gone(r)) {
+                fail(name_of(r) +
+                     (is_here(r)
+                          ? " has ended"
+                          : " has not been heard of for " + std::to_string(longest_silence / 1'000'000'000) + " s") +
+                     "; rank " + std::to_string(rank_) + " waited for " + waits());
                 return;
             }
         }
@@ -223,13 +274,13 @@ public:
 
     /// "rank 1 (process 4711 on host a)"
     std::string name_of(int rank) const {
-        return name_in(*page_, rank) + (is_stopped(page_->seats[rank].process.load()) ? ", which is stopped," : "");
+        return name_in(*page_, rank) + (is_stopped(rank) ? ", which is stopped," : "");
     }
     /// "; rank 1 (...) is stopped" for each that is.
     std::string who_is_stopped() const {
         std::string text;
         for (int r = 0; page_ != nullptr && r < size_; ++r) {
-            text += is_stopped(page_->seats[r].process.load()) ? "; " + name_in(*page_, r) + " is stopped" : "";
+            text += is_stopped(r) ? "; " + name_in(*page_, r) + " is stopped" : "";
         }
         return text;
     }
@@ -243,7 +294,7 @@ protected:
     /// `patience`: seconds that a wait may take; 0: for ever.
     process_group(int rank, int size, int devices_each, double patience)
         : rank_(rank), size_(size), devices_each_(devices_each), patience_(static_cast<index_t>(patience * 1e9)),
-          watched_(static_cast<std::size_t>(size), -1) {
+          watched_(static_cast<std::size_t>(size), -1), node_of_(static_cast<std::size_t>(size), 0) {
         if (size > max_processes) {
             throw error("tessera: " + std::to_string(size) + " ranks share one plan, and there may be at most " +
                         std::to_string(max_processes));
@@ -253,6 +304,18 @@ protected:
                         " were asked for");
         }
     }
+    /// Before sit_down(): the node of every rank, counted from 0.
+    void set_nodes(std::vector<int> node_of) {
+        node_of_ = static_cast<std::vector<int>&&>(node_of);
+        for (const int n : node_of_) {
+            nodes_ = n + 1 > nodes_ ? n + 1 : nodes_;
+        }
+    }
+    /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted before; then they, and it, have arrived.
+    virtual void announce() {}
+    /// All that a rank has sent before its meeting number `count`, from 1, is here.
+    void arrive(int rank, std::uint64_t count) { page_->seats[rank].arrived.store(count, std::memory_order_release); }
+
     /// Takes its seat in the page, which is zeroed; when all have, open() watches the others.
     void sit_down(group_page* page) {
         page_ = page;
@@ -262,7 +325,7 @@ protected:
     }
     void open() {
         for (int r = 0; r < size_; ++r) {
-            if (r != rank_) {
+            if (r != rank_ && is_here(r)) {
                 watched_[static_cast<std::size_t>(r)] = detail::descriptor_of(page_->seats[r].process.load());
             }
         }
@@ -287,13 +350,9 @@ private:
         ++meetings_;
         page_->seats[rank_].waits_since.store(0, std::memory_order_relaxed);
         page_->seats[rank_].meetings.store(meetings_, std::memory_order_relaxed);
-        const auto all = static_cast<std::uint64_t>(size_);
-        const std::uint64_t wanted = meetings_ * all;
-        if (page_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 >= wanted) {
-            return true;
-        }
+        nodes_ == 1 ? void(page_->arrived.fetch_add(1, std::memory_order_acq_rel)) : announce();
         const index_t began = nanoseconds_now();
-        for (int i = 0; page_->arrived.load(std::memory_order_acquire) < wanted; ++i) {
+        for (int i = 0; !have_all_arrived(); ++i) {
             if (i < 2000) {
                 detail::relax();
                 continue;
@@ -312,6 +371,16 @@ private:
         return true;
     }
 
+    bool have_all_arrived() const {
+        if (nodes_ == 1) {
+            return page_->arrived.load(std::memory_order_acquire) >= meetings_ * static_cast<std::uint64_t>(size_);
+        }
+        int r = 0;
+        while (r < size_ && page_->seats[r].arrived.load(std::memory_order_acquire) >= meetings_) {
+            ++r;
+        }
+        return r == size_;
+    }
     /// The first that has not come to this meeting, or -1.
     int missing_rank() const {
         for (int r = 0; r < size_; ++r) {
@@ -326,8 +395,12 @@ private:
         return (r >= 0 ? name_of(r) : "all ranks") + " to " + to_text(what);
     }
 
-    /// By its descriptor; without, by its number.
-    bool has_ended(int r) const {
+    /// Of its node: by its descriptor; without, by its number.
+    bool is_gone(int r) const {
+        if (!is_here(r)) {
+            const std::int64_t heard = page_->seats[r].heard.load(std::memory_order_relaxed);
+            return heard > 0 && nanoseconds_now() - heard > longest_silence;
+        }
         const int fd = watched_[static_cast<std::size_t>(r)];
         if (fd < 0) {
             return kill(page_->seats[r].process.load(), 0) != 0 && errno == ESRCH;
@@ -337,7 +410,11 @@ private:
     }
 
     /// By a signal or a debugger.
-    static bool is_stopped(int process) {
+    bool is_stopped(int r) const {
+        if (!is_here(r)) {
+            return false;
+        }
+        const int process = page_->seats[r].process.load();
         char path[64];
         std::snprintf(path, sizeof path, "/proc/%d/stat", process);
         std::FILE* const f = std::fopen(path, "r");
@@ -354,8 +431,13 @@ private:
     int rank_;
     int size_;
     int devices_each_;
+    static constexpr index_t longest_silence = 9'000'000'000; ///< ns, of a process that writes twice a second
+
     index_t patience_;
     std::vector<int> watched_; ///< descriptors of the other processes, or -1
+    std::vector<int> node_of_; ///< by rank
+    int nodes_ = 1;
+    run_report* reports_ = nullptr; ///< two, in shared memory
     group_page* page_ = nullptr;
     std::uint64_t meetings_ = 0;
     std::atomic<index_t> looked_{0};

@@ -31,6 +31,17 @@ public:
 
     void forget_lost() { lost_.store(none, std::memory_order_release); }
 
+    /// What it has found, to be sent to another node, whose report takes it in.
+    struct findings {
+        std::uint64_t refused = none;
+        std::uint64_t lost = none;
+    };
+    findings found() const { return {refused_.load(std::memory_order_acquire), lost_.load(std::memory_order_acquire)}; }
+    void take(const findings& others) {
+        lower(refused_, others.refused);
+        lower(lost_, others.lost);
+    }
+
 private:
     static constexpr std::uint64_t parameters = 1 << 20;
 

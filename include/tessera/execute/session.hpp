@@ -51,7 +51,7 @@ public:
         }
         if (group() != nullptr) {
             check_group();
-            shared_reports_ = group()->share(0, 2 * sizeof(run_report));
+            shared_reports_ = group()->share(group()->first_here(), 2 * sizeof(run_report));
         }
         fused_network network = network_for(first);
         plan p = make_plan(network, first);
@@ -75,7 +75,10 @@ public:
     session& operator=(const session&) = delete;
     ~session() {
         runs_.clear(); // whose transfers may report
-        shared_reports_ != nullptr ? group()->unshare(shared_reports_) : void();
+        if (shared_reports_ != nullptr) {
+            group()->set_reports(nullptr);
+            group()->unshare(shared_reports_);
+        }
     }
 
     const plan& training_plan() const { return runs_.front()->runner.bound(); }
@@ -222,7 +225,13 @@ public:
     std::vector<float> parameter(int p) const {
         check_parameter(p);
         wait_for_transfers();
+        detail::bring_to_all_nodes(store_, group(), p);
         return detail::stored_values(backend_, store_, p, -1, extents_of(p));
+    }
+    /// Before kept() and parameter_copies() over several nodes: brings everything to all of them; all processes call it.
+    void bring_to_all_nodes() const {
+        wait_for_transfers();
+        detail::bring_to_all_nodes(store_, group());
     }
     /// Before the first step it also sets where the parameter's average begins.
     void set_parameter(int p, std::span<const float> values) {
@@ -244,7 +253,7 @@ public:
         if (use == uses_averages_) {
             return;
         }
-        wait_for_transfers();
+        bring_to_all_nodes();
         for (int p = 0; p < static_cast<int>(graph_.parameters.size()); ++p) {
             if (keeps(p, average_state())) {
                 const auto weights = detail::stored_values(backend_, store_, p, -1, extents_of(p));
@@ -435,6 +444,7 @@ private:
         }
         if (taken < end) {
             wait_for_transfers(); // of the step that is not taken there are none
+            running_ = nullptr;   // other nodes have what has been put back here
         }
         if (group() == nullptr || !r.runner.has_queues()) { // else when all processes' transfers have ended
             tell_lost(taken);
@@ -636,6 +646,7 @@ private:
         if (group() != nullptr) {
             report_ = &report_of_run(runs_begun_++);
             report_->forget_lost();
+            group()->set_reports(static_cast<run_report*>(shared_reports_));
         }
         pointers_.resize(tensors * batches.size());
         states_.assign(batches.size(), state_);
@@ -652,6 +663,7 @@ private:
         state_.learning_rate = states_.back().learning_rate;
         if (running_ != &r) { // plans share the parameters
             wait_for_transfers();
+            r.runner.share_parameters();
             running_ = &r;
         }
         report_->begin(); // transfers of the step before may still be under way

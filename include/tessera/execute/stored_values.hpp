@@ -6,6 +6,7 @@
 #include "tessera/execute/processes.hpp"
 #include "tessera/execute/store.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace tessera::detail {
@@ -93,8 +94,32 @@ std::vector<float> stored_values(B& backend, const parameter_store& store, int p
     return out;
 }
 
+/// Brings what stored_values() reads of parameters and states (or of parameter `only` alone, if it is not negative) to all nodes; all processes of the group
+/// call it. On one node, and without a group, it does nothing. Bytes: all of it, to every node that does not have it.
+inline void bring_to_all_nodes(const parameter_store& store, process_group* group, int only = -1) {
+    if (group == nullptr || group->nodes() == 1) {
+        return;
+    }
+    std::vector<letter> letters;
+    for (const parameter_store::entry& e : store.entries()) {
+        const bool is_wanted = only < 0 || (e.what.kind == tile_kind::parameter && e.what.tensor == only);
+        for (int node = 0; node < group->nodes() && is_wanted && group->owns(e.what.device); ++node) {
+            const std::byte* const from = store.address(e);
+            for (index_t at = 0; at < e.what.bytes && node != group->node(); at += letter::longest) {
+                letters.emplace_back();
+                letters.back().node = node;
+                letters.back().add(from, group->place_of(from), at, std::min(at + letter::longest, e.what.bytes));
+            }
+        }
+    }
+    for (const letter& l : letters) {
+        group->post(l, 0, nullptr);
+    }
+    group->meet(meeting::share_parameters);
+}
+
 /// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
-/// have. Throws tessera::error for another number of elements.
+/// have, and one of each node those of the devices of other nodes there. Throws tessera::error for another number of elements.
 template <class B>
 void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
                   std::span<const float> values, process_group* group = nullptr) {
@@ -117,7 +142,7 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
             const interval part = even_part(r.elements(), r.slices, static_cast<int>(s));
             const index_t first = state < 0 ? 0 : state * part.size();
             for (const parameter_store::entry* e : r.slice[s]) {
-                if (group != nullptr && !group->owns(e->what.device)) {
+                if (group != nullptr && !group->writes_for(e->what.device)) {
                     continue;
                 }
                 backend.from_plain(raw_tile(e->what, part.size()), raw.data() + part.begin,

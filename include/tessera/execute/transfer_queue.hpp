@@ -5,6 +5,7 @@
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/owned.hpp"
+#include "tessera/execute/letters_of_plan.hpp"
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/plan/access.hpp"
@@ -33,9 +34,11 @@ public:
     };
 
     /// Waits that a plan's queues cause, for every task: what each waits for in its own run, and whose work of the run before it must not meet.
-    /// `group`: the processes that share the plan, each with the queues of its own devices, or null.
-    explicit transfer_queue(const plan& p, progress lists, process_group* group = nullptr)
-        : plan_(p), lists_(lists), group_(group), item_of_(p.tasks.size(), -1), losses_(at(p.period)) {
+    /// `group`: the processes that share the plan, each with the queues of its own devices, or null. `letters`: what goes between nodes, where they are on several.
+    explicit transfer_queue(const plan& p, progress lists, process_group* group = nullptr,
+                            letters_of_plan* letters = nullptr)
+        : plan_(p), lists_(lists), group_(group), letters_(letters), item_of_(p.tasks.size(), -1),
+          losses_(at(p.period)) {
         for (int l = 2 * p.devices; l < p.lists(); ++l) {
             if (p.order[at(l)].empty()) {
                 continue;
@@ -59,11 +62,19 @@ public:
             }
         }
         if (group != nullptr && !tasks_.empty()) {
-            shared_done_ = group->share(0, static_cast<index_t>(tasks_.size() * sizeof(std::atomic<std::uint64_t>)));
+            shared_done_ = group->share(group->first_here(),
+                                        static_cast<index_t>(tasks_.size() * sizeof(std::atomic<std::uint64_t>)));
             done_ = {static_cast<std::atomic<std::uint64_t>*>(shared_done_), tasks_.size()}; // zeros
         } else {
             own_done_ = std::vector<std::atomic<std::uint64_t>>(tasks_.size());
             done_ = own_done_;
+        }
+        if (letters_ != nullptr && !tasks_.empty()) {
+            const std::size_t flags = letters_->arrivals() + 1;
+            shared_arrivals_ =
+                group->share(group->first_here(), static_cast<index_t>(flags * sizeof(std::atomic<std::uint64_t>)));
+            arrivals_ = {static_cast<std::atomic<std::uint64_t>*>(shared_arrivals_), flags};
+            letters_->signal(tasks_, group_->place_of(shared_done_), group_->place_of(shared_arrivals_), run_);
         }
         what_.resize(tasks_.size());
         find_waits();
@@ -79,6 +90,7 @@ public:
         for (const auto& s : servers_) {
             s->started ? void(pthread_join(s->thread, nullptr)) : void();
         }
+        shared_arrivals_ != nullptr ? group_->unshare(shared_arrivals_) : void();
         shared_done_ != nullptr ? group_->unshare(shared_done_) : void();
     }
     transfer_queue(const transfer_queue&) = delete;
@@ -311,10 +323,20 @@ private:
             measured->tasks[at(tasks_[at(item)])] = {start - measured->begin, nanoseconds_now() - measured->begin};
         }
         done_[at(item)].store(run, std::memory_order_release);
+        if (letters_ != nullptr && letters_->after(tasks_[at(item)]) != nullptr) {
+            letters_->after(tasks_[at(item)])->post(run, state);
+        }
     }
 
     bool can_start(int item, std::uint64_t run) const {
         const int t = tasks_[at(item)];
+        if (letters_ != nullptr) { // what it reads may come after what else its tasks have told
+            for (const std::size_t flag : letters_->arrivals_of(t)) {
+                if (arrivals_[flag].load(std::memory_order_acquire) < run) {
+                    return false;
+                }
+            }
+        }
         for (const wait& w : waits_[at(t)]) {
             if (done_[at(w.item)].load(std::memory_order_acquire) < run - static_cast<std::uint64_t>(w.runs_ago)) {
                 return false;
@@ -351,6 +373,7 @@ private:
     const plan& plan_;
     progress lists_;
     process_group* group_;
+    letters_of_plan* letters_;
     std::vector<int> item_of_; ///< by task
     std::vector<int> tasks_;   ///< by item
     std::vector<runnable> what_;
@@ -359,9 +382,12 @@ private:
     std::vector<std::atomic<std::uint64_t>> own_done_;
     void* shared_done_ = nullptr;                ///< of all processes
     std::span<std::atomic<std::uint64_t>> done_; ///< one of the two, by item: the last run in which it has finished
-    std::uint64_t met_ = 0;                      ///< the last run whose transfers all processes have finished
-    std::vector<owned<server>> servers_;         ///< of this process's devices
-    std::vector<run_state> states_[2];           ///< of the present and the last run
+    void* shared_arrivals_ = nullptr;
+    std::span<std::atomic<std::uint64_t>>
+        arrivals_;                       ///< by letters_of_plan::arrivals_of: the last run of which it has come
+    std::uint64_t met_ = 0;              ///< the last run whose transfers all processes have finished
+    std::vector<owned<server>> servers_; ///< of this process's devices
+    std::vector<run_state> states_[2];   ///< of the present and the last run
     simulation::timeline* measured_[2] = {nullptr, nullptr};
     std::atomic<std::uint64_t> run_{0};
     std::atomic<std::uint64_t> computed_{0}; ///< the last run whose lists have come to their ends

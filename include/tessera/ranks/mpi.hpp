@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of MPI as the processes that run one plan: started by mpirun, mpiexec or srun, on one node.
+// Ranks of MPI as the processes that run one plan: started by mpirun, mpiexec or srun, on one node or several.
 #pragma once
 
+#include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
+#include "tessera/ranks/mpi_calls.hpp"
 #include "tessera/ranks/supervisor.hpp"
+#include "tessera/ranks/transport.hpp"
 #include "tessera/ranks/watchdog.hpp"
 
 #include <cstdint>
@@ -11,13 +14,7 @@
 #include <cstring>
 #include <vector>
 
-#ifndef OMPI_SKIP_MPICXX // the C++ interface that MPI 3 has dropped
-#define OMPI_SKIP_MPICXX 1
-#endif
-#ifndef MPICH_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX 1
-#endif
-#include <mpi.h>
+#include <sys/mman.h>
 
 namespace tessera::mpi {
 
@@ -27,45 +24,48 @@ struct ranks_options {
     /// Where it is written what has ended the ranks before their end, and, on SIGUSR1 to any of them, where they are; empty: nowhere, and no process
     /// watches them.
     std::string failure_file = "tessera-failure.txt";
+    /// As if every so many ranks had a node of their own, though they share one: to try what runs between nodes; 0: nodes are what MPI says.
+    int ranks_of_node = 0;
 };
 
 namespace detail {
 
-inline void check(int code, const char* call) {
-    if (code != MPI_SUCCESS) {
-        char text[MPI_MAX_ERROR_STRING] = "";
-        int length = 0;
-        MPI_Error_string(code, text, &length);
-        throw error(std::string("tessera: ") + call + " failed: " + text);
-    }
-}
-
-/// The ranks of a communicator, all of them on one node: they share memory through windows of MPI.
-class group : public process_group {
+/// The ranks of a communicator. Those of a node share memory through windows of MPI.
+class group : public process_group, private mail_office {
 public:
-    group(MPI_Comm comm, int rank, int size, const ranks_options& o)
-        : process_group(rank, size, o.devices_each, o.patience), comm_(comm), dog_(o.patience) {
-        sit_down(static_cast<group_page*>(take(0, sizeof(group_page))));
-        wait_for_all();
+    /// Takes both communicators: of all ranks, and of those of this rank's node.
+    group(MPI_Comm all, MPI_Comm here, int rank, int size, const ranks_options& o)
+        : process_group(rank, size, o.devices_each, o.patience), comm_(all), node_comm_(here), dog_(o.patience) {
+        find_nodes();
+        sit_down(static_cast<group_page*>(take_page()));
+        introduce();
         open();
-        if (rank == 0 && !o.failure_file.empty()) {
-            ranks::supervisor(page(), size, 3 * devices(), o.failure_file).start();
+        if (is_first_here() && !o.failure_file.empty()) {
+            ranks::supervisor(page(), ranks_here(), size, 3 * devices(), o.failure_file).start();
         }
         asks_of() = &page().asked;
         std::signal(SIGUSR1, [](int) { asks_of()->store(1); });
         wait_for_all(); // nobody leaves before all watch it
+        if (nodes() > 1) {
+            mail_ = owned<transport>(new transport(comm_, *this, *this));
+            mail_->start();
+        }
     }
     ~group() override {
         std::signal(SIGUSR1, SIG_DFL);
-        if (meets(meeting::leave)) { // else the memory goes with the process
+        const bool all_leave = meets(meeting::leave); // else the memory goes with the process
+        mail_ = owned<transport>();
+        if (all_leave) {
             page().over.store(1);
             watched("giving back memory (MPI_Win_free)", [&] {
                 for (; !pieces_.empty(); pieces_.pop_back()) {
                     MPI_Win_free(&pieces_.back().window);
                 }
+                MPI_Comm_free(&node_comm_);
                 MPI_Comm_free(&comm_);
             });
         }
+        pthread_mutex_destroy(&mutex_);
     }
 
     void* share(int owner, index_t bytes) override {
@@ -73,14 +73,31 @@ public:
         return take(owner, bytes);
     }
     void unshare(void* memory) noexcept override {
-        for (std::size_t i = pieces_.size(); i-- > 1;) {
+        for (std::size_t i = pieces_.size(); i-- > 0;) {
             if (pieces_[i].memory == memory && meets(meeting::give_memory)) {
                 watched("giving back memory (MPI_Win_free)", [&] { MPI_Win_free(&pieces_[i].window); });
+                const lock while_it_changes(mutex_);
                 pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(i));
                 return;
             }
         }
     }
+
+    shared_place place_of(const void* address) override {
+        const lock while_read(mutex_);
+        const auto* const a = static_cast<const std::byte*>(address);
+        for (const piece& x : pieces_) {
+            const auto* const begin = static_cast<const std::byte*>(x.memory);
+            if (begin <= a && a < begin + x.bytes) {
+                return {x.number, static_cast<std::uint64_t>(a - begin)};
+            }
+        }
+        return {};
+    }
+    void post(const letter& l, std::uint64_t value, const run_report* report) override {
+        mail_->post(l, value, report);
+    }
+    void withdraw() override { mail_->withdraw(); }
 
 private:
     static std::atomic<int>*& asks_of() {
@@ -91,7 +108,91 @@ private:
     struct piece {
         MPI_Win window;
         void* memory;
+        index_t bytes;
+        std::uint64_t number; ///< the same on all nodes
     };
+    struct lock {
+        explicit lock(pthread_mutex_t& m) : mutex(m) { pthread_mutex_lock(&mutex); }
+        ~lock() { pthread_mutex_unlock(&mutex); }
+        lock(const lock&) = delete;
+        lock& operator=(const lock&) = delete;
+        pthread_mutex_t& mutex;
+    };
+
+    void announce() override { mail_->post_meeting(); }
+    void has_arrived(int who, std::uint64_t count) override { arrive(who, count); }
+    std::byte* address_of(shared_place p) override {
+        const lock while_read(mutex_);
+        for (const piece& x : pieces_) {
+            if (x.number == p.piece) {
+                return static_cast<std::byte*>(x.memory) + p.offset;
+            }
+        }
+        return nullptr;
+    }
+
+    /// Numbers the nodes in the order of their first ranks.
+    void find_nodes() {
+        int first = rank();
+        watched("MPI_Allreduce", [&] {
+            int here = rank();
+            check(MPI_Allreduce(&here, &first, 1, MPI_INT, MPI_MIN, node_comm_), "MPI_Allreduce");
+        });
+        std::vector<int> firsts(static_cast<std::size_t>(size()));
+        watched("MPI_Allgather",
+                [&] { check(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, comm_), "MPI_Allgather"); });
+        std::vector<int> node_of(firsts.size());
+        int nodes = 0;
+        for (std::size_t r = 0; r < firsts.size(); ++r) {
+            const auto of = static_cast<std::size_t>(firsts[r]);
+            node_of[r] = of == r ? nodes++ : node_of[of];
+        }
+        set_nodes(static_cast<std::vector<int>&&>(node_of));
+        int given = 0;
+        MPI_Query_thread(&given);
+        if (nodes > 1 && given < MPI_THREAD_MULTIPLE) {
+            throw error("tessera: ranks on several nodes write to each other from a thread of their own, which this "
+                        "MPI does not "
+                        "allow (MPI_THREAD_MULTIPLE); start all ranks on one node, or use another MPI");
+        }
+    }
+    std::vector<int> ranks_here() const {
+        std::vector<int> all;
+        for (int r = 0; r < size(); ++r) {
+            is_here(r) ? all.push_back(r) : void();
+        }
+        return all;
+    }
+    /// Of a rank of this node, among them.
+    int number_here(int r) const {
+        int before = 0;
+        for (int k = 0; k < r; ++k) {
+            before += is_here(k) ? 1 : 0;
+        }
+        return before;
+    }
+    /// Who the ranks of other nodes are.
+    void introduce() {
+        struct person {
+            int process;
+            char host[sizeof group_page::seat::host];
+        };
+        const group_page::seat& mine = page().seats[rank()];
+        person me{mine.process.load(), {}};
+        std::memcpy(me.host, mine.host, sizeof me.host);
+        std::vector<person> all(static_cast<std::size_t>(size()));
+        watched("MPI_Allgather", [&] {
+            check(MPI_Allgather(&me, sizeof me, MPI_BYTE, all.data(), sizeof me, MPI_BYTE, comm_), "MPI_Allgather");
+        });
+        for (int r = 0; r < size() && is_first_here(); ++r) {
+            group_page::seat& seat = page().seats[r];
+            if (!is_here(r)) {
+                std::memcpy(seat.host, all[static_cast<std::size_t>(r)].host, sizeof me.host);
+                seat.process.store(all[static_cast<std::size_t>(r)].process);
+            }
+        }
+        wait_for_all();
+    }
 
     template <class Call>
     void watched(const char* what, Call&& call) {
@@ -102,6 +203,18 @@ private:
         watched("MPI_Barrier", [&] { check(MPI_Barrier(comm_), "MPI_Barrier"); });
     }
 
+    /// For the page a mapping that a supervisor has too, which MPI need not give a rank that is alone on its node.
+    void* take_page() {
+        if (ranks_here().size() > 1) {
+            return take(first_here(), sizeof(group_page));
+        }
+        void* const page = mmap(nullptr, sizeof(group_page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED) {
+            throw error("tessera: no memory for what ranks know of each other; end other programs");
+        }
+        ++made_;     // as on other nodes
+        return page; // until the process ends
+    }
     void* take(int owner, index_t bytes) {
         void* taken = nullptr;
         watched("sharing memory (MPI_Win_allocate_shared)", [&] { taken = take_unwatched(owner, bytes); });
@@ -113,8 +226,10 @@ private:
         check(MPI_Info_create(&how), "MPI_Info_create");
         MPI_Info_set(how, "alloc_shared_noncontig", "true"); // pages of its own for each rank
         void* mine = nullptr;
-        piece made{MPI_WIN_NULL, nullptr};
-        const int code = MPI_Win_allocate_shared(rank() == owner ? static_cast<MPI_Aint>(room) : 0, 1, how, comm_,
+        piece made{MPI_WIN_NULL, nullptr, bytes, made_++};
+        const bool has_owner = is_here(owner);
+        const int gives = has_owner ? owner : first_here();
+        const int code = MPI_Win_allocate_shared(rank() == gives ? static_cast<MPI_Aint>(room) : 0, 1, how, node_comm_,
                                                  &mine, &made.window);
         MPI_Info_free(&how);
         if (code != MPI_SUCCESS) {
@@ -123,20 +238,25 @@ private:
         }
         MPI_Aint size = 0;
         int unit = 0;
-        check(MPI_Win_shared_query(made.window, owner, &size, &unit, &mine), "MPI_Win_shared_query");
+        check(MPI_Win_shared_query(made.window, number_here(gives), &size, &unit, &mine), "MPI_Win_shared_query");
         const auto address = reinterpret_cast<std::uintptr_t>(mine);
         constexpr auto alignment = static_cast<std::uintptr_t>(arena_alignment);
         made.memory = reinterpret_cast<void*>((address + alignment - 1) / alignment * alignment);
-        if (rank() == owner) {
+        if (rank() == gives && has_owner) { // of other nodes' arenas only what is written takes memory
             std::memset(made.memory, 0, static_cast<std::size_t>(bytes));
         }
-        check(MPI_Barrier(comm_), "MPI_Barrier");
+        check(MPI_Barrier(node_comm_), "MPI_Barrier");
+        const lock while_it_changes(mutex_);
         pieces_.push_back(made);
         return made.memory;
     }
 
     MPI_Comm comm_;
-    std::vector<piece> pieces_; ///< the first is the page
+    MPI_Comm node_comm_;
+    std::vector<piece> pieces_;                         ///< the first is the page
+    pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER; ///< of the pieces, for the thread that writes to other nodes
+    std::uint64_t made_ = 0;
+    owned<transport> mail_; ///< with several nodes
     tessera::ranks::watchdog dog_;
 };
 
@@ -152,7 +272,7 @@ public:
         if (there == 0) {
             int given = 0;
             watched("MPI_Init_thread", [&] {
-                detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given), "MPI_Init_thread");
+                detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given), "MPI_Init_thread");
             });
             mine_ = true;
             if (given < MPI_THREAD_FUNNELED) {
@@ -197,21 +317,21 @@ private:
 };
 
 /// All ranks of the program as devices, `devices_each` in each: rank r has those from r * devices_each on. Every rank makes the same trainers and takes the same
-/// steps with the same batches. Throws tessera::error where the ranks are on several nodes.
+/// steps with the same batches. Throws tessera::error on several nodes where MPI has no threads for that.
 inline local_devices ranks(const environment& mpi, const ranks_options& o = {}) {
+    MPI_Comm all = MPI_COMM_NULL;
     MPI_Comm node = MPI_COMM_NULL;
     mpi.watched("MPI_Comm_split_type", [&] {
-        detail::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mpi.rank(), MPI_INFO_NULL, &node),
-                      "MPI_Comm_split_type");
+        detail::check(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
+        MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+        if (o.ranks_of_node > 0) {
+            detail::check(MPI_Comm_split(all, mpi.rank() / o.ranks_of_node, mpi.rank(), &node), "MPI_Comm_split");
+        } else {
+            detail::check(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, mpi.rank(), MPI_INFO_NULL, &node),
+                          "MPI_Comm_split_type");
+        }
     });
-    int here = 0;
-    MPI_Comm_size(node, &here);
-    if (here != mpi.size()) {
-        MPI_Comm_free(&node);
-        throw error("tessera: of " + std::to_string(mpi.size()) + " ranks only " + std::to_string(here) +
-                    " are on this node; start them all on one");
-    }
-    return local_devices(owned<process_group>(new detail::group(node, mpi.rank(), mpi.size(), o)));
+    return local_devices(owned<process_group>(new detail::group(all, node, mpi.rank(), mpi.size(), o)));
 }
 
 /// The body of main(): calls program(environment), whose result is the exit code; `patience` is the environment's. What it throws is said on standard error, and ends all ranks with exit

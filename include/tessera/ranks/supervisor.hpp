@@ -48,8 +48,10 @@ inline std::string standing(const group_page& page, int size, int lists) {
 /// Says, on standard error and in a file, what has ended a group before its end.
 class supervisor {
 public:
-    supervisor(group_page& page, int size, int lists, std::string file)
-        : page_(page), size_(size), lists_(lists), file_(static_cast<std::string&&>(file)) {}
+    /// `here`: the ranks of the node, which it watches, of `size`.
+    supervisor(group_page& page, std::vector<int> here, int size, int lists, std::string file)
+        : page_(page), here_(static_cast<std::vector<int>&&>(here)), size_(size), lists_(lists),
+          file_(static_cast<std::string&&>(file)) {}
 
     /// Starts it; `page` must stay mapped in it, and every rank have its seat. Where the system gives no process there is none.
     void start() {
@@ -75,7 +77,7 @@ private:
         dup2(nothing, 0);
         dup2(nothing, 1);
         std::vector<pollfd> all;
-        for (int r = 0; r < size_; ++r) {
+        for (const int r : here_) {
             const int fd = tessera::detail::descriptor_of(page_.seats[r].process.load());
             if (fd < 0 && page_.over.load() == 0 && page_.failed.load() == 0) {
                 tell(r);
@@ -92,9 +94,9 @@ private:
             }
             int first =
                 -1; // of several that have ended the one for which another waited: its launcher may have ended that one since
-            for (int r = 0; ended > 0 && r < size_; ++r) {
-                if ((all[static_cast<std::size_t>(r)].revents & POLLIN) != 0 && (first < 0 || is_waited_for(r))) {
-                    first = r;
+            for (std::size_t k = 0; ended > 0 && k < here_.size(); ++k) {
+                if ((all[k].revents & POLLIN) != 0 && (first < 0 || is_waited_for(here_[k]))) {
+                    first = here_[k];
                 }
             }
             first >= 0 ? tell(first) : void();
@@ -142,6 +144,7 @@ private:
     }
 
     group_page& page_;
+    std::vector<int> here_;
     int size_;
     int lists_;
     std::string file_;

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+// Letters between nodes over MPI: a thread of every process sends them, and takes in those of others, since MPI may make no progress by itself.
+#pragma once
+
+#include "tessera/execute/processes.hpp"
+#include "tessera/ranks/mpi_calls.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <pthread.h>
+#include <unistd.h>
+
+namespace tessera::mpi::detail {
+
+/// What the thread asks of the group that it belongs to.
+class mail_office {
+public:
+    virtual ~mail_office() = default;
+    /// Where a place lies in this process; null where there is none.
+    virtual std::byte* address_of(shared_place) = 0;
+    /// A rank has come to its meeting number `count`, and all that it has sent before is here.
+    virtual void has_arrived(int rank, std::uint64_t count) = 0;
+};
+
+/// The link of one process to those of other nodes. Process number k of a node writes to number k of another, or, where that has fewer, to number k modulo their count. MPI keeps
+/// the order of what one process sends to another, so that what is posted before a meeting is taken in before it.
+class transport {
+public:
+    transport(MPI_Comm between, process_group& group, mail_office& office)
+        : comm_(between), group_(group), office_(office) {
+        std::vector<int> place(static_cast<std::size_t>(group.nodes()), 0); // how many of the node come before
+        std::vector<std::vector<int>> members(place.size());
+        int mine = 0;
+        for (int r = 0; r < group.size(); ++r) {
+            std::vector<int>& of = members[static_cast<std::size_t>(group.node_of(r))];
+            mine = r == group.rank() ? static_cast<int>(of.size()) : mine;
+            of.push_back(r);
+        }
+        links_.resize(members.size());
+        for (std::size_t n = 0; n < members.size(); ++n) {
+            links_[n].peer = members[n][static_cast<std::size_t>(mine) % members[n].size()];
+        }
+    }
+    transport(const transport&) = delete;
+    transport& operator=(const transport&) = delete;
+    ~transport() { stop(); }
+
+    /// Throws tessera::error where the system has no thread for it.
+    void start() {
+        hear_of_all();
+        if (pthread_create(&thread_, nullptr, &sit, this) != 0) {
+            throw error("tessera: the system has no thread that writes to other nodes; end other programs");
+        }
+        started_ = true;
+    }
+    /// When what was posted has gone, or after a failure when others know of it.
+    void stop() {
+        if (started_) {
+            stop_.store(true);
+            pthread_join(thread_, nullptr);
+            started_ = false;
+        }
+        pthread_mutex_destroy(&mutex_);
+        pthread_mutex_destroy(&packing_);
+    }
+
+    void post(const letter& l, std::uint64_t value, const run_report* report) {
+        job j;
+        j.what = &l;
+        j.value = value;
+        if (report != nullptr) {
+            j.report = group_.place_of(report);
+            j.found[0] = report->found();
+        }
+        j.priority = l.priority;
+        pthread_mutex_lock(&mutex_);
+        put(links_[static_cast<std::size_t>(l.node)], j);
+        pthread_mutex_unlock(&mutex_);
+    }
+    /// This process has come to a meeting: to be told to every node when what was posted has been sent; at the begin and end of a run, when what was posted without
+    /// a priority has, for transfers may go on beside the next run.
+    void post_meeting() {
+        const group_page::seat& mine = group_.page().seats[group_.rank()];
+        job j;
+        j.meeting = mine.meetings.load(std::memory_order_relaxed);
+        const auto what = static_cast<meeting>(mine.posts[(j.meeting - 1) % 2].what.load(std::memory_order_relaxed));
+        j.is_barrier = what != meeting::begin_run && what != meeting::end_run;
+        if (const run_report* const two = group_.reports(); two != nullptr) {
+            j.report = group_.place_of(two);
+            j.found[0] = two[0].found();
+            j.found[1] = two[1].found();
+        }
+        pthread_mutex_lock(&mutex_);
+        for (link& l : links_) {
+            is_own(l) ? void() : put(l, j);
+        }
+        pthread_mutex_unlock(&mutex_);
+    }
+
+    /// After a failure: letters that have not been sent are not any more. Else all have gone.
+    void withdraw() {
+        pthread_mutex_lock(&packing_);
+        pthread_mutex_lock(&mutex_);
+        for (link& l : links_) {
+            group_.failed() ? l.jobs.clear() : void();
+        }
+        pthread_mutex_unlock(&mutex_);
+        pthread_mutex_unlock(&packing_);
+    }
+
+private:
+    enum class kind : std::uint32_t { letter, meeting, beat, failure };
+
+    /// Before every message.
+    struct header {
+        kind what = kind::letter;
+        std::int32_t rank = 0;
+        std::uint32_t rows = 0;
+        std::uint32_t signal = 0;
+        std::uint64_t number[3] =
+            {}; ///< list, value; or piece, offset, value; or of a meeting what, number, count; or of a beat step, meetings, waits since
+        shared_place report;
+        run_report::findings found[2];
+    };
+    struct wire_rows {
+        shared_place to;
+        std::int64_t bytes = 0;
+        std::int64_t stride = 0;
+        std::int64_t count = 0;
+    };
+    struct job {
+        const letter* what = nullptr; ///< null: a meeting
+        std::uint64_t value = 0;
+        std::uint64_t meeting = 0;
+        int priority = -1;
+        bool is_barrier = false; ///< nothing passes it
+        shared_place report;
+        run_report::findings found[2];
+    };
+    struct sent {
+        MPI_Request request = MPI_REQUEST_NULL;
+        std::vector<std::byte> bytes;
+    };
+    struct link {
+        int peer = 0; ///< rank
+        std::deque<job> jobs;
+        std::deque<sent> under_way;
+        index_t bytes_under_way = 0;
+        std::uint64_t meetings_sent = 0;
+    };
+    static constexpr int tag = 7;
+    static constexpr index_t most_under_way = index_t{4}
+                                              << 20;   ///< bytes, so that what is more urgent overtakes the rest
+    static constexpr index_t beat_every = 500'000'000; ///< ns
+
+    static void* sit(void* where) {
+        static_cast<transport*>(where)->serve();
+        return nullptr;
+    }
+
+    /// Before what is less urgent.
+    static void put(link& l, const job& j) {
+        auto place = l.jobs.end();
+        while (!j.is_barrier && place != l.jobs.begin() && !(place - 1)->is_barrier &&
+               (place - 1)->priority > j.priority) {
+            --place;
+        }
+        l.jobs.insert(place, j);
+    }
+
+    void hear_of_all() {
+        for (int r = 0; r < group_.size(); ++r) {
+            if (!group_.is_here(r)) {
+                group_.page().seats[r].heard.store(nanoseconds_now());
+            }
+        }
+    }
+
+    void serve() {
+        index_t last_beat = 0;
+        index_t stop_since = 0;
+        bool told_failure = false;
+        for (int idle = 0;;) {
+            bool busy = take_in();
+            busy = send_jobs() || busy;
+            const index_t now = nanoseconds_now();
+            if (now - last_beat > beat_every) {
+                last_beat = now;
+                for (link& l : links_) {
+                    is_own(l) ? void() : send_beat(l);
+                }
+            }
+            if (!told_failure && group_.page().failed.load(std::memory_order_acquire) == 2) {
+                told_failure = true;
+                for (link& l : links_) {
+                    is_own(l) ? void() : send_failure(l);
+                }
+            }
+            if (stop_.load(std::memory_order_relaxed)) {
+                stop_since = stop_since == 0 ? now : stop_since;
+                if (is_all_gone() || (group_.failed() && now - stop_since > 300'000'000)) {
+                    return;
+                }
+            }
+            idle = busy ? 0 : idle + 1;
+            if (idle > 200) {
+                usleep(30);
+            } else if (idle > 0) {
+                sched_yield();
+            }
+        }
+    }
+
+    bool is_own(const link& l) const { return &l == &links_[static_cast<std::size_t>(group_.node())]; }
+    bool is_all_gone() {
+        pthread_mutex_lock(&mutex_);
+        bool gone = true;
+        for (const link& l : links_) {
+            gone = gone && (group_.failed() || l.jobs.empty()) && l.under_way.empty();
+        }
+        pthread_mutex_unlock(&mutex_);
+        return gone;
+    }
+
+    // ---- out -----------------------------------------------------------------------------------------------------------
+
+    bool send_jobs() {
+        bool busy = false;
+        for (link& l : links_) {
+            busy = clear_away(l) || busy;
+            while (l.bytes_under_way < most_under_way) {
+                job next;
+                pthread_mutex_lock(&packing_);
+                pthread_mutex_lock(&mutex_);
+                const bool is_there = !l.jobs.empty();
+                if (is_there) {
+                    next = l.jobs.front();
+                    l.jobs.pop_front();
+                }
+                pthread_mutex_unlock(&mutex_);
+                if (is_there) {
+                    next.what != nullptr ? send_letter(l, next) : send_meeting(l, next);
+                }
+                pthread_mutex_unlock(&packing_);
+                if (!is_there) {
+                    break;
+                }
+                busy = true;
+            }
+        }
+        arrive_where_sent();
+        return busy;
+    }
+
+    void send_letter(link& l, const job& j) {
+        const letter& what = *j.what;
+        header h;
+        h.rank = group_.rank();
+        h.rows = static_cast<std::uint32_t>(what.rows.size());
+        h.signal = static_cast<std::uint32_t>(what.then);
+        if (what.then == letter::signal::list) {
+            h.number[0] = static_cast<std::uint64_t>(what.list);
+        } else {
+            h.number[0] = what.flag.piece;
+            h.number[1] = what.flag.offset;
+        }
+        h.number[2] = j.value;
+        h.report = j.report;
+        h.found[0] = j.found[0];
+        std::vector<std::byte> bytes(sizeof h + what.rows.size() * sizeof(wire_rows) +
+                                     static_cast<std::size_t>(what.bytes()));
+        std::memcpy(bytes.data(), &h, sizeof h);
+        std::byte* to = bytes.data() + sizeof h;
+        for (const letter_rows& r : what.rows) {
+            const wire_rows w{r.to, r.bytes, r.stride, r.count};
+            std::memcpy(to, &w, sizeof w);
+            to += sizeof w;
+        }
+        for (const letter_rows& r : what.rows) {
+            for (index_t i = 0; i < r.count; ++i) {
+                std::memcpy(to, r.from + i * r.stride, static_cast<std::size_t>(r.bytes));
+                to += r.bytes;
+            }
+        }
+        send(l, static_cast<std::vector<std::byte>&&>(bytes));
+    }
+    void send_meeting(link& l, const job& j) {
+        const group_page::seat& mine = group_.page().seats[group_.rank()];
+        const group_page::seat::post& p = mine.posts[(j.meeting - 1) % 2];
+        header h;
+        h.what = kind::meeting;
+        h.rank = group_.rank();
+        h.number[0] = p.what.load(std::memory_order_relaxed);
+        h.number[1] = p.number.load(std::memory_order_relaxed);
+        h.number[2] = j.meeting;
+        h.report = j.report;
+        h.found[0] = j.found[0];
+        h.found[1] = j.found[1];
+        send_header(l, h);
+        ++l.meetings_sent;
+    }
+    void send_beat(link& l) {
+        const group_page::seat& mine = group_.page().seats[group_.rank()];
+        header h;
+        h.what = kind::beat;
+        h.rank = group_.rank();
+        h.number[0] = mine.step.load(std::memory_order_relaxed);
+        send_header(l, h);
+    }
+    void send_failure(link& l) {
+        header h;
+        h.what = kind::failure;
+        h.rank = group_.rank();
+        std::vector<std::byte> bytes(sizeof h + sizeof group_.page().words);
+        std::memcpy(bytes.data(), &h, sizeof h);
+        std::memcpy(bytes.data() + sizeof h, group_.page().words, sizeof group_.page().words);
+        send(l, static_cast<std::vector<std::byte>&&>(bytes));
+    }
+    void send_header(link& l, const header& h) {
+        std::vector<std::byte> bytes(sizeof h);
+        std::memcpy(bytes.data(), &h, sizeof h);
+        send(l, static_cast<std::vector<std::byte>&&>(bytes));
+    }
+    void send(link& l, std::vector<std::byte> bytes) {
+        l.under_way.push_back({MPI_REQUEST_NULL, static_cast<std::vector<std::byte>&&>(bytes)});
+        sent& s = l.under_way.back();
+        l.bytes_under_way += static_cast<index_t>(s.bytes.size());
+        if (MPI_Isend(s.bytes.data(), static_cast<int>(s.bytes.size()), MPI_BYTE, l.peer, tag, comm_, &s.request) !=
+            MPI_SUCCESS) {
+            s.request = MPI_REQUEST_NULL;
+            group_.fail("writing to " + group_.name_of(l.peer) + " has failed (MPI_Isend)");
+        }
+    }
+    bool clear_away(link& l) {
+        bool any = false;
+        while (!l.under_way.empty()) {
+            int done = 1;
+            if (MPI_Test(&l.under_way.front().request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+                done = 1;
+                group_.fail("writing to " + group_.name_of(l.peer) + " has failed (MPI_Test)");
+            }
+            if (done == 0) {
+                break;
+            }
+            l.bytes_under_way -= static_cast<index_t>(l.under_way.front().bytes.size());
+            l.under_way.pop_front();
+            any = true;
+        }
+        return any;
+    }
+    /// Counts this process in where every node has been told.
+    void arrive_where_sent() {
+        std::uint64_t sent_to_all = ~std::uint64_t{0};
+        for (const link& l : links_) {
+            sent_to_all = is_own(l) || l.meetings_sent > sent_to_all ? sent_to_all : l.meetings_sent;
+        }
+        if (sent_to_all > arrived_) {
+            arrived_ = sent_to_all;
+            office_.has_arrived(group_.rank(), arrived_);
+        }
+    }
+
+    // ---- in ------------------------------------------------------------------------------------------------------------
+
+    bool take_in() {
+        bool any = false;
+        for (int there = 1; there != 0;) {
+            MPI_Message which = MPI_MESSAGE_NULL;
+            MPI_Status status;
+            if (MPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &there, &which, &status) != MPI_SUCCESS) {
+                group_.fail("reading what other nodes write has failed (MPI_Improbe)");
+                return any;
+            }
+            if (there == 0) {
+                return any;
+            }
+            int count = 0;
+            MPI_Get_count(&status, MPI_BYTE, &count);
+            in_.resize(static_cast<std::size_t>(count));
+            if (MPI_Mrecv(in_.data(), count, MPI_BYTE, &which, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+                group_.fail("reading what " + group_.name_of(status.MPI_SOURCE) + " writes has failed (MPI_Mrecv)");
+                return any;
+            }
+            take();
+            any = true;
+        }
+        return any;
+    }
+
+    void take() {
+        header h;
+        std::memcpy(&h, in_.data(), sizeof h);
+        group_page& page = group_.page();
+        group_page::seat& seat = page.seats[h.rank];
+        seat.heard.store(nanoseconds_now(), std::memory_order_relaxed);
+        switch (h.what) {
+        case kind::letter:
+            take_letter(h);
+            break;
+        case kind::meeting: {
+            take_report(h, 2);
+            group_page::seat::post& p = seat.posts[(h.number[2] - 1) % 2];
+            p.what.store(h.number[0], std::memory_order_relaxed);
+            p.number.store(h.number[1], std::memory_order_relaxed);
+            seat.meetings.store(h.number[2], std::memory_order_relaxed);
+            office_.has_arrived(h.rank, h.number[2]);
+            break;
+        }
+        case kind::beat:
+            seat.step.store(h.number[0], std::memory_order_relaxed);
+            break;
+        case kind::failure:
+            group_.fail(std::string(reinterpret_cast<const char*>(in_.data() + sizeof h)));
+            break;
+        }
+    }
+    void take_report(const header& h, int count) {
+        std::byte* const where = h.report == shared_place{} ? nullptr : office_.address_of(h.report);
+        for (int i = 0; i < count && where != nullptr; ++i) {
+            reinterpret_cast<run_report*>(where)[i].take(h.found[i]);
+        }
+    }
+    void take_letter(const header& h) {
+        const std::byte* rows = in_.data() + sizeof h;
+        const std::byte* from = rows + h.rows * sizeof(wire_rows);
+        for (std::uint32_t k = 0; k < h.rows; ++k, rows += sizeof(wire_rows)) {
+            wire_rows w;
+            std::memcpy(&w, rows, sizeof w);
+            std::byte* const to = office_.address_of(w.to);
+            if (to == nullptr) {
+                group_.fail("rank " + std::to_string(h.rank) + " has written to memory that rank " +
+                            std::to_string(group_.rank()) + " does not have; all ranks must take the same steps");
+                return;
+            }
+            for (std::int64_t i = 0; i < w.count; ++i) {
+                std::memcpy(to + i * w.stride, from, static_cast<std::size_t>(w.bytes));
+                from += w.bytes;
+            }
+        }
+        take_report(h, 1);
+        switch (static_cast<letter::signal>(h.signal)) {
+        case letter::signal::none:
+            break;
+        case letter::signal::list:
+            group_.page().lists[h.number[0]].value.store(static_cast<int>(h.number[2]), std::memory_order_release);
+            break;
+        case letter::signal::flag:
+            if (std::byte* const flag = office_.address_of({h.number[0], h.number[1]}); flag != nullptr) {
+                reinterpret_cast<std::atomic<std::uint64_t>*>(flag)->store(h.number[2], std::memory_order_release);
+            }
+            break;
+        }
+    }
+
+    MPI_Comm comm_;
+    process_group& group_;
+    mail_office& office_;
+    std::vector<link> links_; ///< by node; that of the own one stays empty
+    pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_t packing_ = PTHREAD_MUTEX_INITIALIZER; ///< while a letter that was posted is read
+    pthread_t thread_{};
+    bool started_ = false;
+    std::uint64_t arrived_ = 0;
+    std::atomic<bool> stop_{false};
+    std::vector<std::byte> in_;
+};
+
+} // namespace tessera::mpi::detail
