@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that do not do the same, or of which one throws or leaves: differences.py PROGRAM LAUNCHER... Every job must end with an exit code other than 0
-and one sentence that says so; the exit code is 1 where one does not."""
+"""Ranks that do not do the same, or of which one throws or leaves, on one node and as if each had one of its own: differences.py PROGRAM
+LAUNCHER... Every job must end with an exit code other than 0 and one sentence that says so; the exit code is 1 where one does not."""
 import os
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import tempfile
 EXPECTED = {
     ("seed", 0): "to compare seeds, and their numbers differ",
     ("optimizer", 0): "to compare plans, and their numbers differ",
-    ("evaluate", 30): "to begin a run of a plan, and their numbers differ",
+    ("evaluate", 30): "; all ranks must ",
     ("leave", 50): "to give back memory",
     ("throw", 50): "the test's own error",
     ("devices", 0): "at least one device, and 0 were asked for",
@@ -21,19 +21,21 @@ def main():
     program, launcher = os.path.abspath(sys.argv[1]), sys.argv[2:]
     wrong = 0
     for (what, step), words in EXPECTED.items():
-        for who in range(2):
+        for who, nodes in ((0, []), (1, []), (0, ["1"]), (1, ["1"])):
             with tempfile.TemporaryDirectory() as folder:
-                ran = subprocess.run([*launcher, "-n", "2", program, what, str(who), str(step), "20"], cwd=folder, text=True,
+                ran = subprocess.run([*launcher, "-n", "2", program, what, str(who), str(step), "20", *nodes], cwd=folder, text=True,
                                      capture_output=True, timeout=60, check=False)
             said = [line for line in ran.stderr.split("\n") if line.startswith("tessera: ")]
             if ran.returncode == 0 or not any(words in line for line in said) or len(said) > 2:
                 wrong += 1
-                print(f"{what} by rank {who}: exit code {ran.returncode}: {ran.stderr}")
-    good = subprocess.run([*launcher, "-n", "2", program, "none", "0", "0", "20"], text=True, capture_output=True, timeout=60, check=False)
-    if good.returncode != 0 or good.stdout != "200 steps\n":
-        wrong += 1
-        print(f"none: exit code {good.returncode}: {good.stdout}{good.stderr}")
-    print(f"{2 * len(EXPECTED)} differences, {wrong} wrong")
+                print(f"{what} by rank {who} {'between nodes' if nodes else ''}: exit code {ran.returncode}: {ran.stderr}")
+    for nodes in ([], ["1"]):
+        good = subprocess.run([*launcher, "-n", "2", program, "none", "0", "0", "20", *nodes], text=True, capture_output=True, timeout=60,
+                              check=False)
+        if good.returncode != 0 or good.stdout != "200 steps\n" or good.stderr:
+            wrong += 1
+            print(f"none: exit code {good.returncode}: {good.stdout}{good.stderr}")
+    print(f"{4 * len(EXPECTED)} differences, {wrong} wrong")
     return 1 if wrong else 0
 
 

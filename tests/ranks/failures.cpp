@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of ranks when one of them fails: the others stop, and say which one it was and what they waited for.
-// Usage: mpirun -n RANKS failures WHAT WHO STEP PATIENCE, where rank WHO, before that step, kills itself (kill), stops (stop), ends its program
+// Usage: mpirun -n RANKS failures WHAT WHO STEP PATIENCE [RANKS_OF_NODE], the last as if so many ranks had a node of their own, where rank WHO, before that step, kills itself (kill), stops (stop), ends its program
 // (leave), throws (throw), takes another step (evaluate) or was started with another seed (seed) or optimizer (optimizer); no rank has a
 // device (devices); nobody does anything: none, which with STEP -1 goes on for ever.
 #include "support/networks.hpp"
@@ -23,15 +23,16 @@ using namespace test_support;
 namespace {
 
 int program(ts::mpi::environment& mpi, int argc, char** argv) {
-    if (argc != 5) {
-        std::fprintf(stderr, "usage: failures WHAT WHO STEP PATIENCE\n");
+    if (argc != 5 && argc != 6) {
+        std::fprintf(stderr, "usage: failures WHAT WHO STEP PATIENCE [RANKS_OF_NODE]\n");
         return 2;
     }
     const std::string what = argv[1];
     const bool me = mpi.rank() == std::atoi(argv[2]);
     const int when = std::atoi(argv[3]);
-    const ts::local_devices devices =
-        ts::mpi::ranks(mpi, {.devices_each = what == "devices" ? 0 : 1, .patience = std::atof(argv[4])});
+    const ts::local_devices devices = ts::mpi::ranks(mpi, {.devices_each = what == "devices" ? 0 : 1,
+                                                           .patience = std::atof(argv[4]),
+                                                           .ranks_of_node = argc > 5 ? std::atoi(argv[5]) : 0});
     const ts::graph g = ts::describe<test_networks::mlp::network>(8);
     const batch_data data(g.view(), 1);
     const ts::optimizer how(ts::sgd{.learning_rate = me && what == "optimizer" ? 0.2F : 0.1F,
@@ -67,5 +68,5 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
 int main(int argc, char** argv) {
     return ts::mpi::run(
         argc, argv, [&](ts::mpi::environment& mpi) { return program(mpi, argc, argv); },
-        argc == 5 ? std::atof(argv[4]) : 60);
+        argc >= 5 ? std::atof(argv[4]) : 60);
 }

@@ -3,7 +3,7 @@
 """Kills or stops a random rank at a random moment, and holds what the others do: faults.py COUNT SEED RANKS PROGRAM LAUNCHER...
 
 PROGRAM is ranks_failures, which trains for ever. A fault is right where the job ends with an exit code other than 0 within 5 s (10 s and the
-deadline of 3 s for a rank that is stopped; the longest are printed), where the sentence on standard error or in the file names the rank, and nothing is left: no process, no file
+deadline of 3 s for a rank that is stopped, and with TESSERA_RANKS_OF_NODE in the environment 9 s more; the longest are printed), where the sentence on standard error or in the file names the rank, and nothing is left: no process, no file
 in /dev/shm. Before the ranks share memory there is nobody to name who is gone: then the launcher ends the job, which is counted. The exit code is 1
 where a fault is not right.
 """
@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 
 PATIENCE = 3
+NODES = [os.environ["TESSERA_RANKS_OF_NODE"]] if "TESSERA_RANKS_OF_NODE" in os.environ else []
+SILENCE = 9 if NODES else 0  # seconds after which a rank of another node counts as gone
 longest = {}  # seconds until the job has ended, by signal
 
 
@@ -50,7 +52,7 @@ def fault(number, draw, ranks, program, launcher):
     session = f"{os.getpid()}-{number}"
     shared = set(os.listdir("/dev/shm"))
     with tempfile.TemporaryDirectory() as folder:
-        job = subprocess.Popen([*launcher, "-n", str(ranks), program, "none", "0", "-1", str(PATIENCE)], cwd=folder,
+        job = subprocess.Popen([*launcher, "-n", str(ranks), program, "none", "0", "-1", str(PATIENCE), *NODES], cwd=folder,
                                env={**os.environ, "TESSERA_FAULT": session}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                text=True)
         begun = time.monotonic()
@@ -65,7 +67,7 @@ def fault(number, draw, ranks, program, launcher):
             return f"rank {who} has ended before its fault"
         hit = time.monotonic()
         what = f"{'kill' if how == signal.SIGKILL else 'stop'} of rank {who} of {ranks} after {delay:.2f} s"
-        allowed = 5 if how == signal.SIGKILL else PATIENCE + 10  # on a machine that others use, too
+        allowed = 5 + SILENCE if how == signal.SIGKILL else PATIENCE + SILENCE + 10  # on a machine that others use, too
         try:
             words = job.communicate(timeout=allowed + 20)[1]
         except subprocess.TimeoutExpired:

@@ -2,8 +2,8 @@
 // The letters that a process sends while it runs a plan over several nodes.
 #pragma once
 
-#include "tessera/execute/between_nodes.hpp"
 #include "tessera/execute/processes.hpp"
+#include "tessera/plan/between_nodes.hpp"
 #include "tessera/task/compute.hpp"
 
 #include <atomic>
@@ -56,7 +56,8 @@ public:
                     continue;
                 }
                 const int priority = m.reader >= 0 ? p.tasks[static_cast<std::size_t>(m.reader)].priority : t.priority;
-                add(p, where, m, p.is_queued(static_cast<int>(i)) || m.reader >= 0 ? priority : -1, after_[i]);
+                add(p, where, m, m.is_urgent && (p.is_queued(static_cast<int>(i)) || m.reader >= 0) ? priority : -1,
+                    after_[i]);
                 letter& last = after_[i].letters.back();
                 if (m.reader >= 0) {
                     last.then = letter::signal::flag;

@@ -113,14 +113,15 @@ public:
     }
 
 private:
-    enum class kind : std::uint32_t { letter, meeting, beat, failure };
+    enum class kind : std::uint32_t { letter, meeting, beat, failure, taken };
 
     /// Before every message.
     struct header {
         kind what = kind::letter;
         std::int32_t rank = 0;
         std::uint32_t rows = 0;
-        std::uint32_t signal = 0;
+        std::uint16_t signal = 0;
+        std::uint16_t is_urgent = 0; ///< it is told when it has been taken in
         std::uint64_t number[3] =
             {}; ///< list, value; or piece, offset, value; or of a meeting what, number, count; or of a beat step, meetings, waits since
         shared_place report;
@@ -150,11 +151,14 @@ private:
         std::deque<job> jobs;
         std::deque<sent> under_way;
         index_t bytes_under_way = 0;
+        index_t urgent_under_way =
+            0; ///< bytes of letters with a priority that have not been taken in, as far as is known
         std::uint64_t meetings_sent = 0;
     };
     static constexpr int tag = 7;
-    static constexpr index_t most_under_way = index_t{4}
-                                              << 20;   ///< bytes, so that what is more urgent overtakes the rest
+    static constexpr index_t most_under_way = index_t{4} << 20; ///< bytes
+    /// Bytes with a priority, so that what is more urgent overtakes the rest: what the system's buffers have taken nobody overtakes.
+    static constexpr index_t most_urgent_under_way = index_t{1} << 18;
     static constexpr index_t beat_every = 500'000'000; ///< ns
 
     static void* sit(void* where) {
@@ -236,7 +240,7 @@ private:
                 job next;
                 pthread_mutex_lock(&packing_);
                 pthread_mutex_lock(&mutex_);
-                const bool is_there = !l.jobs.empty();
+                const bool is_there = !l.jobs.empty() && may_go(l, l.jobs.front());
                 if (is_there) {
                     next = l.jobs.front();
                     l.jobs.pop_front();
@@ -256,12 +260,19 @@ private:
         return busy;
     }
 
+    static bool may_go(const link& l, const job& j) {
+        return j.priority < 0 || l.urgent_under_way == 0 ||
+               l.urgent_under_way + j.what->bytes() <= most_urgent_under_way;
+    }
+
     void send_letter(link& l, const job& j) {
         const letter& what = *j.what;
         header h;
         h.rank = group_.rank();
         h.rows = static_cast<std::uint32_t>(what.rows.size());
-        h.signal = static_cast<std::uint32_t>(what.then);
+        h.signal = static_cast<std::uint16_t>(what.then);
+        h.is_urgent = j.priority >= 0 ? 1 : 0;
+        l.urgent_under_way += j.priority >= 0 ? what.bytes() : 0;
         if (what.then == letter::signal::list) {
             h.number[0] = static_cast<std::uint64_t>(what.list);
         } else {
@@ -320,16 +331,19 @@ private:
         std::memcpy(bytes.data() + sizeof h, group_.page().words, sizeof group_.page().words);
         send(l, static_cast<std::vector<std::byte>&&>(bytes));
     }
-    void send_header(link& l, const header& h) {
+    void send_header(link& l, const header& h) { send_header(h, l.peer); }
+    void send_header(const header& h, int rank) {
         std::vector<std::byte> bytes(sizeof h);
         std::memcpy(bytes.data(), &h, sizeof h);
-        send(l, static_cast<std::vector<std::byte>&&>(bytes));
+        send(links_[static_cast<std::size_t>(group_.node_of(rank))], static_cast<std::vector<std::byte>&&>(bytes),
+             rank);
     }
-    void send(link& l, std::vector<std::byte> bytes) {
+    void send(link& l, std::vector<std::byte> bytes) { send(l, static_cast<std::vector<std::byte>&&>(bytes), l.peer); }
+    void send(link& l, std::vector<std::byte> bytes, int rank) {
         l.under_way.push_back({MPI_REQUEST_NULL, static_cast<std::vector<std::byte>&&>(bytes)});
         sent& s = l.under_way.back();
         l.bytes_under_way += static_cast<index_t>(s.bytes.size());
-        if (MPI_Isend(s.bytes.data(), static_cast<int>(s.bytes.size()), MPI_BYTE, l.peer, tag, comm_, &s.request) !=
+        if (MPI_Isend(s.bytes.data(), static_cast<int>(s.bytes.size()), MPI_BYTE, rank, tag, comm_, &s.request) !=
             MPI_SUCCESS) {
             s.request = MPI_REQUEST_NULL;
             group_.fail("writing to " + group_.name_of(l.peer) + " has failed (MPI_Isend)");
@@ -401,6 +415,10 @@ private:
         case kind::letter:
             take_letter(h);
             break;
+        case kind::taken:
+            links_[static_cast<std::size_t>(group_.node_of(h.rank))].urgent_under_way -=
+                static_cast<index_t>(h.number[0]);
+            break;
         case kind::meeting: {
             take_report(h, 2);
             group_page::seat::post& p = seat.posts[(h.number[2] - 1) % 2];
@@ -440,6 +458,13 @@ private:
                 std::memcpy(to + i * w.stride, from, static_cast<std::size_t>(w.bytes));
                 from += w.bytes;
             }
+        }
+        if (h.is_urgent != 0) {
+            header back;
+            back.what = kind::taken;
+            back.rank = group_.rank();
+            back.number[0] = static_cast<std::uint64_t>(from - rows);
+            send_header(back, h.rank);
         }
         take_report(h, 1);
         switch (static_cast<letter::signal>(h.signal)) {

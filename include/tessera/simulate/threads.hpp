@@ -5,6 +5,7 @@
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/plan.hpp"
+#include "tessera/simulate/over_nodes.hpp"
 #include "tessera/simulate/timeline.hpp"
 
 #include <algorithm>
@@ -38,8 +39,9 @@ namespace detail {
 /// Threads at work: how much of their tasks is left, at the rates of the moment.
 class thread_simulation {
 public:
-    thread_simulation(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs)
-        : p_(p), times_(times), costs_(costs), threads_(static_cast<std::size_t>(p.lists())) {
+    thread_simulation(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
+                      letters_on_links* letters)
+        : p_(p), times_(times), costs_(costs), letters_(letters), threads_(static_cast<std::size_t>(p.lists())) {
         t_.tasks.resize(p.tasks.size());
         t_.device_busy.assign(static_cast<std::size_t>(p.devices), 0);
         for (std::size_t i = 0; i < threads_.size(); ++i) {
@@ -59,6 +61,9 @@ public:
                     next = next < 0 || x.begin < next ? x.begin : next;
                 }
             }
+            if (const index_t come = letters_ != nullptr ? letters_->next(now_) : -1; come >= 0) {
+                next = next < 0 || come < next ? come : next;
+            }
             if (next < 0) {
                 break;
             }
@@ -69,6 +74,7 @@ public:
             done += static_cast<std::size_t>(x.finished);
             t_.makespan = std::max(t_.makespan, x.free);
         }
+        t_.makespan = std::max(t_.makespan, letters_ != nullptr ? letters_->last() : 0);
         if (done != p_.tasks.size()) {
             throw error("tessera: " + std::to_string(p_.tasks.size() - done) + " of " +
                         std::to_string(p_.tasks.size()) +
@@ -141,20 +147,20 @@ private:
         const task& t = p_.tasks[at(which)];
         index_t begin = x.free + costs_.dispatch;
         const auto wait = [&](int other) {
-            const index_t end = t_.tasks[at(other)].end;
+            index_t end = t_.tasks[at(other)].end;
+            end = letters_ != nullptr ? letters_->known(other, which, end, now_) : end;
             begin = end > x.free ? std::max(begin, end + costs_.notice) : begin;
+            return end >= 0;
         };
         for (const wait_for& w : t.waits) {
-            if (threads_[at(w.list)].finished < w.count) {
+            if (threads_[at(w.list)].finished < w.count || !wait(p_.order[at(w.list)][at(w.count - 1)])) {
                 return -1;
             }
-            wait(p_.order[at(w.list)][at(w.count - 1)]);
         }
         for (const int other : t.after) {
-            if (t_.tasks[at(other)].end == 0) {
+            if (t_.tasks[at(other)].end == 0 || !wait(other)) {
                 return -1;
             }
-            wait(other);
         }
         return begin;
     }
@@ -193,18 +199,21 @@ private:
                     t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
                 }
                 x.free = until;
+                letters_ != nullptr ? letters_->post(x.task, until) : void();
                 x.task = -1;
                 ++x.finished;
             } else {
                 x.left -= (until - now_) * 1024 * 1024 / (1024 + x.slower);
             }
         }
+        letters_ != nullptr ? letters_->pass(until) : void();
         now_ = until;
     }
 
     const plan& p_;
     const std::vector<thread_time>& times_;
     const thread_costs& costs_;
+    letters_on_links* letters_; ///< or null
     std::vector<thread> threads_;
     timeline t_;
     index_t now_ = 0;
@@ -213,12 +222,18 @@ private:
 } // namespace detail
 
 /// Simulates one run of a bound plan, its waits set, whose tasks take `times`. Throws tessera::error unless there is a time for every task.
-inline timeline simulate(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs) {
+/// `links`: of a plan whose devices are on several nodes; its makespan is when the last task has ended and the last letter has come.
+inline timeline simulate(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
+                         const node_links* links = nullptr) {
     if (times.size() != p.tasks.size()) {
         throw error("tessera: " + std::to_string(times.size()) + " times were given for the " +
                     std::to_string(p.tasks.size()) + " tasks of the plan; give one for each");
     }
-    return detail::thread_simulation(p, times, costs).run();
+    if (links == nullptr) {
+        return detail::thread_simulation(p, times, costs, nullptr).run();
+    }
+    detail::letters_on_links letters(p, *links);
+    return detail::thread_simulation(p, times, costs, &letters).run();
 }
 
 } // namespace tessera::simulation

@@ -96,6 +96,8 @@ struct node_traffic {
         int node = 0;
         std::vector<tile_elements> parts;
         int reader = -1; ///< the queued task that alone it is for, which waits for its arrival; -1: for all
+        bool is_urgent =
+            true; ///< it has the priority of the queued task that it is for or from; false: it goes in its turn
     };
     std::vector<std::vector<message>> after; ///< by task
     std::vector<std::vector<message>>

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies over real links between nodes, slowed to what gives the papers' ratios of communication to computation: steps measured, the bytes that have left
+// the nodes beside those of the plans, and steps simulated from tasks that were measured by themselves and the links' rates.
+//
+//     tests/ranks/links.py --mpi ompi-c --nodes 2 build/release/benchmarks/ranks/real_links [ROUNDS [STEPS]]
+//
+// Each node has one device. ratio: what the busier node sends in a step under P3, over what a step takes without any link. All steps of a round follow each
+// other, and the round ends when the last transfer has; policies take turns, and the median of their rounds counts.
+#include "benchmarks/support/by_name.hpp"
+#include "benchmarks/support/timing.hpp"
+#include "benchmarks/support/tower.hpp"
+#include "examples/networks.hpp"
+
+#include <tessera/backend/host/measure/this_host.hpp>
+#include <tessera/host.hpp>
+#include <tessera/ranks/mpi.hpp>
+#include <tessera/search/by_hand/baselines.hpp>
+#include <tessera/simulate/threads.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace ts = tessera;
+namespace simulation = tessera::simulation;
+using ts::index_t;
+
+namespace {
+
+constexpr double slice = 50'000; // P3's, of the paper
+constexpr double ratios[] = {4, 2, 1.5, 1, 0.5, 0.25};
+
+struct policy {
+    const char* name;
+    ts::synchronization messages;
+    bool one_step; ///< in a plan
+};
+
+std::vector<policy> policies(const ts::graph_view& g, int devices) {
+    const std::vector<ts::schedule::ready_gradient> gradients = ts::schedule::gradients_of(g);
+    const auto by = [&](const char* name, benchmarks::by_name_options options = {}) {
+        return benchmarks::policy_by(name, gradients, devices, options);
+    };
+    return {{"blocking", by("blocking-all-reduce"), true},
+            {"ring, fused (Horovod)", by("tensor-fusion"), true},
+            {"servers", by("parameter-server"), false},
+            {"ByteScheduler", by("byte-scheduler", {{"partition", 2 * slice}, {"credit", 8 * slice}}), false},
+            {"P3", by("p3", {{"slice", slice}}), true}};
+}
+
+/// Bytes that have left this node.
+double bytes_sent() {
+    std::ifstream in("/proc/net/dev");
+    std::string line;
+    while (std::getline(in, line)) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name;
+        if (name == "out:") {
+            double x = 0;
+            for (int i = 0; i < 9; ++i) {
+                words >> x;
+            }
+            return x;
+        }
+    }
+    throw ts::error("this node has no link called out; start the program with tests/ranks/links.py");
+}
+
+void set_rate(double bytes_per_second) {
+    const auto bits = static_cast<long long>(bytes_per_second * 8);
+    const std::string command = "tc qdisc replace dev out root tbf rate " + std::to_string(bits) + "bit burst " +
+                                std::to_string(std::max(16384LL, bits / 2000)) + " latency 400ms";
+    if (std::system(command.c_str()) != 0) {
+        throw ts::error("the link's rate cannot be set: " + command);
+    }
+}
+
+double sum_over_nodes(double mine) {
+    double all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+double of_first(double mine) {
+    MPI_Bcast(&mine, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return mine;
+}
+
+/// A policy's plan of all steps of a round, and what the simulation says of it.
+struct prediction {
+    ts::plan p;
+    ts::node_traffic traffic;
+    std::vector<simulation::thread_time> times; ///< on the first rank
+    double letters = 0;                         ///< bytes of a step, from all nodes
+
+    double milliseconds(const simulation::thread_costs& costs, int nodes, double rate, index_t latency,
+                        int steps) const {
+        return static_cast<double>(simulation::simulate(p, times, costs, &links(nodes, rate, latency)).makespan) *
+               1e-6 / steps;
+    }
+
+private:
+    simulation::node_links& links(int nodes, double rate, index_t latency) const {
+        links_.traffic = &traffic;
+        links_.nodes = nodes;
+        links_.node_of.resize(static_cast<std::size_t>(nodes));
+        std::iota(links_.node_of.begin(), links_.node_of.end(), 0);
+        links_.bytes_per_second = rate;
+        links_.latency = latency;
+        links_.letter_bytes = 200; // header, rows, and those of TCP and below
+        return links_;
+    }
+    mutable simulation::node_links links_;
+};
+
+struct one_case {
+    double rate, measured, simulated, without_links, bytes_ratio;
+};
+
+double rank_correlation(std::vector<double> a, std::vector<double> b) {
+    const auto ranks = [](const std::vector<double>& x) {
+        std::vector<std::size_t> order(x.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t k) { return x[i] < x[k]; });
+        std::vector<double> r(x.size());
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            r[order[i]] = static_cast<double>(i);
+        }
+        return r;
+    };
+    a = ranks(a);
+    b = ranks(b);
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        sum += (a[i] - b[i]) * (a[i] - b[i]);
+    }
+    const auto n = static_cast<double>(a.size());
+    return 1 - 6 * sum / (n * (n * n - 1));
+}
+
+template <class Net>
+void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi::environment& mpi,
+           const ts::local_devices& over, std::vector<one_case>& cases, double& worst_choice) {
+    const bool first = mpi.rank() == 0;
+    const int nodes = mpi.size();
+    ts::host::backend b(ts::optimizer(ts::sgd{.momentum = 0.9F}));
+    ts::host::backend runs(b.update()); // the same on all ranks, also after one has measured
+    const ts::graph network = ts::describe<Net>(batch);
+    const ts::graph_view g = network.view();
+    const ts::detail::synthetic_batch<ts::graph_view> data(g);
+    const std::vector<std::vector<ts::input_data>> batches(
+        static_cast<std::size_t>(steps), std::vector<ts::input_data>(data.inputs.begin(), data.inputs.end()));
+    const std::vector<policy> all = policies(g, nodes);
+    const auto strategy = [&](const policy& how, bool whole) {
+        ts::strategy s = ts::search::data_parallel(g, nodes);
+        s.sync = how.messages;
+        s.overlap = true;
+        s.period = whole || !how.one_step ? steps : 1;
+        return s;
+    };
+    std::vector<prediction> predicted(all.size());
+    simulation::thread_costs costs;
+    {
+        const ts::local_devices here(first ? nodes : 1);
+        ts::owned<ts::host::task_clock> clock;
+        if (first) {
+            costs = ts::host::thread_costs_of(b, here, nodes);
+            clock.reset(new ts::host::task_clock(b, here.threads(), {.rounds = 15}));
+        }
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            prediction& x = predicted[i];
+            ts::lower_options o;
+            o.update = b.update();
+            x.p = ts::lower(g, strategy(all[i], true).view(), nodes, o);
+            b.bind(x.p, g, nullptr);
+            ts::finish(g, x.p);
+            if (first) {
+                clock->learn(x.p, g);
+                x.times = clock->times(x.p, g).tasks;
+            }
+            std::vector<int> node_of(static_cast<std::size_t>(nodes));
+            std::iota(node_of.begin(), node_of.end(), 0);
+            x.traffic = ts::traffic_between_nodes(x.p, node_of, nodes);
+            for (const auto& of_task : x.traffic.after) {
+                for (const auto& m : of_task) {
+                    x.letters += static_cast<double>(ts::node_traffic::bytes_of_parts(x.p, m)) / steps;
+                }
+            }
+        }
+        over.threads().group()->meet(ts::meeting::end_run); // the others have slept meanwhile
+    }
+    constexpr index_t latency =
+        100'000; // ns, of a letter between two threads over a link without load: measured by rank_exchange
+    const double alone = of_first(first ? predicted[0].milliseconds(costs, nodes, 0, 0, steps) : 0);
+    if (first) {
+        std::printf("\n%s, batch %d: a step takes %.1f ms without links; each node sends %.2f MB in it under P3\n\n| "
+                    "ratio | MB/s |",
+                    name, static_cast<int>(batch), alone, predicted.back().letters / nodes * 1e-6);
+        for (const policy& p : all) {
+            std::printf(" %s, ms | simulated | bytes |", p.name);
+        }
+        std::printf(" P3 over blocking, %% | simulated |\n|");
+        for (std::size_t i = 0; i < 4 + 3 * all.size(); ++i) {
+            std::printf("---|");
+        }
+        std::printf("\n");
+    }
+    for (const double ratio : ratios) {
+        const double rate = predicted.back().letters / nodes / (ratio * alone * 1e-3);
+        set_rate(rate);
+        std::vector<ts::owned<ts::session<ts::host::backend>>> sides;
+        std::vector<std::vector<double>> milliseconds(all.size());
+        std::vector<double> bytes(all.size(), 0.0);
+        for (const policy& p : all) {
+            sides.emplace_back(
+                new ts::session<ts::host::backend>(g, strategy(p, false), nodes, b.update(), {}, runs, over.threads()));
+            sides.back()->set_learning_rate(0);
+        }
+        for (int round = -1; round < rounds; ++round) {
+            for (std::size_t k = 0; k < sides.size(); ++k) {
+                const std::size_t i = (k + static_cast<std::size_t>(round + 1)) % sides.size();
+                MPI_Barrier(MPI_COMM_WORLD);
+                const double before = bytes_sent();
+                const double took = benchmarks::milliseconds([&] {
+                    sides[i]->steps(batches);
+                    sides[i]->finish();
+                });
+                MPI_Barrier(MPI_COMM_WORLD);
+                const double sent = sum_over_nodes(bytes_sent() - before);
+                if (round >= 0) {
+                    milliseconds[i].push_back(took / steps);
+                    bytes[i] += sent / rounds / steps;
+                }
+            }
+        }
+        if (!first) {
+            continue;
+        }
+        std::printf("| %.2f | %.1f |", ratio, rate * 1e-6);
+        std::vector<one_case> now;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const one_case c{rate, benchmarks::median(milliseconds[i]),
+                             predicted[i].milliseconds(costs, nodes, rate, latency, steps),
+                             predicted[i].milliseconds(costs, nodes, 0, 0, steps), bytes[i] / predicted[i].letters};
+            std::printf(" %.1f | %.1f | %.3f |", c.measured, c.simulated, c.bytes_ratio);
+            now.push_back(c);
+        }
+        const auto gain = [&](double one_case::*x) { return 100 * (now.front().*x / (now.back().*x) - 1); };
+        std::printf(" %+.0f | %+.0f |\n", gain(&one_case::measured), gain(&one_case::simulated));
+        std::fflush(stdout);
+        const auto chosen = std::min_element(
+            now.begin(), now.end(), [](const one_case& x, const one_case& y) { return x.simulated < y.simulated; });
+        const auto best = std::min_element(
+            now.begin(), now.end(), [](const one_case& x, const one_case& y) { return x.measured < y.measured; });
+        worst_choice = std::max(worst_choice, chosen->measured / best->measured - 1);
+        cases.insert(cases.end(), now.begin(), now.end());
+    }
+}
+
+int program(const ts::mpi::environment& mpi, int rounds, int steps) {
+    bytes_sent();
+    const ts::local_devices over = ts::mpi::ranks(mpi);
+    if (over.threads().group()->nodes() != mpi.size() || mpi.size() < 2 || rounds < 1 || steps < 1) {
+        throw ts::error("usage: links.py --nodes 2 real_links [ROUNDS [STEPS]], a rank on each node");
+    }
+    std::vector<one_case> cases;
+    double worst_choice = 0;
+    if (mpi.rank() == 0) {
+        std::printf("%ld cores, %d nodes of one device, rounds of %d steps\n", sysconf(_SC_NPROCESSORS_ONLN),
+                    mpi.size(), steps);
+    }
+    sweep<benchmarks::tower::network>("tower", 32, rounds, steps, mpi, over, cases, worst_choice);
+    sweep<networks::lenet5>("LeNet-5", 256, rounds, steps, mpi, over, cases, worst_choice);
+    if (mpi.rank() == 0) {
+        double error = 0;
+        double without = 0;
+        double least = 1e9;
+        std::vector<double> measured, simulated;
+        for (const one_case& c : cases) {
+            error += std::abs(c.simulated / c.measured - 1) / static_cast<double>(cases.size());
+            without += std::abs(c.without_links / c.measured - 1) / static_cast<double>(cases.size());
+            least = std::min(least, c.bytes_ratio);
+            measured.push_back(c.measured);
+            simulated.push_back(c.simulated);
+        }
+        std::printf("\n%zu cases: mean error of the simulated steps %.1f %%, without links in the simulation %.1f %%; "
+                    "rank correlation %.3f; where the "
+                    "policy that it calls fastest is not, it loses at most %.1f %%; bytes on the links at least %.3f "
+                    "of the plans'\n",
+                    cases.size(), 100 * error, 100 * without, rank_correlation(measured, simulated), 100 * worst_choice,
+                    least);
+    }
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    return ts::mpi::run(argc, argv, [&](const ts::mpi::environment& mpi) {
+        return program(mpi, argc > 1 ? std::atoi(argv[1]) : 7, argc > 2 ? std::atoi(argv[2]) : 4);
+    });
+}
