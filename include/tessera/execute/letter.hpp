@@ -37,7 +37,8 @@ struct letter {
         list, ///< tasks of a list that have finished
         flag, ///< a 64-bit number in shared memory
     };
-    static constexpr index_t longest = index_t{1} << 20; ///< bytes: between two letters a more urgent one goes
+    /// Bytes: between two letters a more urgent one goes; and longer ones MPI would ask for leave to send, which waits behind what comes the other way.
+    static constexpr index_t longest = index_t{56} << 10;
 
     int node = 0;
     int priority = -1; ///< where several wait for the link the least goes first; letters of one priority in their order

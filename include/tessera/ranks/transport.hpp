@@ -146,6 +146,11 @@ private:
         MPI_Request request = MPI_REQUEST_NULL;
         std::vector<std::byte> bytes;
     };
+    struct coming {
+        int source = 0; ///< rank
+        MPI_Request request = MPI_REQUEST_NULL;
+        std::vector<std::byte> bytes;
+    };
     struct link {
         int peer = 0; ///< rank
         std::deque<job> jobs;
@@ -156,7 +161,9 @@ private:
         std::uint64_t meetings_sent = 0;
     };
     static constexpr int tag = 7;
-    static constexpr index_t most_under_way = index_t{4} << 20; ///< bytes
+    /// Bytes: a beat that waits behind them on a slow link must not come too late.
+    static constexpr index_t most_under_way = index_t{1} << 19;
+    static constexpr std::size_t most_coming = 16; ///< letters
     /// Bytes with a priority, so that what is more urgent overtakes the rest: what the system's buffers have taken nobody overtakes.
     static constexpr index_t most_urgent_under_way = index_t{1} << 18;
     static constexpr index_t beat_every = 500'000'000; ///< ns
@@ -222,7 +229,7 @@ private:
     bool is_own(const link& l) const { return &l == &links_[static_cast<std::size_t>(group_.node())]; }
     bool is_all_gone() {
         pthread_mutex_lock(&mutex_);
-        bool gone = true;
+        bool gone = group_.failed() || coming_.empty();
         for (const link& l : links_) {
             gone = gone && (group_.failed() || l.jobs.empty()) && l.under_way.empty();
         }
@@ -380,9 +387,12 @@ private:
 
     // ---- in ------------------------------------------------------------------------------------------------------------
 
+    /// Letters that come, as far as they are there: nothing waits for a long one, least of all what is to be sent.
     bool take_in() {
         bool any = false;
-        for (int there = 1; there != 0;) {
+        while (coming_.size() < most_coming) {
+            int there = 0;
+            coming next;
             MPI_Message which = MPI_MESSAGE_NULL;
             MPI_Status status;
             if (MPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &there, &which, &status) != MPI_SUCCESS) {
@@ -390,15 +400,35 @@ private:
                 return any;
             }
             if (there == 0) {
-                return any;
+                break;
             }
             int count = 0;
             MPI_Get_count(&status, MPI_BYTE, &count);
-            in_.resize(static_cast<std::size_t>(count));
-            if (MPI_Mrecv(in_.data(), count, MPI_BYTE, &which, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-                group_.fail("reading what " + group_.name_of(status.MPI_SOURCE) + " writes has failed (MPI_Mrecv)");
+            next.source = status.MPI_SOURCE;
+            next.bytes.resize(static_cast<std::size_t>(count));
+            coming_.push_back(static_cast<coming&&>(next));
+            coming& mine = coming_.back();
+            if (MPI_Imrecv(mine.bytes.data(), count, MPI_BYTE, &which, &mine.request) != MPI_SUCCESS) {
+                group_.fail("reading what " + group_.name_of(mine.source) + " writes has failed (MPI_Imrecv)");
+                coming_.pop_back();
                 return any;
             }
+        }
+        for (std::size_t i = 0; i < coming_.size();) {
+            bool is_first = true; // of its rank: in the order in which that has sent them
+            for (std::size_t k = 0; k < i; ++k) {
+                is_first = is_first && coming_[k].source != coming_[i].source;
+            }
+            int done = 0;
+            if (is_first && MPI_Test(&coming_[i].request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+                group_.fail("reading what " + group_.name_of(coming_[i].source) + " writes has failed (MPI_Test)");
+            }
+            if (done == 0) {
+                ++i;
+                continue;
+            }
+            in_.swap(coming_[i].bytes);
+            coming_.erase(coming_.begin() + static_cast<std::ptrdiff_t>(i));
             take();
             any = true;
         }
@@ -491,7 +521,8 @@ private:
     bool started_ = false;
     std::uint64_t arrived_ = 0;
     std::atomic<bool> stop_{false};
-    std::vector<std::byte> in_;
+    std::deque<coming> coming_;
+    std::vector<std::byte> in_; ///< what is taken in
 };
 
 } // namespace tessera::mpi::detail
