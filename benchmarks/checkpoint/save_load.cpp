@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast checkpoints are saved and loaded, beside what the disk and the memory do, in one run and in turns:
 //
-//     save_load FOLDER [large|small] [ROUNDS]
+//     save_load FOLDER [large|small] [ROUNDS] [PARTS]
 //
 // Save: a checkpoint with its checksums, to the disk, beside `dd conv=fsync` of as many bytes in the same folder. Load: of a checkpoint of two devices that
 // hold rows, by a training under the same strategy (a plain load) and under others: columns on two devices, slices (ZeRO 3) on two, one device; files in the
 // page cache, and not. Beside the training: what save() of a checkpoint_saver takes, beside a copy of as many bytes. Each after one round that does not count; the
 // disk is quiet when a measurement begins. Large: 2.06 GiB of parameters and optimizer state, for which 9 GB of memory and 5 GB of disk are needed; small: 0.19
-// GiB. The numbers loaded are compared, bit for bit.
+// GiB. The numbers loaded are compared, bit for bit. PARTS: letters of what is measured, of s(ave), b(eside) and l(oad).
 #include "benchmarks/support/timing.hpp"
 
 #include <tessera/host.hpp>
@@ -122,7 +122,7 @@ struct pair_of_times {
 };
 
 template <class Net>
-int run(const std::string& folder, int rounds) {
+int run(const std::string& folder, int rounds, const std::string& parts) {
     const ts::graph g = ts::describe<Net>(batch);
     const ts::graph_view v = g.view();
     ts::strategy zero = ts::search::data_parallel(v, 2);
@@ -148,7 +148,8 @@ int run(const std::string& folder, int rounds) {
     pair_of_times save;
     const std::string dd = "dd if=/dev/zero of='" + folder +
                            "/dd' bs=1M conv=fsync iflag=count_bytes status=none count=" + std::to_string(bytes);
-    for (int i = 0; i <= rounds; ++i) {
+    const auto asked = [&](char part) { return parts.find(part) != std::string::npos; };
+    for (int i = 0; i <= rounds && asked('s'); ++i) {
         fs::remove_all(folder + "/new");
         ::sync();
         const double own = milliseconds([&] { ts::io::save_checkpoint(*rows, folder + "/new"); });
@@ -162,11 +163,13 @@ int run(const std::string& folder, int rounds) {
         fs::remove(folder + "/dd");
         i > 0 ? save.add(gigabytes / own * 1e3, gigabytes / other * 1e3) : void();
     }
-    std::printf("save      GB/s %s, dd conv=fsync GB/s %s, save over dd %s\n", shown(save.ours).c_str(),
-                shown(save.theirs).c_str(), shown(save.ratios).c_str());
+    if (asked('s')) {
+        std::printf("save      GB/s %s, dd conv=fsync GB/s %s, save over dd %s\n", shown(save.ours).c_str(),
+                    shown(save.theirs).c_str(), shown(save.ratios).c_str());
+    }
 
     // Beside the training.
-    {
+    if (asked('b')) {
         ts::io::checkpoint_saver saver(rows->values(), {.folder = folder + "/run", .keep = 1});
         const auto elements = static_cast<std::size_t>(bytes) / sizeof(float);
         const std::vector<float> from(elements, 1.0F);
@@ -187,6 +190,9 @@ int run(const std::string& folder, int rounds) {
     const std::uint64_t wanted = hash_of(*rows);
     bool same = true;
     for (const named_strategy& s : all) {
+        if (!asked('l')) {
+            break;
+        }
         auto other = make(s, 2);
         for (const bool cold : {false, true}) {
             pair_of_times load;
@@ -205,7 +211,9 @@ int run(const std::string& folder, int rounds) {
         }
         same = same && hash_of(*other) == wanted;
     }
-    std::printf("%s\n", same ? "all loaded bit for bit" : "WRONG numbers were loaded");
+    if (asked('l')) {
+        std::printf("%s\n", same ? "all loaded bit for bit" : "WRONG numbers were loaded");
+    }
     fs::remove_all(saved);
     return same ? 0 : 1;
 }
@@ -214,11 +222,13 @@ int run(const std::string& folder, int rounds) {
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: save_load FOLDER [large|small] [ROUNDS]\n");
+        std::fprintf(stderr, "usage: save_load FOLDER [large|small] [ROUNDS] [PARTS]\n");
         return 2;
     }
     const std::string folder = argv[1];
     fs::create_directories(folder);
     const int rounds = argc > 3 ? std::max(1, std::atoi(argv[3])) : 5;
-    return argc > 2 && std::strcmp(argv[2], "small") == 0 ? run<small>(folder, rounds) : run<large>(folder, rounds);
+    const std::string parts = argc > 4 ? argv[4] : "sbl";
+    return argc > 2 && std::strcmp(argv[2], "small") == 0 ? run<small>(folder, rounds, parts)
+                                                          : run<large>(folder, rounds, parts);
 }

@@ -78,7 +78,7 @@ void hold_killed(int kills, bool beside, unsigned seed) {
             ::_exit(1);
         }
         ::close(tell[1]);
-        ::usleep(static_cast<useconds_t>(random() % 60'000));
+        ::usleep(static_cast<useconds_t>(random() % 120'000));
         ::kill(child, SIGKILL);
         int status = 0;
         ::waitpid(child, &status, 0);

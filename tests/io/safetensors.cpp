@@ -176,7 +176,7 @@ TEST_CASE("files that are damaged at random are read or refused") {
     int refused = 0;
     for (int i = 0; i < 4000; ++i) {
         std::string text = whole;
-        for (unsigned k = 1 + random() % 3; k > 0 && !text.empty(); --k) {
+        for (auto k = 1 + random() % 3; k > 0 && !text.empty(); --k) {
             const std::size_t at = random() % std::min<std::size_t>(text.size(), random() % 4 == 0 ? 8 : text.size());
             switch (random() % 5) {
             case 0:

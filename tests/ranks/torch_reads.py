@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed.checkpoint reads a checkpoint's files as they are, shards of tensors included.
 
-torch_reads.py CHECKPOINT: one that is there. torch_reads.py PROGRAM LAUNCHER...: such as four ranks save, under strategies whose tensors lie whole in one rank, in
-boxes and in slices. Needs torch and safetensors; TESSERA_TORCH_PYTHON names the python that has them. The exit code is 77 where they are not there, and 1 where a
-tensor differs in a bit."""
+torch_reads.py CHECKPOINT: one that is there. torch_reads.py PROGRAM LAUNCHER...: such as four ranks save, under strategies for which
+the optimizer's state, everything in slices, or boxes lie in several of them. Needs torch and safetensors; TESSERA_TORCH_PYTHON names the
+python that has them. The exit code is 77 where they are not there, and 1 where a tensor differs in a bit."""
 import json
 import os
 import struct
@@ -57,15 +57,13 @@ def main():
         read(Path(sys.argv[1]))
         return
     program, launcher = os.path.abspath(sys.argv[1]), sys.argv[2:]
-    split = 0
     for strategy in ("data", "zero", "model"):
         with tempfile.TemporaryDirectory() as folder:
             command = [*launcher, "-n", "4", program, folder + "/run", "2", "1", "0", strategy]
             subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, timeout=120)
             tensors, boxes = read(Path(folder, "run", "step-000000000002"))
-            split += boxes > tensors
-    if split != 2:
-        raise SystemExit(f"{split} of the strategies have tensors in several boxes, and 2 should have")
+            if boxes <= tensors:
+                raise SystemExit(f"under \"{strategy}\" no tensor lies in several boxes")
 
 
 main()

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <dirent.h>
@@ -149,7 +150,7 @@ public:
         if (::stat(path.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) {
             refuse("there is no such folder");
         }
-        const std::string commit = files::read_if_there(path + "/COMMIT", 64);
+        const std::string commit = guarded([&] { return files::read_if_there(path + "/COMMIT", 64); });
         if (commit.empty()) {
             refuse("it has no COMMIT, so that it was not written to its end");
         }
@@ -157,11 +158,11 @@ public:
         if (::access(name.c_str(), F_OK) != 0) {
             refuse("state.json is missing");
         }
-        const std::string text = files::read(name);
+        const std::string text = guarded([&] { return files::read(name); });
         if (commit != text_of(crc_of(text)) + "\n") {
             refuse("state.json is not what was written: its checksum is not that in COMMIT");
         }
-        read(json_document(text, name));
+        guarded([&] { read(json_document(text, name)); });
     }
 
     const std::string& path() const { return path_; }
@@ -182,23 +183,16 @@ public:
         if (::access(path.c_str(), F_OK) != 0) {
             refuse(f.name + " is missing");
         }
-        const files::open_file there(path);
-        if (there.bytes() != f.bytes) {
-            refuse(f.name + " is not what was written: it has " + std::to_string(there.bytes()) + " bytes of " +
-                   std::to_string(f.bytes));
-        }
-        std::uint32_t crc = 0;
-        std::string part(std::size_t{1} << 18U, '\0'); // stays in the cache
-        for (std::int64_t at = 0; at < there.bytes();) {
-            const auto count = static_cast<std::size_t>(
-                std::min<std::int64_t>(there.bytes() - at, static_cast<std::int64_t>(part.size())));
-            there.read(at, part.data(), count);
-            crc = crc_of({part.data(), count}, crc);
-            at += static_cast<std::int64_t>(count);
-        }
-        if (text_of(crc) != f.crc) {
-            refuse(f.name + " is not what was written: its checksum differs");
-        }
+        guarded([&] {
+            const files::open_file there(path);
+            if (there.bytes() != f.bytes) {
+                refuse(f.name + " is not what was written: it has " + std::to_string(there.bytes()) + " bytes of " +
+                       std::to_string(f.bytes));
+            }
+            if (text_of(crc_of_file(there)) != f.crc) {
+                refuse(f.name + " is not what was written: its checksum differs");
+            }
+        });
     }
     void verify() const {
         for (const file& f : files_) {
@@ -207,8 +201,35 @@ public:
     }
 
 private:
+    static std::uint32_t crc_of_file(const files::open_file& file) {
+        std::uint32_t crc = 0;
+        std::string part(std::size_t{1} << 18U, '\0'); // stays in the cache
+        for (std::int64_t at = 0; at < file.bytes();) {
+            const auto count = static_cast<std::size_t>(
+                std::min<std::int64_t>(file.bytes() - at, static_cast<std::int64_t>(part.size())));
+            file.read(at, part.data(), count);
+            crc = crc_of({part.data(), count}, crc);
+            at += static_cast<std::int64_t>(count);
+        }
+        return crc;
+    }
+
+    /// What makes `work` fail, such as a disk that does not read, is a reason to take an older one, too.
+    template <class Work>
+    std::invoke_result_t<Work> guarded(Work&& work) const {
+        try {
+            return work();
+        } catch (const error& e) {
+            if (refused_) {
+                throw;
+            }
+            refuse(e.what());
+        }
+    }
+
     /// Says what is wrong and what to take in its place: an older one beside it that is whole, where there is one.
     [[noreturn]] void refuse(const std::string& what) const {
+        refused_ = true;
         std::string text = "tessera: '" + path_;
         text += "' is no whole checkpoint: " + what;
         const std::size_t end = path_.find_last_not_of('/') + 1;
@@ -271,6 +292,7 @@ private:
 
     std::string path_;
     bool offers_;
+    mutable bool refused_ = false;
     checkpoint_state state_;
     std::vector<file> files_;
 };
