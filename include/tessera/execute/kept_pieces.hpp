@@ -5,8 +5,7 @@
 #include "tessera/base/function_ref.hpp"
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/stored_values.hpp"
-
-#include <cstring>
+#include "tessera/execute/streamed_copy.hpp"
 
 namespace tessera {
 
@@ -141,7 +140,11 @@ void copy_piece(B& backend, const parameter_store& store, int parameter, int sta
             for_each_box(r.form.region, part, [&](const box& b, index_t first) {
                 const box common = intersect(b, to);
                 if (!common.empty()) {
-                    box_copy(common, b, to).apply(from + (first - part.begin), out, true, reducer::sum);
+                    const box_copy copy(common, b, to);
+                    copy.for_each_row([&](index_t f, index_t t) {
+                        copy_streamed(from + (first - part.begin) + f, out + t,
+                                      static_cast<std::size_t>(copy.row) * sizeof(float));
+                    });
                 }
             });
         }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "tessera/net/paths.hpp"
+#include "tessera/op/mask.hpp"
 
 #include <bit>
 #include <cstdint>
+#include <string_view>
 
 namespace tessera {
 
