@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains over ranks to a step, goes on from the newest checkpoint, saves after every step beside the training, and says what it has come to.
-// Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step] [data|zero|model]
+// Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step] [data|zero|model] [RANKS_OF_NODE], the last
+// as if so many ranks had a node of their own.
 #include "support/kept_training.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
@@ -38,8 +39,7 @@ std::uint64_t hash_of(Session& s) {
 
 /// Data parallelism, whose tensors each rank has whole; with slices of all of them; with boxes.
 ts::strategy strategy_called(const std::string& name, const ts::graph_view& g, int devices) {
-    ts::strategy s =
-        name == "model" ? ts::search::model_parallel(g, devices) : ts::search::data_parallel(g, devices);
+    ts::strategy s = name == "model" ? ts::search::model_parallel(g, devices) : ts::search::data_parallel(g, devices);
     if (name == "zero") {
         s.sync = ts::schedule::make(ts::schedule::policy_named("zero-3"),
                                     {ts::schedule::gradients_of(g, {}), devices, {}, {}});
@@ -49,18 +49,20 @@ ts::strategy strategy_called(const std::string& name, const ts::graph_view& g, i
 
 int program(ts::mpi::environment& mpi, int argc, char** argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS] [data|zero|model]\n");
+        std::fprintf(stderr,
+                     "usage: resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS] [data|zero|model] [RANKS_OF_NODE]\n");
         return 2;
     }
     const std::string folder = argv[1];
     const auto steps = static_cast<std::uint64_t>(std::atoll(argv[2]));
-    const ts::local_devices devices = ts::mpi::ranks(mpi, {.devices_each = std::atoi(argv[3]), .patience = 30});
+    const ts::local_devices devices = ts::mpi::ranks(
+        mpi, {.devices_each = std::atoi(argv[3]), .patience = 30, .ranks_of_node = argc > 6 ? std::atoi(argv[6]) : 0});
     const ts::graph g = ts::describe<net>(samples);
     const ts::optimizer how(ts::adam{.learning_rate = 0.01F}, 1.0F);
     ts::reference::backend backend(how);
-    ts::session<ts::reference::backend> session(
-        g.view(), strategy_called(argc > 5 ? argv[5] : "data", g.view(), devices.count()), devices.count(), how, {},
-        backend, devices.threads());
+    ts::session<ts::reference::backend> session(g.view(),
+                                                strategy_called(argc > 5 ? argv[5] : "data", g.view(), devices.count()),
+                                                devices.count(), how, {}, backend, devices.threads());
     const auto from = ts::io::resume_newest(session, folder);
     {
         ts::io::checkpoint_saver saver(session, {.folder = folder, .keep = 2});
@@ -73,6 +75,7 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
         }
         saver.finish();
     }
+    session.bring_to_all_nodes();
     const std::uint64_t hash = hash_of(session);
     if (mpi.rank() == 0) {
         std::printf("from step %llu to %llu: %016llx\n", static_cast<unsigned long long>(from ? from->state.step : 0),

@@ -13,8 +13,10 @@ namespace tessera {
 struct kept_piece {
     box region;               ///< of the parameter
     interval elements;        ///< of the region's, in row-major order: all of them, or a slice
-    std::vector<int> devices; ///< that hold them (where a format lies in slices: that hold some of them)
+    std::vector<int> devices; ///< that hold them
     int number = 0;           ///< of the region, as the store counts them
+    bool gathered =
+        false; ///< a format in slices: the devices hold some of them, which all processes must bring together
 };
 
 /// Takes a parameter, or a number that the optimizer keeps, part by part.
@@ -82,9 +84,10 @@ inline std::vector<kept_piece> pieces_of(const parameter_store& store, int param
     int number = 0;
     for (const stored_region& r : regions_of(store, parameter, state)) {
         const index_t volume = r.form.region.volume();
-        kept_piece whole_region{r.form.region, {0, volume}, {}, number++};
+        kept_piece whole_region{r.form.region, {0, volume}, {}, number++, !lies_plain(r) && r.slices > 1};
         for (std::size_t s = 0; s < r.slice.size(); ++s) {
-            kept_piece p{r.form.region, even_part(volume, r.slices, static_cast<index_t>(s)), {}, whole_region.number};
+            kept_piece p{
+                r.form.region, even_part(volume, r.slices, static_cast<index_t>(s)), {}, whole_region.number, false};
             for (const parameter_store::entry* e : r.slice[s]) {
                 p.devices.push_back(e->what.device);
                 whole_region.devices.push_back(e->what.device);
@@ -164,7 +167,7 @@ void copy_piece(B& backend, const parameter_store& store, int parameter, int sta
     }
 }
 
-/// Puts numbers where devices of this process keep them; those of a format when all have come.
+/// Puts numbers where devices of this process keep them, or the node's copy of those of devices on other nodes; those of a format when all have come.
 template <class B>
 class store_sink final : public kept_sink {
 public:
@@ -176,7 +179,7 @@ public:
             for (std::size_t s = 0; s < r.slice.size(); ++s) {
                 slice mine{even_part(elements, r.slices, static_cast<index_t>(s)), {}, {}, {}};
                 for (const parameter_store::entry* e : r.slice[s]) {
-                    if (group == nullptr || group->owns(e->what.device)) {
+                    if (group == nullptr || group->writes_for(e->what.device)) {
                         mine.entries.push_back(e);
                     }
                 }

@@ -148,6 +148,9 @@ public:
     template <class Session>
     void take_state(const Session& s, const std::optional<data_position>& data) {
         s.settle();
+        if constexpr (requires { s.bring_to_all_nodes(); }) {
+            layout_.gathers() ? s.bring_to_all_nodes() : void();
+        }
         state_ = {s.steps(), s.seed(), s.learning_rate(), data, network_, s.training_plan().hash};
     }
     /// The numbers of a tensor of a file, copied; of all of them.

@@ -107,6 +107,13 @@ public:
     }
 
     const std::vector<checkpoint_chunk>& chunks() const { return chunks_; }
+    /// True where a process writes what others hold: they must bring it to its node.
+    bool gathers() const {
+        return std::any_of(chunks_.begin(), chunks_.end(), [](const checkpoint_chunk& c) {
+            return c.pieces.empty() ||
+                   std::any_of(c.pieces.begin(), c.pieces.end(), [](const kept_piece& p) { return p.gathered; });
+        });
+    }
     int files() const { return static_cast<int>(writers_.size()); }
     int writer(int file) const { return writers_[static_cast<std::size_t>(file)]; }
     std::string name(int file) const {
