@@ -39,6 +39,7 @@ public:
                 static_cast<index_t>(sizeof(saving_notes) + sizeof(written_file) * static_cast<std::size_t>(files))));
             notes_ = reinterpret_cast<saving_notes*>(memory);
             files_ = reinterpret_cast<written_file*>(memory + sizeof(saving_notes));
+            group->nodes() > 1 ? group->meet(meeting::take_memory) : void(); // letters come only when all have it
         }
     }
     checkpoint_writers(const checkpoint_writers&) = delete;
