@@ -37,6 +37,7 @@ ts::strategy one_device() { return ts::strategy(ts::describe<net>(samples).view(
     if (beside) {
         (void)ts::io::resume_newest(t.session, folder);
         saver s(t.session, {.folder = folder, .keep = 2});
+        say(t.session.steps());
         for (;;) {
             t.step();
             const std::uint64_t before = t.session.steps() - 1;
@@ -47,6 +48,7 @@ ts::strategy one_device() { return ts::strategy(ts::describe<net>(samples).view(
     if (fs::exists(folder + "/last")) {
         (void)ts::io::load_checkpoint(t.session, folder + "/last");
     }
+    say(t.session.steps());
     for (;;) {
         t.step();
         ts::io::save_checkpoint(t.session, folder + "/last"); // replaces it
@@ -78,12 +80,14 @@ void hold_killed(int kills, bool beside, unsigned seed) {
             ::_exit(1);
         }
         ::close(tell[1]);
-        ::usleep(static_cast<useconds_t>(random() % 120'000));
+        std::uint64_t step = 0;
+        REQUIRE(::read(tell[0], &step, sizeof step) == sizeof step); // it begins to save
+        ::usleep(static_cast<useconds_t>(random() % 80'000));
         ::kill(child, SIGKILL);
         int status = 0;
         ::waitpid(child, &status, 0);
         REQUIRE(WIFSIGNALED(status)); // else it has failed
-        std::uint64_t step = 0;
+        said = step;
         while (::read(tell[0], &step, sizeof step) == sizeof step) {
             said = step;
         }
