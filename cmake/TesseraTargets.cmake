@@ -13,7 +13,8 @@
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
 # What includes the JSON library, directly or not.
-set(TESSERA_JSON_HEADERS io/checkpoint.hpp io/checkpoint_folder.hpp io/checkpoint_writers.hpp io/safetensors.hpp io/json.hpp io/json_builder.hpp io/json_text.hpp io/rows_json.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
+set(TESSERA_JSON_HEADERS io/checkpoint.hpp io/checkpoint_files.hpp io/checkpoint_folder.hpp io/checkpoint_layout.hpp io/checkpoint_state.hpp
+                         io/checkpoint_writers.hpp io/load_weights.hpp io/safetensors.hpp io/json.hpp io/json_builder.hpp io/json_text.hpp io/rows_json.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
                          io/strategy_reader.hpp io/trace.hpp)
 # What includes the headers of CUDA's libraries, directly or not; the rest of backend/cuda, to the list of calls, needs none.
 set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure

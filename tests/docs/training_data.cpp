@@ -119,7 +119,8 @@ TEST_CASE("images changed on their way, made ahead; and a training that keeps it
     // clang-format on
     ts::io::train(trainer, changed, options);
     CHECK(ts::io::load_checkpoint(trainer, "run/last").data ==
-          ts::io::data_position{.shuffle_seed = 1, .epoch = 48, .next_sample = 100, .set_size = 100});
+          ts::io::data_position{
+              .shuffle_seed = 1, .epoch = 48, .next_sample = 100, .set_size = 100, .set_hash = changed.hash()});
     const auto from = ts::io::resume_newest(trainer, "run"); // nothing where there is none yet
     ts::io::checkpoint_saver saver(trainer.values(), {.folder = "run", .keep = 3});
     saver.save();   // copies, and returns; a thread writes

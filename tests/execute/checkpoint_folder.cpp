@@ -95,6 +95,39 @@ TEST_CASE("checkpoints that are not whole are left out and said, and never are t
                                                              "step-000000000003", "step-000000000009", "step-4"});
 }
 
+TEST_CASE("a newer checkpoint that is damaged is no reason that a whole one goes, and no obstacle when its step comes "
+          "again") {
+    const place here;
+    const std::string second = here / "all/step-000000000002";
+    const std::string third = here / "all/step-000000000003";
+    {
+        reference_training t(one_device(), how);
+        saver s(t.session, {.folder = here / "all", .keep = 3});
+        for (int i = 0; i < 3; ++i) {
+            t.step();
+            s.save();
+        }
+    }
+    fs::resize_file(third + "/model.safetensors", 100); // it has its COMMIT
+    fs::remove(second + "/COMMIT");
+    reference_training t(one_device(), how);
+    REQUIRE(ts::io::resume_newest(t.session, here / "all")->state.step == 1);
+    saver s(t.session, {.folder = here / "all", .keep = 1});
+    t.step();
+    s.save();
+    s.finish();
+    CHECK(names_in(here / "all") == std::vector<std::string>{"step-000000000002", "step-000000000003"});
+    reference_training other(one_device(), how);
+    CHECK(ts::io::resume_newest(other.session, here / "all")->state.step == 2);
+    CHECK(everything(other.session) == everything(t.session));
+    t.step();
+    s.save();
+    s.finish();
+    CHECK(names_in(here / "all") == std::vector<std::string>{"step-000000000003"});
+    CHECK(ts::io::resume_newest(other.session, here / "all")->left_out.empty());
+    CHECK(everything(other.session) == everything(t.session));
+}
+
 TEST_CASE("a folder without checkpoints is a start, one without a whole checkpoint an error") {
     const place here;
     reference_training t(one_device(), how);

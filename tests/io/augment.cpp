@@ -115,3 +115,20 @@ TEST_CASE("augmentations that do not fit the images are refused") {
     CHECK(refusal({.deviation = {1, 2, 0}}) == "a channel's deviation is 0.000000; give one above 0");
     CHECK(test_support::contains(refusal({.deviation = {1}}), "1 deviations"));
 }
+
+TEST_CASE("the hash of augmented images is of the images and of every setting") {
+    std::mt19937 random(6);
+    const image_set set = random_images(random, 3, {2, 4, 5});
+    const image_set other = random_images(random, 3, {2, 4, 5});
+    const augmentation a{.seed = 3, .crop_padding = 1, .flip = true, .mean = {1, 2}, .deviation = {3, 4}};
+    const std::uint64_t hash = augmented_images(set, a).hash();
+    CHECK(augmented_images(set, a).hash() == hash);
+    CHECK(augmented_images(other, a).hash() != hash);
+    augmentation changed[] = {a, a, a, a, a};
+    changed[0].seed = 4;
+    changed[1].crop_padding = 2;
+    changed[2].flip = false;
+    changed[3].mean = {2, 1};
+    changed[4].deviation = {};
+    for (const augmentation& b : changed) CHECK(augmented_images(set, b).hash() != hash);
+}

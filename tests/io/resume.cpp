@@ -84,3 +84,40 @@ TEST_CASE("a place in data that are not shuffled is kept, and another set is ref
     CHECK_THROWS_AS(ts::io::train(trainer, make_set(36), options), ts::error);
     CHECK(trainer.steps() == 0);
 }
+
+TEST_CASE("a training does not go on in a set of other contents: its hash is in the checkpoint") {
+    const test::temporary_folder folder;
+    const ts::io::sample_set set = make_set(37);
+    plain_trainer trainer = make_trainer();
+    ts::io::train_options options{.epochs = 2, .shuffle_seed = 5};
+    options.after_step = [&](const ts::io::data_position& at) {
+        CHECK(at.set_hash == set.hash());
+        if (trainer.steps() == 3) ts::io::save_checkpoint(trainer, folder / "run", at);
+    };
+    ts::io::train(trainer, set, options);
+    plain_trainer other = make_trainer();
+    ts::io::train_options rest{.epochs = 2};
+    rest.resume_at = ts::io::load_checkpoint(other, folder / "run").data;
+    REQUIRE(rest.resume_at->set_hash == set.hash());
+    // As many samples, one number or one label of which is another.
+    std::vector<float> inputs(set.inputs().begin(), set.inputs().end());
+    std::vector<std::int32_t> labels(set.labels().begin(), set.labels().end());
+    inputs[50] += 0.5F;
+    const ts::io::sample_set changed{inputs, labels};
+    inputs[50] = set.inputs()[50];
+    labels[36] = 2 - labels[36];
+    const ts::io::sample_set relabelled{inputs, labels};
+    for (const ts::io::sample_set* wrong : {&changed, &relabelled}) {
+        CHECK_THROWS_WITH_AS(ts::io::train(other, *wrong, rest), doctest::Contains("its contents are not those"),
+                             ts::error);
+        CHECK_THROWS_AS(ts::io::resume(*rest.resume_at, *wrong), ts::error);
+    }
+    CHECK(other.steps() == 3);
+    ts::io::train(other, set, rest);
+    CHECK(other.weights<fc2>() == trainer.weights<fc2>());
+    // A position without a hash, as older checkpoints have it, is taken by the size alone; a loop keeps the hash that it goes on with.
+    ts::io::data_position old = *rest.resume_at;
+    old.set_hash.reset();
+    CHECK(ts::io::resume(old, changed).set_hash == changed.hash());
+    CHECK(set.batches(8, ts::io::resume(*rest.resume_at, set)).next_position() == *rest.resume_at);
+}

@@ -165,3 +165,14 @@ TEST_CASE("a vocabulary's file keeps any bytes, and no part of it passes for the
         CHECK(
             test_support::contains(read("tessera_vocabulary 1 1\n" + std::string(line) + "\n"), "line 2 is no token"));
 }
+
+TEST_CASE("the hash of a text's windows is of tokens, length and stride") {
+    const std::vector<std::int32_t> tokens{5, 3, 8, 1, 9, 2, 7, 4, 6, 0};
+    std::vector<std::int32_t> changed = tokens;
+    changed.back() = 1;
+    const std::uint64_t hash = tessera::io::text_set(tokens, 3).hash();
+    CHECK(tessera::io::text_set(tokens, 3, 3).hash() == hash);
+    CHECK(tessera::io::text_set(tokens, 3, 2).hash() != hash);
+    CHECK(tessera::io::text_set(tokens, 2, 3).hash() != hash);
+    CHECK(tessera::io::text_set(changed, 3).hash() != hash);
+}

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains over ranks to a step, goes on from the newest checkpoint, saves after every step beside the training, and says what it has come to.
-// Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step]
+// Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step] [data|zero|model] [RANKS_OF_NODE], the last
+// as if so many ranks had a node of their own.
 #include "support/kept_training.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/io/checkpoint_folder.hpp"
 #include "tessera/ranks/mpi.hpp"
+#include "tessera/schedule/policies.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 
 extern template class tessera::session<tessera::reference::backend>; // in support/instances_reference.cpp
@@ -35,18 +37,31 @@ std::uint64_t hash_of(Session& s) {
     return h;
 }
 
+/// Data parallelism, whose tensors each rank has whole; with slices of all of them; with boxes.
+ts::strategy strategy_called(const std::string& name, const ts::graph_view& g, int devices) {
+    ts::strategy s = name == "model" ? ts::search::model_parallel(g, devices) : ts::search::data_parallel(g, devices);
+    if (name == "zero") {
+        s.sync = ts::schedule::make(ts::schedule::policy_named("zero-3"),
+                                    {ts::schedule::gradients_of(g, {}), devices, {}, {}});
+    }
+    return s;
+}
+
 int program(ts::mpi::environment& mpi, int argc, char** argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS]\n");
+        std::fprintf(stderr,
+                     "usage: resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS] [data|zero|model] [RANKS_OF_NODE]\n");
         return 2;
     }
     const std::string folder = argv[1];
     const auto steps = static_cast<std::uint64_t>(std::atoll(argv[2]));
-    const ts::local_devices devices = ts::mpi::ranks(mpi, {.devices_each = std::atoi(argv[3]), .patience = 30});
+    const ts::local_devices devices = ts::mpi::ranks(
+        mpi, {.devices_each = std::atoi(argv[3]), .patience = 30, .ranks_of_node = argc > 6 ? std::atoi(argv[6]) : 0});
     const ts::graph g = ts::describe<net>(samples);
     const ts::optimizer how(ts::adam{.learning_rate = 0.01F}, 1.0F);
     ts::reference::backend backend(how);
-    ts::session<ts::reference::backend> session(g.view(), ts::search::data_parallel(g.view(), devices.count()),
+    ts::session<ts::reference::backend> session(g.view(),
+                                                strategy_called(argc > 5 ? argv[5] : "data", g.view(), devices.count()),
                                                 devices.count(), how, {}, backend, devices.threads());
     const auto from = ts::io::resume_newest(session, folder);
     {
@@ -60,6 +75,7 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
         }
         saver.finish();
     }
+    session.bring_to_all_nodes();
     const std::uint64_t hash = hash_of(session);
     if (mpi.rank() == 0) {
         std::printf("from step %llu to %llu: %016llx\n", static_cast<unsigned long long>(from ? from->state.step : 0),

@@ -168,6 +168,19 @@ public:
                 refuse_to_write(target_, "writing", errno);
             }
             text.remove_prefix(static_cast<std::size_t>(written));
+            written_ += written;
+        }
+        if (written_ - flushed_ >= flushed_at_once) { // the disk begins while the rest is made
+            (void)::sync_file_range(file_.get(), flushed_, written_ - flushed_, SYNC_FILE_RANGE_WRITE);
+            flushed_ = written_;
+        }
+    }
+
+    /// Takes room for so many bytes, so that a full disk is found before they are made. Where the file system cannot say it, nothing happens.
+    void reserve(std::int64_t bytes) const {
+        if (bytes > 0 && ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0 &&
+            (errno == ENOSPC || errno == EDQUOT)) {
+            refuse_to_write(target_, "taking room for " + std::to_string(bytes) + " bytes", errno);
         }
     }
 
@@ -193,6 +206,7 @@ public:
 
 private:
     static constexpr int most_names = 1000;
+    static constexpr std::int64_t flushed_at_once = 8 << 20;
 
     void take_rights(int like) const {
         if (like >= 0) {
@@ -228,6 +242,7 @@ private:
     std::string target_, folder_, stem_;
     std::string path_; ///< empty: it has no name
     descriptor file_;
+    std::int64_t written_ = 0, flushed_ = 0; ///< bytes; of which the disk has begun to write
 };
 
 } // namespace detail

@@ -8,6 +8,7 @@
 #include "tessera/execute/executor.hpp"
 #include "tessera/execute/initialize.hpp"
 #include "tessera/execute/input_data.hpp"
+#include "tessera/execute/kept_pieces.hpp"
 #include "tessera/execute/not_finite.hpp"
 #include "tessera/execute/plain_values.hpp"
 #include "tessera/execute/prediction.hpp"
@@ -283,6 +284,26 @@ public:
         check_state(state);
         wait_for_transfers();
         detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values, group());
+    }
+    /// The same piece by piece, as devices hold it: which there are; those elements of a piece that lie in the box `to`, into all of that box, row-major
+    /// (call settle() before); and all elements from `source`, of which this process takes those of its own devices. All processes call fill_kept().
+    std::vector<kept_piece> kept_pieces(int p, int state) const {
+        check_parameter(p);
+        check_state(state);
+        return detail::pieces_of(store_, p, place_of(p, state));
+    }
+    void copy_kept(int p, int state, const kept_piece& piece, const box& to, float* numbers) const {
+        detail::copy_piece(backend_, store_, p, place_of(p, state), piece, to, numbers, group());
+    }
+    void fill_kept(int p, int state, kept_source source) {
+        check_parameter(p);
+        check_state(state);
+        wait_for_transfers();
+        detail::store_sink<B> sink(backend_, store_, p, place_of(p, state), group());
+        group() != nullptr ? group()->meet(meeting::set_parameter) : void();
+        source(sink);
+        sink.finish();
+        group() != nullptr ? group()->meet(meeting::set_parameter) : void();
     }
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }

@@ -79,6 +79,12 @@ public:
 
     [[nodiscard]] std::int64_t size() const { return set_->size(); }
     [[nodiscard]] const augmentation& how() const { return how_; }
+    /// Of the images and of what is made of them.
+    [[nodiscard]] std::uint64_t hash() const {
+        std::uint64_t h = op::mix(set_->hash() ^ how_.seed);
+        h = op::mix(h ^ static_cast<std::uint64_t>(how_.crop_padding) ^ (how_.flip ? std::uint64_t{1} << 32U : 0));
+        return hash_of_elements<float>(how_.deviation, hash_of_elements<float>(how_.mean, h));
+    }
     [[nodiscard]] batch_range batches(std::int64_t batch_size, const batch_options& options = {}) const {
         return set_->batches(batch_size, options)
             .changed([set = set_, how = how_, epoch = options.epoch](std::int64_t sample, std::span<const float> from,

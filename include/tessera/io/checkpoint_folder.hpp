@@ -28,39 +28,18 @@ struct resumed {
 
 namespace detail {
 
-inline std::string step_folder(std::uint64_t step) {
-    char text[32];
-    std::snprintf(text, sizeof text, "step-%012llu", static_cast<unsigned long long>(step));
-    return text;
-}
-
-/// The steps of a folder's checkpoints, whole or not, the newest first.
-inline std::vector<std::uint64_t> saved_steps(const std::string& folder) {
-    std::vector<std::uint64_t> steps;
-    DIR* const all = ::opendir(folder.c_str());
-    while (const dirent* const e = all != nullptr ? ::readdir(all) : nullptr) {
-        const std::string name = e->d_name;
-        std::uint64_t step = 0;
-        if (name.starts_with("step-") &&
-            std::from_chars(name.data() + 5, name.data() + name.size(), step).ptr == name.data() + name.size() &&
-            name == step_folder(step)) {
-            steps.push_back(step);
-        }
-    }
-    all != nullptr ? void(::closedir(all)) : void();
-    std::sort(steps.rbegin(), steps.rend());
-    return steps;
-}
-
 /// Whether a folder is a checkpoint that was written to its end (which says nothing of damage since).
 inline bool is_committed(const std::string& folder) { return ::access((folder + "/COMMIT").c_str(), F_OK) == 0; }
 
-/// Removes the whole checkpoints beyond the newest `keep`, and what a crash has left of others that were being removed. COMMIT goes first, so that what is left
-/// is no checkpoint.
-inline void remove_older(const checkpoint_options& o) {
+/// Removes the checkpoints beyond the newest `keep` up to that of `step`, which is whole, and what a crash has left of others that were being removed. Newer ones
+/// are not touched, and are no reason that an older one goes: they may be damaged. COMMIT goes first, so that what is left is no checkpoint.
+inline void remove_older(const checkpoint_options& o, std::uint64_t step) {
     int whole = 0;
-    for (const std::uint64_t step : saved_steps(o.folder)) {
-        const std::string path = o.folder + "/" + step_folder(step);
+    for (const std::uint64_t s : saved_steps(o.folder)) {
+        const std::string path = o.folder + "/" + step_folder(s);
+        if (s > step) {
+            continue;
+        }
         whole += is_committed(path) ? 1 : 0;
         if (is_committed(path) ? whole <= o.keep : whole == 0) {
             continue;
@@ -78,28 +57,31 @@ inline void require_options(const checkpoint_options& o) {
 }
 
 /// One checkpoint in its folder, and the older ones gone.
-inline void write_step(checkpoint_writers& all, const checkpoint_part& part, std::uint64_t step,
-                       const checkpoint_options& o) {
+inline void write_step(checkpoint_writers& all, const checkpoint_part& part, const checkpoint_options& o) {
     if (all.rank() == 0 && ::mkdir(o.folder.c_str(), 0777) != 0 && errno != EEXIST) {
         const std::string why = std::strerror(errno);
-        all.begin();
         all.together([&] { throw error("tessera: cannot make the folder '" + o.folder + "': " + why); });
     }
-    write_checkpoint(all, part, o.folder + "/" + step_folder(step));
+    const std::string path = o.folder + "/" + step_folder(part.state().step);
+    if (all.rank() == 0 && !is_committed(path)) {
+        files::remove_folder(path); // what is left of one; others' folders are not called so
+    }
+    write_checkpoint(all, part, path, [&](int file, std::size_t i) { return part.tensors(file)[i].numbers; });
     if (all.rank() == 0) {
-        remove_older(o);
+        remove_older(o, part.state().step);
     }
 }
 
 } // namespace detail
 
-/// Saves checkpoints of one session beside its training: save() copies what is to be written and returns; a thread writes it. Of several processes all make one
-/// and call it alike. The session must live as long.
+/// Saves checkpoints of one session beside its training: save() copies what is to be written and returns; a thread writes it. The memory for the copy is taken
+/// once, when the saver is made: as much as this process writes. Of several processes all make one and call it alike. The session must live as long.
 template <KeepsTraining Session>
 class checkpoint_saver {
 public:
     checkpoint_saver(const Session& s, checkpoint_options o)
-        : session_(s), options_(static_cast<checkpoint_options&&>(o)), writers_(detail::processes_of(s)) {
+        : session_(s), options_(static_cast<checkpoint_options&&>(o)), part_(s, true),
+          writers_(detail::processes_of(s), part_.layout().files()) {
         detail::require_options(options_);
         thread_ = std::thread([this] { write_all(); });
     }
@@ -119,16 +101,16 @@ public:
     /// could not be written.
     void save(const std::optional<data_position>& data = {}) {
         finish();
-        auto part = std::make_unique<detail::checkpoint_part>(session_, data, writers_.rank(), writers_.size());
+        part_.take_state(session_, data);
+        part_.take_all(session_);
         const std::unique_lock lock(mutex_);
-        part_ = std::move(part);
-        step_ = session_.steps();
+        writes_ = true;
         changed_.notify_all();
     }
     /// Waits until what was saved is on the disk. Throws tessera::error where it could not be written.
     void finish() {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return part_ == nullptr; });
+        changed_.wait(lock, [this] { return !writes_; });
         if (failure_) {
             const std::exception_ptr what = std::exchange(failure_, nullptr);
             std::rethrow_exception(what);
@@ -139,52 +121,65 @@ private:
     void write_all() {
         for (;;) {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [this] { return stops_ || part_ != nullptr; });
-            if (part_ == nullptr) {
+            changed_.wait(lock, [this] { return stops_ || writes_; });
+            if (!writes_) {
                 return;
             }
             lock.unlock();
             std::exception_ptr failure;
             try {
-                detail::write_step(writers_, *part_, step_, options_);
+                detail::write_step(writers_, part_, options_);
             } catch (...) {
                 failure = std::current_exception();
             }
             lock.lock();
             failure_ = failure;
-            part_ = nullptr;
+            writes_ = false;
             changed_.notify_all();
         }
     }
 
     const Session& session_;
     checkpoint_options options_;
+    detail::checkpoint_part part_; ///< what is being written
     detail::checkpoint_writers writers_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::unique_ptr<detail::checkpoint_part> part_; ///< what is being written, or null
-    std::uint64_t step_ = 0;
+    bool writes_ = false;
     bool stops_ = false;
     std::exception_ptr failure_;
     std::thread thread_; ///< last: it uses all of the above
 };
 
 /// Goes on from the newest checkpoint of a folder that is whole, of any strategy, number of devices and processes; nothing where there is none. A
-/// checkpoint that is damaged is left out, and said; one of another network or optimizer is an error.
+/// checkpoint that is damaged, or of a newer version, is left out, and said; one of another network or optimizer is an error. Of several processes all call it, and
+/// all take the same.
 template <KeepsTraining Session>
-std::optional<resumed> resume_newest(Session& s, const std::string& folder) {
+std::optional<resumed> resume_newest(Session& s, const std::string& folder, const load_options& how = {}) {
     resumed r;
-    for (const std::uint64_t step : detail::saved_steps(folder)) {
-        const std::string path = folder + "/" + detail::step_folder(step);
-        std::vector<std::string> files;
+    detail::checkpoint_writers all(detail::processes_of(s));
+    const std::vector<std::uint64_t> steps = detail::saved_steps(folder);
+    for (std::size_t i = 0;; ++i) {
+        all.together([&] { // all look at what the first one has found
+            if (all.rank() == 0) {
+                all.set_path(i < steps.size() ? folder + "/" + detail::step_folder(steps[i]) : "");
+            }
+        });
+        r.from = all.path();
+        if (r.from.empty()) {
+            break;
+        }
+        std::optional<detail::checkpoint_folder> found;
         try {
-            r.state = detail::read_state(path, files);
+            found = detail::whole_checkpoint(all, r.from);
+        } catch (const group_error&) { // the other processes are what is not whole
+            throw;
         } catch (const error& e) {
             r.left_out.emplace_back(e.what());
             continue;
         }
-        detail::take_checkpoint(s, path, files, r.state);
-        r.from = path;
+        detail::take_checkpoint(s, *found, how);
+        r.state = found->state();
         return r;
     }
     if (!r.left_out.empty()) {
@@ -193,8 +188,8 @@ std::optional<resumed> resume_newest(Session& s, const std::string& folder) {
     return std::nullopt;
 }
 template <class Net, class B>
-std::optional<resumed> resume_newest(trainer<Net, B>& t, const std::string& folder) {
-    return resume_newest(t.values(), folder);
+std::optional<resumed> resume_newest(trainer<Net, B>& t, const std::string& folder, const load_options& how = {}) {
+    return resume_newest(t.values(), folder, how);
 }
 
 } // namespace tessera::io

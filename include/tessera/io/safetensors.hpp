@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of tensors in the safetensors format: 8 bytes that say how long the header is, little-endian; the header, a
-// JSON object padded with spaces; then all tensors one after the other, row-major, without holes. Files written here are also a whole checkpoint
-// of one shard for torch.distributed.checkpoint.
+// JSON object padded with spaces; then all tensors one after the other, row-major, without holes. Files written here are also a checkpoint, or a shard of
+// one, for torch.distributed.checkpoint: they say where in the whole tensor each of theirs begins.
 #pragma once
 
 #include "tessera/base/file.hpp"
+#include "tessera/base/function_ref.hpp"
+#include "tessera/io/crc32.hpp"
 #include "tessera/io/json.hpp"
 
 #include <bit>
@@ -17,17 +19,24 @@
 #include <utility>
 #include <vector>
 
-#include <zlib.h>
-
 namespace tessera::io {
 
 static_assert(std::endian::native == std::endian::little, "tessera: safetensors files are little-endian");
 
-/// A tensor to be written: fp32, row-major. Does not own its numbers.
+/// A tensor to be written, or a box of one: fp32, row-major. Does not own its numbers.
 struct named_tensor {
     std::string name;
     std::vector<std::int64_t> extents; ///< none: a scalar
     std::span<const float> numbers;
+    std::vector<std::int64_t> offsets{}; ///< where in the whole tensor the box begins; none: at 0
+
+    std::int64_t elements() const {
+        std::int64_t n = 1;
+        for (const std::int64_t e : extents) {
+            n *= e;
+        }
+        return n;
+    }
 };
 
 /// A file as it was written: what a reader can check it by.
@@ -40,28 +49,27 @@ namespace detail {
 
 inline constexpr std::int64_t most_header_bytes = 100'000'000; // as all readers of the format have it
 
-inline std::uint32_t crc_of(std::string_view bytes, std::uint32_t before = 0) {
-    return static_cast<std::uint32_t>(
-        ::crc32_z(before, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
-}
-
 inline std::string_view bytes_of_numbers(std::span<const float> x) {
     return {reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)};
 }
 
+/// The key by which torch.distributed.checkpoint finds where in the whole tensors those of a file begin.
+inline constexpr const char* sharding_key = "DCP_SHARDING_INFO";
+
 /// The header of fp32 tensors in the order given.
 inline std::string safetensors_header(std::span<const named_tensor> tensors) {
     json places = json::object();
-    json offsets = json::object(); // of each tensor in the whole one, as torch.distributed.checkpoint reads them
+    json offsets = json::object();
     std::int64_t at = 0;
     for (const named_tensor& t : tensors) {
-        const auto end = at + static_cast<std::int64_t>(t.numbers.size() * sizeof(float));
+        const auto end = at + t.elements() * static_cast<std::int64_t>(sizeof(float));
         places[t.name] = {{"dtype", "F32"}, {"shape", t.extents}, {"data_offsets", {at, end}}};
-        offsets[t.name] = {{"saved_offsets", std::vector<std::int64_t>(t.extents.size(), 0)}};
+        offsets[t.name] = {
+            {"saved_offsets", t.offsets.empty() ? std::vector<std::int64_t>(t.extents.size(), 0) : t.offsets}};
         at = end;
     }
     json header = json::object();
-    header["__metadata__"] = {{"format", "pt"}, {"DCP_VERSION", "1.0"}, {"DCP_SHARDING_INFO", offsets.dump()}};
+    header["__metadata__"] = {{"format", "pt"}, {"DCP_VERSION", "1.0"}, {sharding_key, offsets.dump()}};
     for (auto& [name, place] : places.items()) {
         header[name] = std::move(place);
     }
@@ -72,41 +80,55 @@ inline std::string safetensors_header(std::span<const named_tensor> tensors) {
 
 } // namespace detail
 
-/// Writes tensors in the order given, replacing the file if it exists; a reader sees the old contents or the new ones. Throws tessera::error where
-/// that fails, and for a name that comes twice.
-inline written_file write_safetensors(const std::string& path, std::span<const named_tensor> tensors) {
+/// Writes tensors in the order given, replacing the file if it exists; a reader sees the old contents or the new ones. The numbers of a tensor are asked for when
+/// their turn comes, and must be there until the next ones are asked for. Throws tessera::error where that fails, and for a name that comes twice.
+inline written_file write_safetensors(const std::string& path, std::span<const named_tensor> tensors,
+                                      function_ref<std::span<const float>(std::size_t)> numbers_of) {
     std::map<std::string_view, int> seen;
+    std::int64_t bytes = 0;
     for (const named_tensor& t : tensors) {
         if (++seen[t.name] > 1) {
             throw error("tessera: two tensors of '" + path + "' are called " + t.name +
                         "; give each a name of its own");
         }
+        bytes += t.elements() * static_cast<std::int64_t>(sizeof(float));
     }
     const std::string header = detail::safetensors_header(tensors);
     const std::uint64_t length = header.size();
     files::new_file file(path);
+    file.reserve(bytes + static_cast<std::int64_t>(sizeof length + length));
     written_file written;
-    const auto put = [&](std::string_view bytes) {
-        file.write(bytes);
-        written.bytes += static_cast<std::int64_t>(bytes.size());
-        written.crc = detail::crc_of(bytes, written.crc);
+    const auto put = [&](std::string_view text) {
+        constexpr std::size_t most = std::size_t{1}
+                                     << 20U; // what has been summed is still in the cache when it is written
+        for (std::size_t at = 0; at < text.size(); at += most) {
+            const std::string_view part = text.substr(at, most);
+            written.crc = detail::crc_of(part, written.crc);
+            file.write(part);
+        }
+        written.bytes += static_cast<std::int64_t>(text.size());
     };
     put({reinterpret_cast<const char*>(&length), sizeof length});
     put(header);
-    for (const named_tensor& t : tensors) {
-        put(detail::bytes_of_numbers(t.numbers));
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        put(detail::bytes_of_numbers(numbers_of(i)));
     }
     file.commit();
     return written;
+}
+inline written_file write_safetensors(const std::string& path, std::span<const named_tensor> tensors) {
+    return write_safetensors(path, tensors, [&](std::size_t i) { return tensors[i].numbers; });
 }
 
 /// A file of tensors, open for reading.
 class safetensors_file {
 public:
     struct place {
-        std::string type; ///< F32, F64, F16 or BF16
+        std::string type; ///< as the format calls it; F64, F32, F16 and BF16 are read
         std::vector<std::int64_t> extents;
         std::int64_t begin = 0, end = 0; ///< bytes, from the end of the header
+        std::vector<std::int64_t>
+            offsets{}; ///< where in a whole tensor this box of it begins; zeros but in files of shards
 
         std::int64_t elements() const {
             std::int64_t n = 1;
@@ -142,25 +164,49 @@ public:
                 add(name, value);
             }
         }
+        for (const auto& [name, value] : document.root().members()) {
+            if (name == "__metadata__" && value.is_object()) {
+                take_offsets(value);
+            }
+        }
         check_cover();
+    }
+
+    /// True for types that are read as fp32; others (indices, counters) may be there.
+    static bool is_read(const place& p) {
+        return p.type == "F32" || p.type == "F64" || p.type == "F16" || p.type == "BF16";
     }
 
     const std::string& path() const { return path_; }
     const std::map<std::string, place>& tensors() const { return tensors_; }
-    /// The numbers of a tensor, as fp32. Throws tessera::error where there is none of that name.
+    /// The numbers of a tensor, as fp32. Throws tessera::error where there is none of that name, and for types that are not read.
     std::vector<float> numbers(const std::string& name) const {
         const auto found = tensors_.find(name);
         if (found == tensors_.end()) {
             refuse("it has no tensor " + name);
         }
         const place& p = found->second;
-        std::string bytes(static_cast<std::size_t>(p.end - p.begin), '\0');
-        file_.read(data_ + p.begin, bytes.data(), bytes.size());
         std::vector<float> out(static_cast<std::size_t>(p.elements()));
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            out[i] = number(p.type, bytes.data(), i);
-        }
+        read(p, 0, out);
         return out;
+    }
+    /// Those of a place from element `first` on, row-major.
+    void read(const place& p, std::int64_t first, std::span<float> to) const {
+        if (!is_read(p)) {
+            throw error("tessera: '" + path_ + "': tensors of " + p.type +
+                        " are not read as numbers; F64, F32, F16 and BF16 are");
+        }
+        const std::int64_t each = size_of(p.type);
+        const std::int64_t from = data_ + p.begin + first * each;
+        if (p.type == "F32") {
+            file_.read(from, to.data(), to.size_bytes());
+            return;
+        }
+        std::string bytes(to.size() * static_cast<std::size_t>(each), '\0');
+        file_.read(from, bytes.data(), bytes.size());
+        for (std::size_t i = 0; i < to.size(); ++i) {
+            to[i] = number(p.type, bytes.data(), i);
+        }
     }
 
 private:
@@ -168,8 +214,29 @@ private:
         throw error("tessera: '" + path_ + "' is no whole safetensors file: " + what);
     }
 
+    /// Bytes of an element; 0 for a type that is not known.
     static std::int64_t size_of(const std::string& type) {
-        return type == "F64" ? 8 : type == "F32" ? 4 : type == "F16" || type == "BF16" ? 2 : 0;
+        for (const char* eight : {"F64", "I64", "U64"}) {
+            if (type == eight) {
+                return 8;
+            }
+        }
+        for (const char* four : {"F32", "I32", "U32"}) {
+            if (type == four) {
+                return 4;
+            }
+        }
+        for (const char* two : {"F16", "BF16", "I16", "U16"}) {
+            if (type == two) {
+                return 2;
+            }
+        }
+        for (const char* one : {"I8", "U8", "BOOL", "F8_E4M3", "F8_E5M2", "F8_E8M0"}) {
+            if (type == one) {
+                return 1;
+            }
+        }
+        return 0;
     }
 
     template <class T>
@@ -204,7 +271,7 @@ private:
         p.type = o.get("dtype").text();
         const std::int64_t each = size_of(p.type);
         if (each == 0) {
-            o.get("dtype").refuse("is " + p.type + ", and F64, F32, F16 and BF16 are read");
+            o.get("dtype").refuse("is " + p.type + ", a type that is not known");
         }
         std::int64_t bytes = each;
         for (const json_value& e : o.get("shape").items()) {
@@ -225,7 +292,35 @@ private:
                         std::to_string(bytes));
         }
         o.finish();
+        p.offsets.assign(p.extents.size(), 0);
         tensors_.emplace(name, std::move(p));
+    }
+
+    /// Other files' metadata are any texts; those of shards say where each tensor of theirs begins.
+    void take_offsets(const json_value& metadata) {
+        for (const auto& [key, value] : metadata.members()) {
+            if (key != detail::sharding_key) {
+                continue;
+            }
+            const json_document document(value.text(), path_ + ", " + key);
+            for (const auto& [name, what] : document.root().members()) {
+                const auto found = tensors_.find(name);
+                if (found == tensors_.end()) {
+                    what.refuse("is said of a tensor that the file does not have");
+                }
+                json_object o(what);
+                const std::vector<json_value> offsets = o.get("saved_offsets").items();
+                if (offsets.size() != found->second.extents.size()) {
+                    o.get("saved_offsets")
+                        .refuse("has " + std::to_string(offsets.size()) + " numbers, and the tensor has " +
+                                std::to_string(found->second.extents.size()) + " dimensions");
+                }
+                for (std::size_t d = 0; d < offsets.size(); ++d) {
+                    found->second.offsets[d] =
+                        offsets[d].integer(0, std::numeric_limits<std::int64_t>::max() - found->second.extents[d]);
+                }
+            }
+        }
     }
 
     void check_cover() const {

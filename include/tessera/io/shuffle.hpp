@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,7 @@ struct data_position {
     std::uint64_t epoch = 0;                     ///< counted from 0
     std::int64_t next_sample = 0;                ///< of the epoch's order
     std::int64_t set_size = 0;                   ///< samples of the set
+    std::optional<std::uint64_t> set_hash{};     ///< of the set's contents, by its hash(); none: not said
     friend bool operator==(const data_position&, const data_position&) = default;
 };
 
@@ -82,22 +84,59 @@ struct data_position {
 struct batch_options {
     std::optional<std::uint64_t> shuffle_seed{}; ///< without one, in the order of the set
     std::uint64_t epoch = 0;
-    bool drop_last = false;        ///< leaves out the last batch if it is short
-    std::int64_t first_sample = 0; ///< where in the epoch's order a loop begins
+    bool drop_last = false;                  ///< leaves out the last batch if it is short
+    std::int64_t first_sample = 0;           ///< where in the epoch's order a loop begins
+    std::optional<std::uint64_t> set_hash{}; ///< for next_position()
 };
 
-/// Goes on where a training stopped, in the same epoch or, at its end, in the next: set.batches(64, resume(*state.data, set.size())). Throws tessera::error
-/// where the set has another size than the one of the position, so that its order would be another.
-inline batch_options resume(const data_position& from, std::int64_t set_size, bool drop_last = false) {
+/// A number for the contents of a set, number by number, on top of what came before.
+template <class Element>
+std::uint64_t hash_of_elements(std::span<const Element> all, std::uint64_t before = 0) {
+    static_assert(sizeof(Element) == 4);
+    std::uint64_t h = op::mix(before ^ all.size());
+    for (const Element x : all) h = op::mix(h ^ std::bit_cast<std::uint32_t>(x));
+    return h;
+}
+
+/// Goes on where a training stopped, in the same epoch or, at its end, in the next: set.batches(64, resume(*state.data, set)). Throws tessera::error
+/// where the set has another size than the one of the position, so that its order would be another, or other contents, where both say it.
+inline batch_options resume(const data_position& from, std::int64_t set_size, bool drop_last = false,
+                            std::optional<std::uint64_t> set_hash = {}) {
     if (from.set_size != set_size)
         throw error("training cannot go on at sample " + std::to_string(from.next_sample) + " of a set of " +
                     std::to_string(from.set_size) + " in a set of " + std::to_string(set_size) +
                     "; hand in the same set, or start a new epoch");
+    if (from.set_hash && set_hash && *from.set_hash != *set_hash)
+        throw error("training cannot go on at sample " + std::to_string(from.next_sample) + " of another set of " +
+                    std::to_string(set_size) +
+                    " samples: its contents are not those of the set that it stopped in (their hashes differ); hand in "
+                    "the same set, or start a new epoch");
     if (from.next_sample < 0 || from.next_sample > set_size)
         throw error("a set of " + std::to_string(set_size) + " samples has no position " +
                     std::to_string(from.next_sample) + "; give one from 0 to the size");
-    if (from.next_sample == set_size) return {from.shuffle_seed, from.epoch + 1, drop_last, 0};
-    return {from.shuffle_seed, from.epoch, drop_last, from.next_sample};
+    const std::optional<std::uint64_t> hash = set_hash ? set_hash : from.set_hash;
+    if (from.next_sample == set_size) return {from.shuffle_seed, from.epoch + 1, drop_last, 0, hash};
+    return {from.shuffle_seed, from.epoch, drop_last, from.next_sample, hash};
+}
+
+namespace detail {
+
+template <class Set>
+std::optional<std::uint64_t> hash_of_set(const Set& set) {
+    if constexpr (requires { set.hash(); }) {
+        return set.hash();
+    } else {
+        return {};
+    }
+}
+
+} // namespace detail
+
+/// The same with all that the set says of itself: its contents too, where it has hash().
+template <class Set>
+requires requires(const Set& set) { set.size(); }
+batch_options resume(const data_position& from, const Set& set, bool drop_last = false) {
+    return resume(from, static_cast<std::int64_t>(set.size()), drop_last, detail::hash_of_set(set));
 }
 
 } // namespace tessera::io

@@ -44,6 +44,11 @@ public:
 
     [[nodiscard]] std::int64_t size() const { return size_; } ///< the number of windows
     [[nodiscard]] std::int64_t length() const { return length_; }
+    /// Of the contents and the windows: another set has another, as good as always.
+    [[nodiscard]] std::uint64_t hash() const {
+        return op::mix(op::mix(hash_of_elements<std::int32_t>(*tokens_) ^ static_cast<std::uint64_t>(length_)) ^
+                       static_cast<std::uint64_t>(stride_));
+    }
     [[nodiscard]] const std::vector<std::int32_t>& tokens() const { return *tokens_; }
 
     /// The windows in batches; the set must outlive them.

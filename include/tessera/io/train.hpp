@@ -41,7 +41,7 @@ struct train_options {
 };
 
 /// Trains for some epochs on anything with `size()` and `batches(batch size, batch_options)`, such as a sample_set. Throws
-/// tessera::error for less than one epoch, for a set of another size than the position to go on at has, and what a step throws. A training that
+/// tessera::error for less than one epoch, for a set of another size or contents than the position to go on at has, and what a step throws. A training that
 /// goes on takes the batches that it would have taken without the stop; the record of its first epoch is of what was left of it.
 template <class Net, class B, class Set>
 std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const train_options& options = {}) {
@@ -50,7 +50,11 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
     std::vector<epoch_record> records;
     const auto size = static_cast<std::int64_t>(set.size());
     batch_options order{options.shuffle_seed, 0, options.drop_last};
-    if (options.resume_at) order = resume(*options.resume_at, size, options.drop_last);
+    if (options.resume_at) {
+        order = resume(*options.resume_at, set, options.drop_last);
+    } else if (options.after_step) {
+        order.set_hash = detail::hash_of_set(set); // for checkpoints
+    }
     for (; order.epoch < static_cast<std::uint64_t>(options.epochs); ++order.epoch, order.first_sample = 0) {
         const int epoch = static_cast<int>(order.epoch) + 1;
         epoch_record record{epoch, 0, 0, 0, {}};
@@ -68,8 +72,8 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
                     std::snprintf(note.data(), note.size(), "loss %.4f", loss);
                     bar.advance(static_cast<std::int64_t>(samples.size), note.data());
                     if (options.after_step)
-                        options.after_step(
-                            {order.shuffle_seed, order.epoch, order.first_sample + record.samples, size});
+                        options.after_step({order.shuffle_seed, order.epoch, order.first_sample + record.samples, size,
+                                            order.set_hash});
                 }
             };
             if (options.prefetch == 0) {

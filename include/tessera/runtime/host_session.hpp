@@ -5,6 +5,7 @@
 
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/input_data.hpp"
+#include "tessera/execute/kept_pieces.hpp"
 #include "tessera/execute/prediction.hpp"
 
 #include <span>
@@ -49,6 +50,10 @@ public:
     std::vector<float> kept(int p, int state) const;
     void set_kept(int p, int state, std::span<const float> values);
     bool keeps(int p, int state) const;
+    std::vector<kept_piece> kept_pieces(int p, int state) const;
+    void copy_kept(int p, int state, const kept_piece& piece, const box& to, float* numbers) const;
+    void fill_kept(int p, int state, kept_source source);
+    void settle() const;
     void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate);
     std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const;
 

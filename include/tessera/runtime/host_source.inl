@@ -54,6 +54,16 @@ std::vector<float> runtime_session::kept(int p, int state) const { return inside
 void runtime_session::set_kept(int p, int state, std::span<const float> values) {
     return inside_->trains.set_kept(p, state, values);
 }
+std::vector<kept_piece> runtime_session::kept_pieces(int p, int state) const {
+    return inside_->trains.kept_pieces(p, state);
+}
+void runtime_session::copy_kept(int p, int state, const kept_piece& piece, const box& to, float* numbers) const {
+    return inside_->trains.copy_kept(p, state, piece, to, numbers);
+}
+void runtime_session::fill_kept(int p, int state, kept_source source) {
+    return inside_->trains.fill_kept(p, state, source);
+}
+void runtime_session::settle() const { return inside_->trains.settle(); }
 bool runtime_session::keeps(int p, int state) const { return inside_->trains.keeps(p, state); }
 void runtime_session::resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
     return inside_->trains.resume_after(steps, seed, learning_rate);
