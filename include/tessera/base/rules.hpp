@@ -45,6 +45,7 @@ inline constexpr bool never = false;
     rule(targets_do_not_fit, "the targets of a loss must have the shape of its predictions") \
     rule(lengths_differ, "inputs of any length have one longest length, for a batch has one length") \
     rule(length_changes_parameters, "in a network of any length the parameters are the same at every length; this layer's would have another extent") \
+    rule(table_of_fewer_positions, "the table has fewer rows than the sequence has positions; give it more, or shorten the sequence") \
     rule(lengths_do_not_fit, "the lengths must be one integer for each sample") \
     rule(integers_into_arithmetic, "the layer computes with floating-point numbers and this input has integers") \
     rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \
