@@ -182,7 +182,7 @@ inline constexpr operator_row embedding_rows[] = {
      .forward = detail::position_forward,
      .backward = detail::position_backward,
      .calls_forward = "cudnnOpTensor",
-     .calls_backward = "cudaMemcpyAsync cudnnConvolutionBackwardBias",
+     .calls_backward = "cudaMemcpyAsync cudnnConvolutionBackwardBias kernel:table_gradient",
      .code = kernels::embedding_code},
 };
 
