@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learned tables of positions in networks of any length: shorter sequences take the table's first rows, and the gradient of the others is zero.
+// Learned tables of positions in networks of any length: shorter sequences take the table's first rows, and the
+// gradient of the others is zero.
 #include "support/random_strategy.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
@@ -77,7 +78,8 @@ void hold_equal(const std::vector<float>& found, const std::vector<float>& expec
     }
 }
 
-/// A step of a network of exactly this length, whose table is the first rows of another trainer's, must end where that ends; the other rows stay.
+/// A step of a network of exactly this length, whose table is the first rows of another trainer's, must end where that
+/// ends; the other rows stay.
 template <ts::index_t Length, class T>
 void hold_step(T& t, std::uint64_t seed, int count) {
     const ts::graph g = ts::describe<net<Length>>(samples);
@@ -128,8 +130,9 @@ ts::strategy split_along(const ts::graph_view& g, ts::loop_name name, int degree
     return s;
 }
 
-/// Two trainings from equal weights, of short batches and of the same ones padded to the longest, whose padding counts for nothing, end alike: the
-/// optimizer's state and decay go on at rows that a batch does not use, as at those of gradient 0.
+/// Two trainings from equal weights, of short batches and of the same ones padded to the longest, whose padding counts
+/// for nothing, end alike: the optimizer's state and decay go on at rows that a batch does not use, as at those of
+/// gradient 0.
 template <class B>
 void hold_padded(const ts::strategy& s, const ts::optimizer& update, std::uint64_t seed) {
     ts::trainer<any, B> t(ts::local_devices(4), s, samples, update);

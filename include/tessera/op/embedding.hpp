@@ -46,9 +46,10 @@ struct position_embedding_attributes {
     index_t rows = 0; ///< of the table; 0: as many as there are positions
 };
 
-/// x[N,T,C], table[T,C] -> x + table, the same for every sample. A table[rows,C] of its own number of rows is used from its first row on. Which rows a shard of
-/// positions reads then does not say which it has: it has them all, so that the table lies in the same places whatever the length, and the gradient of the whole
-/// table, zeros at the rows of others, is summed over samples and positions.
+/// x[N,T,C], table[T,C] -> x + table, the same for every sample. A table[rows,C] of its own number of rows is used from
+/// its first row on. A shard of positions then has the whole table, not the rows alone that it reads: so the table lies
+/// in the same places whatever the length. Its gradient, zeros at the rows of others, is summed over samples and
+/// positions.
 constexpr description describe_position_embedding(const position_embedding_attributes& a, const shape& x) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
@@ -122,8 +123,8 @@ struct embedding {
     static constexpr op_attributes attributes =
         detail::make_attributes<op_kind::embedding, Options...>(op::embedding_attributes{Vocabulary, Out});
 };
-/// position_embedding<rows<1024>, frozen>: adds a trained vector to every position of a sequence: [N,T,C]. Without rows<> its table has as many as there are
-/// positions; in a network of any length, as there are in the longest.
+/// position_embedding<rows<1024>, frozen>: adds a trained vector to every position of a sequence: [N,T,C]. Without
+/// rows<> its table has as many rows as there are positions; in a network of any length, as there are in the longest.
 template <class... Options>
 struct position_embedding
     : detail::layer_with<op_kind::position_embedding, op::position_embedding_attributes, Options...> {};

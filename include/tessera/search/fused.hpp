@@ -19,8 +19,8 @@ inline lower_options renumbered(lower_options o, const fused_network& f) {
     return o;
 }
 
-/// A strategy for the network before it was fused, of one for what came of it: operators do as the one that they have become a part of, for which fuse()
-/// makes the same of them again.
+/// A strategy for the network before it was fused, of one for what came of it: operators do as the one that they have
+/// become a part of, so that fuse() makes the same of them again.
 inline strategy taken_apart(const graph_view& g, const fused_network& f, const strategy& fused) {
     strategy s = fused;
     s.ops.assign(static_cast<std::size_t>(g.op_count), configuration{});
@@ -46,16 +46,17 @@ inline strategy taken_apart(const graph_view& g, const fused_network& f, const s
 
 } // namespace detail
 
-/// simulate_finished() of what a session plans of a strategy unless it is told not to fuse: where operators that are expressions run alike, they are one.
-/// Throws what lower() and simulate() throw.
+/// simulate_finished() of what a session plans of a strategy unless it is told not to fuse: operators that are
+/// expressions and run alike are one. Throws what lower() and simulate() throw.
 inline finished_step simulate_fused(const graph_view& g, const cluster& on, const strategy& s,
                                     const simulation::task_times& times = {}, const lower_options& lowering = {}) {
     const fused_network f = fuse(g, s, lowering.wanted, lowering.kind == run_kind::training);
     return simulate_finished(f.network.view(), on, f.how, times, detail::renumbered(lowering, f));
 }
 
-/// A search on the network with all fused that can be, which prices the plans that sessions run; what it finds is a strategy for the network itself.
-/// Operators that can fuse are then split alike, so that there are fewer strategies than there are without.
+/// A search on the network with all fused that can be, which prices the plans that sessions run; what it finds is a
+/// strategy for the network itself. Operators that can fuse are then split alike, so that there are fewer strategies
+/// than without.
 inline search_found run_fused(const search_record& r, const graph_view& g, const cluster& on, const search_options& o) {
     const fused_network f = fuse(g, strategy(g), o.lowering.wanted, o.lowering.kind == run_kind::training);
     search_options how = o;

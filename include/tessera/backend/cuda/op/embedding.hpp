@@ -65,7 +65,8 @@ __device__ void look_up_gradient_of(const arguments& a) {
 }
 TYPED_KERNEL(look_up_gradient)
 
-/// The same rows of a table added to every sample. at: x, table from the first of them, y. n: count, elements of the rows.
+/// The same rows of a table added to every sample. at: x, table from the first of them, y. n: count, elements of the
+/// rows.
 template <class T>
 __device__ void add_table_of(const arguments& a) {
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
@@ -74,8 +75,8 @@ __device__ void add_table_of(const arguments& a) {
 }
 TYPED_KERNEL(add_table)
 
-/// The gradient of a whole table, summed over samples. at: dy, to. n: samples, elements of the rows that they are added to, elements of the table, the first
-/// of the rows' in it.
+/// The gradient of a whole table, summed over samples. at: dy, to. n: samples, elements of the rows that are used,
+/// elements of the table, the number in it of the first element that is used.
 template <class T>
 __device__ void table_gradient_of(const arguments& a) {
     const T* dy = pointer<const T>(a, 0);
