@@ -190,6 +190,10 @@ const op_record own_records[] = {
              a.set(column_attributes{});
              return a;
          }},
+    {.name = "shortened",
+     .describe = squared_error,
+     .inputs = 2,
+     .at_longest = [](op_attributes a, const shape*) { return a; }},
     {.name = "class_distance",
      .describe = squared_error,
      .inputs = 2,
@@ -248,6 +252,7 @@ constexpr question of = [](const op_record&, const description& d) { return Of(d
 const asked questions[] = {
     {"takes two inputs or more", [](const op_record& r, const description&) { return r.inputs == 0; }},
     {"uses", [](const op_record& r, const description&) { return r.uses != nullptr; }},
+    {"at_longest", [](const op_record& r, const description&) { return r.at_longest != nullptr; }},
     {"anywhere", [](const op_record& r, const description&) { return r.anywhere != nullptr; }},
     {"momentum", [](const op_record& r, const description&) { return r.momentum != nullptr; }},
     {"integers", [](const op_record& r, const description&) { return r.integers != nullptr; }},
@@ -322,8 +327,9 @@ TEST_CASE("what is true of a single operator of the library is true of others to
 TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
     [[maybe_unused]] const auto [work, view, passes_gradient, loss] = ts::op_facts{};
-    [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, momentum, integers,
-                                 labels, divisor, ignored, rows_weigh, formula, generated, rows] = op_record{};
+    [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, at_longest, momentum,
+                                 integers, labels, divisor, ignored, rows_weigh, formula, generated, rows] =
+        op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
         operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};

@@ -460,6 +460,9 @@ TEST_CASE("what cannot hold is refused by name") {
     ts::strategy s = data_parallel(g.view(), 2, ts::schedule::parameter_average(1));
     CHECK(refusal(s, ts::sgd{}) == "");
     says(refusal(s, ts::adam{}), "plain SGD");
+    says(refusal(s, ts::optimizer(ts::sgd{}, 0.5F)), "plain SGD");
+    // A sum that is clipped is not the sum of what is clipped.
+    says(refusal(s, ts::optimizer(ts::sgd{}).clipped_to(0.5F)), "plain SGD");
     s.sync.average_every = -1;
     says(refusal(s, ts::sgd{}), ts::to_text(ts::rule::averages_never));
     using test_support::message_of;

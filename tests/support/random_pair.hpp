@@ -38,7 +38,7 @@ inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& how, 
     }
     r.how.overlap = pick(3) == 0;
     const int policy = pick(3) == 0 ? -1 : pick(13);
-    if (policy == 11 && how.state_count() == 0 && how.clip_norm == 0) {
+    if (policy == 11 && how.state_count() == 0 && how.clip_norm == 0 && how.clip_value == 0) {
         r.how.sync = ts::schedule::parameter_average(1);
         r.what += ", averages";
     } else if (policy == 12) {

@@ -45,6 +45,7 @@ inline constexpr bool never = false;
     rule(targets_do_not_fit, "the targets of a loss must have the shape of its predictions") \
     rule(lengths_differ, "inputs of any length have one longest length, for a batch has one length") \
     rule(length_changes_parameters, "in a network of any length the parameters are the same at every length; this layer's would have another extent") \
+    rule(table_of_fewer_positions, "the table has fewer rows than the sequence has positions; give it more, or shorten the sequence") \
     rule(lengths_do_not_fit, "the lengths must be one integer for each sample") \
     rule(integers_into_arithmetic, "the layer computes with floating-point numbers and this input has integers") \
     rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \
@@ -150,7 +151,7 @@ inline constexpr bool never = false;
     rule(slices_differ, "messages cut a gradient into different numbers of slices; messages must hold each slice of every gradient once") \
     rule(slice_sent_twice, "messages hold a slice of a gradient twice; each slice goes once") \
     rule(gradient_not_sent, "no message has all of a gradient; messages must hold each slice of every gradient once") \
-    rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and know only the norm of its own gradients; use an optimizer without, or sum gradients") \
+    rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and clip, or know the norm of, its own gradients alone; use an optimizer without, or sum gradients") \
     rule(layout_has_wrong_rank, "a layout says of every dimension how it is split: as many entries in dims as in extents") \
     rule(range_outside_extent, "the range of a shard must not end before it begins, nor reach outside the tensor") \
     rule(tensors_differ, "a redistribution is between two layouts of one tensor: of the same extents and type of element") \

@@ -176,7 +176,10 @@ struct graph_builder {
         if (out.refused) {
             return fail(out.refused);
         }
-        const description d = tessera::describe(a, extents, count);
+        if (auto* const longest = record_of(a).at_longest; longest != nullptr && has_any_length()) {
+            node.attributes = longest(a, extents);
+        }
+        const description d = tessera::describe(node.attributes, extents, count);
         for (const operand& o : d.operands) {
             if (is_too_large(o.extents)) {
                 return fail(detail::too_large(o.extents));
@@ -223,6 +226,15 @@ struct graph_builder {
     }
 
 private:
+    /// Whether batches may be shorter than the network is described.
+    constexpr bool has_any_length() const {
+        bool any = false;
+        for (int t = 0; t < tensor_count; ++t) {
+            any = any || tensors[t].any_length;
+        }
+        return any;
+    }
+
     /// Whether no other operator of the network has this one's name.
     constexpr bool names_apart(const op_record& own) const {
         const op_node* all = ops.data();

@@ -42,8 +42,15 @@ constexpr description describe_embedding(const embedding_attributes& a, const sh
     return w.d;
 }
 
-/// x[N,T,C], table[T,C] -> x + table, the same for every sample.
-constexpr description describe_position_embedding(const op_attributes&, const shape& x) {
+struct position_embedding_attributes {
+    index_t rows = 0; ///< of the table; 0: as many as there are positions
+};
+
+/// x[N,T,C], table[T,C] -> x + table, the same for every sample. A table[rows,C] of its own number of rows is used from
+/// its first row on. A shard of positions then has the whole table, not the rows alone that it reads: so the table lies
+/// in the same places whatever the length. Its gradient, zeros at the rows of others, is summed over samples and
+/// positions.
+constexpr description describe_position_embedding(const position_embedding_attributes& a, const shape& x) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
     const int t = w.add_loop(loop_name::position, x[1]);
@@ -57,7 +64,12 @@ constexpr description describe_position_embedding(const op_attributes&, const sh
         w.index(which, x[1], t);
         w.index(which, x[2], c);
     }
-    w.index(table, x[1], t);
+    if (a.rows > 0) {
+        w.index(table, a.rows, w.everything());
+        w.d.operands[table].gathered = true;
+    } else {
+        w.index(table, x[1], t);
+    }
     w.index(table, x[2], c);
     w.d.operands[table].additive = true;
     w.add_nest(w.all_loops(), bit(input) | bit(table), output, reducer::none, 1);
@@ -67,6 +79,13 @@ constexpr description describe_position_embedding(const op_attributes&, const sh
 constexpr inferred infer_embedding(const embedding_attributes& a, const shape& x) {
     const inferred r = detail::infer_rank(x, 1, 2, a.out < a.vocabulary ? a.out : a.vocabulary);
     return r.refused ? r : inferred{{}, x.rank == 1 ? make_shape(x[0], a.out) : make_shape(x[0], x[1], a.out)};
+}
+
+constexpr inferred infer_position_embedding(const position_embedding_attributes& a, const shape& x) {
+    const inferred r = detail::infer_rank(x, 3, 3, a.rows < 0 ? 0 : 1);
+    const bool fits = r.refused || a.rows == 0 || x[1] <= a.rows;
+    return fits ? r
+                : detail::refuse(rule::table_of_fewer_positions, a.rows, x[1], static_cast<int>(loop_name::position));
 }
 
 inline constexpr op_record embedding_record{
@@ -79,8 +98,16 @@ inline constexpr op_record embedding_record{
 };
 inline constexpr op_record position_embedding_record{
     .name = "position_embedding",
-    .infer = [](const op_attributes&, const shape* x, int) { return detail::infer_rank(*x, 3, 3); },
-    .describe = [](const op_attributes& a, const shape* x, int) { return describe_position_embedding(a, *x); },
+    .infer = [](const op_attributes& a, const shape* x,
+                int) { return infer_position_embedding(a.as<position_embedding_attributes>(), *x); },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_position_embedding(a.as<position_embedding_attributes>(), *x); },
+    .at_longest =
+        [](op_attributes a, const shape* x) {
+            const auto own = a.as<position_embedding_attributes>();
+            a.set(own.rows == 0 ? position_embedding_attributes{x[0][1]} : own);
+            return a;
+        },
 };
 
 } // namespace tessera::op
@@ -96,8 +123,10 @@ struct embedding {
     static constexpr op_attributes attributes =
         detail::make_attributes<op_kind::embedding, Options...>(op::embedding_attributes{Vocabulary, Out});
 };
-/// Adds a trained vector to every position of a sequence: [N,T,C].
+/// position_embedding<rows<1024>, frozen>: adds a trained vector to every position of a sequence: [N,T,C]. Without
+/// rows<> its table has as many rows as there are positions; in a network of any length, as there are in the longest.
 template <class... Options>
-struct position_embedding : detail::simple_layer<op_kind::position_embedding, Options...> {};
+struct position_embedding
+    : detail::layer_with<op_kind::position_embedding, op::position_embedding_attributes, Options...> {};
 
 } // namespace tessera

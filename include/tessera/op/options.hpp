@@ -136,6 +136,14 @@ struct top {
     requires requires(Own& own) { own.top; }
     static constexpr void apply(Own& own) { own.top = Count; }
 };
+/// position_embedding: its table has Count rows, of which shorter sequences take the first.
+template <index_t Count>
+struct rows {
+    static_assert(Count >= 1, "tessera: a table has at least 1 row");
+    template <class Own>
+    requires requires(Own& own) { own.rows; }
+    static constexpr void apply(Own& own) { own.rows = Count; }
+};
 /// concat, slice: along dimension D of the tensor instead of its channels; 1 is the position in a sequence [N,T,C].
 template <int D>
 struct axis {

@@ -54,6 +54,10 @@ struct op_record {
     /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses differ in the place alone.
     /// Null: they do not.
     op_attributes (*anywhere)(op_attributes) = nullptr;
+    /// Of an operator with a parameter that is as long as its sequences: the same use with the parameter that it has of
+    /// these inputs, for shorter ones as well. Null: its parameters do not depend on the length, or it cannot have
+    /// shorter sequences.
+    op_attributes (*at_longest)(op_attributes, const shape* inputs) = nullptr;
     /// Of running state: the weight of the newest statistics in it.
     double (*momentum)(const op_attributes&) = nullptr;
     /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.

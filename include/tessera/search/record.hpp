@@ -40,6 +40,7 @@ struct search_options {
     const schedule::policy_record* policy = nullptr;     ///< null: the search's own choice
     int micro_batches = 0;                               ///< 0: the search's own choice
     bool recompute = false;                              ///< operators repeat forward instead of keeping results
+    bool fuse = false; ///< plans are priced as sessions run them, with expressions fused: see search/fused.hpp
     thread_pool threads{};
     search_report report{};
     const std::atomic<bool>* interrupted = nullptr; ///< set: the search ends with the best so far; null: nobody can

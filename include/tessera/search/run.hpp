@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/search/fit/policies.hpp"
+#include "tessera/search/fused.hpp"
 #include "tessera/search/record.hpp"
 
 namespace tessera::search {
@@ -34,7 +35,7 @@ inline void check_options(const search_record& r, const search_options& o) {
 /// Throws tessera::error for options that it does not have, and where it finds nothing.
 inline search_found run(const search_record& r, const graph_view& g, const cluster& on, const search_options& o = {}) {
     detail::check_options(r, o);
-    search_found found = r.run(g, on, o);
+    search_found found = o.fuse ? run_fused(r, g, on, o) : r.run(g, on, o);
     strategy& s = found.best;
     if (o.micro_batches > 1 && s.schedule.stages == 0 && !r.takes_all) {
         s.micro_batches = o.micro_batches;

@@ -149,9 +149,11 @@ constexpr problem check_synchronization(const graph_view& g, const strategy_view
     return check_synchronization(g, s, modes_of(s));
 }
 
-/// The rule that averages of parameters break with an optimizer: there would be states of every copy's own.
+/// The rule that averages of parameters break with an optimizer: there would be states of every copy's own, or steps
+/// that are not linear in the gradient.
 constexpr problem check_averages(const graph_view& g, const strategy_view& s, const optimizer& how) {
-    const bool plain = how.state_count() == 0 && !(how.clip_norm > 0) && !how.is_layerwise();
+    const bool clips = how.clip_norm > 0 || how.clip_value > 0;
+    const bool plain = how.state_count() == 0 && !clips && !how.is_layerwise();
     if (s.sync == nullptr || s.sync->average_every == 0 || plain) {
         return {};
     }

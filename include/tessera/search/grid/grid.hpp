@@ -99,7 +99,7 @@ inline std::vector<configuration> megatron_within(const graph_view& g, int place
             channels = channels || divided[static_cast<std::size_t>(t)] != 0;
         }
         configuration c;
-        if (looks_up(d)) {
+        if (looks_up(d) && d.find_loop(loop_name::reduction) >= 0) {
             c = detail::fill_places(d, places, {loop_name::reduction, loop_name::channel});
         } else if (multiplies_by_matrix(d)) {
             c = channels ? detail::fill_places(d, places, {loop_name::reduction})

@@ -12,6 +12,7 @@ namespace tessera::cuda::kernels {
 inline constexpr kernel look_up{"look_up", true};
 inline constexpr kernel look_up_gradient{"look_up_gradient", true};
 inline constexpr kernel add_table{"add_table", true};
+inline constexpr kernel table_gradient{"table_gradient", true};
 
 // clang-format off
 TESSERA_DEVICE_CODE(embedding_code,
@@ -64,7 +65,8 @@ __device__ void look_up_gradient_of(const arguments& a) {
 }
 TYPED_KERNEL(look_up_gradient)
 
-/// The same table added to every sample. at: x, table, y. n: count, elements of the table.
+/// The same rows of a table added to every sample. at: x, table from the first of them, y. n: count, elements of the
+/// rows.
 template <class T>
 __device__ void add_table_of(const arguments& a) {
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
@@ -72,6 +74,22 @@ __device__ void add_table_of(const arguments& a) {
     }
 }
 TYPED_KERNEL(add_table)
+
+/// The gradient of a whole table, summed over samples. at: dy, to. n: samples, elements of the rows that are used,
+/// elements of the table, the number in it of the first element that is used.
+template <class T>
+__device__ void table_gradient_of(const arguments& a) {
+    const T* dy = pointer<const T>(a, 0);
+    for (long long i = first_index(); i < a.n[2]; i += index_step()) {
+        const long long own = i - a.n[3];
+        float sum = 0.0f;
+        for (long long s = 0; own >= 0 && own < a.n[1] && s < a.n[0]; ++s) {
+            sum += dy[s * a.n[1] + own];
+        }
+        pointer<float>(a, 1)[i] = sum;
+    }
+}
+TYPED_KERNEL(table_gradient)
 
 )
 // clang-format on
@@ -103,18 +121,26 @@ inline void look_up_backward(const shard_call& s) {
     }
 }
 
+/// Elements of the table before the row of the shard's first position.
+inline index_t before_rows(const shard_call& s) {
+    const bool is_whole = s.d.operands[s.parameter(0)].dim[0].all;
+    return is_whole ? s.region_of(s.output()).dim[1].begin * s.size(s.output(), 2) : 0;
+}
+
 inline void position_forward(const shard_call& s) {
     kernel_numbers n = count_of(s.volume(s.output()));
-    n.n[1] = s.volume(s.parameter(0));
+    n.n[1] = s.size(s.output(), 1) * s.size(s.output(), 2);
+    memory_use rows = composer::from(s.value(s.parameter(0)), before_rows(s) * bytes_of(element::f32));
+    rows.bytes = n.n[1] * bytes_of(element::f32);
     if (!s.in_bf16()) {
         tensor_operation add;
         add.count = n.n[1];
         add.rows = to_int(n.n[0]) / n.n[1];
         add.repeats = true;
-        s.to.add(add, {s.value(s.input()), s.value(s.parameter(0)), s.value_to(s.output())});
+        s.to.add(add, {s.value(s.input()), rows, s.value_to(s.output())});
         return;
     }
-    s.to.launch(kernels::add_table, {s.value(s.input()), s.value(s.parameter(0)), s.value_to(s.output())}, n, n.n[0]);
+    s.to.launch(kernels::add_table, {s.value(s.input()), rows, s.value_to(s.output())}, n, n.n[0]);
 }
 
 /// The gradient of the table is summed over the samples.
@@ -126,7 +152,13 @@ inline void position_backward(const shard_call& s) {
     if (s.emits(s.parameter(0))) {
         kernel_numbers n;
         n.n[0] = s.size(s.output(), 0);
-        n.n[1] = s.volume(s.parameter(0));
+        n.n[1] = s.size(s.output(), 1) * s.size(s.output(), 2);
+        n.n[2] = s.volume(s.parameter(0));
+        n.n[3] = before_rows(s);
+        if (n.n[2] != n.n[1]) { // a table of more rows
+            s.to.launch(kernels::table_gradient, {dy, s.gradient_to(s.parameter(0))}, n, n.n[2]);
+            return;
+        }
         if (!s.in_bf16()) { // a bias with as many channels as the table has elements
             s.to.add(bias_gradient{{to_int(n.n[0]), to_int(n.n[1]), 1, 1}}, {dy, s.gradient_to(s.parameter(0))});
             return;
@@ -151,7 +183,7 @@ inline constexpr operator_row embedding_rows[] = {
      .forward = detail::position_forward,
      .backward = detail::position_backward,
      .calls_forward = "cudnnOpTensor",
-     .calls_backward = "cudaMemcpyAsync cudnnConvolutionBackwardBias",
+     .calls_backward = "cudaMemcpyAsync cudnnConvolutionBackwardBias kernel:table_gradient",
      .code = kernels::embedding_code},
 };
 

@@ -44,14 +44,39 @@ void look_up_gradient(const shard<Real>& s, int o) {
                      [&](index_t row, index_t from) { to[row] += dy[from]; });
 }
 
+/// The place of a position's row, also in a table of more rows than there are positions, of which the shard has all.
+template <class Real>
+cursor row_at(const shard<Real>& s, cursor at, const box& region) {
+    if (s.d.operands[s.parameter(0)].dim[0].all) {
+        at.step[s.d.find_loop(loop_name::position)] = stride_in(region, 0);
+    }
+    return at;
+}
+
 template <class Real>
 void add_table(const shard<Real>& s) {
+    const int o = s.parameter(0);
     const Real* const px = s.value(s.input());
-    const Real* const table = s.value(s.parameter(0));
+    const Real* const table = s.value(o);
     Real* const py = s.value(s.output());
-    s.walk({s.value_at(s.input()), s.value_at(s.parameter(0)), s.value_at(s.output())}, [&](const auto& r) {
+    const cursor rows = row_at(s, s.value_at(o), s.call.value[o].region);
+    s.walk({s.value_at(s.input()), rows, s.value_at(s.output())}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
             py[r.at[2] + i * r.step[2]] = px[r.at[0] + i * r.step[0]] + table[r.at[1] + i * r.step[1]];
+        }
+    });
+}
+
+/// Of rows behind the last position it is 0.
+template <class Real>
+void add_table_gradient(const shard<Real>& s, int o) {
+    const Real* const dy = s.gradient(s.output());
+    Real* const to = s.gradient(o);
+    const bool table = o == s.parameter(0);
+    const cursor at = table ? row_at(s, s.gradient_at(o), s.call.gradient[o].region) : s.gradient_at(o);
+    s.walk({s.gradient_at(s.output()), at}, [&](const auto& r) {
+        for (index_t i = 0; i < r.count; ++i) {
+            to[r.at[1] + i * r.step[1]] += dy[r.at[0] + i * r.step[0]];
         }
     });
 }
@@ -74,7 +99,7 @@ struct position_loops {
     }
     template <class Real>
     static void backward(const shard<Real>& s, int o) {
-        pass_gradient(s, o);
+        add_table_gradient(s, o);
     }
 };
 
