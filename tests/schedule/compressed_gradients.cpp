@@ -193,7 +193,7 @@ TEST_CASE("compressed gradients: the parameters of one device that compresses fo
         const std::vector<numbers> plain =
             one_device(g, data, samples, 1, {compression::top_k, 1, 1}, rule, steps, seed);
         for (const compression_setting& how : settings) {
-            CAPTURE(to_text(how.how));
+            CAPTURE(std::string(to_text(how.how)));
             CAPTURE(how.block);
             CAPTURE(replicas);
             const std::vector<numbers> expected = one_device(g, data, samples, replicas, how, rule, steps, seed);
@@ -201,8 +201,9 @@ TEST_CASE("compressed gradients: the parameters of one device that compresses fo
             const auto found = trained<ts::reference::backend>(g, s, replicas, rule, seed, batches);
             const double off = difference(found, expected, start);
             const double compression_changes = difference(found, plain, start);
-            MESSAGE(to_text(how.how) << " in blocks of " << how.block << ", " << replicas << " replicas: off by " << off
-                                     << " of the largest change; without compression by " << compression_changes);
+            MESSAGE(std::string(to_text(how.how))
+                    << " in blocks of " << how.block << ", " << replicas << " replicas: off by " << off
+                    << " of the largest change; without compression by " << compression_changes);
             CHECK(off < 1e-4);
             CHECK(compression_changes > 10 * off);
             // What devices leave out goes from plan to plan, and from step to step of one plan; beside computation too.
@@ -220,4 +221,116 @@ TEST_CASE("compressed gradients: the parameters of one device that compresses fo
 #endif
         }
     }
+}
+
+TEST_CASE(
+    "compressed gradients: an element far below its block's scale moves its weight as far as without compression") {
+    struct out : ts::linear<1> {};
+    struct one_layer : ts::sequential<ts::features<16>, out, ts::mse_loss> {};
+    const int samples = 8;
+    const ts::graph whole = ts::describe<one_layer>(samples);
+    const ts::graph_view g = whole.view();
+    std::vector<float> features(static_cast<std::size_t>(16 * samples), 1.0F);
+    const auto set_small = [&](float x) { // the third feature, whose weight then has so much smaller gradients
+        for (int i = 0; i < samples; ++i) {
+            features[static_cast<std::size_t>(16 * i + 3)] = x;
+        }
+    };
+    const std::vector<float> targets(static_cast<std::size_t>(samples), 1e6F); // far away: gradients stay the same
+    const std::vector<ts::input_data> batch{std::span<const float>(features), std::span<const float>(targets)};
+    const std::vector<std::vector<ts::input_data>> batches(1000, batch);
+    const ts::optimizer rule(ts::sgd{.learning_rate = 1e-9F});
+    const auto all = ts::schedule::gradients_of(g);
+    const auto moved = [&](const ts::synchronization& sync) {
+        const ts::strategy s = data_parallel(g, 2, sync);
+        const auto first = trained<ts::reference::backend>(g, s, 2, rule, 5, {});
+        return static_cast<double>(trained<ts::reference::backend>(g, s, 2, rule, 5, batches)[0][3]) -
+               static_cast<double>(first[0][3]);
+    };
+    const auto share = [&](const ts::synchronization& sync, float small) {
+        set_small(small);
+        const double plain = moved(ts::schedule::buckets(all));
+        REQUIRE(std::abs(plain) > 1e-6);
+        return moved(sync) / plain;
+    };
+    // Half a 127th of the largest gradient is 4 times this one, so that one step alone sends nothing of it.
+    const double eight = share(ts::schedule::eight_bit_gradients(all), 1e-3F);
+    const double one = share(ts::schedule::one_bit_gradients(all), 1e-3F);
+    // It is never the largest of a step's.
+    const double largest = share(ts::schedule::top_k_gradients(all, 17), 0.1F);
+    MESSAGE("shares of the change without compression: of 8 bits " << eight << ", of 1 bit " << one
+                                                                   << ", of the largest element " << largest);
+    CHECK(std::abs(eight - 1) < 0.01);
+    CHECK(std::abs(one - 1) < 0.05);
+    CHECK(std::abs(largest - 1) < 0.25);
+}
+
+TEST_CASE("compressed gradients: a step whose loss is not finite changes nothing, what was left out neither") {
+    const ts::graph whole = ts::describe<network>(12);
+    const ts::graph_view g = whole.view();
+    const batch_data data(g, 7);
+    batch_data bad(g, 8);
+    bad.numbers[0][5] = std::numeric_limits<float>::quiet_NaN();
+    for (const compression_setting& how : settings) {
+        CAPTURE(std::string(to_text(how.how)));
+        const ts::sgd rule{.learning_rate = 0.1F};
+        const ts::optimizer optimizer(rule);
+        ts::workers threads(2);
+        const auto trained_through = [&](bool through) {
+            ts::reference::backend backend(optimizer);
+            ts::session<ts::reference::backend> session(g, data_parallel(g, 2, compressed(g, how)), 2, optimizer, {},
+                                                        backend, threads);
+            std::vector<std::vector<float>> all;
+            for (int step = 0; step < 4; ++step) {
+                if (through && step == 2) {
+                    CHECK_THROWS_AS(session.step(bad.inputs), ts::error);
+                }
+                session.step(data.inputs);
+            }
+            for (int p = 0; p < g.parameter_count; ++p) {
+                all.push_back(session.parameter(p));
+            }
+            return all;
+        };
+        CHECK(trained_through(true) == trained_through(false));
+    }
+}
+
+TEST_CASE("compressed gradients: a small problem is learned as far as without compression") {
+    struct h1 : ts::linear<32> {};
+    struct h2 : ts::linear<4> {};
+    struct learner : ts::sequential<ts::features<8>, h1, ts::tanh, h2, ts::cross_entropy> {};
+    const int samples = 64;
+    const ts::graph whole = ts::describe<learner>(samples);
+    const ts::graph_view g = whole.view();
+    batch_data data(g, 11);
+    for (int i = 0; i < samples; ++i) { // which of four quarters the first two features are in
+        const std::size_t row = static_cast<std::size_t>(8 * i);
+        data.labels[1][static_cast<std::size_t>(i)] =
+            (data.numbers[0][row] > 0 ? 1 : 0) + (data.numbers[0][row + 1] > 0 ? 2 : 0);
+    }
+    const ts::optimizer rule(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F});
+    const auto all = ts::schedule::gradients_of(g);
+    const auto loss = [&](const ts::synchronization& sync, int steps) {
+        ts::workers threads(4);
+        ts::reference::backend backend(rule);
+        ts::session<ts::reference::backend> session(g, data_parallel(g, 4, sync), 4, rule, {}, backend, threads);
+        double last = 0;
+        for (int i = 0; i <= steps; ++i) {
+            last = session.step(data.inputs);
+        }
+        return last;
+    };
+    const double begin = loss(ts::schedule::buckets(all), 0);
+    const int steps = 150;
+    const double plain = loss(ts::schedule::buckets(all), steps);
+    const double eight = loss(ts::schedule::eight_bit_gradients(all), steps);
+    const double one = loss(ts::schedule::one_bit_gradients(all, 32), steps);
+    const double largest = loss(ts::schedule::top_k_gradients(all, 10), steps);
+    MESSAGE("losses after " << steps << " steps, from " << begin << ": " << plain << ", of 8 bits " << eight
+                            << ", of 1 bit " << one << ", of one element in 10 " << largest);
+    CHECK(plain < begin / 10);
+    CHECK(std::abs(eight - plain) < 0.02 * plain);
+    CHECK(one < begin / 10);
+    CHECK(largest < begin / 10);
 }
