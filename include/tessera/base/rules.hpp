@@ -105,7 +105,7 @@ inline constexpr bool never = false;
     rule(slices_not_sliced, "parameters that are stored in slices (shards_parameters) are updated slice by slice: their messages go exchange::sliced (0), not all_reduce (1), ring (2) or by a server (3)") \
     rule(slices_in_slices, "parameters that are stored in slices (shards_parameters) are divided by their members: their messages hold whole gradients, 1 slice of each") \
     rule(compression_without_messages, "gradients that are compressed travel in messages, and there are none; make some, for example with schedule::eight_bit_gradients()") \
-    rule(compression_without_copies, "gradients are compressed on their way between whole copies of parameters on several devices; leave parameters where shards need them (no parameters_on, no slices as of ZeRO 3), use 2 devices or more, or compress nothing") \
+    rule(compression_without_copies, "gradients are compressed on their way between copies of parameters on several devices; leave parameters where shards need them (no parameters_on), use 2 devices or more, or compress nothing") \
     rule(compression_not_all_reduced, "gradients that are compressed go from each device to all: their messages are exchange::all_reduce (1), not sliced (0) as those of ZeRO, ring (2) or by a server (3)") \
     rule(compression_in_slices, "gradients that are compressed go whole: their messages hold 1 slice of each") \
     rule(compression_block_is_empty, "a block of a compressed gradient, whose elements share a scale, has at least 1 element") \

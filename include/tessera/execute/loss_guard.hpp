@@ -108,8 +108,8 @@ private:
     const watched& at(int task) const { return tasks_[static_cast<std::size_t>(task)]; }
 
     static guarded_role role_of(const plan& p, const graph_view& g, const task& t) {
-        if (t.kind == task_kind::update || t.kind == task_kind::average ||
-            t.kind == task_kind::compress || t.kind == task_kind::decompress) { // which reads codes that are then none
+        if (t.kind == task_kind::update || t.kind == task_kind::average || t.kind == task_kind::compress ||
+            t.kind == task_kind::decompress) { // which reads codes that are then none
             return guarded_role::change;
         }
         if (t.kind != task_kind::compute) {

@@ -29,9 +29,8 @@ inline constexpr policy_record top_k_gradients_record{
     .about = "buckets of gradients' largest elements with their indices, with error feedback",
     .make =
         [](const policy_setting& x) {
-            return top_k_gradients(
-                x.gradients, x.options.as<int>(keep_option),
-                {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)});
+            return top_k_gradients(x.gradients, x.options.as<int>(keep_option),
+                                   {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)});
         },
     .options = {keep_option, bucket_option, first_bucket_option},
     .same_numbers = false,
@@ -47,7 +46,8 @@ template <int KeepOneIn = usual_keep_one_in, index_t Bytes = schedule::bucket_si
 struct top_k_gradients {
     static constexpr problem check() { return schedule::check_top_k(KeepOneIn, {Bytes, First}); }
     static constexpr sync_modes modes() {
-        return {true, sync_time::ready, sync_time::after_backward, false, 0, {compression::top_k, usual_block, KeepOneIn}};
+        return {
+            true, sync_time::ready, sync_time::after_backward, false, 0, {compression::top_k, usual_block, KeepOneIn}};
     }
     static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
         return schedule::top_k_gradients(gradients, KeepOneIn, {Bytes, First});

@@ -87,7 +87,7 @@ inline int task_activities::add_message(const std::vector<tile>& tiles, const st
     std::vector<int> members;
     task_activity scatter;
     task_activity gather;
-    const bool gathers = leader.kind == task_kind::gather; // all-gather of one parameter's slices
+    const bool gathers = leader.kind == task_kind::gather;     // all-gather of one parameter's slices
     const bool decodes = leader.kind == task_kind::decompress; // all-gather of codes
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];

@@ -90,7 +90,7 @@ constexpr problem check_modes(const graph_view& g, const strategy_view& s, const
         if (const problem p = check_compression(sync.compress)) {
             return refuse_with(p.broken, p.found, p.needed);
         }
-        if (s.parameters_on >= 0 || sync.shards_parameters) {
+        if (s.parameters_on >= 0) {
             return refuse_with(rule::compression_without_copies, s.parameters_on, -1);
         }
     }
@@ -134,8 +134,7 @@ constexpr problem check_messages(const graph_view& g, const synchronization& syn
                                       static_cast<index_t>(m.how), static_cast<index_t>(exchange::all_reduce));
             }
             if (sync.compress != compression::none && x.slices != 1) {
-                return detail::broken(rule::compression_in_slices, detail::first_user(g, x.parameter), -1, x.slices,
-                                      1);
+                return detail::broken(rule::compression_in_slices, detail::first_user(g, x.parameter), -1, x.slices, 1);
             }
             const auto p = static_cast<std::size_t>(x.parameter);
             if (slices[p] != 0 && slices[p] != x.slices) {

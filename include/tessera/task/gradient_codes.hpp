@@ -137,8 +137,7 @@ inline void compress(const compression_setting& how, const float* gradient, floa
     case compression::eight_bits:
         for (index_t b = 0; b < blocks; ++b) {
             const index_t first = b * how.block;
-            write(words, b,
-                  quantize(gradient + first, residual + first, elements(b), words + 4 * blocks + first));
+            write(words, b, quantize(gradient + first, residual + first, elements(b), words + 4 * blocks + first));
         }
         break;
     case compression::one_bit: {

@@ -30,8 +30,9 @@ int add_compression(const lowering_input<Options>& in, synchronization_places& s
     const index_t volume = out[source].region.volume();
     if (out.p.compress.how == compression::top_k && volume > most_indexed_elements) {
         throw error("tessera: a shard of the parameter " + parameter_path_of(in.g, parameter) + " has " +
-                    std::to_string(volume) + " elements, and top_k says their indices in 32 bits; split it, or use "
-                                             "eight_bits");
+                    std::to_string(volume) +
+                    " elements, and top_k says their indices in 32 bits; split it, or use "
+                    "eight_bits");
     }
     const int residual = residual_tile(sync, out, source);
     const int code = add_tile(out, tile_kind::code, parameter, out[source].region, device, element::f32);
@@ -84,8 +85,7 @@ void send_compressed(const lowering_input<Options>& in, synchronization_places& 
                 count_moved(out, {code}, device, out[code].elements);
             }
             const piece& c = x.copies[at(i)];
-            arrived.back().push_back(
-                {x.what.parameter, 0, 1, {c}, c.device, -1, exchange::sliced, {sums[k]}});
+            arrived.back().push_back({x.what.parameter, 0, 1, {c}, c.device, -1, exchange::sliced, {sums[k]}});
         }
     }
     for (const reduced_slices& r : arrived) { // after all sums, which make one collective

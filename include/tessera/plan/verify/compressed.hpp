@@ -40,9 +40,9 @@ bool verifier<Plan>::decompression_is_sound(const task& whole, const task& t) {
     bool right = p_.compress.is_on() && p_.kind == run_kind::training && g_.parameters[t.parameter].trained &&
                  t.slices == 1 && !t.reads.empty() && t.writes.size() == 1 && t.state < 0;
     const tile* const to = right ? &p_.tiles[at(t.writes[0])] : nullptr;
-    right = right && to->kind == tile_kind::parameter_gradient && to->tensor == t.parameter &&
-            to->device == t.device && to->step == t.step && to->part < 0 && to->origin < 0 && to->slices == 1 &&
-            to->format == 0 && to->type == element::f32;
+    right = right && to->kind == tile_kind::parameter_gradient && to->tensor == t.parameter && to->device == t.device &&
+            to->step == t.step && to->part < 0 && to->origin < 0 && to->slices == 1 && to->format == 0 &&
+            to->type == element::f32;
     for (std::size_t i = 0; right && i < t.reads.size(); ++i) {
         const tile& x = p_.tiles[at(t.reads[i])];
         right = x.kind == tile_kind::code && x.tensor == t.parameter && x.step == t.step && x.region == to->region;

@@ -15,7 +15,8 @@ bool verifier<Plan>::fields() {
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
                         p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
                         p_.loss_scale > 0 && p_.average_every >= 0 && p_.compress.how <= compression::top_k &&
-                        p_.compress.block > 0 && p_.compress.keep_one_in > 0 && !(p_.joint_statistics && p_.replica_statistics);
+                        p_.compress.block > 0 && p_.compress.keep_one_in > 0 &&
+                        !(p_.joint_statistics && p_.replica_statistics);
     const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
     const bool outside =
         p_.output_gradient < g_.tensor_count && (p_.output_gradient < 0 || g_.tensors[p_.output_gradient].producer < 0);
@@ -197,8 +198,9 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
         return "touches a tile that does not exist";
     }
     const bool of_parameter = t.kind == task_kind::reduce || t.kind == task_kind::update ||
-                              t.kind == task_kind::gather || t.kind == task_kind::average || t.kind == task_kind::norm ||
-                              t.kind == task_kind::compress || t.kind == task_kind::decompress;
+                              t.kind == task_kind::gather || t.kind == task_kind::average ||
+                              t.kind == task_kind::norm || t.kind == task_kind::compress ||
+                              t.kind == task_kind::decompress;
     if (of_parameter ? t.parameter < 0 || t.parameter >= g_.parameter_count : t.parameter != -1 || !t.parts.empty()) {
         return "is of a parameter that does not exist";
     }
