@@ -296,6 +296,38 @@ TEST_CASE("compressed gradients: a step whose loss is not finite changes nothing
     }
 }
 
+TEST_CASE("compressed gradients: a training that goes on from a file begins with nothing left out") {
+    const ts::graph whole = ts::describe<network>(12);
+    const ts::graph_view g = whole.view();
+    const batch_data data(g, 7);
+    const batch_data other(g, 8);
+    const ts::optimizer rule(ts::sgd{.learning_rate = 0.1F});
+    const auto trained_after = [&](bool other_training) {
+        ts::workers threads(2);
+        ts::reference::backend backend(rule);
+        ts::session<ts::reference::backend> session(g, data_parallel(g, 2, compressed(g, settings[2])), 2, rule, {},
+                                                    backend, threads);
+        std::vector<std::vector<float>> all;
+        for (int p = 0; p < g.parameter_count; ++p) {
+            all.push_back(session.parameter(p));
+        }
+        if (other_training) {
+            session.step(other.inputs);
+            for (int p = 0; p < g.parameter_count; ++p) { // as io::load_checkpoint does
+                session.set_kept(p, -1, all[static_cast<std::size_t>(p)]);
+            }
+            session.resume_after(0, session.seed(), session.learning_rate());
+        }
+        session.step(data.inputs);
+        session.step(data.inputs);
+        for (int p = 0; p < g.parameter_count; ++p) {
+            all[static_cast<std::size_t>(p)] = session.parameter(p);
+        }
+        return all;
+    };
+    CHECK(trained_after(true) == trained_after(false));
+}
+
 TEST_CASE("compressed gradients: a small problem is learned as far as without compression") {
     struct h1 : ts::linear<32> {};
     struct h2 : ts::linear<4> {};
