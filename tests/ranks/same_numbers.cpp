@@ -8,6 +8,7 @@
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/ranks/mpi.hpp"
+#include "tessera/schedule/top_k_gradients.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,16 @@ training_record record_of(const random_case& c, const batch_data& data, const ra
     return train(session, c, data, pair.how.period);
 }
 
+/// Every fourth goes with compressed gradients, which are the same bits over ranks too.
+void compress(const ts::graph_view& g, std::uint64_t number, random_pair& pair) {
+    const auto all = ts::schedule::gradients_of(g);
+    pair.how.parameters_on = -1;
+    pair.how.sync = number % 3 == 0   ? ts::schedule::eight_bit_gradients(all, 64, {2000, 500})
+                    : number % 3 == 1 ? ts::schedule::one_bit_gradients(all)
+                                      : ts::schedule::top_k_gradients(all, 10);
+    pair.what += ", compressed";
+}
+
 /// What differs, or nothing.
 std::string difference(const training_record& a, const training_record& b) {
     return std::string(a.losses == b.losses ? "" : " losses") + (a.gradients == b.gradients ? "" : " gradients") +
@@ -39,6 +50,7 @@ struct tally {
     int refused = 0;
     int wrong = 0;
     int queued = 0;
+    int compressed = 0;
 };
 
 template <class Backend>
@@ -47,7 +59,10 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
     const ts::graph_view g = c.network.view();
     const batch_data data(g, number + 1);
     coverage seen;
-    const random_pair pair = draw_pair(g, c.how, number * 64, seen);
+    random_pair pair = draw_pair(g, c.how, number * 64, seen);
+    if (number % 8 < 2) { // on both backends
+        compress(g, number, pair);
+    }
     if (pair.devices > over_ranks.all_devices()) {
         return;
     }
@@ -71,6 +86,7 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
         ++all.wrong;
     } else {
         ++(said[0].empty() ? all.equal : all.refused);
+        all.compressed += said[0].empty() && pair.how.sync.compress != ts::compression::none ? 1 : 0;
         all.queued +=
             pair.what.find("server") != std::string::npos || pair.what.find("p3") != std::string::npos ? 1 : 0;
     }
@@ -97,9 +113,10 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
         compare<ts::reference::backend>(number, devices.threads(), here, all);
     }
     if (mpi.rank() == 0) {
-        std::printf("%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues\n",
+        std::printf("%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues, %d with "
+                    "compressed gradients\n",
                     mpi.size(), argv[3], devices.threads().group()->nodes(), all.equal, all.refused, all.wrong,
-                    all.queued);
+                    all.queued, all.compressed);
     }
     return all.wrong == 0 && all.equal > 0 ? 0 : 1;
 }

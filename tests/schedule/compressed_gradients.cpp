@@ -3,6 +3,7 @@
 #include "support/planned.hpp"
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
+#include "support/sweep_check.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/schedule/top_k_gradients.hpp"

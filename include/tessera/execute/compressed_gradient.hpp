@@ -20,11 +20,11 @@ public:
           residual_(reinterpret_cast<float*>(where[t.state])), words_(where[t.writes[0]]),
           elements_(p.tiles[static_cast<std::size_t>(t.state)].elements) {
         if (how_.how == compression::top_k) {
-            order_.resize(static_cast<std::size_t>(elements_)); // no step allocates
+            room_.resize(static_cast<std::size_t>(elements_)); // no step allocates
         }
     }
 
-    void run() { codes::compress(how_, gradient_, residual_, elements_, words_, order_); }
+    void run() { codes::compress(how_, gradient_, residual_, elements_, words_, room_); }
 
 private:
     compression_setting how_;
@@ -32,7 +32,7 @@ private:
     float* residual_ = nullptr;
     std::byte* words_ = nullptr;
     index_t elements_ = 0;
-    std::vector<std::uint32_t> order_;
+    std::vector<std::int32_t> room_;
 };
 
 /// What runs a decompression: the sum of what all devices say, in the order in which the task lists them.

@@ -8,7 +8,7 @@
 #include "tessera/strategy/compression.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -34,19 +34,21 @@ void write(std::byte* words, index_t i, T x) {
 inline constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 inline constexpr int largest_code = 127;
 
+/// A float without its sign as a whole number, which orders floats that are not negative; what is not finite is at least `infinite_magnitude`.
+inline std::int32_t magnitude(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
+inline constexpr std::int32_t infinite_magnitude = 0x7f800000;
+
 /// One block of a gradient g with what was left out before, r: v = g + r, s = max|v| / 127, and code = v / s to the nearest, a half to the even one, so that
 /// |v - s code| is at most s / 2. Returns the scale; `r` becomes v - s code. (The quantizer of Alistarh et al., "QSGD" (NIPS 2017), by the largest
 /// magnitude of a block instead of its norm, and rounded to the nearest: what that is biased by, error feedback sends later.) Where an element is
 /// not finite the scale is no number, which whoever updates finds, and `r` stays.
 inline float quantize(const float* g, float* r, index_t n, std::byte* to) {
-    float most = 0;
-    bool finite = true;
+    std::int32_t most = 0;
     for (index_t i = 0; i < n; ++i) {
-        const float v = std::fabs(g[i] + r[i]);
-        finite = finite && v <= std::numeric_limits<float>::max();
-        most = v > most ? v : most;
+        most = std::max(most, magnitude(g[i] + r[i]));
     }
-    const float scale = finite ? most / static_cast<float>(largest_code) : not_a_number;
+    const bool finite = most < infinite_magnitude;
+    const float scale = finite ? std::bit_cast<float>(most) / static_cast<float>(largest_code) : not_a_number;
     if (!(scale > 0)) {
         for (index_t i = 0; i < n; ++i) {
             write<std::int8_t>(to, i, 0);
@@ -54,11 +56,13 @@ inline float quantize(const float* g, float* r, index_t n, std::byte* to) {
         }
         return scale;
     }
+    constexpr auto limit = static_cast<float>(largest_code); // a scale that has lost bits may be too small
+    constexpr float rounder = 12582912;                      // 1.5 * 2^23, next to which floats are whole numbers
     for (index_t i = 0; i < n; ++i) {
         const float v = g[i] + r[i];
-        const auto limit = static_cast<float>(largest_code); // a scale that has lost bits may be too small
-        const float code = std::clamp(std::nearbyint(v / scale), -limit, limit);
-        write(to, i, static_cast<std::int8_t>(code));
+        const float nearly = std::min(std::max(v / scale, -limit), limit);
+        const float code = (nearly + rounder) - rounder;
+        write(to, i, static_cast<std::int8_t>(static_cast<std::int32_t>(code)));
         r[i] = v - code * scale;
     }
     return scale;
@@ -71,23 +75,40 @@ struct two_means {
     float negative = 0; ///< of others
 };
 inline two_means take_signs(const float* g, float* r, index_t n, std::byte* bits, index_t first) {
-    double sum[2]{};
-    index_t count[2]{};
-    for (index_t i = 0; i < n; ++i) {
-        const float v = g[i] + r[i];
-        sum[v >= 0 ? 1 : 0] += static_cast<double>(v);
-        ++count[v >= 0 ? 1 : 0];
+    constexpr index_t lanes = 8; // sums of their own, added up in their order
+    double sum[2][lanes]{};
+    std::int32_t positive[lanes]{};
+    std::int32_t most = 0;
+    for (index_t i = 0; i < n; i += lanes) {
+        for (index_t k = 0; k < lanes && i + k < n; ++k) {
+            const float v = g[i + k] + r[i + k];
+            sum[1][k] += v >= 0 ? static_cast<double>(v) : 0;
+            sum[0][k] += v >= 0 ? 0 : static_cast<double>(v);
+            positive[k] += v >= 0 ? 1 : 0;
+            most = std::max(most, magnitude(v));
+        }
     }
-    const auto mean = [&](int of) { return count[of] > 0 ? sum[of] / static_cast<double>(count[of]) : 0; };
-    const two_means m{static_cast<float>(mean(1)), static_cast<float>(mean(0))};
-    if (!std::isfinite(m.positive) || !std::isfinite(m.negative)) {
+    if (most >= infinite_magnitude) {
         return {not_a_number, not_a_number};
     }
+    const auto of = [](const auto* x) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); };
+    const auto mean = [](double total, index_t count) {
+        return static_cast<float>(count > 0 ? total / static_cast<double>(count) : 0);
+    };
+    const index_t count = of(positive);
+    const two_means m{mean(of(sum[1]), count), mean(of(sum[0]), n - count)};
+    std::uint32_t word = 0;
+    for (index_t i = 0; i < n; ++i) {
+        const auto bit = static_cast<unsigned>((first + i) % 32);
+        word |= static_cast<std::uint32_t>(g[i] + r[i] >= 0 ? 1 : 0) << bit;
+        if (bit == 31 || i + 1 == n) {
+            const index_t place = (first + i) / 32; // another block may have bits there
+            write(bits, place, read<std::uint32_t>(bits, place) | word);
+            word = 0;
+        }
+    }
     for (index_t i = 0; i < n; ++i) {
         const float v = g[i] + r[i];
-        const index_t word = (first + i) / 32;
-        const auto bit = static_cast<std::uint32_t>(v >= 0 ? 1 : 0) << static_cast<unsigned>((first + i) % 32);
-        write(bits, word, read<std::uint32_t>(bits, word) | bit);
         r[i] = v - (v >= 0 ? m.positive : m.negative);
     }
     return m;
@@ -95,42 +116,47 @@ inline two_means take_signs(const float* g, float* r, index_t n, std::byte* bits
 
 /// The `k` elements of v = g + r of the largest magnitude, of equal ones those of the least index: Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory"
 /// (NeurIPS 2018), and, as "local gradient accumulation", Lin et al., "Deep Gradient Compression" (ICLR 2018), without momentum correction.
-/// `r` becomes v without them. `order` is room for n indices.
+/// `r` becomes v without them. `room` is room for n numbers.
 inline void take_largest(const float* g, float* r, index_t n, index_t k, std::byte* to,
-                         std::vector<std::uint32_t>& order) {
-    bool finite = true;
+                         std::vector<std::int32_t>& room) {
+    room.resize(static_cast<std::size_t>(n));
+    std::int32_t most = 0;
     for (index_t i = 0; i < n; ++i) {
-        finite = finite && std::isfinite(g[i] + r[i]);
+        const std::int32_t size = magnitude(g[i] + r[i]);
+        room[static_cast<std::size_t>(i)] = size;
+        most = std::max(most, size);
     }
-    for (index_t i = 0; i < k && !finite; ++i) { // there is no order
-        write(to, i, static_cast<std::uint32_t>(i));
-        write(to, k + i, not_a_number);
-    }
-    if (!finite) {
+    if (most >= infinite_magnitude) { // there is no order
+        for (index_t i = 0; i < k; ++i) {
+            write(to, i, static_cast<std::uint32_t>(i));
+            write(to, k + i, not_a_number);
+        }
         return;
     }
-    order.resize(static_cast<std::size_t>(n));
-    for (index_t i = 0; i < n; ++i) {
-        r[i] += g[i];
-        order[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>(i);
+    if (k == 0) {
+        return;
     }
-    std::nth_element(order.begin(), order.begin() + k, order.end(), [r](std::uint32_t a, std::uint32_t b) {
-        const float x = std::fabs(r[a]);
-        const float y = std::fabs(r[b]);
-        return x != y ? x > y : a < b;
-    });
-    std::sort(order.begin(), order.begin() + k);
-    for (index_t i = 0; i < k; ++i) {
-        const std::uint32_t which = order[static_cast<std::size_t>(i)];
-        write(to, i, which);
-        write(to, k + i, r[which]);
-        r[which] = 0;
+    const auto last = room.begin() + k - 1;
+    std::nth_element(room.begin(), last, room.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
+    const std::int32_t least = *last; // of those that are sent
+    index_t ties = std::count(room.begin(), room.begin() + k, least);
+    index_t sent = 0;
+    for (index_t i = 0; i < n; ++i) {
+        const float v = g[i] + r[i];
+        const std::int32_t size = magnitude(v);
+        const bool goes = size > least || (size == least && ties-- > 0);
+        r[i] = goes ? 0 : v;
+        if (goes) {
+            write(to, sent, static_cast<std::uint32_t>(i));
+            write(to, k + sent, v);
+            ++sent;
+        }
     }
 }
 
 /// Writes what a device sends of `n` elements of a gradient to `words`; `residual` is what it has left out so far, and then what it leaves out now.
 inline void compress(const compression_setting& how, const float* gradient, float* residual, index_t n,
-                     std::byte* words, std::vector<std::uint32_t>& order) {
+                     std::byte* words, std::vector<std::int32_t>& room) {
     const index_t blocks = how.blocks(n);
     const auto elements = [&](index_t block) { return std::min<index_t>(how.block, n - block * how.block); };
     switch (how.how) {
@@ -152,7 +178,7 @@ inline void compress(const compression_setting& how, const float* gradient, floa
         break;
     }
     case compression::top_k:
-        take_largest(gradient, residual, n, how.kept(n), words, order);
+        take_largest(gradient, residual, n, how.kept(n), words, room);
         break;
     case compression::none:
         break;
