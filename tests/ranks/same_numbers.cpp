@@ -2,13 +2,12 @@
 // Random networks under random strategies, schedules and policies over ranks: bit for bit what one process with as many devices computes.
 // Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH [RANKS_OF_NODE], the last as if so many ranks had a node of their own.
 #include "support/instances.hpp"
+#include "support/random_compression.hpp"
 #include "support/random_oracle.hpp"
-#include "support/random_pair.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/ranks/mpi.hpp"
-#include "tessera/schedule/top_k_gradients.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,16 +25,6 @@ training_record record_of(const random_case& c, const batch_data& data, const ra
     options.keep_gradients = true;
     ts::session<Backend> session(c.network.view(), pair.how, pair.devices, c.how, options, backend, threads);
     return train(session, c, data, pair.how.period);
-}
-
-/// Every fourth goes with compressed gradients, which are the same bits over ranks too.
-void compress(const ts::graph_view& g, std::uint64_t number, random_pair& pair) {
-    const auto all = ts::schedule::gradients_of(g);
-    pair.how.parameters_on = -1;
-    pair.how.sync = number % 3 == 0   ? ts::schedule::eight_bit_gradients(all, 64, {2000, 500})
-                    : number % 3 == 1 ? ts::schedule::one_bit_gradients(all)
-                                      : ts::schedule::top_k_gradients(all, 10);
-    pair.what += ", compressed";
 }
 
 /// What differs, or nothing.
@@ -60,7 +49,7 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
     const batch_data data(g, number + 1);
     coverage seen;
     random_pair pair = draw_pair(g, c.how, number * 64, seen);
-    if (number % 8 < 2) { // on both backends
+    if (number % 8 < 2) { // one on each backend: the same bits over ranks too
         compress(g, number, pair);
     }
     if (pair.devices > over_ranks.all_devices()) {
@@ -113,10 +102,11 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
         compare<ts::reference::backend>(number, devices.threads(), here, all);
     }
     if (mpi.rank() == 0) {
-        std::printf("%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues, %d with "
-                    "compressed gradients\n",
-                    mpi.size(), argv[3], devices.threads().group()->nodes(), all.equal, all.refused, all.wrong,
-                    all.queued, all.compressed);
+        std::printf(
+            "%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues, %d with "
+            "compressed gradients\n",
+            mpi.size(), argv[3], devices.threads().group()->nodes(), all.equal, all.refused, all.wrong, all.queued,
+            all.compressed);
     }
     return all.wrong == 0 && all.equal > 0 ? 0 : 1;
 }

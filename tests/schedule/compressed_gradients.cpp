@@ -266,6 +266,43 @@ TEST_CASE(
     CHECK(std::abs(largest - 1) < 0.25);
 }
 
+TEST_CASE("compressed gradients: where all elements are sent they are the numbers of one device under any strategy") {
+    using namespace test_support;
+    coverage seen;
+    const auto reference = [](const ts::optimizer& how) { return ts::reference::backend(how); };
+    sweep_check check;
+    int number = 0;
+    for (const sweep_case& c : sweep_cases()) {
+        if (c.how.clip_norm > 0) {
+            continue; // refused
+        }
+        const ts::graph_view g = c.network.view();
+        oracles expected(c);
+        for (int i = 0; i <= strategy_count(1); ++i, ++number) {
+            const int devices = 2 + number % 3;
+            pipeline_case p = random_pipeline(g, devices, 9000 + static_cast<std::uint64_t>(number), seen);
+            ts::strategy s = i == 0 ? data_parallel(g, std::min(devices, static_cast<int>(g.tensors[0].extents[0])))
+                                    : static_cast<ts::strategy&&>(p.how);
+            s.sync = ts::schedule::top_k_gradients(ts::schedule::gradients_of(g), 1, {2400, 500});
+            s.sync.sum_at = number % 4 == 1 ? ts::sync_time::after_backward : ts::sync_time::ready;
+            s.sync.update_at = number % 4 == 2 ? ts::sync_time::after_backward : ts::sync_time::ready;
+            s.overlap = number % 3 == 1;
+            CAPTURE(number);
+            CAPTURE(p.schedule);
+#ifdef TESSERA_TEST_HOST
+            if (number % 2 == 1) {
+                const auto host = [](const ts::optimizer& how) { return ts::host::backend(how); };
+                check.hold(c, devices, expected.run(s, devices, host), 10 * allowed_rounding_of(c, 1e-2));
+                continue;
+            }
+#endif
+            check.hold(c, devices, expected.run(s, devices, reference),
+                       allowed_rounding_of(c, allowed_rounding_with_adam));
+        }
+    }
+    MESSAGE(number << " strategies");
+}
+
 TEST_CASE("compressed gradients: a step whose loss is not finite changes nothing, what was left out neither") {
     const ts::graph whole = ts::describe<network>(12);
     const ts::graph_view g = whole.view();
