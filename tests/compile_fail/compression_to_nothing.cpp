@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-error: of a gradient that is compressed to its largest elements one of so many is sent, at least one of 1
+// expect-error: of a gradient that is compressed to its largest elements, one of so many is sent; that number is at least 1
 // expect-error: saying<tessera::synchronize<tessera::top_k_gradients<0
 // expect-error: found<0>
 // expect-error: needed<1>

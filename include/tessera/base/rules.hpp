@@ -109,7 +109,7 @@ inline constexpr bool never = false;
     rule(compression_not_all_reduced, "gradients that are compressed go from each device to all: their messages are exchange::all_reduce (1), not sliced (0) as those of ZeRO, ring (2) or by a server (3)") \
     rule(compression_in_slices, "gradients that are compressed go whole: their messages hold 1 slice of each") \
     rule(compression_block_is_empty, "a block of a compressed gradient, whose elements share a scale, has at least 1 element") \
-    rule(compression_keeps_nothing, "of a gradient that is compressed to its largest elements one of so many is sent, at least one of 1") \
+    rule(compression_keeps_nothing, "of a gradient that is compressed to its largest elements, one of so many is sent; that number is at least 1") \
     rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them") \
     rule(stage_is_negative, "stages count from 0") \
     rule(stage_reads_later_stage, "an operator cannot read what a later stage makes; give it that stage or a later one") \
