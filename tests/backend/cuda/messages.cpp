@@ -71,9 +71,8 @@ TEST_CASE("a list has as many collectives as the simulator prices, under every p
 TEST_CASE("compressed gradients are refused by name") {
     const ts::graph g = ts::describe<test_networks::mlp::network>(8);
     const auto all = ts::schedule::gradients_of(g.view());
-    for (const ts::synchronization& sync :
-         {ts::schedule::eight_bit_gradients(all), ts::schedule::one_bit_gradients(all),
-          ts::schedule::top_k_gradients(all)}) {
+    for (const ts::synchronization& sync : {ts::schedule::eight_bit_gradients(all),
+                                            ts::schedule::one_bit_gradients(all), ts::schedule::top_k_gradients(all)}) {
         CHECK(message_of([&] {
                   (void)make_listed(g.view(), data_parallel(g.view(), 2, sync), 2, gpu_placement(2, 1), {});
               }) == "tessera: the CUDA backend does not compress gradients; run the strategy on the host backend, or "
