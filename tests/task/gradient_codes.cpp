@@ -25,8 +25,8 @@ struct sent {
     sent(const compression_setting& how, const std::vector<float>& g, const std::vector<float>& r)
         : gradient(g), residual(r), words(static_cast<std::size_t>(4 * how.words(n())) + 64, std::byte{0xa5}),
           arrived(g.size(), 0) {
-        std::vector<std::int32_t> room;
-        ts::codes::compress(how, gradient.data(), residual.data(), n(), words.data(), room);
+        std::vector<std::int32_t> room(g.size());
+        ts::codes::compress(how, gradient.data(), residual.data(), n(), words.data(), room.data());
         ts::codes::add_decompressed(how, words.data(), arrived.data(), n());
         for (std::size_t i = words.size() - 64; i < words.size(); ++i) {
             CHECK(words[i] == std::byte{0xa5}); // no more words than it says
@@ -151,13 +151,13 @@ TEST_CASE("compressed gradients: what is far below a block's scale arrives in th
         std::vector<float> gradient(8, 0.0F);
         std::vector<float> residual(8, 0.0F);
         std::vector<float> sum(8, 0.0F);
-        std::vector<std::int32_t> room;
+        std::vector<std::int32_t> room(8);
         std::vector<std::byte> words(static_cast<std::size_t>(4 * how.words(8)));
         const int steps = 4000;
         for (int step = 0; step < steps; ++step) {
             gradient[0] = step % 2 == 0 ? 1.0F : -1.0F;
             gradient[5] = 1e-3F; // less than half of 1 / 127
-            ts::codes::compress(how, gradient.data(), residual.data(), 8, words.data(), room);
+            ts::codes::compress(how, gradient.data(), residual.data(), 8, words.data(), room.data());
             ts::codes::add_decompressed(how, words.data(), sum.data(), 8);
         }
         CHECK(std::abs(sum[5] - 1e-3F * steps) < 1.01F);

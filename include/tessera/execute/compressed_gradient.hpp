@@ -18,21 +18,20 @@ public:
     gradient_compression(const Plan& p, const task& t, const addresses& where)
         : how_(p.compress), gradient_(reinterpret_cast<const float*>(where[t.reads[0]])),
           residual_(reinterpret_cast<float*>(where[t.state])), words_(where[t.writes[0]]),
-          elements_(p.tiles[static_cast<std::size_t>(t.state)].elements) {
-        if (how_.how == compression::top_k) {
-            room_.resize(static_cast<std::size_t>(elements_)); // no step allocates
-        }
-    }
+          room_(t.scratch >= 0 ? where[t.scratch] : nullptr),
+          elements_(p.tiles[static_cast<std::size_t>(t.state)].elements) {}
 
-    void run() { codes::compress(how_, gradient_, residual_, elements_, words_, room_); }
+    void run() {
+        codes::compress(how_, gradient_, residual_, elements_, words_, reinterpret_cast<std::int32_t*>(room_));
+    }
 
 private:
     compression_setting how_;
     const float* gradient_ = nullptr;
     float* residual_ = nullptr;
     std::byte* words_ = nullptr;
+    std::byte* room_ = nullptr;
     index_t elements_ = 0;
-    std::vector<std::int32_t> room_;
 };
 
 /// What runs a decompression: the sum of what all devices say, in the order in which the task lists them.

@@ -42,6 +42,9 @@ struct compression_setting {
     /// Elements that top_k sends.
     constexpr index_t kept(index_t elements) const { return (elements + keep_one_in - 1) / keep_one_in; }
 
+    /// Working memory of a device that compresses so many elements, in bytes.
+    constexpr index_t scratch_bytes(index_t elements) const { return how == compression::top_k ? 4 * elements : 0; }
+
     /// Words of 4 bytes that a device sends of so many elements of a gradient.
     constexpr index_t words(index_t elements) const {
         switch (how) {

@@ -11,7 +11,6 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 namespace tessera::codes {
 
@@ -117,13 +116,11 @@ inline two_means take_signs(const float* g, float* r, index_t n, std::byte* bits
 /// The `k` elements of v = g + r of the largest magnitude, of equal ones those of the least index: Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory"
 /// (NeurIPS 2018), and, as "local gradient accumulation", Lin et al., "Deep Gradient Compression" (ICLR 2018), without momentum correction.
 /// `r` becomes v without them. `room` is room for n numbers.
-inline void take_largest(const float* g, float* r, index_t n, index_t k, std::byte* to,
-                         std::vector<std::int32_t>& room) {
-    room.resize(static_cast<std::size_t>(n));
+inline void take_largest(const float* g, float* r, index_t n, index_t k, std::byte* to, std::int32_t* room) {
     std::int32_t most = 0;
     for (index_t i = 0; i < n; ++i) {
         const std::int32_t size = magnitude(g[i] + r[i]);
-        room[static_cast<std::size_t>(i)] = size;
+        room[i] = size;
         most = std::max(most, size);
     }
     if (most >= infinite_magnitude) { // there is no order
@@ -136,10 +133,10 @@ inline void take_largest(const float* g, float* r, index_t n, index_t k, std::by
     if (k == 0) {
         return;
     }
-    const auto last = room.begin() + k - 1;
-    std::nth_element(room.begin(), last, room.end(), [](std::int32_t a, std::int32_t b) { return a > b; });
+    std::int32_t* const last = room + k - 1;
+    std::nth_element(room, last, room + n, [](std::int32_t a, std::int32_t b) { return a > b; });
     const std::int32_t least = *last; // of those that are sent
-    index_t ties = std::count(room.begin(), room.begin() + k, least);
+    index_t ties = std::count(room, room + k, least);
     index_t sent = 0;
     for (index_t i = 0; i < n; ++i) {
         const float v = g[i] + r[i];
@@ -154,9 +151,10 @@ inline void take_largest(const float* g, float* r, index_t n, index_t k, std::by
     }
 }
 
-/// Writes what a device sends of `n` elements of a gradient to `words`; `residual` is what it has left out so far, and then what it leaves out now.
+/// Writes what a device sends of `n` elements of a gradient to `words`; `residual` is what it has left out so far, and then what it leaves out now; `room`
+/// has compression_setting::scratch_bytes().
 inline void compress(const compression_setting& how, const float* gradient, float* residual, index_t n,
-                     std::byte* words, std::vector<std::int32_t>& room) {
+                     std::byte* words, std::int32_t* room) {
     const index_t blocks = how.blocks(n);
     const auto elements = [&](index_t block) { return std::min<index_t>(how.block, n - block * how.block); };
     switch (how.how) {

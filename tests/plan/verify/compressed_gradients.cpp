@@ -177,6 +177,12 @@ TEST_CASE("compressed gradients: words are as many as the compression says") {
     CHECK(says(of([](ts::plan& p) { p.compress.block = 0; }), "cannot be"));
     CHECK(says(of([](ts::plan& p) { p.compress.keep_one_in = 0; }), "cannot be"));
     CHECK(says(of([](ts::plan& p) { p.compress.how = static_cast<ts::compression>(9); }), "cannot be"));
+    const ts::graph_view g = mlp().view();
+    const ts::plan largest = test_support::planned(
+        g, test_support::data_parallel(g, 3, ts::schedule::top_k_gradients(ts::schedule::gradients_of(g))), 3);
+    const char* const room = "a compression has no working memory, or too little";
+    CHECK(verdict(largest, [](ts::plan&) {}).empty());
+    CHECK(says(verdict(largest, [](ts::plan& p) { first(p, ts::task_kind::compress).scratch = -1; }), room));
     // The hash says how gradients are compressed.
     ts::plan a = planned();
     const std::uint64_t before = ts::hash_of(a);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/plan/lower/exchange.hpp"
+#include "tessera/plan/scratch.hpp"
 
 namespace tessera::lowering {
 
@@ -44,6 +45,8 @@ int add_compression(const lowering_input<Options>& in, synchronization_places& s
     t.writes = {code};
     t.state = residual;
     t.late = in.sums_late();
+    const index_t room = out.p.compress.scratch_bytes(volume);
+    t.scratch = room > 0 ? add_scratch(out.p, device, room) : -1;
     return code;
 }
 

@@ -24,6 +24,10 @@ bool verifier<Plan>::compression_is_sound(const task& t) {
                         from.type == element::f32;
     const bool code = to.kind == tile_kind::code && to.tensor == t.parameter && to.device == t.device &&
                       to.step == t.step && to.region == from.region;
+    const index_t room = p_.compress.scratch_bytes(from.region.volume());
+    if ((t.scratch >= 0) != (room > 0) || (room > 0 && p_.tiles[at(t.scratch)].bytes < room)) {
+        return refuse(&t, "a compression has no working memory, or too little");
+    }
     if (!source || !code) {
         return refuse(&t, "a task compresses another gradient than its device's of its parameter, or into another's "
                           "code");
