@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// P3 beside other policies over links of this process that are slowed to what gives the papers' ratios of communication to computation: steps
-// measured, and simulated from tasks that were measured by themselves and the same links.
-//   slow_links [DEVICES [ROUNDS [STEPS]]]     default 2 devices, 9 rounds of 6 steps under every policy and rate
-// ratio: what the busiest server's link carries in a step, over what a step takes without any link. All steps of a round follow each other, and the
-// round ends when the last transfer has; policies take turns, and the median of their rounds counts. P3's plans are of one step each, as a trainer
+// P3 beside other policies, or compressed gradients beside whole ones, over links of this process that are slowed to what gives the papers' ratios of
+// communication to computation: steps measured, and simulated from tasks that were measured by themselves and the same links.
+//   slow_links [DEVICES [ROUNDS [STEPS [p3 | compressed]]]]     default 2 devices, 9 rounds of 6 steps under every policy and rate, P3
+// ratio: what the busiest link carries in a step, under P3 or of whole gradients, over what a step takes without any link. All steps of a round follow
+// each other, and the round ends when the last transfer has; policies take turns, and the median of their rounds counts. P3's plans are of one step each, as a trainer
 // runs them; the others' are of all steps of a round, so that they too may go on where nothing but their order holds them up.
 #include "benchmarks/schedules/support.hpp"
 #include "benchmarks/support/by_name.hpp"
@@ -25,15 +25,36 @@ struct policy {
     bool one_step; ///< in a plan
 };
 
-std::vector<policy> policies(const ts::graph_view& g, int devices) {
+/// Policies, and which of them are set against each other.
+struct contest {
+    std::vector<policy> policies;
+    std::size_t reference = 0; ///< whose bytes the rates go by
+    struct pair {
+        std::size_t first = 0;
+        std::size_t over = 0;
+    };
+    std::vector<pair> pairs;
+};
+
+contest contest_of(const ts::graph_view& g, int devices, bool compressed) {
     const std::vector<ts::schedule::ready_gradient> gradients = ts::schedule::gradients_of(g);
     const auto by = [&](const char* name, benchmarks::by_name_options options = {}) {
         return benchmarks::policy_by(name, gradients, devices, options);
     };
-    return {{"blocking", by("blocking-all-reduce"), true},
-            {"servers", by("parameter-server"), false},
-            {"ByteScheduler", by("byte-scheduler", {{"partition", 2 * slice}, {"credit", 8 * slice}}), false},
-            {"P3", by("p3", {{"slice", slice}}), true}};
+    if (compressed) {
+        return {{{"buckets", by("buckets"), false},
+                 {"8 bits", by("eight-bit-gradients"), false},
+                 {"1 bit", by("one-bit-gradients"), false},
+                 {"largest of 100", by("top-k-gradients"), false}},
+                0,
+                {{1, 0}, {2, 0}, {3, 0}}};
+    }
+    return {{{"blocking", by("blocking-all-reduce"), true},
+             {"servers", by("parameter-server"), false},
+             {"ByteScheduler", by("byte-scheduler", {{"partition", 2 * slice}, {"credit", 8 * slice}}), false},
+             {"P3", by("p3", {{"slice", slice}}), true}},
+            3,
+            {{3, 0}, {3, 1}, {3, 2}}};
 }
 
 struct side {
@@ -117,7 +138,7 @@ double carried(const ts::plan& p, int steps) {
 
 double gain(double other, double mine) { return 100 * (other / mine - 1); }
 
-void sweep(int devices, int rounds, int steps) {
+void sweep(int devices, int rounds, int steps, bool compressed) {
     const ts::local_devices team(devices);
     ts::host::backend b(ts::optimizer(ts::sgd{.momentum = 0.9F}));
     const ts::graph network = ts::describe<tower::network>(batch);
@@ -126,13 +147,14 @@ void sweep(int devices, int rounds, int steps) {
     const std::vector<std::vector<ts::input_data>> batches(
         static_cast<std::size_t>(steps), std::vector<ts::input_data>(data.inputs.begin(), data.inputs.end()));
     prediction predicted(g, devices, steps, b, team);
-    const std::vector<policy> all = policies(g, devices);
+    const contest these = contest_of(g, devices, compressed);
+    const std::vector<policy>& all = these.policies;
     std::vector<ts::plan> plans;
     for (const policy& p : all) {
         plans.push_back(predicted.plan(p));
     }
     const double alone = predicted.milliseconds(plans.front(), {});
-    const double bytes = carried(plans.back(), steps) * 1e6; // a step, of P3's busiest server
+    const double bytes = carried(plans[these.reference], steps) * 1e6; // a step
     std::printf("%ld cores, %d devices, a batch of %d; a step takes %.1f ms without links; the busiest link carries "
                 "%.2f MB in it\n\n"
                 "| ratio | MB/s |",
@@ -140,11 +162,11 @@ void sweep(int devices, int rounds, int steps) {
     for (const policy& p : all) {
         std::printf(" %s, ms | simulated |", p.name);
     }
-    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
-        std::printf(" P3 over %s, %% | simulated |", all[i].name);
+    for (const contest::pair& x : these.pairs) {
+        std::printf(" %s over %s, %% | simulated |", all[x.first].name, all[x.over].name);
     }
     std::printf("\n|");
-    for (std::size_t i = 0; i < 4 * all.size(); ++i) {
+    for (std::size_t i = 0; i < 2 + 2 * all.size() + 2 * these.pairs.size(); ++i) {
         std::printf("---|");
     }
     double error = 0;
@@ -178,9 +200,9 @@ void sweep(int devices, int rounds, int steps) {
             error += std::abs(x.simulated / x.measured() - 1);
             ++count;
         }
-        for (std::size_t i = 0; i + 1 < sides.size(); ++i) {
-            std::printf(" %+.0f | %+.0f |", gain(sides[i].measured(), sides.back().measured()),
-                        gain(sides[i].simulated, sides.back().simulated));
+        for (const contest::pair& x : these.pairs) {
+            std::printf(" %+.0f | %+.0f |", gain(sides[x.over].measured(), sides[x.first].measured()),
+                        gain(sides[x.over].simulated, sides[x.first].simulated));
         }
         std::fflush(stdout);
     }
@@ -194,11 +216,13 @@ int main(int count, char** arguments) {
         const int devices = count > 1 ? std::atoi(arguments[1]) : 2;
         const int rounds = count > 2 ? std::atoi(arguments[2]) : 9;
         const int steps = count > 3 ? std::atoi(arguments[3]) : 6;
-        if (devices < 2 || rounds < 1 || steps < 1) {
-            std::fprintf(stderr, "usage: slow_links [DEVICES [ROUNDS [STEPS]]], two devices or more\n");
+        const std::string what = count > 4 ? arguments[4] : "p3";
+        if (devices < 2 || rounds < 1 || steps < 1 || (what != "p3" && what != "compressed")) {
+            std::fprintf(stderr,
+                         "usage: slow_links [DEVICES [ROUNDS [STEPS [p3 | compressed]]]], two devices or more\n");
             return 2;
         }
-        sweep(devices, rounds, steps);
+        sweep(devices, rounds, steps, what == "compressed");
         return 0;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());

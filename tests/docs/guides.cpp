@@ -10,6 +10,7 @@
 #include <tessera/plan/lower/lower.hpp>
 #include <tessera/schedule/buckets.hpp>
 #include <tessera/schedule/one_forward_one_backward.hpp>
+#include <tessera/schedule/quantized_gradients.hpp>
 #include <tessera/simulate/simulate.hpp>
 #include <tessera/strategy/typed_groups.hpp>
 
@@ -85,6 +86,16 @@ TEST_CASE("a pipeline as a type") {
     CHECK(s.ops[2].stage == 1);
     CHECK(s.ops[2].start == 2);
     CHECK(!s.sync.messages.empty());
+}
+
+TEST_CASE("gradients of 8 bits") {
+    const ts::graph g = ts::describe<network>(128);
+    ts::strategy s = ts::search::data_parallel(g.view(), 4);
+    // clang-format off
+    s.sync = ts::schedule::eight_bit_gradients(ts::schedule::gradients_of(g.view()));
+    // clang-format on
+    CHECK(!ts::check_strategy(g.view(), s.view(), 4));
+    CHECK(ts::lower(g.view(), s.view(), 4).compress.how == ts::compression::eight_bits);
 }
 
 TEST_CASE("a plan is simulated on a machine that nobody here has") {

@@ -195,7 +195,7 @@ themselves; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Whatever goes beyond a li
 |---|---|
 | reference | run fast: plain loops, made to be compared with; it computes TF32 as fp32 |
 | host | run bf16 (refused); it runs TF32 as fp32 |
-| CUDA | averages of parameters and plans of several steps (refused); communication streams and urgent-first queues are left out: what exchanges data has a stream of its own there |
+| CUDA | averages of parameters, compressed gradients and plans of several steps (refused); communication streams and urgent-first queues are left out: what exchanges data has a stream of its own there |
 )";
     return t.text;
 }

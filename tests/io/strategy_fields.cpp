@@ -186,6 +186,7 @@ const std::set<std::string> contradictions{"configuration::partial",
                                            "strategy::micro_batches",
                                            "strategy::schedule",
                                            "synchronization::average_every",
+                                           "synchronization::compress",
                                            "synchronization::messages",
                                            "synchronization::shards_parameters"};
 

@@ -283,6 +283,40 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
         {"times_without_messages",
          [] { return changed([](strategy& s) { s.sync.sum_at = ts::sync_time::after_backward; }); }},
         {"slices_without_messages", [] { return sent({}, true); }},
+        {"compression_without_messages",
+         [] { return changed([](strategy& s) { s.sync.compress = ts::compression::eight_bits; }); }},
+        {"compression_on_one_device",
+         [] {
+             return changed(
+                 [](strategy& s) { s.sync = schedule::eight_bit_gradients(gradients()), s.parameters_on = 0; });
+         }},
+        {"compression_with_one_device",
+         [] {
+             return made([] {
+                 const ts::graph g = ts::describe<mlp>(8);
+                 strategy s(g.view());
+                 s.sync = schedule::one_bit_gradients(gradients());
+                 ts::require(g.view(), s.view(), 1);
+                 return s;
+             });
+         }},
+        {"compression_of_slices_of_parameters",
+         [] {
+             return changed([](strategy& s) {
+                 s.sync = schedule::zero(gradients(), 3);
+                 s.sync.compress = ts::compression::one_bit;
+             });
+         }},
+        {"compression_in_slices",
+         [] {
+             return changed([](strategy& s) {
+                 s.sync.messages = {{exchange::all_reduce, 0, {{0, 0, 2}, {0, 1, 2}, {1, 0, 1}}}};
+                 s.sync.compress = ts::compression::eight_bits;
+             });
+         }},
+        {"compression_in_empty_blocks",
+         [] { return made([] { return schedule::eight_bit_gradients(gradients(), 0); }); }},
+        {"compression_to_nothing", [] { return made([] { return schedule::top_k_gradients(gradients(), 0); }); }},
         {"slices_all_reduced",
          [] {
              return sent({{exchange::all_reduce, 0, {{0, 0, 1}, {1, 0, 1}}}}, true);
@@ -342,6 +376,17 @@ const std::map<rule, std::function<std::string()>>& of_values_alone() {
                  return ts::lower(g.view(), s.view(), 2, o);
              });
          }},
+        {rule::compression_without_norms,
+         [] {
+             return made([] {
+                 const ts::graph g = ts::describe<mlp>(8);
+                 strategy s(g.view());
+                 s.sync = schedule::eight_bit_gradients(gradients());
+                 ts::lower_options o;
+                 o.update = ts::optimizer(ts::sgd{}, 1.0F);
+                 return ts::lower(g.view(), s.view(), 2, o);
+             });
+         }},
     };
     return all;
 }
@@ -388,7 +433,9 @@ std::vector<std::string> expectations(const std::string& text) {
 
 /// The rules of this table.
 bool is_ours(rule r) {
-    return r == rule::period_on_one_device || (r >= rule::stage_is_negative && r <= rule::averages_need_plain_sgd);
+    return r == rule::period_on_one_device ||
+           (r >= rule::compression_without_messages && r <= rule::compression_keeps_nothing) ||
+           (r >= rule::stage_is_negative && r <= rule::compression_without_norms);
 }
 
 } // namespace

@@ -188,6 +188,11 @@ TEST_CASE("every synchronization policy as a type is that of its function") {
     check_policy<ts::zero<2>>(schedule::zero(all, 2));
     check_policy<ts::zero<3>>(schedule::zero(all, 3));
     check_policy<ts::parameter_average<1>>(schedule::parameter_average(1));
+    check_policy<ts::eight_bit_gradients<>>(schedule::eight_bit_gradients(all));
+    check_policy<ts::eight_bit_gradients<32, 200, 100>>(schedule::eight_bit_gradients(all, 32, {200, 100}));
+    check_policy<ts::one_bit_gradients<64>>(schedule::one_bit_gradients(all, 64));
+    check_policy<ts::top_k_gradients<>>(schedule::top_k_gradients(all));
+    check_policy<ts::top_k_gradients<7, 200, 100>>(schedule::top_k_gradients(all, 7, {200, 100}));
     // For a slow link, and for two workers, the order of P3's slices is another.
     ts::strategy s = halved(schedule::p3(schedule::gradients_of(g.view(), {1, 0.001}, 2), {2, 10, {1, 0.001}}));
     check_same<typed<mlp, 2, ts::others<ts::split<ts::sample, 2>>, ts::overlap,
@@ -223,6 +228,26 @@ TEST_CASE("messages written by hand are those of a value") {
     s.sync.shards_parameters = true;
     s.sync.messages = {{ts::exchange::sliced, 0, {{4, 0, 1}, {5, 0, 1}, {2, 0, 1}, {3, 0, 1}, {0, 0, 1}, {1, 0, 1}}}};
     check_same<stored>(s);
+    using smaller =
+        typed<mlp, 2, ts::others<ts::split<ts::sample, 2>>,
+              ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc3>, ts::bias_of<fc3>, ts::weight_of<fc2>,
+                                    ts::bias_of<fc2>, ts::weight_of<fc1>, ts::bias_of<fc1>>,
+                           ts::compress_gradients<ts::compression::one_bit, 32>>>;
+    s.sync = {};
+    s.sync.messages = {
+        {ts::exchange::all_reduce, 0, {{4, 0, 1}, {5, 0, 1}, {2, 0, 1}, {3, 0, 1}, {0, 0, 1}, {1, 0, 1}}}};
+    s.sync.compress = ts::compression::one_bit;
+    s.sync.compress_block = 32;
+    check_same<smaller>(s);
+    using largest =
+        typed<mlp, 2, ts::others<ts::split<ts::sample, 2>>,
+              ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc3>, ts::bias_of<fc3>, ts::weight_of<fc2>,
+                                    ts::bias_of<fc2>, ts::weight_of<fc1>, ts::bias_of<fc1>>,
+                           ts::compress_gradients<ts::compression::top_k, 9>>>;
+    s.sync.compress = ts::compression::top_k;
+    s.sync.compress_block = ts::usual_block;
+    s.sync.keep_one_in = 9;
+    check_same<largest>(s);
 }
 
 TEST_CASE("statistics, parameters on one device and the precision") {

@@ -2,8 +2,8 @@
 // Random networks under random strategies, schedules and policies over ranks: bit for bit what one process with as many devices computes.
 // Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH [RANKS_OF_NODE], the last as if so many ranks had a node of their own.
 #include "support/instances.hpp"
+#include "support/random_compression.hpp"
 #include "support/random_oracle.hpp"
-#include "support/random_pair.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
@@ -39,6 +39,7 @@ struct tally {
     int refused = 0;
     int wrong = 0;
     int queued = 0;
+    int compressed = 0;
 };
 
 template <class Backend>
@@ -47,7 +48,10 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
     const ts::graph_view g = c.network.view();
     const batch_data data(g, number + 1);
     coverage seen;
-    const random_pair pair = draw_pair(g, c.how, number * 64, seen);
+    random_pair pair = draw_pair(g, c.how, number * 64, seen);
+    if (number % 8 < 2) { // one on each backend: the same bits over ranks too
+        compress(g, number, pair);
+    }
     if (pair.devices > over_ranks.all_devices()) {
         return;
     }
@@ -71,6 +75,7 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
         ++all.wrong;
     } else {
         ++(said[0].empty() ? all.equal : all.refused);
+        all.compressed += said[0].empty() && pair.how.sync.compress != ts::compression::none ? 1 : 0;
         all.queued +=
             pair.what.find("server") != std::string::npos || pair.what.find("p3") != std::string::npos ? 1 : 0;
     }
@@ -97,9 +102,11 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
         compare<ts::reference::backend>(number, devices.threads(), here, all);
     }
     if (mpi.rank() == 0) {
-        std::printf("%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues\n",
-                    mpi.size(), argv[3], devices.threads().group()->nodes(), all.equal, all.refused, all.wrong,
-                    all.queued);
+        std::printf(
+            "%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues, %d with "
+            "compressed gradients\n",
+            mpi.size(), argv[3], devices.threads().group()->nodes(), all.equal, all.refused, all.wrong, all.queued,
+            all.compressed);
     }
     return all.wrong == 0 && all.equal > 0 ? 0 : 1;
 }

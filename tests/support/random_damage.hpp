@@ -4,6 +4,7 @@
 #pragma once
 
 #include "damaged_plan.hpp"
+#include "random_compression.hpp"
 #include "random_pairs.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
@@ -25,7 +26,10 @@ struct damage_case {
     explicit damage_case(std::uint64_t number, drawn_from which = drawn_from::all) : made(number, which) {
         random pick{ts::op::mix(number ^ 0xda3a9eULL)};
         coverage seen;
-        const random_pair pair = draw_pair(made.network.view(), made.how, number * 64, seen);
+        random_pair pair = draw_pair(made.network.view(), made.how, number * 64, seen);
+        if (number % 6 == 5) {
+            compress(made.network.view(), number, pair);
+        }
         what = "network " + std::to_string(number) + ", " + pair.what;
         ts::lower_options o;
         o.update = made.how;

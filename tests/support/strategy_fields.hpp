@@ -47,8 +47,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     }
     {
         const ts::synchronization s;
-        const auto& [a, b, c, d, e, f] = s;
-        n["synchronization"] = count(a, b, c, d, e, f);
+        const auto& [a, b, c, d, e, f, g, h, i] = s;
+        n["synchronization"] = count(a, b, c, d, e, f, g, h, i);
     }
     {
         const ts::message s;
@@ -136,6 +136,9 @@ inline const std::vector<changed_field>& changed_fields() {
         {"synchronization", "urgent_first", [](s_t& s) { s.sync.urgent_first = true; }},
         {"synchronization", "shards_parameters", [](s_t& s) { s.sync.shards_parameters = true; }},
         {"synchronization", "average_every", [](s_t& s) { s.sync.average_every = 2; }},
+        {"synchronization", "compress", [](s_t& s) { s.sync.compress = ts::compression::one_bit; }},
+        {"synchronization", "compress_block", [](s_t& s) { s.sync.compress_block = 64; }},
+        {"synchronization", "keep_one_in", [](s_t& s) { s.sync.keep_one_in = 10; }},
 
         {"message", "how", [](s_t& s) { s.sync.messages[0].how = ts::exchange::ring; }},
         {"message", "server", [](s_t& s) { s.sync.messages[0].server = 1; }},

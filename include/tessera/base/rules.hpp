@@ -105,6 +105,12 @@ inline constexpr bool never = false;
     rule(slices_without_messages, "parameters that are stored in slices (shards_parameters) are summed and updated by messages, and there are none; make some, for example with schedule::zero()") \
     rule(slices_not_sliced, "parameters that are stored in slices (shards_parameters) are updated slice by slice: their messages go exchange::sliced (0), not all_reduce (1), ring (2) or by a server (3)") \
     rule(slices_in_slices, "parameters that are stored in slices (shards_parameters) are divided by their members: their messages hold whole gradients, 1 slice of each") \
+    rule(compression_without_messages, "gradients that are compressed travel in messages, and there are none; make some, for example with schedule::eight_bit_gradients()") \
+    rule(compression_without_copies, "gradients are compressed on their way between copies of parameters on several devices; leave parameters where shards need them (no parameters_on), use 2 devices or more, or compress nothing") \
+    rule(compression_not_all_reduced, "gradients that are compressed go from each device to all: their messages are exchange::all_reduce (1), not sliced (0) as those of ZeRO, ring (2) or by a server (3)") \
+    rule(compression_in_slices, "gradients that are compressed go whole: their messages hold 1 slice of each") \
+    rule(compression_block_is_empty, "a block of a compressed gradient, whose elements share a scale, has at least 1 element") \
+    rule(compression_keeps_nothing, "of a gradient that is compressed to its largest elements, one of so many is sent; that number is at least 1") \
     rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them") \
     rule(stage_is_negative, "stages count from 0") \
     rule(stage_reads_later_stage, "an operator cannot read what a later stage makes; give it that stage or a later one") \
@@ -152,6 +158,7 @@ inline constexpr bool never = false;
     rule(slice_sent_twice, "messages hold a slice of a gradient twice; each slice goes once") \
     rule(gradient_not_sent, "no message has all of a gradient; messages must hold each slice of every gradient once") \
     rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and clip, or know the norm of, its own gradients alone; use an optimizer without, or sum gradients") \
+    rule(compression_without_norms, "gradients that are compressed go with optimizers that take no norms: neither clipping by the norm of all gradients nor LARS or LAMB; clip elements (clipped_to), or compress nothing") \
     rule(layout_has_wrong_rank, "a layout says of every dimension how it is split: as many entries in dims as in extents") \
     rule(range_outside_extent, "the range of a shard must not end before it begins, nor reach outside the tensor") \
     rule(tensors_differ, "a redistribution is between two layouts of one tensor: of the same extents and type of element") \

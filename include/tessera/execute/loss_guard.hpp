@@ -16,7 +16,7 @@ namespace tessera {
 enum class guarded_role : std::uint8_t {
     nothing,
     loss,   ///< writes rows of a loss
-    change, ///< writes parameters: waits for the losses of its step, and is left out where one is not finite
+    change, ///< writes parameters, or takes part in compressing gradients (see residuals): waits for the losses of its step, and is left out where one is not finite
     early,  ///< writes a state before the losses are known (running statistics): what it overwrites is kept
 };
 
@@ -108,7 +108,8 @@ private:
     const watched& at(int task) const { return tasks_[static_cast<std::size_t>(task)]; }
 
     static guarded_role role_of(const plan& p, const graph_view& g, const task& t) {
-        if (t.kind == task_kind::update || t.kind == task_kind::average) {
+        if (t.kind == task_kind::update || t.kind == task_kind::average || t.kind == task_kind::compress ||
+            t.kind == task_kind::decompress) { // which reads codes that are then none
             return guarded_role::change;
         }
         if (t.kind != task_kind::compute) {

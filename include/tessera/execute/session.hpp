@@ -12,6 +12,7 @@
 #include "tessera/execute/not_finite.hpp"
 #include "tessera/execute/plain_values.hpp"
 #include "tessera/execute/prediction.hpp"
+#include "tessera/execute/residuals.hpp"
 #include "tessera/execute/stored_values.hpp"
 #include "tessera/net/parameter_groups.hpp"
 #include "tessera/net/with_batch.hpp"
@@ -307,9 +308,10 @@ public:
     }
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }
-    /// The next step is the one after `steps`, with the random numbers of `seed`.
+    /// The next step is the one after `steps`, with the random numbers of `seed`. What compressed gradients have left out is forgotten.
     void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
         wait_for_transfers();
+        detail::forget_residuals(store_, group());
         state_.step = steps;
         state_.seed = seed;
         state_.learning_rate = learning_rate;

@@ -60,6 +60,7 @@ inline activity_kind kind_of(const task& t, bool in_group) {
     switch (t.kind) {
     case task_kind::gather:
     case task_kind::average:
+    case task_kind::decompress:
         return activity_kind::collective;
     case task_kind::copy:
     case task_kind::reorder:
@@ -68,6 +69,7 @@ inline activity_kind kind_of(const task& t, bool in_group) {
     case task_kind::reduce:
         return in_group ? activity_kind::collective : activity_kind::update;
     case task_kind::norm:
+    case task_kind::compress:
         return activity_kind::update;
     case task_kind::sum:
         return activity_kind::sum;

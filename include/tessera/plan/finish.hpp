@@ -40,6 +40,11 @@ std::uint64_t hash_of(const Plan& p) {
             add(t.region.dim[d].end);
         }
     }
+    if (p.compress.is_on()) {
+        add(static_cast<index_t>(p.compress.how));
+        add(p.compress.block);
+        add(p.compress.keep_one_in);
+    }
     for (const task& t : p.tasks) {
         add(static_cast<index_t>(t.kind));
         add(t.op);

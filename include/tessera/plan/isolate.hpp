@@ -25,6 +25,7 @@ Plan isolate(const Plan& p, int index) {
     q.micro_batches = p.micro_batches;
     q.period = p.period;
     q.alignment = p.alignment;
+    q.compress = p.compress;
     q.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     q.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     std::vector<int> number(p.tiles.size(), -1);

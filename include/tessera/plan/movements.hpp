@@ -41,6 +41,8 @@ inline movement reason_of(const graph_view& g, const tile& x, const task& t) {
     case tile_kind::parameter:
     case tile_kind::parameter_gradient:
     case tile_kind::optimizer_state:
+    case tile_kind::residual:
+    case tile_kind::code:
         m.parameter = x.tensor;
         break;
     case tile_kind::scalar:

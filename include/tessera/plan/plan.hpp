@@ -21,17 +21,30 @@ enum class tile_kind : std::uint8_t {
     parameter_gradient,
     optimizer_state, ///< persistent; a flat slice of `elements` numbers for each state of the optimizer
     scalar, ///< one double, a squared norm of gradients; or two, a parameter's squares and those of its gradient or update
-    scratch, ///< working memory of one task, or what forward leaves to backward besides its output
+    scratch,  ///< working memory of one task, or what forward leaves to backward besides its output
+    residual, ///< persistent; what a device has left out of a parameter's gradients when it compressed them
+    code,     ///< a compressed gradient: `elements` words, of all of the region
 };
 
 constexpr const char* to_text(tile_kind k) {
-    constexpr const char* names[] = {
-        "input",     "activation",         "gradient",        "intermediate", "intermediate_gradient",
-        "parameter", "parameter_gradient", "optimizer_state", "scalar",       "scratch"};
+    constexpr const char* names[] = {"input",
+                                     "activation",
+                                     "gradient",
+                                     "intermediate",
+                                     "intermediate_gradient",
+                                     "parameter",
+                                     "parameter_gradient",
+                                     "optimizer_state",
+                                     "scalar",
+                                     "scratch",
+                                     "residual",
+                                     "code"};
     return names[static_cast<int>(k)];
 }
 
-constexpr bool is_persistent(tile_kind k) { return k == tile_kind::parameter || k == tile_kind::optimizer_state; }
+constexpr bool is_persistent(tile_kind k) {
+    return k == tile_kind::parameter || k == tile_kind::optimizer_state || k == tile_kind::residual;
+}
 
 /// A region of a tensor on a device.
 struct tile {
@@ -68,11 +81,13 @@ enum class task_kind : std::uint8_t {
     gather,  ///< joins the slices of a parameter, in their order, to a whole tile
     average, ///< writes the average of a slice of all copies of a parameter to each of them
     norm, ///< squares of a slice of a parameter, and of its gradient or of its update, for the norms that scale its steps
+    compress, ///< writes the code of a device's gradient of a parameter and of what it left out so far, which is its `state`
+    decompress, ///< writes the sum of the codes that it reads of a parameter's gradient, in that order
 };
 
 constexpr const char* to_text(task_kind k) {
-    constexpr const char* names[] = {"compute", "copy",   "reorder", "reduce", "update",
-                                     "sum",     "gather", "average", "norm"};
+    constexpr const char* names[] = {"compute", "copy",    "reorder", "reduce",   "update",    "sum",
+                                     "gather",  "average", "norm",    "compress", "decompress"};
     return names[static_cast<int>(k)];
 }
 
@@ -146,7 +161,8 @@ struct task {
     std::vector<task_part> parts; ///< where it is of several parameters: each; `parameter` is the first's then
     int slice = 0;                ///< of every parameter
     int slices = 1;
-    int state = -1;         ///< tile of the optimizer's state, or -1; of several parameters the parts have them
+    int state =
+        -1; ///< tile of the optimizer's state, or of a residual, or -1; of several parameters the parts have them
     std::vector<int> norms; ///< scalar tiles: reduce writes the one, update and norm read them all to clip
     /// Scalar tiles of two: a norm writes one for each of its parameters, an update reads all of its parameters.
     std::vector<int> layer_norms;
@@ -211,6 +227,7 @@ struct plan {
     double loss_scale = 1;               ///< of all gradients until the optimizer takes them
     int states = 0;                      ///< numbers of the optimizer's state for each of a parameter
     bool clips = false;                  ///< gradients are clipped by their norm
+    compression_setting compress;        ///< of gradients that copies of parameters exchange
     int average_every = 0;               ///< steps after which copies of parameters are averaged; 0: never
     int output_gradient = -1;            ///< input that holds the gradient of the last operator's output, or -1
     index_t alignment = arena_alignment; ///< bytes, of places in arenas; set by binding

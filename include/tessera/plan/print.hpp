@@ -111,6 +111,8 @@ inline std::string text_of_tile(const graph_view& g, const plan& p, int which) {
     case tile_kind::parameter:
     case tile_kind::parameter_gradient:
     case tile_kind::optimizer_state:
+    case tile_kind::residual:
+    case tile_kind::code:
         text += " " + parameter_path_of(g, t.tensor);
         break;
     case tile_kind::scalar:
@@ -201,6 +203,11 @@ inline std::string text_of(const synchronization& s) {
                        to_text(s.update_at);
     text += s.urgent_first ? ", to servers and back the most urgent first" : "";
     text += s.shards_parameters ? ", parameters in slices" : "";
+    if (s.compress != compression::none) {
+        text += std::string(", gradients compressed to ") + to_text(s.compress);
+        text += s.compress == compression::top_k ? ", one element in " + std::to_string(s.keep_one_in)
+                                                 : " in blocks of " + std::to_string(s.compress_block);
+    }
     return text + (s.average_every > 0 ? ", averages every " + std::to_string(s.average_every) + " steps" : "");
 }
 

@@ -34,7 +34,8 @@ bool is_communication(const Plan& p, const task& t) {
 /// wait for such a task. The GPU's one engine does the work of both streams.
 inline bool is_beside(const std::vector<tile>& all, const task& t) {
     return t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
-           t.kind == task_kind::average || t.kind == task_kind::norm || is_communication(all, t);
+           t.kind == task_kind::average || t.kind == task_kind::norm || t.kind == task_kind::compress ||
+           t.kind == task_kind::decompress || is_communication(all, t);
 }
 
 /// Gives every device a communication stream and puts the tasks on it that is_communication() names. They keep their places in the plan's order,

@@ -8,8 +8,10 @@
 #include "tessera/schedule/p3.hpp"
 #include "tessera/schedule/parameter_average.hpp"
 #include "tessera/schedule/parameter_server.hpp"
+#include "tessera/schedule/quantized_gradients.hpp"
 #include "tessera/schedule/ring_all_reduce.hpp"
 #include "tessera/schedule/tensor_fusion.hpp"
+#include "tessera/schedule/top_k_gradients.hpp"
 #include "tessera/schedule/zero.hpp"
 
 namespace tessera::schedule {
@@ -29,6 +31,9 @@ inline constexpr const policy_record* library_policies[] = {
     &zero_2_record,
     &zero_3_record,
     &parameter_average_record,
+    &eight_bit_gradients_record,
+    &one_bit_gradients_record,
+    &top_k_gradients_record,
 };
 
 /// Those that give the numbers of one device, as a list to which others can be added.

@@ -99,6 +99,15 @@ struct shards_parameters {
     static constexpr void apply(const graph_view&, detail::message_state& s) { s.made.shards_parameters = true; }
 };
 
+/// Gradients are compressed on their way, in blocks of so many elements or, top_k, to one element of so many.
+template <compression How, int Number = How == compression::top_k ? usual_keep_one_in : usual_block>
+struct compress_gradients {
+    static constexpr void apply(const graph_view&, detail::message_state& s) {
+        s.made.compress = How;
+        (How == compression::top_k ? s.made.keep_one_in : s.made.compress_block) = Number;
+    }
+};
+
 /// Messages in their order, and when what they sum is used.
 template <class... Parts>
 struct messages {

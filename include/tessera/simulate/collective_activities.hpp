@@ -70,7 +70,8 @@ inline void task_activities::add_group(const std::vector<tile>& tiles, const std
     all.back().count = leader.slices;
 }
 
-/// The tasks of a message: an all-gather if they gather slices of a parameter; else a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
+/// The tasks of a message: an all-gather if they gather slices of a parameter; an all-gather of codes and each task's own work if they add up compressed
+/// gradients; else a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
 /// Messages follow each other on the devices that they share, in the plan's order. Returns the last task.
 inline int task_activities::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                                         std::vector<task_activity>& all) {
@@ -86,10 +87,11 @@ inline int task_activities::add_message(const std::vector<tile>& tiles, const st
     std::vector<int> members;
     task_activity scatter;
     task_activity gather;
-    const bool gathers = leader.kind == task_kind::gather; // all-gather of one parameter's slices
+    const bool gathers = leader.kind == task_kind::gather;     // all-gather of one parameter's slices
+    const bool decodes = leader.kind == task_kind::decompress; // all-gather of codes
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
-        bytes = (gathers ? 0 : bytes) + slice_bytes(tiles, t);
+        bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : bytes) + slice_bytes(tiles, t);
         const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
         for (int r : t.reads) {
             const bool travels = tiles[at(r)].kind != tile_kind::scalar;

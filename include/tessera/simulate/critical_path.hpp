@@ -38,7 +38,9 @@ inline critical_time critical_path(const plan& p, task_activities& activities) {
         t.waiting += s.start[at] - s.ready[at];
         const task& x = p.tasks[static_cast<std::size_t>(g.tasks[at].first)];
         const bool of_parameters = x.kind == task_kind::update || x.kind == task_kind::reduce ||
-                                   x.kind == task_kind::norm || (x.kind == task_kind::copy && x.what == pass::update);
+                                   x.kind == task_kind::norm || x.kind == task_kind::compress ||
+                                   x.kind == task_kind::decompress ||
+                                   (x.kind == task_kind::copy && x.what == pass::update);
         (of_parameters               ? t.synchronization
          : x.kind == task_kind::copy ? t.transfer
                                      : t.compute) += s.end[at] - s.start[at];

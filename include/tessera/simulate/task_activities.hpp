@@ -215,11 +215,22 @@ private:
     /// The summed gradients' slices, the parameters', and the optimizer's state: the rest has come and goes by collectives. One launch for each.
     index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const {
         index_t bytes = 3 * slice_bytes(tiles, t) / times_.parts;
+        if (t.kind == task_kind::decompress) { // the codes, and the sum
+            bytes = slice_bytes(tiles, t) + code_bytes(tiles, t);
+        }
         bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes / times_.parts : 0;
         for (const task_part& x : t.parts) {
             bytes += x.state >= 0 ? 2 * tiles[at(x.state)].bytes / times_.parts : 0;
         }
         return starting_time(t) + memory_time(t.device, bytes) + 1;
+    }
+    /// Of all codes that a decompression reads.
+    static index_t code_bytes(const std::vector<tile>& tiles, const task& t) {
+        index_t bytes = 0;
+        for (const int r : t.reads) {
+            bytes += cost_bytes(tiles[at(r)]);
+        }
+        return bytes;
     }
     /// What of that, and of the roofline's time, starting a call for each parameter takes.
     index_t starting_time(const task& t) const {
@@ -228,7 +239,7 @@ private:
 
     bool is_exchange(const task& t) const {
         const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
-                           t.kind == task_kind::average;
+                           t.kind == task_kind::average || t.kind == task_kind::decompress;
         return known && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
                !on_.class_of(t.device).copies_in_turn;
     }

@@ -272,6 +272,9 @@ constexpr problem check_layout(const graph_view& g, const strategy_view& s, int 
     if (const problem p = check_synchronization(g, s, sync)) {
         return p;
     }
+    if (sync.compress.is_on() && devices < 2) {
+        return detail::broken(rule::compression_without_copies, -1, -1, devices, 2);
+    }
     if (schedule.stages > 0 && schedule.micro_batches != s.micro_batches) {
         return detail::broken(rule::schedule_has_other_micro_batches, -1, -1, s.micro_batches, schedule.micro_batches);
     }

@@ -2,7 +2,7 @@
 // How gradients become new parameters, as a value. The policies in schedule/ make such values; lowering follows them.
 #pragma once
 
-#include "tessera/strategy/described.hpp"
+#include "tessera/strategy/compression.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -83,7 +83,13 @@ struct synchronization {
     bool shards_parameters = false;
     /// k > 0: every copy is updated from its own device's gradients alone, and every k steps the copies are averaged.
     int average_every = 0;
+    /// What copies of a parameter exchange of its gradients: each device compresses its own and sends that to all others, (n-1) times compression_setting::words()
+    /// words of n devices, and each adds up what all have sent. Messages are all_reduce then. What a device leaves out it keeps for the next step.
+    compression compress = compression::none;
+    int compress_block = usual_block;    ///< elements that share a scale
+    int keep_one_in = usual_keep_one_in; ///< compression::top_k sends one of so many elements
 
+    constexpr compression_setting setting() const { return {compress, compress_block, keep_one_in}; }
     bool is_usual() const { return *this == synchronization{}; }
     friend bool operator==(const synchronization& a, const synchronization& b) { return same_fields(a, b); }
 
@@ -96,6 +102,9 @@ struct synchronization {
         see("urgent_first", &s::urgent_first, {});
         see("shards_parameters", &s::shards_parameters, {});
         see("average_every", &s::average_every, {.least = 1});
+        see("compress", &s::compress, {});
+        see("compress_block", &s::compress_block, {.least = 1});
+        see("keep_one_in", &s::keep_one_in, {.least = 1});
     }
 };
 

@@ -14,11 +14,12 @@ struct sync_modes {
     sync_time update_at = sync_time::ready;
     bool shards_parameters = false;
     int average_every = 0;
+    compression_setting compress{};
     friend constexpr bool operator==(const sync_modes&, const sync_modes&) = default;
 };
 
 constexpr sync_modes modes_of(const synchronization& s) {
-    return {!s.messages.empty(), s.sum_at, s.update_at, s.shards_parameters, s.average_every};
+    return {!s.messages.empty(), s.sum_at, s.update_at, s.shards_parameters, s.average_every, s.setting()};
 }
 constexpr sync_modes modes_of(const strategy_view& s) { return s.sync != nullptr ? modes_of(*s.sync) : sync_modes{}; }
 
@@ -55,6 +56,15 @@ constexpr problem broken_gradient(rule what, const graph_view& g, int parameter,
 
 } // namespace detail
 
+/// The numbers of a compression by themselves.
+constexpr problem check_compression(const compression_setting& c) {
+    if (c.is_on() && c.block < 1) {
+        return {rule::compression_block_is_empty, -1, -1, c.block, 1};
+    }
+    return c.is_on() && c.keep_one_in < 1 ? problem{rule::compression_keeps_nothing, -1, -1, c.keep_one_in, 1}
+                                          : problem{};
+}
+
 /// The first rule that the modes of a strategy's synchronization break together, with the first layer whose parameter
 /// it cannot treat so.
 constexpr problem check_modes(const graph_view& g, const strategy_view& s, const sync_modes& sync) {
@@ -76,7 +86,18 @@ constexpr problem check_modes(const graph_view& g, const strategy_view& s, const
     if (sync.shards_parameters && s.parameters_on >= 0) {
         return refuse_with(rule::slices_on_one_device, s.parameters_on, -1);
     }
+    if (sync.compress.is_on()) {
+        if (const problem p = check_compression(sync.compress)) {
+            return refuse_with(p.broken, p.found, p.needed);
+        }
+        if (s.parameters_on >= 0) {
+            return refuse_with(rule::compression_without_copies, s.parameters_on, -1);
+        }
+    }
     if (!sync.has_messages && first >= 0) {
+        if (sync.compress.is_on()) {
+            return refuse_with(rule::compression_without_messages, 0, 1);
+        }
         if (sync.shards_parameters) {
             return refuse_with(rule::slices_without_messages, 0, 1);
         }
@@ -107,6 +128,13 @@ constexpr problem check_messages(const graph_view& g, const synchronization& syn
             }
             if (sync.shards_parameters && x.slices != 1) {
                 return detail::broken(rule::slices_in_slices, detail::first_user(g, x.parameter), -1, x.slices, 1);
+            }
+            if (sync.compress != compression::none && m.how != exchange::all_reduce) {
+                return detail::broken(rule::compression_not_all_reduced, detail::first_user(g, x.parameter), -1,
+                                      static_cast<index_t>(m.how), static_cast<index_t>(exchange::all_reduce));
+            }
+            if (sync.compress != compression::none && x.slices != 1) {
+                return detail::broken(rule::compression_in_slices, detail::first_user(g, x.parameter), -1, x.slices, 1);
             }
             const auto p = static_cast<std::size_t>(x.parameter);
             if (slices[p] != 0 && slices[p] != x.slices) {
@@ -159,6 +187,14 @@ constexpr problem check_averages(const graph_view& g, const strategy_view& s, co
     }
     return detail::broken(rule::averages_need_plain_sgd, detail::first_user(g, detail::first_trained(g)), -1,
                           how.state_count() > 0 ? how.state_count() : 1, 0);
+}
+
+/// The rule that compressed gradients break with an optimizer: norms are taken of slices of what is summed, and here each device has all of it.
+constexpr problem check_compressed(const graph_view& g, const strategy_view& s, const optimizer& how) {
+    if (s.sync == nullptr || s.sync->compress == compression::none || !(how.clip_norm > 0 || how.is_layerwise())) {
+        return {};
+    }
+    return detail::broken(rule::compression_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);
 }
 
 } // namespace tessera

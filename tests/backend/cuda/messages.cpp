@@ -2,6 +2,7 @@
 // A message is one group of calls before its members' own work and one after it, as many as the simulator prices.
 #include "support/cuda_lists.hpp"
 #include "support/random_messages.hpp"
+#include "support/refusal.hpp"
 #include "support/star.hpp"
 
 #include "tessera/simulate/simulate.hpp"
@@ -65,6 +66,18 @@ TEST_CASE("a list has as many collectives as the simulator prices, under every p
     CHECK(priced > count);
     CHECK((count < 12 || largest > 8));
     MESSAGE(count << " lists: " << priced << " collectives; groups of up to " << largest << " calls");
+}
+
+TEST_CASE("compressed gradients are refused by name") {
+    const ts::graph g = ts::describe<test_networks::mlp::network>(8);
+    const auto all = ts::schedule::gradients_of(g.view());
+    for (const ts::synchronization& sync : {ts::schedule::eight_bit_gradients(all),
+                                            ts::schedule::one_bit_gradients(all), ts::schedule::top_k_gradients(all)}) {
+        CHECK(message_of([&] {
+                  (void)make_listed(g.view(), data_parallel(g.view(), 2, sync), 2, gpu_placement(2, 1), {});
+              }) == "tessera: the CUDA backend does not compress gradients; run the strategy on the host backend, or "
+                    "send whole gradients (another synchronization policy)");
+    }
 }
 
 TEST_CASE("a message goes as all-reduces of one group; unequal slices as reductions and broadcasts") {

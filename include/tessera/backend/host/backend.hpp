@@ -77,6 +77,12 @@ public:
         case task_kind::gather:
             made = owned<job>(new detail::shared_job<slice_join>(p, t, where));
             break;
+        case task_kind::compress:
+            made = owned<job>(new detail::shared_job<gradient_compression>(p, t, where));
+            break;
+        case task_kind::decompress:
+            made = owned<job>(new detail::shared_job<gradient_decompression>(p, t, where));
+            break;
         case task_kind::reorder:
             made = make_reorder(p, t, where);
             break;

@@ -72,8 +72,12 @@ private:
             case task_kind::sum:
                 rewrite_sum(t);
                 break;
-            case task_kind::average: // copies are alike
-            case task_kind::gather:  // slices are plain
+            case task_kind::compress: // blocks and indices go by the order of plain elements, whatever the formats
+                t.reads[0] = as(t.reads[0], format::plain);
+                break;
+            case task_kind::average:    // copies are alike
+            case task_kind::gather:     // slices are plain
+            case task_kind::decompress: // sums are plain
             case task_kind::reorder:
                 break;
             }

@@ -8,6 +8,7 @@
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/update.hpp"
 #include "tessera/base/owned.hpp"
+#include "tessera/execute/compressed_gradient.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/slice_join.hpp"
@@ -379,7 +380,7 @@ private:
     std::vector<owned<update_job<Plan>>> passes_;
 };
 
-/// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies.
+/// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies, gradients compressed and their sum.
 template <class Work>
 class shared_job : public job {
 public:

@@ -5,6 +5,7 @@
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
+#include "tessera/execute/compressed_gradient.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/jobs_by_plan.hpp"
 #include "tessera/execute/run_report.hpp"
@@ -70,6 +71,16 @@ public:
             j = slice_join(p, t, where);
             return {[](void* job, const run_state&) { static_cast<slice_join*>(job)->run(); }, &j};
         }
+        case task_kind::compress: {
+            gradient_compression& j = keep(&prepared::compressions, where);
+            j = gradient_compression(p, t, where);
+            return {[](void* job, const run_state&) { static_cast<gradient_compression*>(job)->run(); }, &j};
+        }
+        case task_kind::decompress: {
+            gradient_decompression& j = keep(&prepared::decompressions, where);
+            j = gradient_decompression(p, t, where);
+            return {[](void* job, const run_state&) { static_cast<gradient_decompression*>(job)->run(); }, &j};
+        }
         case task_kind::reorder:
             break;
         }
@@ -121,6 +132,8 @@ private:
         std::deque<tile_sum> sums;
         std::deque<slice_join> joins;
         std::deque<copy_average> averages;
+        std::deque<gradient_compression> compressions;
+        std::deque<gradient_decompression> decompressions;
     };
 
     template <class Job>

@@ -61,6 +61,7 @@ struct lowering_input {
     bool sums_first() const { return clips() || (trains() && o.update.is_layerwise()); }
     bool has_messages() const { return trains() && s.sync != nullptr && !s.sync->messages.empty(); }
     bool averages() const { return trains() && s.sync != nullptr && s.sync->average_every > 0; }
+    bool compresses() const { return has_messages() && s.sync->compress != compression::none; }
     bool sums_late() const { return has_messages() && s.sync->sum_at == sync_time::after_backward; }
     /// Of messages' sums.
     bool updates_wait() const { return sums_first() || s.sync->update_at == sync_time::after_backward; }

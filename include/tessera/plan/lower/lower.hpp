@@ -22,6 +22,7 @@ plan_writer empty_plan(const lowering_input<Options>& in) {
     out.p.states = in.trains() ? in.o.update.state_count() : 0;
     out.p.clips = in.clips();
     out.p.average_every = in.averages() ? in.s.sync->average_every : 0;
+    out.p.compress = in.compresses() ? in.s.sync->setting() : compression_setting{};
     out.p.output_gradient = in.o.output_gradient;
     out.p.micro_batches = in.s.micro_batches;
     out.p.joint_statistics = in.joint_statistics;

@@ -112,7 +112,8 @@ struct synchronization_places {
     bool holds = false;                    ///< a loss of the step has not been computed yet
     std::vector<std::pair<int, int>> held; ///< operator and micro-batch that have gone backward meanwhile
     std::size_t next_message = 0;
-    std::vector<int> states; ///< tiles of the optimizer's states
+    std::vector<int> states;    ///< tiles of the optimizer's states
+    std::vector<int> residuals; ///< tiles of what devices have left out of gradients
     std::vector<int> norms;
     std::vector<std::vector<int>> layer_norms; ///< by parameter
     std::vector<reduced_slices> reduced;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/plan/lower/average.hpp"
-#include "tessera/plan/lower/exchange.hpp"
+#include "tessera/plan/lower/compressed.hpp"
 
 namespace tessera::lowering {
 
@@ -57,7 +57,8 @@ void send(const lowering_input<Options>& in, const network_places& net, synchron
         const tessera::exchange how = alone ? exchange::sliced : m.how;
         const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
         const int message = together ? out.message_count++ : -1;
-        send_among(in, sync, out, {how, message, m.server, static_cast<std::vector<sent_slice>&&>(set)});
+        const sent_message sent{how, message, m.server, static_cast<std::vector<sent_slice>&&>(set)};
+        in.compresses() && !alone ? send_compressed(in, sync, out, sent) : send_among(in, sync, out, sent);
     }
 }
 

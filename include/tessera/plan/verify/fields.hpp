@@ -14,7 +14,9 @@ bool verifier<Plan>::fields() {
     const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 &&
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
                         p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
-                        p_.loss_scale > 0 && p_.average_every >= 0 && !(p_.joint_statistics && p_.replica_statistics);
+                        p_.loss_scale > 0 && p_.average_every >= 0 && p_.compress.how <= compression::top_k &&
+                        p_.compress.block > 0 && p_.compress.keep_one_in > 0 &&
+                        !(p_.joint_statistics && p_.replica_statistics);
     const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
     const bool outside =
         p_.output_gradient < g_.tensor_count && (p_.output_gradient < 0 || g_.tensors[p_.output_gradient].producer < 0);
@@ -78,6 +80,8 @@ const shape* verifier<Plan>::extents_of(const tile& x) const {
     case tile_kind::parameter:
     case tile_kind::parameter_gradient:
     case tile_kind::optimizer_state:
+    case tile_kind::residual:
+    case tile_kind::code:
         return x.tensor >= 0 && x.tensor < g_.parameter_count ? &g_.parameters[x.tensor].extents : nullptr;
     case tile_kind::intermediate:
     case tile_kind::intermediate_gradient: {
@@ -97,7 +101,7 @@ template <class Plan>
 const char* verifier<Plan>::problem_of_tile(int i) const {
     const tile& x = p_.tiles[at(i)];
     const int count = static_cast<int>(p_.tiles.size());
-    if (x.kind > tile_kind::scratch || x.type > element::bf16) {
+    if (x.kind > tile_kind::code || x.type > element::bf16) {
         return "is of no kind, or has elements of no type";
     }
     if ((x.kind == tile_kind::input) != (x.device == -1) || x.device < -1 || x.device >= p_.devices) {
@@ -142,6 +146,11 @@ const char* verifier<Plan>::problem_of_tile(int i) const {
             return "has a region outside its tensor";
         }
     }
+    if (x.kind == tile_kind::code) {
+        const bool right = p_.compress.is_on() && x.elements == p_.compress.words(x.region.volume()) && x.format == 0 &&
+                           x.alias < 0 && x.type == element::f32 && x.bytes >= x.elements * bytes_of(x.type);
+        return right ? nullptr : "has another number of words than a compressed gradient of its region";
+    }
     const index_t own = x.slices > 1 ? even_part(x.region.volume(), x.slices, x.slice).size() : x.region.volume();
     const bool padded = x.format != 0 || p_.tiles[at(p_.root(i))].format != 0 || x.kind == tile_kind::optimizer_state;
     if (padded ? x.elements < (x.slices == 1 ? own : 0) : x.elements != own) {
@@ -160,7 +169,7 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
     const int count = static_cast<int>(p_.tiles.size());
     const auto is_tile = [&](int k) { return k >= 0 && k < count; };
     const auto none_or_tile = [&](int k) { return k == -1 || is_tile(k); };
-    if (t.kind > task_kind::norm || t.what > pass::evaluate || t.stream > task_stream::queue ||
+    if (t.kind > task_kind::decompress || t.what > pass::evaluate || t.stream > task_stream::queue ||
         t.reduce > reducer::max || t.how > exchange::server) {
         return "is of no kind, pass, stream or exchange";
     }
@@ -189,7 +198,9 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
         return "touches a tile that does not exist";
     }
     const bool of_parameter = t.kind == task_kind::reduce || t.kind == task_kind::update ||
-                              t.kind == task_kind::gather || t.kind == task_kind::average || t.kind == task_kind::norm;
+                              t.kind == task_kind::gather || t.kind == task_kind::average ||
+                              t.kind == task_kind::norm || t.kind == task_kind::compress ||
+                              t.kind == task_kind::decompress;
     if (of_parameter ? t.parameter < 0 || t.parameter >= g_.parameter_count : t.parameter != -1 || !t.parts.empty()) {
         return "is of a parameter that does not exist";
     }

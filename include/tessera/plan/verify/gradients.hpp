@@ -46,7 +46,8 @@ bool verifier<Plan>::gradients() {
         if (!slices_fit(t) || !parts_of(t, sum)) {
             return false;
         }
-        if (t.kind == task_kind::reduce || t.kind == task_kind::sum || t.kind == task_kind::reorder) {
+        if (t.kind == task_kind::reduce || t.kind == task_kind::sum || t.kind == task_kind::reorder ||
+            t.kind == task_kind::compress || t.kind == task_kind::decompress) {
             for (int w : t.writes) {
                 hold(t, w, sum);
             }
@@ -71,7 +72,8 @@ bool verifier<Plan>::gradients() {
     };
     for (const task& t : p_.tasks) {
         const bool of_parameter =
-            (t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::norm) &&
+            (t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::norm ||
+             t.kind == task_kind::compress || t.kind == task_kind::decompress) &&
             t.parameter >= 0;
         const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
         const bool adds = t.kind == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
@@ -113,7 +115,7 @@ bool verifier<Plan>::slices_fit(const task& t) {
 template <class Plan>
 void verifier<Plan>::hold(const task& t, int which, const std::vector<int>& sum) {
     const tile& x = p_.tiles[at(which)];
-    if (x.kind != tile_kind::parameter_gradient) {
+    if (x.kind != tile_kind::parameter_gradient && x.kind != tile_kind::code) {
         return;
     }
     const interval own = slice_of(x, t);
@@ -136,6 +138,9 @@ bool verifier<Plan>::parts_of(const task& t, std::vector<int>& sum) {
             continue;
         }
         const std::vector<held_sum>& known = held_[at(p_.root(r))];
+        if (known.empty() && x.kind == tile_kind::code) {
+            return refuse(&t, "a task reads a compressed gradient that nothing has written yet");
+        }
         if (known.empty()) {
             sum.push_back(x.part >= 0 ? x.part : all_parts);
             continue;

@@ -54,13 +54,17 @@ bool verifier<Plan>::exchanges() {
             for_each_part(t, [&](const task& one) { sound = sound && reads_layer_norms(t, one, taken); });
         } else if (t.kind == task_kind::average || t.kind == task_kind::gather) {
             sound = copies_are_one_parameters(t);
+        } else if (t.kind == task_kind::compress) {
+            sound = compression_is_sound(t);
+        } else if (t.kind == task_kind::decompress) {
+            for_each_part(t, [&](const task& one) { sound = sound && decompression_is_sound(t, one); });
         }
         if (!sound) {
             return false;
         }
     }
-    return states_are_one(states) && squares_are_counted(task_kind::reduce) && squares_are_counted(task_kind::norm) &&
-           flags_are_sound();
+    return states_are_one(states) && residuals_are_one() && squares_are_counted(task_kind::reduce) &&
+           squares_are_counted(task_kind::norm) && flags_are_sound();
 }
 
 /// What a task does for one parameter: `whole` with its part `t`.

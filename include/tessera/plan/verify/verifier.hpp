@@ -211,6 +211,12 @@ private:
     bool groups_cover(Groups& known, task_kind kind);
     bool copies_are_one_parameters(const task& t);
 
+    // ---- compressed gradients are of one parameter: verify/compressed.hpp ---------------------------------------------
+
+    bool compression_is_sound(const task& t);
+    bool decompression_is_sound(const task& whole, const task& t);
+    bool residuals_are_one();
+
     // ---- the parts fit together: verify/structure.hpp ---------------------------------------------------------------
 
     bool structure();

@@ -2,6 +2,7 @@
 // A plan is verified before it runs. Nothing here trusts lowering: the rules are checked on the finished plan.
 #pragma once
 
+#include "tessera/plan/verify/compressed.hpp"
 #include "tessera/plan/verify/fields.hpp"
 #include "tessera/plan/verify/gradients.hpp"
 #include "tessera/plan/verify/moves.hpp"

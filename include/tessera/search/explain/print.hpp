@@ -36,9 +36,12 @@ inline std::string reason(const graph_view& g, const movement& m) {
         return "gradients of the parameter " + parameter;
     case tile_kind::optimizer_state:
         return "optimizer state of the parameter " + parameter;
+    case tile_kind::code:
+        return "compressed gradients of the parameter " + parameter;
     case tile_kind::scalar:
         return "norms of gradients";
     case tile_kind::scratch:
+    case tile_kind::residual:
         break;
     }
     return to_text(m.what);

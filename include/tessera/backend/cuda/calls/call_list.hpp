@@ -53,6 +53,10 @@ inline void compose_by_kind(composer& to, int i, const graph_view& g, const gpu_
         throw error(
             "tessera: the CUDA backend does not average parameters; sum gradients instead (another synchronization "
             "policy)");
+    case task_kind::compress:
+    case task_kind::decompress:
+        throw error("tessera: the CUDA backend does not compress gradients; run the strategy on the host backend, or "
+                    "send whole gradients (another synchronization policy)");
     case task_kind::reorder:
         break;
     }

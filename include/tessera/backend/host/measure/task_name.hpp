@@ -97,6 +97,15 @@ std::string work_name(const Plan& p, const task& t, const graph_view& g, const d
                (t.reads[0] == t.writes[0] ? " onto" : "");
     case task_kind::gather:
         return "gather " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size());
+    case task_kind::compress:
+    case task_kind::decompress:
+        name = to_text(t.kind);
+        for_each_part(t, [&](const task& one) { // by words of codes
+            const int code = t.kind == task_kind::compress ? one.writes[0] : one.reads[0];
+            name += " " + std::to_string(tile_at(code).region.volume()) + " " + std::to_string(tile_at(code).elements) +
+                    " " + std::to_string(one.reads.size());
+        });
+        return name;
     case task_kind::average:
     case task_kind::reduce:
     case task_kind::update:

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: gradients that are compressed travel in messages, and there are none; make some, for example with schedule::eight_bit_gradients()
+// expect-error: layer<fc1>
+// expect-error: found<0>
+// expect-error: needed<1>
+#include <tessera/schedule/typed_messages.hpp>
+#include <tessera/strategy/typed_strategy.hpp>
+
+namespace ts = tessera;
+
+struct fc1 : ts::linear<8> {};
+struct fc2 : ts::linear<4> {};
+struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::cross_entropy> {};
+
+#ifdef TESSERA_EXPECT_ERROR
+using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
+                                ts::messages<ts::compress_gradients<ts::compression::eight_bits>>>;
+#else
+using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
+                                ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc2>, ts::bias_of<fc2>,
+                                                      ts::weight_of<fc1>, ts::bias_of<fc1>>,
+                                             ts::compress_gradients<ts::compression::eight_bits>>>;
+#endif
+
+inline constexpr bool good = by_hand::ok;
