@@ -193,6 +193,9 @@ private:
         }
         if (has_traffic_) {
             letters_.write(plan_, addresses_, traffic_, *group());
+            for (int step = 0; step < plan_.period && is_guarded; ++step) {
+                letters_.tell_all(plan_, guard_.losses(step));
+            }
         }
         queue_ = owned<transfer_queue>(new transfer_queue(
             plan_,
@@ -226,9 +229,6 @@ private:
         threads_.run(body, streams_);
         for (int step = 0; step < plan_.period && is_guarded; ++step) {
             queue_->wait_for_losses(step, guard_.losses(step));
-        }
-        for (int step = 0; step < plan_.period && is_guarded && has_traffic_; ++step) {
-            letters_.tell_all(plan_, guard_.losses(step));
         }
         queue_->start([&](int device) { backend_.start(device); }, prepared);
         for (const task& t : plan_.tasks) {
