@@ -46,7 +46,7 @@ const ts::optimizer layerwise = ts::lamb{.learning_rate = 0.01F};
 /// Three steps, a checkpoint, three more; the same from the checkpoint, under `later`.
 template <class B>
 void hold_resumed(const ts::strategy& s, const ts::strategy& later, const ts::optimizer& how, bool same) {
-    const place here;
+    const test_folder here;
     training<B> first(s, how);
     for (int i = 0; i < 3; ++i) {
         first.step();
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("another strategy starts from the same parameters, statistics
 }
 
 TEST_CASE("a checkpoint of one backend is read by another") {
-    const place here;
+    const test_folder here;
     training<ts::host::backend> first(strategies()[2], moments);
     first.step();
     ts::io::save_checkpoint(first.session, here / "one");
@@ -109,7 +109,7 @@ TEST_CASE("a checkpoint of one backend is read by another") {
 }
 
 TEST_CASE("the place in the data, and a file of weights") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> first(strategies()[0], momentum);
     first.step();
     const ts::io::data_position at{~std::uint64_t{0}, 5, 128, 60000};
@@ -127,7 +127,7 @@ TEST_CASE("the place in the data, and a file of weights") {
 }
 
 TEST_CASE("one layer's weights from a file, under its own name or another") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> first(strategies()[0], momentum);
     first.step();
     ts::io::save_checkpoint(first.session, here / "one");
@@ -170,7 +170,7 @@ TEST_CASE("one layer's weights from a file, under its own name or another") {
 }
 
 TEST_CASE("any byte that changes, and any end that comes too early, is refused; the session stays as it was") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> t(strategies()[0], momentum);
     t.step();
     ts::io::save_checkpoint(t.session, here / "one");
@@ -199,7 +199,7 @@ TEST_CASE("any byte that changes, and any end that comes too early, is refused; 
 }
 
 TEST_CASE("what does not fit is refused by name") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> t(strategies()[0], momentum);
     ts::io::save_checkpoint(t.session, here / "one");
     training<ts::reference::backend> other(strategies()[0], moments);
@@ -214,7 +214,7 @@ TEST_CASE("what does not fit is refused by name") {
 }
 
 TEST_CASE("who is killed while saving leaves a whole checkpoint, the old one or the new one, and no rest for long") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> t(strategies()[0], momentum);
     ts::io::save_checkpoint(t.session, here / "one");
     std::mt19937 random(5);

@@ -74,7 +74,7 @@ void edit_state(const std::string& folder, const std::string& from, const std::s
 } // namespace
 
 TEST_CASE("whatever is damaged at random is refused by its name, and the one before is named and loaded") {
-    const place here;
+    const test_folder here;
     reference_training t(sliced(), how);
     const std::string old = here / "run/step-000000000001";
     const std::string newest = here / "run/step-000000000002";
@@ -154,7 +154,7 @@ TEST_CASE("whatever is damaged at random is refused by its name, and the one bef
 }
 
 TEST_CASE("versions: the older one is read, a newer one is refused and left out") {
-    const place here;
+    const test_folder here;
     reference_training t(sliced(), how);
     {
         saver s(t.session, {.folder = here / "run", .keep = 3});
@@ -190,7 +190,7 @@ TEST_CASE("versions: the older one is read, a newer one is refused and left out"
 }
 
 TEST_CASE("another network with the same tensors is refused unless it is meant") {
-    const place here;
+    const test_folder here;
     reference_training t(sliced(), how);
     t.step();
     ts::io::save_checkpoint(t.session, here / "one");
@@ -215,7 +215,7 @@ TEST_CASE("another network with the same tensors is refused unless it is meant")
 }
 
 TEST_CASE("on a disk without room the save fails by name, leaves nothing, and older checkpoints stay") {
-    const place here;
+    const test_folder here;
     reference_training t(sliced(), how);
     // How much a checkpoint takes.
     ts::io::save_checkpoint(t.session, here / "size");
@@ -271,7 +271,7 @@ TEST_CASE("on a disk without room the save fails by name, leaves nothing, and ol
 }
 
 TEST_CASE("a folder that cannot be written is named, and what is in it stays") {
-    const place here;
+    const test_folder here;
     reference_training t(sliced(), how);
     fs::create_directory(here / "disk");
     const small_disk disk(here / "disk", 4096);

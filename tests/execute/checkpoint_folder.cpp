@@ -35,7 +35,7 @@ const ts::optimizer how = ts::adam{.learning_rate = 0.01F};
 } // namespace
 
 TEST_CASE("what is saved beside the training is what it was when it was saved, and the newest are kept") {
-    const place here;
+    const test_folder here;
     reference_training t(one_device(), how);
     std::vector<std::vector<float>> at_five;
     {
@@ -61,7 +61,7 @@ TEST_CASE("what is saved beside the training is what it was when it was saved, a
 }
 
 TEST_CASE("checkpoints that are not whole are left out and said, and never are the reason that a whole one goes") {
-    const place here;
+    const test_folder here;
     reference_training t(one_device(), how);
     {
         saver s(t.session, {.folder = here / "all", .keep = 3});
@@ -97,7 +97,7 @@ TEST_CASE("checkpoints that are not whole are left out and said, and never are t
 
 TEST_CASE("a newer checkpoint that is damaged is no reason that a whole one goes, and no obstacle when its step comes "
           "again") {
-    const place here;
+    const test_folder here;
     const std::string second = here / "all/step-000000000002";
     const std::string third = here / "all/step-000000000003";
     {
@@ -129,7 +129,7 @@ TEST_CASE("a newer checkpoint that is damaged is no reason that a whole one goes
 }
 
 TEST_CASE("a folder without checkpoints is a start, one without a whole checkpoint an error") {
-    const place here;
+    const test_folder here;
     reference_training t(one_device(), how);
     CHECK(!ts::io::resume_newest(t.session, here / "none").has_value());
     fs::create_directories(here / "all/step-000000000003");
@@ -137,7 +137,7 @@ TEST_CASE("a folder without checkpoints is a start, one without a whole checkpoi
 }
 
 TEST_CASE("a checkpoint that cannot be written says so at the next save or finish, and the training goes on") {
-    const place here;
+    const test_folder here;
     reference_training t(one_device(), how);
     std::ofstream(here / "all") << "a file";
     saver s(t.session, {.folder = here / "all"});

@@ -143,7 +143,7 @@ TEST_CASE("who holds what: slices of ZeRO lie on one device each, replicas on al
     }
     // Of four ranks each writes its device's slice; of two, two devices' slices are one box.
     for (const int ranks : {2, 4}) {
-        const place here;
+        const test_folder here;
         REQUIRE(save_as_ranks(t.session, ranks, 4 / ranks, here / "saved") ==
                 std::vector<std::string>(static_cast<std::size_t>(ranks)));
         CHECK(files_in(here / "saved") == static_cast<std::size_t>(ranks) + 2);
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("ranks write what they hold, and any strategy reads it bit fo
     int whole = 0;
     std::size_t most_files = 0;
     for (const ts::strategy& s : all) {
-        const place here;
+        const test_folder here;
         training<B> first(s, moments);
         for (int i = 0; i < 2; ++i) {
             first.step();
@@ -201,7 +201,7 @@ TEST_CASE_TEMPLATE("ranks write what they hold, and any strategy reads it bit fo
 }
 
 TEST_CASE("a rank that cannot write its file ends the save in all of them, and the older checkpoint stays") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> t(strategies(3)[2], moments);
     REQUIRE(save_as_ranks(t.session, 4, 1, here / "one") == std::vector<std::string>(4));
     const auto before = fs::last_write_time(here / "one/state.json");
@@ -215,7 +215,7 @@ TEST_CASE("a rank that cannot write its file ends the save in all of them, and t
 }
 
 TEST_CASE("boxes that are not those of one checkpoint are refused") {
-    const place here;
+    const test_folder here;
     const auto write = [&](const char* name, std::vector<std::int64_t> extents, std::vector<std::int64_t> offsets) {
         std::vector<float> numbers(24, 1.0F);
         ts::io::named_tensor t{"w", std::move(extents), {}, std::move(offsets)};

@@ -58,7 +58,7 @@ ts::strategy one_device() { return ts::strategy(ts::describe<net>(samples).view(
 
 /// Kills such trainings `kills` times.
 void hold_killed(int kills, bool beside, unsigned seed) {
-    const place here;
+    const test_folder here;
     const std::string folder = here / "run";
     fs::create_directory(folder);
     reference_training whole(one_device(), how); // was never killed

@@ -49,7 +49,7 @@ std::string bytes(const std::vector<T>& all) {
 } // namespace
 
 TEST_CASE("a foreign file: tensors of other types are read, others are listed, what the file lacks stays") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> t(ts::strategy(ts::describe<net>(samples).view()), how);
     const ts::network_paths paths = ts::paths_of(t.graph.view());
     std::vector<std::string> names;
@@ -80,7 +80,7 @@ TEST_CASE("a foreign file: tensors of other types are read, others are listed, w
 }
 
 TEST_CASE("all files of a folder together, and one layer of them under another name") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> t(ts::strategy(ts::describe<net>(samples).view()), how);
     fs::create_directory(here / "model");
     CHECK(contains(message_of([&] { ts::io::load_weights(t.session, here / "model"); }), "has no files of weights"));
@@ -106,7 +106,7 @@ TEST_CASE("all files of a folder together, and one layer of them under another n
 }
 
 TEST_CASE("what cannot be taken is refused by name, and nothing is set") {
-    const place here;
+    const test_folder here;
     training<ts::reference::backend> t(ts::strategy(ts::describe<net>(samples).view()), how);
     const auto before = everything(t.session);
     const std::pair<const char*, std::pair<const char*, const char*>> wrong[] = {

@@ -29,12 +29,12 @@ using kept_layers::net;
 using kept_layers::samples;
 
 /// A folder that is gone when the test ends.
-struct place {
-    place() {
+struct test_folder {
+    test_folder() {
         char name[] = "/tmp/tessera-checkpoint-XXXXXX";
         path = ::mkdtemp(name);
     }
-    ~place() { std::filesystem::remove_all(path); }
+    ~test_folder() { std::filesystem::remove_all(path); }
     std::string operator/(const char* name) const { return path + "/" + name; }
     std::string path;
 };
