@@ -43,7 +43,7 @@ struct data {
     std::vector<float> images;
     std::vector<std::int32_t> labels;
 };
-data batch_of(std::uint64_t step) {
+inline data batch_of(std::uint64_t step) {
     data d;
     std::mt19937 random(static_cast<unsigned>(step));
     for (int i = 0; i < samples * 108; ++i) {
