@@ -184,6 +184,7 @@ inline constexpr operator_row embedding_rows[] = {
      .backward = detail::position_backward,
      .calls_forward = "cudnnOpTensor",
      .calls_backward = "cudaMemcpyAsync cudnnConvolutionBackwardBias kernel:table_gradient",
+     .why = "no vendor call sums into a table that has more rows than there are positions",
      .code = kernels::embedding_code},
 };
 
