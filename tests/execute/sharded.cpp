@@ -242,7 +242,8 @@ TEST_CASE("a plan of several steps does not run in parts") {
     const ts::parameter_store store(p);
     ts::executor<ts::reference::backend> whole(backend, threads, g.view(), p, store);
     CHECK_THROWS_WITH_AS(whole.run_tasks({}, 0, 1),
-                         "tessera: a plan of several steps, or with queues, runs whole and not in parts", ts::error);
+                         "tessera: a plan of several steps, with queues or over nodes runs whole and not in parts",
+                         ts::error);
 }
 
 } // namespace
