@@ -79,7 +79,7 @@ public:
     /// The tasks numbered from `first` on and below `last` alone, on top of what the ones before them have left, as often as wanted. Throws what they
     /// throw, and tessera::error for a plan of several steps or with queues, which runs whole.
     void run_tasks(const run_state& state, int first, int last) {
-        if (plan_.period != 1 || plan_.lists() > 2 * plan_.devices || !letters_.is_empty()) {
+        if (plan_.period != 1 || plan_.lists() > 2 * plan_.devices || is_over_nodes()) {
             throw error("tessera: a plan of several steps, with queues or over nodes runs whole and not in parts");
         }
         for (std::size_t l = 0; l < lists_.size(); ++l) {
@@ -97,7 +97,7 @@ public:
     /// Before the first run after parameters have been set or another plan has changed them: their shards go to the nodes that read them. All processes call
     /// it.
     void share_parameters() {
-        if (!letters_.is_empty()) {
+        if (is_over_nodes()) {
             letters_.post_before();
             group()->meet(meeting::share_parameters);
         }
@@ -171,6 +171,9 @@ private:
                             " lists, and this one has " + std::to_string(lists_.size()) + "; use fewer devices");
             }
             done_ = {group()->page().lists, lists_.size()};
+            if (is_over_nodes()) { // the plan's waits become others
+                traffic_ = traffic_between_nodes(plan_, group()->nodes_of_devices(plan_.devices), group()->nodes());
+            }
         } else {
             own_done_ = std::vector<list_counter>(lists_.size());
             done_ = own_done_;
@@ -178,20 +181,17 @@ private:
     }
 
     process_group* group() const { return threads_.group(); }
+    bool is_over_nodes() const { return group() != nullptr && group()->nodes() > 1; }
 
     void prepare(const graph_view& g) {
-        for (int op = 0; op < g.op_count && group() != nullptr; ++op) {
+        for (int op = static_cast<int>(names_.size()); op < g.op_count && group() != nullptr; ++op) {
             names_.push_back(path_of(g, op));
-        }
-        if (group() != nullptr && group()->nodes() > 1 && !has_traffic_) { // once: the plan's waits become others
-            traffic_ = traffic_between_nodes(plan_, group()->nodes_of_devices(plan_.devices), group()->nodes());
-            has_traffic_ = true;
         }
         load_plan(backend_, plan_, g, addresses_);
         if constexpr (is_guarded) {
             guard_ = loss_guard(plan_, g, addresses_);
         }
-        if (has_traffic_) {
+        if (is_over_nodes()) {
             letters_.write(plan_, addresses_, traffic_, *group());
             for (int step = 0; step < plan_.period && is_guarded; ++step) {
                 letters_.tell_all(plan_, guard_.losses(step));
@@ -205,7 +205,7 @@ private:
                  return of.threads_.failed() ? 0 : count; // what wakes sleepers after a failure is no progress
              },
              this},
-            group(), has_traffic_ ? &letters_ : nullptr));
+            group(), is_over_nodes() ? &letters_ : nullptr));
         const auto prepared = [&](int i) {
             const runnable what = backend_.prepare(plan_, i, g, addresses_);
             const index_t way = links_.is_slow() ? links_.time_of(plan_, plan_.tasks[static_cast<std::size_t>(i)]) : 0;
@@ -478,8 +478,7 @@ private:
     std::vector<list_counter> own_done_;
     std::span<list_counter> done_; ///< the own, or in a group of processes those of its page
     std::vector<list_part> parts_;
-    node_traffic traffic_;
-    bool has_traffic_ = false; ///< the processes are on several nodes
+    node_traffic traffic_; ///< where the processes are on several nodes
     letters_of_plan letters_;
     int streams_; ///< that have threads in a run
     int spins_;

@@ -35,8 +35,6 @@ public:
     letters_of_plan& operator=(const letters_of_plan&) = delete;
     ~letters_of_plan() { group_ != nullptr ? group_->withdraw() : void(); }
 
-    bool is_empty() const { return group_ == nullptr; }
-
     /// Writes those of this process's tasks. `traffic` is that of the plan, whose tiles lie where `where` says.
     void write(const plan& p, const addresses& where, const node_traffic& traffic, process_group& group) {
         group.withdraw();
@@ -55,9 +53,7 @@ public:
                 if (!group.owns(t.device)) {
                     continue;
                 }
-                const int priority = m.reader >= 0 ? p.tasks[static_cast<std::size_t>(m.reader)].priority : t.priority;
-                add(p, where, m, m.is_urgent && (p.is_queued(static_cast<int>(i)) || m.reader >= 0) ? priority : -1,
-                    after_[i]);
+                add(p, where, m, after_[i]);
                 letter& last = after_[i].letters.back();
                 if (m.reader >= 0) {
                     last.then = letter::signal::flag;
@@ -71,19 +67,9 @@ public:
             for (const node_traffic::message& m : traffic.before[static_cast<std::size_t>(d)]) {
                 if (group.owns(d)) {
                     bundle one;
-                    add(p, where, m, -1, one);
+                    add(p, where, m, one);
                     before_.insert(before_.end(), one.letters.begin(), one.letters.end());
                 }
-            }
-        }
-        for (const task& t : p.tasks) { // who waits for what has no part in its letters
-            for (const wait_for& w : t.waits) {
-                tell(p, w, group.node_of(group.owner(t.device)));
-            }
-        }
-        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            for (int node = 0; node < group.nodes() && p.is_queued(static_cast<int>(i)); ++node) {
-                tell_of(p, static_cast<int>(i), node);
             }
         }
         for (bundle& b : after_) {
@@ -93,8 +79,9 @@ public:
     /// All nodes wait for these points.
     void tell_all(const plan& p, const std::vector<wait_for>& points) {
         for (const wait_for& w : points) {
+            const int i = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
             for (int node = 0; node < group_->nodes(); ++node) {
-                tell(p, w, node);
+                tell(p, i, node);
             }
         }
     }
@@ -137,13 +124,10 @@ public:
     }
 
 private:
-    static constexpr index_t longest = index_t{1}
-                                       << 20; ///< bytes of a letter: between two of them a more urgent one goes
-
-    void add(const plan& p, const addresses& where, const node_traffic::message& m, int priority, bundle& to) const {
+    void add(const plan& p, const addresses& where, const node_traffic::message& m, bundle& to) const {
         letter l;
         l.node = m.node;
-        l.priority = priority;
+        l.priority = m.priority;
         index_t bytes = 0;
         for (const tile_elements& x : m.parts) {
             const tile& t = p.tiles[static_cast<std::size_t>(x.tile)];
@@ -172,27 +156,21 @@ private:
         l.list = p.list_of(p.tasks[static_cast<std::size_t>(task)]);
     }
 
-    void tell(const plan& p, const wait_for& w, int node) {
-        tell_of(p, p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)], node);
-    }
-    /// That a task of this process has finished is told to a node.
-    void tell_of(const plan& p, int i, int node) {
-        const task& t = p.tasks[static_cast<std::size_t>(i)];
-        if (!group_->owns(t.device) || node == group_->node()) {
+    /// That a list's task of this process has finished is told to a node.
+    void tell(const plan& p, int i, int node) {
+        if (!group_->owns(p.tasks[static_cast<std::size_t>(i)].device) || node == group_->node()) {
             return;
         }
-        bundle& b = after_[static_cast<std::size_t>(i)];
-        b.group = group_;
-        for (const letter& l : b.letters) {
+        std::vector<letter>& all = after_[static_cast<std::size_t>(i)].letters;
+        for (const letter& l : all) {
             if (l.node == node && l.then == letter::signal::list) {
                 return;
             }
         }
         letter l;
         l.node = node;
-        l.priority = p.is_queued(i) ? t.priority : -1;
         says_done(p, i, l);
-        b.letters.push_back(l);
+        all.push_back(l);
     }
 
     process_group* group_ = nullptr;

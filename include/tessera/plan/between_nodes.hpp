@@ -94,10 +94,10 @@ struct node_traffic {
     /// What goes to one node when a task has finished.
     struct message {
         int node = 0;
-        std::vector<tile_elements> parts;
+        std::vector<tile_elements> parts; ///< none: the node only waits for the task
         int reader = -1; ///< the queued task that alone it is for, which waits for its arrival; -1: for all
-        bool is_urgent =
-            true; ///< it has the priority of the queued task that it is for or from; false: it goes in its turn
+        int priority =
+            -1; ///< of the queued task that it is for or from; -1: it has none, and goes before all that have one
     };
     std::vector<std::vector<message>> after; ///< by task
     std::vector<std::vector<message>>
@@ -149,6 +149,7 @@ public:
                 }
             }
         }
+        tell_who_waits();
         return static_cast<node_traffic&&>(found_);
     }
 
@@ -216,7 +217,7 @@ private:
         const int device = tile_at(t).device;
         const int owner = node_of_[static_cast<std::size_t>(device)];
         if (owner != r.node) {
-            add(found_.before[static_cast<std::size_t>(device)], r.node, -1, t, left);
+            add(message_in(found_.before[static_cast<std::size_t>(device)], r.node, -1), t, left);
         }
         for (std::size_t k = writes.size(); k-- > 0 && !left.empty();) { // of the run before
             if (writes[k].task >= r.task) {
@@ -243,9 +244,26 @@ private:
         }
         const bool reads = r.task < static_cast<int>(p_.tasks.size());
         const bool alone = waits && reads && p_.is_queued(r.task) && !p_.is_queued(w.task);
-        add(found_.after[static_cast<std::size_t>(w.task)], r.node, alone ? r.task : -1, t, both);
+        add(message_of(w.task, r.node, alone ? r.task : -1), t, both);
         if (waits && reads) {
             wait(r.task, w.task);
+        }
+    }
+    /// Nodes hear of the tasks of others that their own wait for, and all of what is queued.
+    void tell_who_waits() {
+        const auto tell = [&](int i, int node) {
+            if (node != node_of_task(i)) {
+                message_of(i, node, -1);
+            }
+        };
+        for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
+            for (const wait_for& w : task_at(i).waits) {
+                tell(p_.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)],
+                     node_of_task(i));
+            }
+            for (int node = 0; node < nodes_ && p_.is_queued(i); ++node) {
+                tell(i, node);
+            }
         }
     }
     void wait(int reader, int writer) {
@@ -265,22 +283,28 @@ private:
         }
         r.waits.push_back({p_.list_of(w), w.position + 1});
     }
-    static void add(std::vector<node_traffic::message>& to, int node, int reader, int t, const elements_of_tile& what) {
-        node_traffic::message* mine = nullptr;
-        for (node_traffic::message& m : to) {
-            mine = m.node == node && m.reader == reader ? &m : mine;
+    node_traffic::message& message_of(int writer, int node, int reader) {
+        node_traffic::message& m = message_in(found_.after[static_cast<std::size_t>(writer)], node, reader);
+        m.priority = p_.is_queued(writer) ? task_at(writer).priority : reader >= 0 ? task_at(reader).priority : -1;
+        return m;
+    }
+    static node_traffic::message& message_in(std::vector<node_traffic::message>& all, int node, int reader) {
+        for (node_traffic::message& m : all) {
+            if (m.node == node && m.reader == reader) {
+                return m;
+            }
         }
-        if (mine == nullptr) {
-            to.push_back({node, {}, reader});
-            mine = &to.back();
-        }
-        for (tile_elements& x : mine->parts) {
+        all.push_back({node, {}, reader});
+        return all.back();
+    }
+    static void add(node_traffic::message& to, int t, const elements_of_tile& what) {
+        for (tile_elements& x : to.parts) {
             if (x.tile == t) {
                 add_elements(x.elements, what);
                 return;
             }
         }
-        mine->parts.push_back({t, what});
+        to.parts.push_back({t, what});
     }
 
     Plan& p_;

@@ -18,6 +18,7 @@ struct node_links {
     double bytes_per_second = 0; ///< 0: no limit
     index_t latency = 0;         ///< ns until what has left a node has come
     index_t letter_bytes = 0;    ///< of a letter besides what it carries
+    bool in_turn = false;        ///< letters go as they come, whatever their priority
 };
 
 namespace detail {
@@ -29,19 +30,8 @@ public:
         : p_(p), links_(links), of_task_(p.tasks.size()), ways_(static_cast<std::size_t>(links.nodes)) {
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             for (const node_traffic::message& m : links.traffic->after[i]) {
-                const int reader = m.reader >= 0 ? p.tasks[static_cast<std::size_t>(m.reader)].priority : -1;
-                const bool is_queued = p.is_queued(static_cast<int>(i));
-                const int priority = is_queued ? p.tasks[i].priority : reader;
-                of_task_[i].push_back({m.node, m.reader, m.is_urgent ? priority : -1,
+                of_task_[i].push_back({m.node, m.reader, links.in_turn ? -1 : m.priority,
                                        node_traffic::bytes_of_parts(p, m) + links.letter_bytes, -1});
-            }
-        }
-        for (const task& t : p.tasks) {
-            for (const wait_for& w : t.waits) {
-                tell(p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)], node_of(t));
-            }
-            for (const int a : t.after) {
-                tell(a, node_of(t));
             }
         }
     }
@@ -103,15 +93,6 @@ public:
     }
     /// When the last letter has come.
     index_t last() const { return last_; }
-    index_t bytes() const {
-        index_t all = 0;
-        for (const std::vector<sent>& letters : of_task_) {
-            for (const sent& s : letters) {
-                all += s.bytes;
-            }
-        }
-        return all;
-    }
 
 private:
     struct sent {
@@ -128,15 +109,6 @@ private:
     };
 
     int node_of(const task& t) const { return links_.node_of[static_cast<std::size_t>(t.device)]; }
-    void tell(int task, int node) {
-        std::vector<sent>& all = of_task_[static_cast<std::size_t>(task)];
-        const bool is_told =
-            std::any_of(all.begin(), all.end(), [&](const sent& s) { return s.node == node && s.reader < 0; });
-        if (!is_told && node_of(p_.tasks[static_cast<std::size_t>(task)]) != node) {
-            const int priority = p_.is_queued(task) ? p_.tasks[static_cast<std::size_t>(task)].priority : -1;
-            all.push_back({node, -1, priority, links_.letter_bytes, -1});
-        }
-    }
     void start(way& w, index_t now) {
         if (w.going != nullptr || w.waiting.empty()) {
             return;
