@@ -9,7 +9,6 @@
 #include "support/ranks_as_threads.hpp"
 #include "support/refusal.hpp"
 #include "support/small_disk.hpp"
-#include "tessera/backend/reference/backend.hpp"
 
 #include <doctest/doctest.h>
 
@@ -24,8 +23,7 @@ namespace ts = tessera;
 namespace fs = std::filesystem;
 using namespace test_support;
 
-using reference_training = training<ts::reference::backend>;
-using saver = ts::io::checkpoint_saver<ts::session<ts::reference::backend>>;
+using saver = reference_saver;
 
 const ts::optimizer how = ts::adam{.learning_rate = 0.01F};
 

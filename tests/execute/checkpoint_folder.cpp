@@ -3,7 +3,6 @@
 #include "tessera/io/checkpoint_folder.hpp"
 #include "support/kept_training.hpp"
 #include "support/refusal.hpp"
-#include "tessera/backend/reference/backend.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,10 +15,7 @@ namespace ts = tessera;
 namespace fs = std::filesystem;
 using namespace test_support;
 
-using reference_training = training<ts::reference::backend>;
-using saver = ts::io::checkpoint_saver<ts::session<ts::reference::backend>>;
-
-ts::strategy one_device() { return ts::strategy(ts::describe<net>(samples).view()); }
+using saver = reference_saver;
 
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;

@@ -5,7 +5,6 @@
 
 #include "support/kept_training.hpp"
 #include "support/refusal.hpp"
-#include "tessera/backend/reference/backend.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,12 +22,9 @@ namespace ts = tessera;
 namespace fs = std::filesystem;
 using namespace test_support;
 
-using reference_training = training<ts::reference::backend>;
-using saver = ts::io::checkpoint_saver<ts::session<ts::reference::backend>>;
+using saver = reference_saver;
 
 const ts::optimizer how = ts::adam{.learning_rate = 0.001F};
-
-ts::strategy one_device() { return ts::strategy(ts::describe<net>(samples).view()); }
 
 /// Goes on from what is in the folder and saves after every step, for ever; tells of each checkpoint that is on the disk.
 [[noreturn]] void train_and_save(const std::string& folder, bool beside, int tell) {

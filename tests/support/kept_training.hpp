@@ -2,7 +2,9 @@
 // Trainings whose state is kept in files: a network with running statistics and dropout, batches that are a function of the step, a folder for a test.
 #pragma once
 
+#include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
+#include "tessera/io/checkpoint_folder.hpp"
 #include "tessera/tessera.hpp"
 
 #include <cstdlib>
@@ -72,6 +74,11 @@ struct training {
     B backend;
     ts::session<B> session;
 };
+
+using reference_training = training<ts::reference::backend>;
+using reference_saver = ts::io::checkpoint_saver<ts::session<ts::reference::backend>>;
+
+inline ts::strategy one_device() { return ts::strategy(ts::describe<net>(samples).view()); }
 
 /// Everything that a session keeps, bit for bit.
 template <class S>

@@ -43,15 +43,16 @@ inline constexpr option_row bucket_option{"bucket-bytes", "of each bucket of gra
 inline constexpr option_row first_bucket_option{"first-bucket-bytes", "of the first bucket of gradients",
                                                 index_t{1} << 20, 1, 1e15};
 
+/// The sizes that a policy of buckets is asked for by these options.
+inline bucket_sizes asked_buckets(const policy_setting& x) {
+    return {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)};
+}
+
 inline constexpr policy_record buckets_record{
     .name = "buckets",
     .title = "buckets",
     .about = "PyTorch DDP's all-reduces of full buckets, as soon as each is full",
-    .make =
-        [](const policy_setting& x) {
-            return buckets(x.gradients,
-                           {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)});
-        },
+    .make = [](const policy_setting& x) { return buckets(x.gradients, asked_buckets(x)); },
     .options = {bucket_option, first_bucket_option},
 };
 

@@ -48,9 +48,7 @@ inline constexpr policy_record eight_bit_gradients_record{
     .about = "buckets of gradients rounded to 8 bits, with error feedback",
     .make =
         [](const policy_setting& x) {
-            return eight_bit_gradients(
-                x.gradients, x.options.as<int>(block_option),
-                {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)});
+            return eight_bit_gradients(x.gradients, x.options.as<int>(block_option), asked_buckets(x));
         },
     .options = {block_option, bucket_option, first_bucket_option},
     .same_numbers = false,
@@ -62,9 +60,7 @@ inline constexpr policy_record one_bit_gradients_record{
     .about = "buckets of gradients' signs and two means for each block, with error feedback",
     .make =
         [](const policy_setting& x) {
-            return one_bit_gradients(
-                x.gradients, x.options.as<int>(block_option),
-                {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)});
+            return one_bit_gradients(x.gradients, x.options.as<int>(block_option), asked_buckets(x));
         },
     .options = {block_option, bucket_option, first_bucket_option},
     .same_numbers = false,
@@ -74,30 +70,32 @@ inline constexpr policy_record one_bit_gradients_record{
 
 namespace tessera {
 
+namespace detail {
+
+/// What the two have in common as types.
+template <compression How, auto Make, int Block, index_t Bytes, index_t First>
+struct typed_quantization {
+    static constexpr problem check() { return schedule::check_quantized(Block, {Bytes, First}); }
+    static constexpr sync_modes modes() {
+        return {true, sync_time::ready, sync_time::after_backward, false, 0, {How, Block}};
+    }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
+        return Make(gradients, Block, {Bytes, First});
+    }
+};
+
+} // namespace detail
+
 /// In a strategy that is a type: synchronize<eight_bit_gradients<>>.
 template <int Block = usual_block, index_t Bytes = schedule::bucket_sizes{}.bytes,
           index_t First = schedule::bucket_sizes{}.first>
-struct eight_bit_gradients {
-    static constexpr problem check() { return schedule::check_quantized(Block, {Bytes, First}); }
-    static constexpr sync_modes modes() {
-        return {true, sync_time::ready, sync_time::after_backward, false, 0, {compression::eight_bits, Block}};
-    }
-    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
-        return schedule::eight_bit_gradients(gradients, Block, {Bytes, First});
-    }
-};
+struct eight_bit_gradients
+    : detail::typed_quantization<compression::eight_bits, schedule::eight_bit_gradients, Block, Bytes, First> {};
 
 /// In a strategy that is a type: synchronize<one_bit_gradients<>>.
 template <int Block = usual_block, index_t Bytes = schedule::bucket_sizes{}.bytes,
           index_t First = schedule::bucket_sizes{}.first>
-struct one_bit_gradients {
-    static constexpr problem check() { return schedule::check_quantized(Block, {Bytes, First}); }
-    static constexpr sync_modes modes() {
-        return {true, sync_time::ready, sync_time::after_backward, false, 0, {compression::one_bit, Block}};
-    }
-    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
-        return schedule::one_bit_gradients(gradients, Block, {Bytes, First});
-    }
-};
+struct one_bit_gradients
+    : detail::typed_quantization<compression::one_bit, schedule::one_bit_gradients, Block, Bytes, First> {};
 
 } // namespace tessera

@@ -29,8 +29,7 @@ inline constexpr policy_record top_k_gradients_record{
     .about = "buckets of gradients' largest elements with their indices, with error feedback",
     .make =
         [](const policy_setting& x) {
-            return top_k_gradients(x.gradients, x.options.as<int>(keep_option),
-                                   {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)});
+            return top_k_gradients(x.gradients, x.options.as<int>(keep_option), asked_buckets(x));
         },
     .options = {keep_option, bucket_option, first_bucket_option},
     .same_numbers = false,
