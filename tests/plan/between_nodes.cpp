@@ -100,7 +100,7 @@ public:
     }
 
     int wrong = 0;   ///< reads of what has not come
-    int in_vain = 0; ///< elements that have come and were not read
+    int in_vain = 0; ///< elements that have come and were not read before others took their places, or at all
     int come = 0;    ///< elements
 
 private:
@@ -140,7 +140,8 @@ private:
                 for (index_t i = e.begin; i < e.end; ++i, ++k) {
                     int& there = nodes_[at(a.node)][at(a.what.tile)][at(i)];
                     there = std::max(there, a.versions[k]);
-                    unread_[at(a.node)][a.what.tile].insert(i);
+                    const bool is_new = unread_[at(a.node)][a.what.tile].insert(i).second;
+                    in_vain += is_new || ts::is_persistent(s_.p.tiles[at(a.what.tile)].kind) ? 0 : 1; // one before it
                     ++come;
                 }
             }
