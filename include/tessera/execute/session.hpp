@@ -304,7 +304,6 @@ public:
         group() != nullptr ? group()->meet(meeting::set_parameter) : void();
         source(sink);
         sink.finish();
-        running_ = nullptr; // other nodes have what was there before
         group() != nullptr ? group()->meet(meeting::set_parameter) : void();
     }
     /// False for the optimizer's state of a parameter that is not trained.

@@ -122,8 +122,8 @@ private:
         std::uint32_t rows = 0;
         std::uint16_t signal = 0;
         std::uint16_t is_urgent = 0; ///< it is told when it has been taken in
-        std::uint64_t number[3] =
-            {}; ///< list, value; or piece, offset, value; or of a meeting what, number, count; or of a beat step, meetings, waits since
+        /// List, value; or piece, offset, value; or of a meeting what, number, count; or of a beat the step; or the bytes that have been taken in.
+        std::uint64_t number[3] = {};
         shared_place report;
         run_report::findings found[2];
     };
