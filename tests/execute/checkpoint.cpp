@@ -8,6 +8,8 @@
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/host.hpp"
+#include "tessera/schedule/quantized_gradients.hpp"
+#include "tessera/schedule/top_k_gradients.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,6 +37,53 @@ std::vector<ts::strategy> strategies() {
     for (const auto& [name, sync] : test_support::small_policies(g.view(), 4)) {
         all.push_back(test_support::data_parallel(g.view(), 4));
         all.back().sync = sync;
+    }
+    return all;
+}
+
+/// What devices leave out goes on, too: replicas, and an operator of a few channels split as well, so that regions are parts of parameters.
+std::vector<ts::strategy> compressed_strategies() {
+    const ts::graph g = ts::describe<net>(samples);
+    const auto all = ts::schedule::gradients_of(g.view());
+    std::vector<ts::strategy> made;
+    for (const ts::synchronization& sync :
+         {ts::schedule::eight_bit_gradients(all, 64), ts::schedule::one_bit_gradients(all, 32),
+          ts::schedule::top_k_gradients(all, 5)}) {
+        made.push_back(data_parallel(g.view(), 4));
+        made.back().sync = sync;
+        made.push_back(made.back());
+        for (int op = 0; op < g.view().op_count; ++op) {
+            if (ts::path_of(g.view(), op) == "fc1") {
+                ts::configuration& c = made.back().ops[static_cast<std::size_t>(op)];
+                c = {};
+                c.degree[0] = 2;
+                c.degree[1] = 2;
+            }
+        }
+    }
+    return made;
+}
+
+/// Of each parameter what all devices have left out, together.
+template <class S>
+std::vector<std::vector<double>> left_out(const S& s) {
+    std::vector<std::vector<double>> all;
+    for (int p = 0; p < s.graph_of().parameter_count; ++p) {
+        const ts::box whole = ts::whole(s.graph_of().parameters[p].extents);
+        std::vector<double> sum(static_cast<std::size_t>(whole.volume()), 0);
+        for (const ts::kept_residual& r : s.residuals()) {
+            if (r.parameter != p) {
+                continue;
+            }
+            std::vector<float> numbers(static_cast<std::size_t>(r.region.volume()));
+            s.copy_residual(r, numbers.data());
+            std::vector<float> spread(sum.size(), 0.0F);
+            ts::box_copy(r.region, r.region, whole).apply(numbers.data(), spread.data(), true, ts::reducer::sum);
+            for (std::size_t i = 0; i < sum.size(); ++i) {
+                sum[i] += static_cast<double>(spread[i]);
+            }
+        }
+        all.push_back(sum);
     }
     return all;
 }
@@ -86,6 +135,40 @@ TEST_CASE_TEMPLATE("training goes on bit for bit, under every policy and split",
         hold_resumed<B>(s, s, momentum, true);
         hold_resumed<B>(s, s, moments, true);
         hold_resumed<B>(s, s, layerwise, true);
+    }
+    for (const ts::strategy& s : compressed_strategies()) {
+        hold_resumed<B>(s, s, momentum, true);
+    }
+}
+
+TEST_CASE("under another strategy that compresses, too, what all devices have left out is there, once") {
+    const std::vector<ts::strategy> all = compressed_strategies();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const test_folder here;
+        reference_training first(all[i], momentum);
+        first.step();
+        first.step();
+        const auto before = left_out(first.session);
+        ts::io::save_checkpoint(first.session, here / "two");
+        reference_training second(all[(i + 1) % all.size()], momentum);
+        second.step();
+        ts::io::load_checkpoint(second.session, here / "two");
+        const auto after = left_out(second.session);
+        double largest = 0;
+        double wrong = 0;
+        for (std::size_t p = 0; p < before.size(); ++p) {
+            for (std::size_t k = 0; k < before[p].size(); ++k) {
+                largest = std::max(largest, std::abs(before[p][k]));
+                wrong = std::max(wrong, std::abs(before[p][k] - after[p][k]));
+            }
+        }
+        CHECK(largest > 1e-4);
+        CHECK(wrong < 1e-6 * std::max(1.0, largest));
+        // One that does not compress has nowhere to put it, and goes on.
+        reference_training third(one_device(), momentum);
+        ts::io::load_checkpoint(third.session, here / "two");
+        CHECK(third.session.residuals().empty());
+        CHECK(std::isfinite(third.step()));
     }
 }
 

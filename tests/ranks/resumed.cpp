@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains over ranks to a step, goes on from the newest checkpoint, saves after every step beside the training, and says what it has come to.
-// Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step] [data|zero|model] [RANKS_OF_NODE], the last
+// Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step] [data|zero|model|compressed] [RANKS_OF_NODE], the last
 // as if so many ranks had a node of their own.
 #include "support/kept_training.hpp"
 
@@ -37,11 +37,11 @@ std::uint64_t hash_of(Session& s) {
     return h;
 }
 
-/// Data parallelism, whose tensors each rank has whole; with slices of all of them; with boxes.
+/// Data parallelism, whose tensors each rank has whole; with slices of all of them; with boxes; with gradients that leave out what is saved, too.
 ts::strategy strategy_called(const std::string& name, const ts::graph_view& g, int devices) {
     ts::strategy s = name == "model" ? ts::search::model_parallel(g, devices) : ts::search::data_parallel(g, devices);
-    if (name == "zero") {
-        s.sync = ts::schedule::make(ts::schedule::policy_named("zero-3"),
+    if (name == "zero" || name == "compressed") {
+        s.sync = ts::schedule::make(ts::schedule::policy_named(name == "zero" ? "zero-3" : "one-bit-gradients"),
                                     {ts::schedule::gradients_of(g, {}), devices, {}, {}});
     }
     return s;
@@ -49,8 +49,9 @@ ts::strategy strategy_called(const std::string& name, const ts::graph_view& g, i
 
 int program(ts::mpi::environment& mpi, int argc, char** argv) {
     if (argc < 4) {
-        std::fprintf(stderr,
-                     "usage: resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS] [data|zero|model] [RANKS_OF_NODE]\n");
+        std::fprintf(
+            stderr,
+            "usage: resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS] [data|zero|model|compressed] [RANKS_OF_NODE]\n");
         return 2;
     }
     const std::string folder = argv[1];

@@ -30,7 +30,7 @@ def said(command, folder):
 
 def main():
     kills, draw, program, launcher = int(sys.argv[1]), random.Random(int(sys.argv[2])), os.path.abspath(sys.argv[3]), sys.argv[4:]
-    strategy = ("data", "zero", "model")[int(sys.argv[2]) % 3]
+    strategy = ("data", "zero", "model", "compressed")[int(sys.argv[2]) % 4]
     splits = [(1, 4, 0), (2, 2, 0), (4, 1, 0), (4, 1, 2), (2, 2, 1)]  # ranks, devices of each, ranks of a node (0: one node has all)
     with tempfile.TemporaryDirectory() as folder:
         wanted = said(run(launcher, program, 1, folder + "/whole", STEPS, 4, 0, strategy), folder).split()[-1]

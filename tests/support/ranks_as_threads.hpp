@@ -69,6 +69,14 @@ public:
         session_.copy_kept(p, state, piece, to, numbers);
     }
     void fill_kept(int, int, ts::kept_source) {}
+    std::vector<ts::kept_residual> residuals() const { return session_.residuals(); }
+    void copy_residual(const ts::kept_residual& r, float* numbers) const {
+        if (!group_.owns(r.device)) {
+            throw ts::error("rank " + std::to_string(group_.rank()) + " copies what a device of another has left out");
+        }
+        session_.copy_residual(r, numbers);
+    }
+    void set_residual(const ts::kept_residual&, std::span<const float>) {}
     void settle() const {}
     void resume_after(std::uint64_t, std::uint64_t, double) {}
     ts::process_group* processes() const { return &group_; }
@@ -81,6 +89,7 @@ private:
 /// Saves a session's checkpoint as so many ranks do, each with `devices_each` of its devices. Returns what each has thrown, or "".
 template <class Session>
 std::vector<std::string> save_as_ranks(Session& s, int ranks, int devices_each, const std::string& folder) {
+    s.settle(); // which each rank would do for itself
     const auto all = std::make_unique<shared_by_threads>();
     std::vector<std::string> said(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;

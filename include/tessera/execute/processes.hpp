@@ -99,6 +99,7 @@ struct group_page {
         std::atomic<std::uint64_t> arrived{
             0}; ///< with several nodes: meetings before which all that it has sent is here
         std::atomic<int> process{0};
+        std::atomic<int> terminated{0};     ///< it has been sent SIGTERM
         std::atomic<std::int64_t> heard{0}; ///< ns; of a rank on another node: when it was last heard of
         char host[64] = {};
     };

@@ -308,6 +308,23 @@ public:
     }
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }
+    /// What devices have left out of compressed gradients: all of the plan; those of a device of this process, into as many numbers as the region has
+    /// elements; and set (in the process of the device, all others pass over it). Throws tessera::error for one that the plan does not have.
+    std::vector<kept_residual> residuals() const { return detail::residuals_of(store_); }
+    void copy_residual(const kept_residual& r, float* numbers) const {
+        std::memcpy(numbers, detail::residual_at(store_, r),
+                    static_cast<std::size_t>(r.region.volume()) * sizeof(float));
+    }
+    void set_residual(const kept_residual& r, std::span<const float> numbers) {
+        float* const to = detail::residual_at(store_, r);
+        if (static_cast<index_t>(numbers.size()) != r.region.volume()) {
+            throw error("tessera: a residual of " + std::to_string(r.region.volume()) + " numbers is given " +
+                        std::to_string(numbers.size()));
+        }
+        if (group() == nullptr || group()->owns(r.device)) {
+            std::memcpy(to, numbers.data(), numbers.size() * sizeof(float));
+        }
+    }
     /// The next step is the one after `steps`, with the random numbers of `seed`. What compressed gradients have left out is forgotten.
     void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
         wait_for_transfers();

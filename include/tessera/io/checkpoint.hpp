@@ -2,7 +2,9 @@
 // Checkpoints: a folder from which training goes on as if it had not ended, under the same strategy or any other.
 //
 //   model.safetensors   parameters and running statistics by their paths ("conv1/weight"), what the optimizer keeps for them
-//                       ("optimizer/velocity/conv1/weight"); of several processes each writes what it holds into files of its own,
+//                       ("optimizer/velocity/conv1/weight"), and what each device has left out of compressed gradients
+//                       ("left_out/3/0.0/fc1/weight": device 3, of a region that begins at 0, 0); of several processes each writes
+//                       what it holds into files of its own,
 //                       model-00001-of-00004.safetensors: whole tensors, or boxes of those that no process has whole
 //   state.json          step, seed, learning rate, optimizer, place in the data, hashes of network and plan, size and crc32 of the
 //                       files above
@@ -13,6 +15,7 @@
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/checkpoint_files.hpp"
 #include "tessera/io/checkpoint_layout.hpp"
+#include "tessera/io/checkpoint_residuals.hpp"
 #include "tessera/io/checkpoint_state.hpp"
 #include "tessera/io/checkpoint_writers.hpp"
 #include "tessera/io/load_weights.hpp"
@@ -22,12 +25,15 @@ namespace tessera::io {
 
 /// What hands out, and takes, all that goes on in a training: session<B> and compiled sessions.
 template <class S>
-concept KeepsTraining = requires(S& s, const kept_piece& piece, float* numbers) {
+concept KeepsTraining = requires(S& s, const kept_piece& piece, float* numbers, const kept_residual& left_out) {
     { s.kept(0, -1) } -> std::convertible_to<std::vector<float>>;
     { s.keeps(0, -1) } -> std::convertible_to<bool>;
     { s.kept_pieces(0, -1) } -> std::convertible_to<std::vector<kept_piece>>;
     s.copy_kept(0, -1, piece, piece.region, numbers);
     s.fill_kept(0, -1, kept_source());
+    { s.residuals() } -> std::convertible_to<std::vector<kept_residual>>;
+    s.copy_residual(left_out, numbers);
+    s.set_residual(left_out, std::span<const float>());
     s.settle();
     s.resume_after(s.steps(), s.seed(), s.learning_rate());
 };
@@ -86,7 +92,7 @@ void require_same_tensors(const Session& s, const tensor_files& file) {
         }
     }
     for (const std::string& name : file.names()) {
-        if (known.count(name) == 0) {
+        if (known.count(name) == 0 && !names_residual(name)) {
             wrong.push_back("the network has no " + name);
         }
     }
@@ -120,7 +126,10 @@ public:
             }
             named_tensor t{
                 tensor_name(g, s.update(), c.parameter, c.state), extents_in_file(c.where.extents()), {}, {}};
-            for (int d = 0; d < c.where.rank; ++d) {
+            if (c.residual_of >= 0) { // a tensor of its own
+                t.name = residual_name(g, {c.parameter, c.residual_of, c.where});
+            }
+            for (int d = 0; d < c.where.rank && c.residual_of < 0; ++d) {
                 t.offsets.push_back(c.where.dim[d].begin);
             }
             tensors_[static_cast<std::size_t>(c.file)].push_back(static_cast<named_tensor&&>(t));
@@ -279,12 +288,14 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
         }
     }
     s.resume_after(from.state().step, from.state().seed, from.state().learning_rate);
+    take_residuals(s, file, from.state().plan == s.training_plan().hash);
 }
 
 } // namespace detail
 
 /// Sets everything that a checkpoint holds: the next step computes bit for bit what it would have computed in the training that was saved, under the
-/// same strategy; under another one from the same parameters, statistics and state. Of several processes all call it, and each reads what its devices keep. Throws
+/// same strategy; under another one from the same parameters, statistics and state (and, where both compress gradients, what all devices together have left
+/// out). Of several processes all call it, and each reads what its devices keep. Throws
 /// tessera::error, and leaves the session as it was, where the folder is no whole checkpoint, is damaged (an older one beside it that is whole is named),
 /// or is of another network or kind of optimizer.
 template <KeepsTraining Session>

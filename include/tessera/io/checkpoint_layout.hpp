@@ -16,12 +16,13 @@
 
 namespace tessera::io::detail {
 
-/// A box of a parameter, or of a number that the optimizer keeps for it, in one file.
+/// A box of a parameter, or of a number that the optimizer keeps for it, or a residual, in one file.
 struct checkpoint_chunk {
     int parameter = 0;
     int state = -1;
     box where;
     int file = 0;
+    int residual_of = -1; ///< the device that has left it out; -1: it is no residual
     std::vector<kept_piece>
         pieces{}; ///< of which it is made; none: of parts of what several operators keep, found by kept()
 };
@@ -91,6 +92,10 @@ public:
                 }
             }
         }
+        for (const kept_residual& r : s.residuals()) {
+            const int writer = group == nullptr ? 0 : group->owner(r.device);
+            places_.emplace_back(checkpoint_chunk{r.parameter, -1, r.region, 0, r.device, {}}, place(writer, 0));
+        }
         for (const auto& [chunk, at] : places_) {
             numbers[at] = 0;
         }
@@ -110,8 +115,9 @@ public:
     /// True where a process writes what others hold: they must bring it to its node.
     bool gathers() const {
         return std::any_of(chunks_.begin(), chunks_.end(), [](const checkpoint_chunk& c) {
-            return c.pieces.empty() ||
-                   std::any_of(c.pieces.begin(), c.pieces.end(), [](const kept_piece& p) { return p.gathered; });
+            return c.residual_of < 0 &&
+                   (c.pieces.empty() ||
+                    std::any_of(c.pieces.begin(), c.pieces.end(), [](const kept_piece& p) { return p.gathered; }));
         });
     }
     int files() const { return static_cast<int>(writers_.size()); }
@@ -163,7 +169,7 @@ private:
         if (std::count(common.begin(), common.end(), 1) > 0) {
             const int writer = least_of(common);
             load_[static_cast<std::size_t>(writer)] += all.volume();
-            places_.emplace_back(checkpoint_chunk{p, state, all, 0, static_cast<std::vector<kept_piece>&&>(needed)},
+            places_.emplace_back(checkpoint_chunk{p, state, all, 0, -1, static_cast<std::vector<kept_piece>&&>(needed)},
                                  place(writer, 0));
             return;
         }
@@ -176,8 +182,9 @@ private:
         for (auto& [writer, mine] : of) {
             int file = 0; // a file has one box of a tensor
             for (auto& [where, from] : boxes_of(static_cast<std::vector<kept_piece>&&>(mine))) {
-                places_.emplace_back(checkpoint_chunk{p, state, where, 0, static_cast<std::vector<kept_piece>&&>(from)},
-                                     place(writer, file++));
+                places_.emplace_back(
+                    checkpoint_chunk{p, state, where, 0, -1, static_cast<std::vector<kept_piece>&&>(from)},
+                    place(writer, file++));
             }
         }
     }
@@ -201,6 +208,10 @@ private:
 /// The numbers of a chunk, row-major.
 template <class Session>
 void copy_chunk(const Session& s, const checkpoint_chunk& c, float* to) {
+    if (c.residual_of >= 0) {
+        s.copy_residual({c.parameter, c.residual_of, c.where}, to);
+        return;
+    }
     for (const kept_piece& piece : c.pieces) {
         s.copy_kept(c.parameter, c.state, piece, c.where, to);
     }

@@ -5,6 +5,7 @@
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/ranks/mpi_calls.hpp"
+#include "tessera/ranks/siblings.hpp"
 #include "tessera/ranks/supervisor.hpp"
 #include "tessera/ranks/transport.hpp"
 #include "tessera/ranks/watchdog.hpp"
@@ -45,6 +46,14 @@ public:
         }
         asks_of() = &page().asked;
         std::signal(SIGUSR1, [](int) { asks_of()->store(1); });
+        terminated_of() = &page().seats[rank].terminated;
+        const auto before = std::signal(SIGTERM, [](int number) { // for the supervisor, which sees only that it ends
+            terminated_of()->store(1);
+            std::signal(number, SIG_DFL);
+            std::raise(number);
+        });
+        notes_end_ = before == SIG_DFL;
+        notes_end_ ? void() : void(std::signal(SIGTERM, before));
         wait_for_all(); // nobody leaves before all watch it
         if (nodes() > 1) {
             mail_ = owned<transport>(new transport(comm_, *this, *this));
@@ -53,6 +62,7 @@ public:
     }
     ~group() override {
         std::signal(SIGUSR1, SIG_DFL);
+        notes_end_ ? void(std::signal(SIGTERM, SIG_DFL)) : void();
         const bool all_leave = meets(meeting::leave); // else the memory goes with the process
         mail_ = owned<transport>();
         if (all_leave) {
@@ -103,6 +113,10 @@ private:
     static std::atomic<int>*& asks_of() {
         static std::atomic<int>* asked = nullptr;
         return asked;
+    }
+    static std::atomic<int>*& terminated_of() {
+        static std::atomic<int>* terminated = nullptr;
+        return terminated;
     }
 
     struct piece {
@@ -256,7 +270,8 @@ private:
     std::vector<piece> pieces_;                         ///< the first is the page
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER; ///< of the pieces, for the thread that writes to other nodes
     std::uint64_t made_ = 0;
-    owned<transport> mail_; ///< with several nodes
+    bool notes_end_ = false; ///< SIGTERM is noted in its seat; the program has no handler of its own
+    owned<transport> mail_;  ///< with several nodes
     tessera::ranks::watchdog dog_;
 };
 
@@ -271,9 +286,11 @@ public:
         MPI_Initialized(&there);
         if (there == 0) {
             int given = 0;
-            watched("MPI_Init_thread", [&] {
-                detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given), "MPI_Init_thread");
-            });
+            dog_.rename(tessera::ranks::start_name);
+            dog_.run(
+                "MPI_Init_thread", [] { return waiting(true); },
+                [&] { detail::check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given), "MPI_Init_thread"); });
+            dog_.rename("ts-mpi");
             mine_ = true;
             if (given < MPI_THREAD_FUNNELED) {
                 throw error("tessera: this MPI allows one thread in a process, and devices are threads");
@@ -296,15 +313,18 @@ public:
     /// Runs a call for which all ranks must come, `what`, with the deadline.
     template <class Call>
     void watched(const char* what, Call&& call) const {
-        dog_.run(what, started_as, call);
+        dog_.run(
+            what, [] { return waiting(false); }, call);
     }
 
 private:
-    /// Which rank it is, by what its launcher says.
-    static std::string started_as() {
-        for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    /// Which rank it is, by what its launcher says, and for whom it waits. `starting`: for MPI to start.
+    static std::string waiting(bool starting) {
+        const std::string whom = tessera::ranks::who_is_waited_for(starting);
+        for (const char* const name : tessera::ranks::rank_variables) {
             if (const char* const value = std::getenv(name); value != nullptr) {
-                return std::string(" on rank ") + value + ", which waits for the others,";
+                return std::string(" on rank ") + value + ", which waits for the others" +
+                       (whom.empty() ? "" : " (" + whom + ")") + ",";
             }
         }
         return "";

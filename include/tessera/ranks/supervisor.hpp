@@ -95,7 +95,8 @@ private:
             int first =
                 -1; // of several that have ended the one for which another waited: its launcher may have ended that one since
             for (std::size_t k = 0; ended > 0 && k < here_.size(); ++k) {
-                if ((all[k].revents & POLLIN) != 0 && (first < 0 || is_waited_for(here_[k]))) {
+                if ((all[k].revents & POLLIN) != 0 &&
+                    (first < 0 || is_terminated(first) || (is_waited_for(here_[k]) && !is_terminated(here_[k])))) {
                     first = here_[k];
                 }
             }
@@ -103,6 +104,7 @@ private:
         }
     }
 
+    bool is_terminated(int r) const { return page_.seats[r].terminated.load() != 0; }
     bool is_waited_for(int r) const {
         for (int k = 0; k < size_; ++k) {
             const group_page::seat& s = page_.seats[k];
@@ -119,7 +121,11 @@ private:
         if (page_.over.load() != 0) {
             _exit(0);
         }
-        std::string words = page_.failed.load() == 2 ? page_.words : process_group::name_in(page_, r) + " has ended";
+        std::string words = page_.failed.load() == 2 ? page_.words
+                            : is_terminated(r)
+                                ? process_group::name_in(page_, r) +
+                                      " was ended by SIGTERM, as by a launcher when a rank of another node has ended"
+                                : process_group::name_in(page_, r) + " has ended";
         for (int k = 0; k < size_ && page_.failed.load() != 2; ++k) {
             const group_page::seat& s = page_.seats[k];
             if (k != r && s.waits_since.load(std::memory_order_acquire) > 0) {

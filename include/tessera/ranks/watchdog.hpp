@@ -39,6 +39,13 @@ public:
     watchdog(const watchdog&) = delete;
     watchdog& operator=(const watchdog&) = delete;
 
+    /// What the system, and so other processes, call the thread: at most 15 characters.
+    void rename(const char* name) {
+        if (patience_ > 0) {
+            pthread_setname_np(thread_, name);
+        }
+    }
+
     /// Runs `call`, which is `what`. Where it has not returned in time, says so, with what `more()` adds, and ends the process with exit code 1.
     template <class Call, class More>
     auto run(const char* what, More more, Call&& call) {

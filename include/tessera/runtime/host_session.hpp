@@ -6,6 +6,7 @@
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/input_data.hpp"
 #include "tessera/execute/kept_pieces.hpp"
+#include "tessera/execute/residuals.hpp"
 #include "tessera/execute/prediction.hpp"
 
 #include <span>
@@ -53,6 +54,9 @@ public:
     std::vector<kept_piece> kept_pieces(int p, int state) const;
     void copy_kept(int p, int state, const kept_piece& piece, const box& to, float* numbers) const;
     void fill_kept(int p, int state, kept_source source);
+    std::vector<kept_residual> residuals() const;
+    void copy_residual(const kept_residual& r, float* numbers) const;
+    void set_residual(const kept_residual& r, std::span<const float> numbers);
     void settle() const;
     void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate);
     std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const;

@@ -63,6 +63,13 @@ void runtime_session::copy_kept(int p, int state, const kept_piece& piece, const
 void runtime_session::fill_kept(int p, int state, kept_source source) {
     return inside_->trains.fill_kept(p, state, source);
 }
+std::vector<kept_residual> runtime_session::residuals() const { return inside_->trains.residuals(); }
+void runtime_session::copy_residual(const kept_residual& r, float* numbers) const {
+    return inside_->trains.copy_residual(r, numbers);
+}
+void runtime_session::set_residual(const kept_residual& r, std::span<const float> numbers) {
+    return inside_->trains.set_residual(r, numbers);
+}
 void runtime_session::settle() const { return inside_->trains.settle(); }
 bool runtime_session::keeps(int p, int state) const { return inside_->trains.keeps(p, state); }
 void runtime_session::resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
