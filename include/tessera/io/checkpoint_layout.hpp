@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/execute/kept_pieces.hpp"
+#include "tessera/execute/residuals.hpp"
 #include "tessera/io/checkpoint_writers.hpp"
 
 #include <algorithm>

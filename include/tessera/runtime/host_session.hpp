@@ -6,8 +6,8 @@
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/input_data.hpp"
 #include "tessera/execute/kept_pieces.hpp"
-#include "tessera/execute/residuals.hpp"
 #include "tessera/execute/prediction.hpp"
+#include "tessera/execute/residuals.hpp"
 
 #include <span>
 #include <utility>
