@@ -4,6 +4,9 @@
 //
 //     tests/ranks/links.py --mpi ompi-c --nodes 2 build/release/benchmarks/ranks/real_links [ROUNDS [STEPS]]
 //
+// Strategies: data parallelism under five policies, GPipe (a stage on each node, which is HyPar-Flow's hybrid with one replica of each), and what OptCNN's
+// search finds for the link, with blocking sums and with P3.
+//
 // Each node has one device. ratio: what the busier node sends in a step under P3, over what a step takes without any link. All steps of a round follow each
 // other, and the round ends when the last transfer has; policies take turns, and the median of their rounds counts.
 #include "benchmarks/support/by_name.hpp"
@@ -15,6 +18,7 @@
 #include <tessera/host.hpp>
 #include <tessera/ranks/mpi.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
+#include <tessera/search/pipeline.hpp>
 #include <tessera/simulate/threads.hpp>
 
 #include <algorithm>
@@ -36,22 +40,62 @@ namespace {
 constexpr double slice = 50'000; // P3's, of the paper
 constexpr double ratios[] = {4, 2, 1.5, 1, 0.5, 0.25};
 
-struct policy {
+struct candidate {
     const char* name;
-    ts::synchronization messages;
-    bool one_step; ///< in a plan
+    ts::strategy how;
+    bool one_step; ///< in a plan, else all of a round
 };
 
-std::vector<policy> policies(const ts::graph_view& g, int devices) {
+ts::strategy with(const ts::strategy& s, const ts::synchronization& messages) {
+    ts::strategy made = s;
+    made.sync = messages;
+    made.overlap = true;
+    return made;
+}
+
+/// Those that are the same for every rate, P3 and then blocking sums last.
+std::vector<candidate> candidates(const ts::graph_view& g, int devices) {
     const std::vector<ts::schedule::ready_gradient> gradients = ts::schedule::gradients_of(g);
+    const ts::strategy data = ts::search::data_parallel(g, devices);
     const auto by = [&](const char* name, benchmarks::by_name_options options = {}) {
-        return benchmarks::policy_by(name, gradients, devices, options);
+        return with(data, benchmarks::policy_by(name, gradients, devices, options));
     };
-    return {{"blocking", by("blocking-all-reduce"), true},
+    return {{"GPipe", ts::search::hypar_flow(g, {"core", {100, 100, 100}, 10'000}, devices, 1, 4), true},
             {"ring, fused (Horovod)", by("tensor-fusion"), true},
             {"servers", by("parameter-server"), false},
             {"ByteScheduler", by("byte-scheduler", {{"partition", 2 * slice}, {"credit", 8 * slice}}), false},
-            {"P3", by("p3", {{"slice", slice}}), true}};
+            {"P3", by("p3", {{"slice", slice}}), true},
+            {"blocking", by("blocking-all-reduce"), true}};
+}
+
+/// Nodes of one device that takes `milliseconds` for the network, each with a link of this rate to a switch. The same on all ranks.
+ts::cluster nodes_that_take(const ts::graph_view& g, double milliseconds, double bytes_per_second, int nodes) {
+    ts::device_class on{"core", {100, 100, 100}, 10'000};
+    const std::vector<index_t> times = ts::search::operator_times(g, on);
+    const double scale =
+        static_cast<double>(std::accumulate(times.begin(), times.end(), index_t{0})) * 1e-6 / milliseconds;
+    for (index_t& rate : on.gigaflops) {
+        rate = std::max<index_t>(1, static_cast<index_t>(static_cast<double>(rate) * scale));
+    }
+    on.memory_megabytes = std::max<index_t>(1, static_cast<index_t>(1e4 * scale));
+    ts::device_graph made;
+    made.name = "nodes";
+    const int kind = made.add_class(on);
+    const int between = made.add_switch("switch");
+    for (int n = 0; n < nodes; ++n) {
+        made.add_link(made.add_device(kind, "node" + std::to_string(n)), between,
+                      std::max<index_t>(1, static_cast<index_t>(bytes_per_second * 1e-6)), 50'000);
+    }
+    return ts::cluster(made);
+}
+
+/// What OptCNN's search finds there, with blocking sums and with P3.
+std::vector<candidate> searched(const ts::graph_view& g, const ts::cluster& on) {
+    const std::vector<ts::schedule::ready_gradient> gradients = ts::schedule::gradients_of(g);
+    const ts::strategy found = benchmarks::found_by("optcnn", g, on);
+    return {
+        {"OptCNN", with(found, benchmarks::policy_by("blocking-all-reduce", gradients, on.devices())), true},
+        {"OptCNN, P3", with(found, benchmarks::policy_by("p3", gradients, on.devices(), {{"slice", slice}})), true}};
 }
 
 /// Bytes that have left this node.
@@ -92,15 +136,15 @@ double of_first(double mine) {
     return mine;
 }
 
-/// A policy's plan of all steps of a round, and what the simulation says of it.
+/// A strategy's plan of all steps of a round (of one, of a pipeline), and what the simulation says of it.
 struct prediction {
     ts::plan p;
     ts::node_traffic traffic;
     std::vector<simulation::thread_time> times; ///< on the first rank
     double letters = 0;                         ///< bytes of a step, from all nodes
+    int steps = 1;                              ///< of the plan
 
-    double milliseconds(const simulation::thread_costs& costs, int nodes, double rate, index_t latency,
-                        int steps) const {
+    double milliseconds(const simulation::thread_costs& costs, int nodes, double rate, index_t latency) const {
         return static_cast<double>(simulation::simulate(p, times, costs, &links(nodes, rate, latency)).makespan) *
                1e-6 / steps;
     }
@@ -156,28 +200,30 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     const ts::detail::synthetic_batch<ts::graph_view> data(g);
     const std::vector<std::vector<ts::input_data>> batches(
         static_cast<std::size_t>(steps), std::vector<ts::input_data>(data.inputs.begin(), data.inputs.end()));
-    const std::vector<policy> all = policies(g, nodes);
-    const auto strategy = [&](const policy& how, bool whole) {
-        ts::strategy s = ts::search::data_parallel(g, nodes);
-        s.sync = how.messages;
-        s.overlap = true;
-        s.period = whole || !how.one_step ? steps : 1;
-        return s;
+    const auto lasting = [&](const candidate& x,
+                             bool whole) { // whole: all steps of a round in one plan, where that can be
+        ts::strategy made = x.how;
+        made.period = made.schedule.stages > 0 ? 1 : whole || !x.one_step ? steps : 1;
+        return made;
     };
-    std::vector<prediction> predicted(all.size());
     simulation::thread_costs costs;
-    {
+    bool knows_costs = false;
+    const auto predict = [&](const std::vector<candidate>& all) {
+        std::vector<prediction> predicted(all.size());
         const ts::local_devices here(first ? nodes : 1);
         ts::owned<ts::host::task_clock> clock;
         if (first) {
-            costs = ts::host::thread_costs_of(b, here, nodes);
+            costs = knows_costs ? costs : ts::host::thread_costs_of(b, here, nodes);
+            knows_costs = true;
             clock.reset(new ts::host::task_clock(b, here.threads(), {.rounds = 15}));
         }
         for (std::size_t i = 0; i < all.size(); ++i) {
             prediction& x = predicted[i];
+            const ts::strategy how = lasting(all[i], true);
+            x.steps = how.period;
             ts::lower_options o;
             o.update = b.update();
-            x.p = ts::lower(g, strategy(all[i], true).view(), nodes, o);
+            x.p = ts::lower(g, how.view(), nodes, o);
             b.bind(x.p, g, nullptr);
             ts::finish(g, x.p);
             if (first) {
@@ -189,37 +235,52 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
             x.traffic = ts::traffic_between_nodes(x.p, node_of, nodes);
             for (const auto& of_task : x.traffic.after) {
                 for (const auto& m : of_task) {
-                    x.letters += static_cast<double>(ts::node_traffic::bytes_of_parts(x.p, m)) / steps;
+                    x.letters += static_cast<double>(ts::node_traffic::bytes_of_parts(x.p, m)) / x.steps;
                 }
             }
         }
         over.threads().group()->meet(ts::meeting::end_run); // the others have slept meanwhile
-    }
+        return predicted;
+    };
+    std::vector<candidate> all = candidates(g, nodes);
+    std::vector<prediction> predicted = predict(all);
+    const std::size_t fixed = all.size();
+    const std::size_t p3 = fixed - 2;
+    const std::size_t blocking = fixed - 1;
     constexpr index_t latency =
         100'000; // ns, of a letter between two threads over a link without load: measured by rank_exchange
-    const double alone = of_first(first ? predicted[0].milliseconds(costs, nodes, 0, 0, steps) : 0);
+    const double alone = of_first(first ? predicted[blocking].milliseconds(costs, nodes, 0, 0) : 0);
     if (first) {
         std::printf("\n%s, batch %d: a step takes %.1f ms without links; each node sends %.2f MB in it under P3\n\n| "
                     "ratio | MB/s |",
-                    name, static_cast<int>(batch), alone, predicted.back().letters / nodes * 1e-6);
-        for (const policy& p : all) {
-            std::printf(" %s, ms | simulated | bytes |", p.name);
+                    name, static_cast<int>(batch), alone, predicted[p3].letters / nodes * 1e-6);
+        for (const candidate& x : all) {
+            std::printf(" %s, ms | simulated | bytes |", x.name);
         }
-        std::printf(" P3 over blocking, %% | simulated |\n|");
-        for (std::size_t i = 0; i < 4 + 3 * all.size(); ++i) {
+        std::printf(
+            " OptCNN, ms | simulated | bytes | OptCNN, P3, ms | simulated | bytes | P3 over blocking, %% | simulated "
+            "|\n|");
+        for (std::size_t i = 0; i < 4 + 3 * (all.size() + 2); ++i) {
             std::printf("---|");
         }
         std::printf("\n");
     }
     for (const double ratio : ratios) {
-        const double rate = predicted.back().letters / nodes / (ratio * alone * 1e-3);
+        const double rate = predicted[p3].letters / nodes / (ratio * alone * 1e-3);
+        all.resize(fixed);
+        predicted.resize(fixed);
+        const std::vector<candidate> found = searched(g, nodes_that_take(g, alone, rate, nodes));
+        for (prediction& x : predict(found)) {
+            predicted.push_back(static_cast<prediction&&>(x));
+        }
+        all.insert(all.end(), found.begin(), found.end());
         set_rate(rate);
         std::vector<ts::owned<ts::session<ts::host::backend>>> sides;
         std::vector<std::vector<double>> milliseconds(all.size());
         std::vector<double> bytes(all.size(), 0.0);
-        for (const policy& p : all) {
+        for (const candidate& x : all) {
             sides.emplace_back(
-                new ts::session<ts::host::backend>(g, strategy(p, false), nodes, b.update(), {}, runs, over.threads()));
+                new ts::session<ts::host::backend>(g, lasting(x, false), nodes, b.update(), {}, runs, over.threads()));
             sides.back()->set_learning_rate(0);
         }
         for (int round = -1; round < rounds; ++round) {
@@ -246,12 +307,12 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
         std::vector<one_case> now;
         for (std::size_t i = 0; i < all.size(); ++i) {
             const one_case c{rate, benchmarks::median(milliseconds[i]),
-                             predicted[i].milliseconds(costs, nodes, rate, latency, steps),
-                             predicted[i].milliseconds(costs, nodes, 0, 0, steps), bytes[i] / predicted[i].letters};
+                             predicted[i].milliseconds(costs, nodes, rate, latency),
+                             predicted[i].milliseconds(costs, nodes, 0, 0), bytes[i] / predicted[i].letters};
             std::printf(" %.1f | %.1f | %.3f |", c.measured, c.simulated, c.bytes_ratio);
             now.push_back(c);
         }
-        const auto gain = [&](double one_case::*x) { return 100 * (now.front().*x / (now.back().*x) - 1); };
+        const auto gain = [&](double one_case::*x) { return 100 * (now[blocking].*x / (now[p3].*x) - 1); };
         std::printf(" %+.0f | %+.0f |\n", gain(&one_case::measured), gain(&one_case::simulated));
         std::fflush(stdout);
         const auto chosen = std::min_element(
