@@ -4,7 +4,7 @@
 
 PROGRAM is ranks_failures, which trains for ever. A fault is right where the job ends with an exit code other than 0 within 5 s (10 s and the
 deadline of 3 s for a rank that is stopped, and with TESSERA_RANKS_OF_NODE in the environment 9 s more; the longest are printed), where the sentence on standard error or in the file names the rank, and nothing is left: no process, no file
-in /dev/shm. Before the ranks share memory there is nobody to name who is gone: then the launcher ends the job, which is counted, and MPICH may leave
+in /dev/shm. Before the ranks share memory there is nobody to name who is gone: then the launcher ends the job, which is counted, and MPI may leave
 its own file. The exit code is 1
 where a fault is not right.
 """
@@ -91,8 +91,8 @@ def fault(number, draw, ranks, program, launcher):
                 os.kill(process, signal.SIGKILL)
             return f"{what}: processes {left} are left"
         names = set(os.listdir("/dev/shm")) - shared
-        if "tessera: " not in words:  # MPICH itself is starting: the file is its own, and it alone knows of it
-            for name in [x for x in names if x.startswith("mpich_shar_tmp")]:
+        if "tessera: " not in words:  # MPI itself is starting: the file is its own, and it alone knows of it
+            for name in [x for x in names if x.startswith(("mpich_shar_tmp", "ucx_shm_posix"))]:
                 Path("/dev/shm", name).unlink()
                 names.remove(name)
         if names:
