@@ -18,6 +18,9 @@
 #include <concepts>
 #include <span>
 
+#include <sched.h>
+#include <unistd.h>
+
 namespace tessera {
 
 /// Runs one bound plan, in arenas of its own or in those that several executors share; parameters lie in a store that they share.
@@ -415,8 +418,11 @@ private:
         if (over()) {
             return;
         }
-        for (const index_t began = nanoseconds_now(); !over(); sched_yield()) {
-            group()->look(began, group()->owner(plan_.device_of_list(list)), [&] { return standing(list, count); });
+        const int owner = group()->owner(plan_.device_of_list(list));
+        const index_t yields_for = group()->is_here(owner) ? long_wait : patience;
+        for (const index_t began = nanoseconds_now(); !over();
+             nanoseconds_now() - began > yields_for ? void(usleep(50)) : void(sched_yield())) {
+            group()->look(began, owner, [&] { return standing(list, count); });
             if (group()->failed()) {
                 group()->throw_failure();
             }
@@ -439,7 +445,8 @@ private:
                group()->name_of(group()->owner(plan_.device_of_list(list))) + ", which stands at " +
                named(now < count ? now : count - 1);
     }
-    static constexpr index_t patience = 200'000; ///< ns; a sleeper takes about 50,000 to wake
+    static constexpr index_t patience = 200'000;    ///< ns; a sleeper takes about 50,000 to wake
+    static constexpr index_t long_wait = 2'000'000; ///< ns; for another process of the node: the core may be wanted
 
     /// Waits until a transfer has ended, or something has failed. A long wait is for a slow link: the core is free meanwhile.
     void await_transfer(const transfer_queue::wait& w) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting without sleep.
+// Waiting for other threads.
 #pragma once
 
 #include <sched.h>
+#include <unistd.h>
 
 namespace tessera {
 
@@ -23,6 +24,14 @@ void spin_until(Condition&& done, int spins) {
         } else {
             sched_yield();
         }
+    }
+}
+
+/// Yields, then looks every 50 us: others want the core for as long as what is waited for takes.
+template <class Condition>
+void sleep_until(Condition&& done) {
+    for (int i = 0; !done(); ++i) {
+        i < 200 ? void(sched_yield()) : void(usleep(50));
     }
 }
 

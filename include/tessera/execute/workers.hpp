@@ -86,7 +86,9 @@ public:
             pin(pthread_self(), 0);
         }
         call(0);
-        detail::spin_until([&] { return finished_.load(std::memory_order_acquire) == others; }, spins(streams));
+        const auto over = [&] { return finished_.load(std::memory_order_acquire) == others; };
+        group_ != nullptr && group_->nodes() > 1 ? detail::sleep_until(over) // for slow links
+                                                 : detail::spin_until(over, spins(streams));
         if (pins) {
             pthread_setaffinity_np(pthread_self(), sizeof before, &before);
         }
