@@ -136,6 +136,23 @@ double of_first(double mine) {
     return mine;
 }
 
+/// Seconds of a core that a byte takes from node to node, on both sides together: both nodes send letters to each other as fast as the cores let them.
+double seconds_of_core_per_byte(int rank) {
+    constexpr int bytes = 56 << 10;
+    constexpr int rounds = 1000;
+    std::vector<std::byte> out(bytes), in(bytes);
+    double seconds = 0;
+    if (rank < 2) {
+        seconds = 1e-3 * benchmarks::milliseconds([&] {
+                      for (int i = 0; i < rounds; ++i) {
+                          MPI_Sendrecv(out.data(), bytes, MPI_BYTE, 1 - rank, 0, in.data(), bytes, MPI_BYTE, 1 - rank,
+                                       0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                      }
+                  });
+    }
+    return of_first(seconds) / (static_cast<double>(bytes) * rounds); // two cores' time, for two letters a round
+}
+
 /// A strategy's plan of all steps of a round (of one, of a pipeline), and what the simulation says of it.
 struct prediction {
     ts::plan p;
@@ -143,6 +160,8 @@ struct prediction {
     std::vector<simulation::thread_time> times; ///< on the first rank
     double letters = 0;                         ///< bytes of a step, from all nodes
     int steps = 1;                              ///< of the plan
+
+    double handling = 0; ///< seconds of a core for a byte of a letter
 
     double milliseconds(const simulation::thread_costs& costs, int nodes, double rate, index_t latency) const {
         return static_cast<double>(simulation::simulate(p, times, costs, &links(nodes, rate, latency)).makespan) *
@@ -157,7 +176,9 @@ private:
         std::iota(links_.node_of.begin(), links_.node_of.end(), 0);
         links_.bytes_per_second = rate;
         links_.latency = latency;
-        links_.letter_bytes = 200; // header, rows, and those of TCP and below
+        links_.letter_bytes = 200;               // header and rows
+        links_.bytes_per_second *= 1448. / 1514; // what Ethernet's frames of 1,514 bytes carry of TCP's
+        links_.core_seconds_per_byte = handling;
         return links_;
     }
     mutable simulation::node_links links_;
@@ -190,7 +211,7 @@ double rank_correlation(std::vector<double> a, std::vector<double> b) {
 
 template <class Net>
 void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi::environment& mpi,
-           const ts::local_devices& over, std::vector<one_case>& cases, double& worst_choice) {
+           const ts::local_devices& over, double handling, std::vector<one_case>& cases, double& worst_choice) {
     const bool first = mpi.rank() == 0;
     const int nodes = mpi.size();
     ts::host::backend b(ts::optimizer(ts::sgd{.momentum = 0.9F}));
@@ -207,20 +228,19 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
         return made;
     };
     simulation::thread_costs costs;
-    bool knows_costs = false;
     const auto predict = [&](const std::vector<candidate>& all) {
         std::vector<prediction> predicted(all.size());
         const ts::local_devices here(first ? nodes : 1);
         ts::owned<ts::host::task_clock> clock;
         if (first) {
-            costs = knows_costs ? costs : ts::host::thread_costs_of(b, here, nodes);
-            knows_costs = true;
+            costs = ts::host::thread_costs_of(b, here, nodes);
             clock.reset(new ts::host::task_clock(b, here.threads(), {.rounds = 15}));
         }
         for (std::size_t i = 0; i < all.size(); ++i) {
             prediction& x = predicted[i];
             const ts::strategy how = lasting(all[i], true);
             x.steps = how.period;
+            x.handling = handling;
             ts::lower_options o;
             o.update = b.update();
             x.p = ts::lower(g, how.view(), nodes, o);
@@ -268,12 +288,9 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     for (const double ratio : ratios) {
         const double rate = predicted[p3].letters / nodes / (ratio * alone * 1e-3);
         all.resize(fixed);
-        predicted.resize(fixed);
         const std::vector<candidate> found = searched(g, nodes_that_take(g, alone, rate, nodes));
-        for (prediction& x : predict(found)) {
-            predicted.push_back(static_cast<prediction&&>(x));
-        }
         all.insert(all.end(), found.begin(), found.end());
+        predicted = predict(all); // anew: the machine is not as fast all the time
         set_rate(rate);
         std::vector<ts::owned<ts::session<ts::host::backend>>> sides;
         std::vector<std::vector<double>> milliseconds(all.size());
@@ -332,12 +349,13 @@ int program(const ts::mpi::environment& mpi, int rounds, int steps) {
     }
     std::vector<one_case> cases;
     double worst_choice = 0;
+    const double handling = seconds_of_core_per_byte(mpi.rank());
     if (mpi.rank() == 0) {
-        std::printf("%ld cores, %d nodes of one device, rounds of %d steps\n", sysconf(_SC_NPROCESSORS_ONLN),
-                    mpi.size(), steps);
+        std::printf("%ld cores, %d nodes of one device, rounds of %d steps; a letter's byte takes %.2f ns of a core\n",
+                    sysconf(_SC_NPROCESSORS_ONLN), mpi.size(), steps, 1e9 * handling);
     }
-    sweep<benchmarks::tower::network>("tower", 32, rounds, steps, mpi, over, cases, worst_choice);
-    sweep<networks::lenet5>("LeNet-5", 256, rounds, steps, mpi, over, cases, worst_choice);
+    sweep<benchmarks::tower::network>("tower", 32, rounds, steps, mpi, over, handling, cases, worst_choice);
+    sweep<networks::lenet5>("LeNet-5", 2048, rounds, steps, mpi, over, handling, cases, worst_choice);
     if (mpi.rank() == 0) {
         double error = 0;
         double without = 0;

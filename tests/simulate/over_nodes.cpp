@@ -119,3 +119,36 @@ TEST_CASE("links that take the most urgent letter first end P3's steps sooner th
     }
     CHECK(gain > 0.01);
 }
+
+TEST_CASE("letters take cores from tasks, as long as they are on their way, and only where there are too few cores") {
+    int plans = 0;
+    int slowed = 0;
+    for (std::uint64_t number = 720000; plans < 30; ++number) {
+        const random_case c(number);
+        coverage seen;
+        const random_pair pair = draw_pair(c.network.view(), c.how, number * 64, seen);
+        if (pair.devices < 2) {
+            continue;
+        }
+        CAPTURE(number);
+        try {
+            spread_plan x = spread(c.network.view(), pair.how.view(), pair.devices, c.how);
+            x.links.traffic = &x.traffic;
+            x.links.bytes_per_second = 1e6;
+            const auto makespan_on = [&](int cores, double seconds) {
+                x.links.core_seconds_per_byte = seconds;
+                simulation::thread_costs costs;
+                costs.cores = cores;
+                return simulation::simulate(x.p, equal_times(x.p, 1'000'000), costs, &x.links).makespan;
+            };
+            // A link at full rate takes half a core.
+            slowed += makespan_on(1, 0.5e-6) > makespan_on(1, 0) ? 1 : 0;
+            CHECK(makespan_on(64, 0.5e-6) == makespan_on(64, 0));
+            CHECK(makespan_on(0, 0.5e-6) == makespan_on(0, 0));
+            ++plans;
+        } catch (const ts::error&) {
+            continue;
+        }
+    }
+    CHECK(slowed > plans / 2);
+}

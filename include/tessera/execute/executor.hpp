@@ -19,7 +19,6 @@
 #include <span>
 
 #include <sched.h>
-#include <unistd.h>
 
 namespace tessera {
 
@@ -421,7 +420,7 @@ private:
         const int owner = group()->owner(plan_.device_of_list(list));
         const index_t yields_for = group()->is_here(owner) ? long_wait : patience;
         for (const index_t began = nanoseconds_now(); !over();
-             nanoseconds_now() - began > yields_for ? void(usleep(50)) : void(sched_yield())) {
+             nanoseconds_now() - began > yields_for ? detail::nap(began) : void(sched_yield())) {
             group()->look(began, owner, [&] { return standing(list, count); });
             if (group()->failed()) {
                 group()->throw_failure();
@@ -450,7 +449,7 @@ private:
 
     /// Waits until a transfer has ended, or something has failed. A long wait is for a slow link: the core is free meanwhile.
     void await_transfer(const transfer_queue::wait& w) {
-        const index_t began = group() != nullptr ? nanoseconds_now() : 0;
+        const index_t began = nanoseconds_now();
         for (int i = 0; !queue_->is_done(w) && !threads_.failed(); ++i) {
             if (queue_->failed()) {
                 threads_.fail();
@@ -460,7 +459,7 @@ private:
             } else if (i < spins_ + 200) {
                 sched_yield();
             } else {
-                usleep(50);
+                detail::nap(began);
                 group() != nullptr ? group()->look(began, -1, [] { return "a transfer"; }) : void();
             }
         }

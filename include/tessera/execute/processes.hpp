@@ -359,7 +359,7 @@ private:
                 continue;
             }
             const bool is_long = nanoseconds_now() - began > 5'000'000; // the others may need the core
-            is_long ? void(usleep(50)) : void(sched_yield());
+            is_long ? detail::nap(began) : void(sched_yield());
             const auto waits = [&] { return who_is_missing(what); };
             look(began, missing_rank(), waits);
             if (patience > 0 && nanoseconds_now() - began > patience) {

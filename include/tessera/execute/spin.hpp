@@ -2,6 +2,8 @@
 // Waiting for other threads.
 #pragma once
 
+#include "tessera/base/clock.hpp"
+
 #include <sched.h>
 #include <unistd.h>
 
@@ -27,11 +29,19 @@ void spin_until(Condition&& done, int spins) {
     }
 }
 
-/// Yields, then looks every 50 us: others want the core for as long as what is waited for takes.
+/// Sleeps for a sixteenth of the time that has been waited since `began` (ns), 50 to 400 us: others want the core, and
+/// nobody notices much later what has taken long.
+inline void nap(std::int64_t began) {
+    const std::int64_t part = (nanoseconds_now() - began) / 16'000;
+    usleep(static_cast<unsigned>(part < 50 ? 50 : part > 400 ? 400 : part));
+}
+
+/// Yields, then naps.
 template <class Condition>
-void sleep_until(Condition&& done) {
+void nap_until(Condition&& done) {
+    const std::int64_t began = nanoseconds_now();
     for (int i = 0; !done(); ++i) {
-        i < 200 ? void(sched_yield()) : void(usleep(50));
+        i < 200 ? void(sched_yield()) : nap(began);
     }
 }
 

@@ -359,13 +359,14 @@ private:
     /// Looks often, then every now and then: what is waited for may be on a slow link.
     template <class Condition>
     static void wait_until(Condition&& over) {
+        const index_t began = nanoseconds_now();
         for (int i = 0; !over(); ++i) {
             if (i < 100) {
                 detail::relax();
             } else if (i < 200) {
                 sched_yield();
             } else {
-                usleep(50);
+                detail::nap(began);
             }
         }
     }

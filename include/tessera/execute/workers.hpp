@@ -87,7 +87,7 @@ public:
         }
         call(0);
         const auto over = [&] { return finished_.load(std::memory_order_acquire) == others; };
-        group_ != nullptr && group_->nodes() > 1 ? detail::sleep_until(over) // for slow links
+        group_ != nullptr && group_->nodes() > 1 ? detail::nap_until(over) // for slow links
                                                  : detail::spin_until(over, spins(streams));
         if (pins) {
             pthread_setaffinity_np(pthread_self(), sizeof before, &before);

@@ -194,6 +194,7 @@ private:
     void serve() {
         index_t last_beat = 0;
         index_t stop_since = 0;
+        index_t idle_since = nanoseconds_now();
         bool told_failure = false;
         for (int idle = 0;;) {
             bool busy = take_in();
@@ -218,8 +219,9 @@ private:
                 }
             }
             idle = busy ? 0 : idle + 1;
+            idle_since = busy ? now : idle_since;
             if (idle > 200) {
-                usleep(30);
+                tessera::detail::nap(idle_since);
             } else if (idle > 0) {
                 sched_yield();
             }

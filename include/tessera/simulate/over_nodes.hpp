@@ -15,10 +15,11 @@ struct node_links {
     const node_traffic* traffic = nullptr; ///< of the plan, whose waits it has set
     std::vector<int> node_of;              ///< of every device
     int nodes = 1;
-    double bytes_per_second = 0; ///< 0: no limit
-    index_t latency = 0;         ///< ns until what has left a node has come
-    index_t letter_bytes = 0;    ///< of a letter besides what it carries
-    bool in_turn = false;        ///< letters go as they come, whatever their priority
+    double bytes_per_second = 0;      ///< 0: no limit
+    index_t latency = 0;              ///< ns until what has left a node has come
+    index_t letter_bytes = 0;         ///< of a letter besides what it carries
+    double core_seconds_per_byte = 0; ///< seconds of a core that a byte takes, on both sides together
+    bool in_turn = false;             ///< letters go as they come, whatever their priority
 };
 
 namespace detail {
@@ -90,6 +91,14 @@ public:
             }
         }
         return when;
+    }
+    /// Cores that the letters on their way take, in 1/1024.
+    index_t load() const {
+        double rates = 0;
+        for (const way& w : ways_) {
+            rates += w.going != nullptr ? links_.bytes_per_second : 0;
+        }
+        return static_cast<index_t>(1024 * rates * links_.core_seconds_per_byte);
     }
     /// When the last letter has come.
     index_t last() const { return last_; }

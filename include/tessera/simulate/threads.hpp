@@ -103,11 +103,11 @@ private:
 
     /// Puts every thread that may start its next task to work on it, or notes when it may.
     void start_tasks() {
-        index_t busy = 0;
+        index_t busy = letters_ != nullptr ? letters_->load() : 0; // cores, in 1/1024
         for (std::size_t i = 0; i < threads_.size(); ++i) {
             thread& x = threads_[i];
             start_task(i, x);
-            busy += x.works() ? 1 : 0;
+            busy += x.works() ? 1024 : 0;
         }
         for (thread& x : threads_) { // who works now presses on the others
             index_t pressure = 0;
@@ -117,8 +117,9 @@ private:
                 }
             }
             x.slower = x.suffers * pressure / 1024;
-            if (costs_.cores > 0 && busy > costs_.cores) { // which take turns on the cores
-                x.slower = (1024 + x.slower) * busy / costs_.cores - 1024;
+            if (const index_t cores = index_t{1024} * costs_.cores;
+                cores > 0 && busy > cores) { // which take turns on the cores
+                x.slower = (1024 + x.slower) * busy / cores - 1024;
             }
         }
     }
