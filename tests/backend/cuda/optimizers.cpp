@@ -7,7 +7,10 @@
 #include "support/policies.hpp"
 #include "support/sweep_check.hpp"
 
+#include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/pruning.hpp"
+
+extern template class tessera::session<tessera::reference::backend>; // in support/instances_reference.cpp
 
 #include <doctest/doctest.h>
 
