@@ -128,6 +128,7 @@ const std::map<std::string, std::string>& of_values_alone() {
         {"followers_of_other_stages", "of timetables"},
         {"averages_need_plain_sgd", "optimizers are values"},
         {"compression_without_norms", "optimizers are values"},
+        {"staleness_without_norms", "optimizers are values"},
     };
     return all;
 }

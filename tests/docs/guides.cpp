@@ -5,12 +5,14 @@
 #include <tessera/backend/cuda/bind.hpp>
 #include <tessera/backend/cuda/calls/print.hpp>
 #include <tessera/execute/learning_rate.hpp>
+#include <tessera/execute/pruning.hpp>
 #include <tessera/machine/presets.hpp>
 #include <tessera/plan/finish.hpp>
 #include <tessera/plan/lower/lower.hpp>
 #include <tessera/schedule/buckets.hpp>
 #include <tessera/schedule/one_forward_one_backward.hpp>
 #include <tessera/schedule/quantized_gradients.hpp>
+#include <tessera/schedule/stale_gradients.hpp>
 #include <tessera/simulate/simulate.hpp>
 #include <tessera/strategy/typed_groups.hpp>
 
@@ -77,6 +79,48 @@ TEST_CASE("groups of parameters and schedules of the guide") {
     // clang-format on
     CHECK(trainer.rate[0] < 3e-4);
     CHECK(trainer.rate[1] == 0.1);
+}
+
+namespace {
+
+/// What a trainer is asked to prune.
+struct pruned_so {
+    double scheduled = 0;
+    double now = 0;
+    template <class... L>
+    void set_pruning(const ts::pruning_schedule& s) {
+        scheduled = s(1200);
+    }
+    template <class... L>
+    void prune(double share) {
+        now = share;
+    }
+};
+
+} // namespace
+
+TEST_CASE("pruning of the guide") {
+    pruned_so trainer;
+    // clang-format off
+    const ts::optimizer pruned = ts::optimizer(ts::sgd{.momentum = 0.9F}).pruning();
+    trainer.set_pruning<fc1, conv1>({.last = 0.9, .begin = 200, .every = 50, .times = 20});
+    trainer.prune<fc2>(0.5); // now
+    // clang-format on
+    CHECK(pruned.prunes);
+    CHECK(trainer.scheduled == 0.9);
+    CHECK(trainer.now == 0.5);
+}
+
+TEST_CASE("late gradients of the guide") {
+    const ts::graph g = ts::describe<network>(128);
+    ts::strategy s = ts::search::data_parallel(g.view(), 4);
+    // clang-format off
+    s.sync = ts::schedule::stale_gradients(ts::schedule::gradients_of(g.view()), 2);
+    s.period = 8;
+    s.overlap = true;
+    // clang-format on
+    CHECK(!ts::check_strategy(g.view(), s.view(), 4));
+    CHECK(ts::lower(g.view(), s.view(), 4).staleness == 2);
 }
 
 TEST_CASE("a pipeline as a type") {

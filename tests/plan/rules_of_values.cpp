@@ -317,6 +317,16 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
         {"compression_in_empty_blocks",
          [] { return made([] { return schedule::eight_bit_gradients(gradients(), 0); }); }},
         {"compression_to_nothing", [] { return made([] { return schedule::top_k_gradients(gradients(), 0); }); }},
+        {"staleness_past_the_period",
+         [] { return changed([](strategy& s) { s.sync = schedule::stale_gradients(gradients(), 4), s.period = 4; }); }},
+        {"staleness_is_negative", [] { return made([] { return schedule::stale_gradients(gradients(), -1); }); }},
+        {"staleness_without_waiting",
+         [] {
+             return changed([](strategy& s) {
+                 s.sync = schedule::stale_gradients(gradients(), 1), s.period = 4;
+                 s.sync.update_at = ts::sync_time::ready;
+             });
+         }},
         {"slices_all_reduced",
          [] {
              return sent({{exchange::all_reduce, 0, {{0, 0, 1}, {1, 0, 1}}}}, true);
@@ -387,6 +397,18 @@ const std::map<rule, std::function<std::string()>>& of_values_alone() {
                  return ts::lower(g.view(), s.view(), 2, o);
              });
          }},
+        {rule::staleness_without_norms,
+         [] {
+             return made([] {
+                 const ts::graph g = ts::describe<mlp>(8);
+                 strategy s(g.view());
+                 s.sync = schedule::stale_gradients(gradients(), 1);
+                 s.period = 2;
+                 ts::lower_options o;
+                 o.update = ts::optimizer(ts::sgd{}, 1.0F);
+                 return ts::lower(g.view(), s.view(), 2, o);
+             });
+         }},
     };
     return all;
 }
@@ -434,8 +456,8 @@ std::vector<std::string> expectations(const std::string& text) {
 /// The rules of this table.
 bool is_ours(rule r) {
     return r == rule::period_on_one_device ||
-           (r >= rule::compression_without_messages && r <= rule::compression_keeps_nothing) ||
-           (r >= rule::stage_is_negative && r <= rule::compression_without_norms);
+           (r >= rule::compression_without_messages && r <= rule::staleness_out_of_range) ||
+           (r >= rule::stage_is_negative && r <= rule::staleness_without_norms);
 }
 
 } // namespace

@@ -200,6 +200,9 @@ TEST_CASE("every synchronization policy as a type is that of its function") {
     s = halved(schedule::parameter_average(2));
     s.period = 4;
     check_same<halves<ts::parameter_average<2>, ts::period<4>>>(s);
+    s = halved(schedule::stale_gradients(all, 2, {200, 100}));
+    s.period = 4;
+    check_same<halves<ts::stale_gradients<2, 200, 100>, ts::period<4>>>(s);
 }
 
 TEST_CASE("messages written by hand are those of a value") {
@@ -248,6 +251,18 @@ TEST_CASE("messages written by hand are those of a value") {
     s.sync.compress_block = ts::usual_block;
     s.sync.keep_one_in = 9;
     check_same<largest>(s);
+    using late =
+        typed<mlp, 2, ts::others<ts::split<ts::sample, 2>>,
+              ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc3>, ts::bias_of<fc3>, ts::weight_of<fc2>,
+                                    ts::bias_of<fc2>, ts::weight_of<fc1>, ts::bias_of<fc1>>,
+                           ts::update_after_backward, ts::used_late<2>>,
+              ts::period<4>>;
+    s.sync.compress = ts::compression::none;
+    s.sync.keep_one_in = ts::usual_keep_one_in;
+    s.sync.update_at = ts::sync_time::after_backward;
+    s.sync.staleness = 2;
+    s.period = 4;
+    check_same<late>(s);
 }
 
 TEST_CASE("statistics, parameters on one device and the precision") {

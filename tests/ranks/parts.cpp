@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that hand in their own part of a batch alone take the same steps as with the whole batch; where a device reads samples of another part they are refused.
-// Averages and weights change places over ranks as they do in one process.
+// Averages and weights change places over ranks as they do in one process, and the same weights are pruned.
 // Usage: mpirun -n RANKS parts
 #include "support/networks.hpp"
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/pruning.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/ranks/mpi.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
@@ -14,6 +15,7 @@
 extern template class tessera::session<tessera::reference::backend>; // in support/instances_reference.cpp
 
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 using namespace test_support;
@@ -58,7 +60,7 @@ struct part_of_batch {
 int program(ts::mpi::environment& mpi) {
     const ts::local_devices devices = ts::mpi::ranks(mpi, {.patience = 60});
     const ts::graph g = ts::describe<test_networks::residual_net::network>(samples);
-    const ts::optimizer how = ts::optimizer(ts::adam{.learning_rate = 0.01F}).averaging(0.9F);
+    const ts::optimizer how = ts::optimizer(ts::adam{.learning_rate = 0.01F}).averaging(0.9F).pruning();
     ts::reference::backend backend(how);
     const auto session_of = [&](const ts::strategy& s) {
         return ts::owned<ts::session<ts::reference::backend>>(
@@ -87,6 +89,22 @@ int program(ts::mpi::environment& mpi) {
         for (int p = 0; p < g.view().parameter_count; ++p) {
             check(whole->parameter(p) == in_one.parameter(p), "an average, or what stood in its place", mpi.rank());
         }
+    }
+    for (std::uint64_t step = 4; step < 8; ++step) {
+        for (int p = 0; p < g.view().parameter_count; ++p) {
+            if (ts::is_prunable(g.view().parameters[p])) {
+                ts::prune(*whole, p, 0.2 * static_cast<double>(step - 3));
+                ts::prune(in_one, p, 0.2 * static_cast<double>(step - 3));
+                check(ts::pruned_share(*whole, p) > 0, "what is pruned", mpi.rank());
+            }
+        }
+        check(whole->step(batch_data(g.view(), step).inputs) == in_one.step(batch_data(g.view(), step).inputs),
+              "the loss of what is pruned", mpi.rank());
+    }
+    for (int p = 0; p < g.view().parameter_count; ++p) {
+        const std::vector<float> a = whole->parameter(p);
+        const std::vector<float> b = in_one.parameter(p);
+        check(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0, "a pruned parameter", mpi.rank());
     }
     const batch_data data(g.view(), 9);
     check(contains(message_of([&] { parts->step_part(data.inputs); }), "were given"), "a whole batch as a part",

@@ -4,6 +4,7 @@
 #include "support/instances.hpp"
 #include "support/random_compression.hpp"
 #include "support/random_oracle.hpp"
+#include "support/random_staleness.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
@@ -40,6 +41,7 @@ struct tally {
     int wrong = 0;
     int queued = 0;
     int compressed = 0;
+    int stale = 0;
 };
 
 template <class Backend>
@@ -51,6 +53,8 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
     random_pair pair = draw_pair(g, c.how, number * 64, seen);
     if (number % 8 < 2) { // one on each backend: the same bits over ranks too
         compress(g, number, pair);
+    } else if (number % 8 < 4) {
+        delay(g, number, pair);
     }
     if (pair.devices > over_ranks.all_devices()) {
         return;
@@ -76,6 +80,7 @@ void compare(std::uint64_t number, ts::workers& over_ranks, ts::workers& here, t
     } else {
         ++(said[0].empty() ? all.equal : all.refused);
         all.compressed += said[0].empty() && pair.how.sync.compress != ts::compression::none ? 1 : 0;
+        all.stale += said[0].empty() && pair.how.sync.staleness > 0 ? 1 : 0;
         all.queued +=
             pair.what.find("server") != std::string::npos || pair.what.find("p3") != std::string::npos ? 1 : 0;
     }
@@ -104,9 +109,9 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
     if (mpi.rank() == 0) {
         std::printf(
             "%d ranks of %s devices on %d nodes: %d equal, %d refused by both, %d wrong; %d with queues, %d with "
-            "compressed gradients\n",
+            "compressed gradients, %d with late ones\n",
             mpi.size(), argv[3], devices.threads().group()->nodes(), all.equal, all.refused, all.wrong, all.queued,
-            all.compressed);
+            all.compressed, all.stale);
     }
     return all.wrong == 0 && all.equal > 0 ? 0 : 1;
 }

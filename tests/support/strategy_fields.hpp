@@ -139,6 +139,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"synchronization", "compress", [](s_t& s) { s.sync.compress = ts::compression::one_bit; }},
         {"synchronization", "compress_block", [](s_t& s) { s.sync.compress_block = 64; }},
         {"synchronization", "keep_one_in", [](s_t& s) { s.sync.keep_one_in = 10; }},
+        {"synchronization", "staleness", [](s_t& s) { s.sync.staleness = 2; }},
 
         {"message", "how", [](s_t& s) { s.sync.messages[0].how = ts::exchange::ring; }},
         {"message", "server", [](s_t& s) { s.sync.messages[0].server = 1; }},

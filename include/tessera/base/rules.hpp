@@ -111,6 +111,8 @@ inline constexpr bool never = false;
     rule(compression_in_slices, "gradients that are compressed go whole: their messages hold 1 slice of each") \
     rule(compression_block_is_empty, "a block of a compressed gradient, whose elements share a scale, has at least 1 element") \
     rule(compression_keeps_nothing, "of a gradient that is compressed to its largest elements, one of so many is sent; that number is at least 1") \
+    rule(staleness_without_waiting, "gradients that are used some steps late travel in messages whose updates wait for the backward pass (update_at), and parameters lie whole on their devices (no shards_parameters); make messages, for example with schedule::stale_gradients()") \
+    rule(staleness_out_of_range, "gradients are used 0 or more steps late, and fewer than the plan covers, at whose end all are used; set the strategy's period to more, and take as many steps at a time") \
     rule(plan_is_too_large, "the plan would have more than 2^23 tasks: shards times micro-batches times steps; use fewer of them") \
     rule(stage_is_negative, "stages count from 0") \
     rule(stage_reads_later_stage, "an operator cannot read what a later stage makes; give it that stage or a later one") \
@@ -159,6 +161,7 @@ inline constexpr bool never = false;
     rule(gradient_not_sent, "no message has all of a gradient; messages must hold each slice of every gradient once") \
     rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and clip, or know the norm of, its own gradients alone; use an optimizer without, or sum gradients") \
     rule(compression_without_norms, "gradients that are compressed go with optimizers that take no norms: neither clipping by the norm of all gradients nor LARS or LAMB; clip elements (clipped_to), or compress nothing") \
+    rule(staleness_without_norms, "gradients that are used some steps late go with optimizers that take no norms: neither clipping by the norm of all gradients nor LARS or LAMB; clip elements (clipped_to), or use gradients at once") \
     rule(layout_has_wrong_rank, "a layout says of every dimension how it is split: as many entries in dims as in extents") \
     rule(range_outside_extent, "the range of a shard must not end before it begins, nor reach outside the tensor") \
     rule(tensors_differ, "a redistribution is between two layouts of one tensor: of the same extents and type of element") \

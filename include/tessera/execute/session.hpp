@@ -18,6 +18,7 @@
 #include "tessera/net/with_batch.hpp"
 #include "tessera/net/with_length.hpp"
 #include "tessera/plan/lower/lower.hpp"
+#include "tessera/plan/staleness.hpp"
 #include "tessera/strategy/fuse.hpp"
 
 #include <cmath>
@@ -371,6 +372,9 @@ public:
         return out;
     }
 
+    /// How many steps' gradients the parameters of the steps that were taken missed (synchronization::staleness).
+    const staleness_record& staleness() const { return staleness_; }
+
     /// The processes that share the plans, or null.
     process_group* processes() const { return threads_.group(); }
     /// Waits until no transfer of a step is under way in any of them; all call it. Throws what one has thrown.
@@ -415,6 +419,7 @@ private:
         run_key key;
         fused_network planned;
         executor<B> runner;
+        std::vector<int> staleness{}; ///< by step
     };
 
     void wait_for_transfers() const {
@@ -482,6 +487,7 @@ private:
             losses.push_back(total_loss(r, static_cast<int>(state_.step - before)));
             ++state_.step;
         }
+        staleness_.add(r.staleness, taken - before);
         if (taken < end) {
             wait_for_transfers(); // of the step that is not taken there are none
             running_ = nullptr;   // other nodes have what has been put back here
@@ -585,9 +591,11 @@ private:
     owned<run_of> make_run(const run_key& key, fused_network network, plan p) {
         make_room(p);
         const graph_view view = network.network.view();
+        std::vector<int> late = staleness_of(p);
         return owned<run_of>(
             new run_of{key, static_cast<fused_network&&>(network),
-                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_, options_.links)});
+                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_, options_.links),
+                       static_cast<std::vector<int>&&>(late)});
     }
 
     const detail::prediction_setting* find_setting(const std::vector<int>& wanted) {
@@ -833,7 +841,8 @@ private:
     int runs_begun_ = 0;
     run_report* report_ = &own_report_;     ///< of the last run
     std::uint64_t told_ = run_report::none; ///< the last update that was not finite, in a group
-    std::vector<run_state> states_;         ///< with what follows: kept so that a step allocates nothing
+    staleness_record staleness_;
+    std::vector<run_state> states_; ///< with what follows: kept so that a step allocates nothing
     std::vector<input_data> batch_;
     std::vector<double> losses_;
     std::vector<const void*> pointers_;

@@ -9,6 +9,7 @@
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/learning_rate.hpp"
 #include "tessera/execute/prediction.hpp"
+#include "tessera/execute/pruning.hpp"
 #include "tessera/strategy/typed_groups.hpp"
 #include "tessera/strategy/typed_strategy.hpp"
 
@@ -160,6 +161,7 @@ public:
         if (schedule_) {
             session_.set_learning_rate(checked(schedule_(session_.steps())));
         }
+        prune_before(1);
         return session_.step(inputs);
     }
 
@@ -174,6 +176,7 @@ public:
             inputs.emplace_back(one.begin(), one.end());
             rates.push_back(schedule_ ? checked(schedule_(session_.steps() + i)) : session_.learning_rate());
         }
+        prune_before(batches.size());
         return session_.steps(inputs, rates);
     }
 
@@ -186,6 +189,34 @@ public:
     template <std::invocable<std::uint64_t> Schedule>
     void set_learning_rate(Schedule schedule) {
         schedule_ = rate_schedule(std::move(schedule));
+    }
+
+    // ---- pruning -----------------------------------------------------------------------------------------------------
+
+    /// Sets to zero, for good, the smallest weights of each layer of L (or instance<layer, n>), so that a share of each layer's is zero; without L of each
+    /// trained parameter that has two dimensions or more, so not of biases and norms. Throws tessera::error where the optimizer is not one of pruning().
+    template <class... L>
+    void prune(double fraction) {
+        for (const int p : weights_of<L...>()) {
+            tessera::prune(session_, p, fraction);
+        }
+    }
+    /// The same before every step, to the share that a schedule has for it; steps(), before all of its steps, to that of the first.
+    template <class... L>
+    void set_pruning(const pruning_schedule& schedule) {
+        pruning_ = {schedule, weights_of<L...>()};
+    }
+    /// The share of these weights that is pruned.
+    template <class... L>
+    double pruned_share() const {
+        double pruned = 0;
+        double all = 0;
+        for (const int p : weights_of<L...>()) {
+            const auto n = static_cast<double>(graph().parameters[p].extents.volume());
+            pruned += n * tessera::pruned_share(session_, p);
+            all += n;
+        }
+        return all > 0 ? pruned / all : 0;
     }
 
     // ---- evaluation --------------------------------------------------------------------------------------------------
@@ -361,12 +392,41 @@ private:
         return found;
     }
 
+    template <class... L>
+    std::vector<int> weights_of() const {
+        std::vector<int> all{index_of<L, 0>()...};
+        for (int p = 0; p < graph().parameter_count && sizeof...(L) == 0; ++p) {
+            is_prunable(graph().parameters[p]) ? all.push_back(p) : void();
+        }
+        return all;
+    }
+    /// Before the next `count` steps. Of weights that have been pruned so far it does not change any.
+    void prune_before(std::size_t count) {
+        const double share = pruning_.parameters.empty() ? 0 : pruning_.schedule(session_.steps());
+        for (std::size_t i = 0; i < pruning_.parameters.size() && !pruning_.is_done(share, session_.steps()); ++i) {
+            share > 0 ? tessera::prune(session_, pruning_.parameters[i], share) : void();
+        }
+        pruning_.share = share;
+        pruning_.next = session_.steps() + count;
+    }
+
     /// The network at the length of a batch's sequences.
     template <Batch T>
     graph_view graph_for(const T& samples) const {
         const input_data inputs = detail::inputs_with_length(graph(), samples);
         return session_.graph_of({&inputs, 1});
     }
+
+    struct pruned_parameters {
+        pruning_schedule schedule{};
+        std::vector<int> parameters{};
+        double share = -1; ///< that they have been pruned to
+        std::uint64_t next = 0;
+
+        bool is_done(double wanted, std::uint64_t step) const {
+            return !(wanted > share || wanted < share) && step == next;
+        }
+    };
 
     /// Of all batches of an evaluation.
     struct sums {
@@ -423,6 +483,7 @@ private:
     B backend_;
     session_type session_;
     rate_schedule schedule_;
+    pruned_parameters pruning_;
 };
 
 } // namespace tessera

@@ -107,6 +107,8 @@ struct update_rule {
     /// A moving average of every trained weight is kept, average * a + (1 - average) * w after each step, beginning with the initial weights
     /// (Polyak and Juditsky 1992): for evaluations and predictions (session::use_averages). 0: none.
     float average = 0;
+    /// Weights that have been pruned stay as they are, and so does what is kept of them. A pruned weight is the number -0 (execute/pruning.hpp).
+    bool prunes = false;
     /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), norm being that of all trained gradients together; 0: they are not.
     float clip_norm = 0;
     /// Gradients are computed of the loss times this and divided by it before they are clipped and used, so that small ones do not
@@ -144,6 +146,7 @@ constexpr Settings settings_in(const update_rule& how) {
     s.trust_decay = how.trust == trust_by::gradient ? static_cast<double>(how.weight_decay) : 0;
     s.trust_epsilon = how.trust == trust_by::gradient ? static_cast<double>(how.epsilon) : 0;
     s.decoupled = how.decoupled;
+    s.prunes = how.prunes;
     return s;
 }
 
@@ -257,6 +260,13 @@ struct optimizer : update_rule {
         optimizer o = *this;
         o.average = share;
         o.check_constant();
+        return o;
+    }
+
+    /// The same with weights that can be pruned (execute/pruning.hpp).
+    constexpr optimizer pruning() const {
+        optimizer o = *this;
+        o.prunes = true;
         return o;
     }
 

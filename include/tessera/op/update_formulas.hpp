@@ -45,6 +45,7 @@
         double trust_decay;                                                                                            \
         double trust_epsilon;                                                                                          \
         bool decoupled;                                                                                                \
+        bool prunes;                                                                                                   \
     };                                                                                                                 \
     template <class V>                                                                                                 \
     FUNCTION update_numbers<V> numbers_of(const update_settings& how, double learning_rate, double correction1,        \
@@ -75,6 +76,11 @@
     }
 
 #define TESSERA_UPDATE_FORMULAS(FUNCTION)                                                                              \
+    /* A pruned weight is -0: the one zero that no step makes, as 0 is added to what it makes (-0 + 0 is 0). */        \
+    template <class V>                                                                                                 \
+    FUNCTION bool is_pruned(V w) {                                                                                     \
+        return w == V{} && V{1} / w < V{};                                                                             \
+    }                                                                                                                  \
     template <class V>                                                                                                 \
     FUNCTION V between(V x, V low, V high) {                                                                           \
         const V risen = x < low ? low : x;                                                                             \

@@ -40,6 +40,9 @@ std::uint64_t hash_of(const Plan& p) {
             add(t.region.dim[d].end);
         }
     }
+    if (p.staleness > 0) {
+        add(p.staleness);
+    }
     if (p.compress.is_on()) {
         add(static_cast<index_t>(p.compress.how));
         add(p.compress.block);

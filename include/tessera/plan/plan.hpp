@@ -228,6 +228,7 @@ struct plan {
     int states = 0;                      ///< numbers of the optimizer's state for each of a parameter
     bool clips = false;                  ///< gradients are clipped by their norm
     compression_setting compress;        ///< of gradients that copies of parameters exchange
+    int staleness = 0;                   ///< steps whose gradients the parameters of a later one may miss
     int average_every = 0;               ///< steps after which copies of parameters are averaged; 0: never
     int output_gradient = -1;            ///< input that holds the gradient of the last operator's output, or -1
     index_t alignment = arena_alignment; ///< bytes, of places in arenas; set by binding

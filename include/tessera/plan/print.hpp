@@ -208,6 +208,7 @@ inline std::string text_of(const synchronization& s) {
         text += s.compress == compression::top_k ? ", one element in " + std::to_string(s.keep_one_in)
                                                  : " in blocks of " + std::to_string(s.compress_block);
     }
+    text += s.staleness > 0 ? ", used up to " + std::to_string(s.staleness) + " steps late" : "";
     return text + (s.average_every > 0 ? ", averages every " + std::to_string(s.average_every) + " steps" : "");
 }
 

@@ -10,6 +10,7 @@
 #include "tessera/schedule/parameter_server.hpp"
 #include "tessera/schedule/quantized_gradients.hpp"
 #include "tessera/schedule/ring_all_reduce.hpp"
+#include "tessera/schedule/stale_gradients.hpp"
 #include "tessera/schedule/tensor_fusion.hpp"
 #include "tessera/schedule/top_k_gradients.hpp"
 #include "tessera/schedule/zero.hpp"
@@ -34,6 +35,7 @@ inline constexpr const policy_record* library_policies[] = {
     &eight_bit_gradients_record,
     &one_bit_gradients_record,
     &top_k_gradients_record,
+    &stale_gradients_record,
 };
 
 /// Those that give the numbers of one device, as a list to which others can be added.

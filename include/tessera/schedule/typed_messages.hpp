@@ -108,6 +108,12 @@ struct compress_gradients {
     }
 };
 
+/// What is summed is used so many steps late, in a plan of more steps.
+template <int Staleness>
+struct used_late {
+    static constexpr void apply(const graph_view&, detail::message_state& s) { s.made.staleness = Staleness; }
+};
+
 /// Messages in their order, and when what they sum is used.
 template <class... Parts>
 struct messages {

@@ -47,6 +47,9 @@ inline search_found run(const search_record& r, const graph_view& g, const clust
     if (o.policy != nullptr && !r.weighs_policy) {
         s.sync = synchronization_of(g, on.devices(), speed_of(on), *o.policy, o.values);
         s.period = s.sync.average_every > 1 ? s.sync.average_every : s.period;
+        if (s.sync.staleness > 0) { // at the end of a plan everything is used, so that it covers some more steps
+            s.period = s.sync.staleness < 256 ? 4 * (s.sync.staleness + 1) : 1024;
+        }
     }
     require(g, s.view(), on.devices());
     return found;

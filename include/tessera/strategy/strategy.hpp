@@ -272,6 +272,9 @@ constexpr problem check_layout(const graph_view& g, const strategy_view& s, int 
     if (const problem p = check_synchronization(g, s, sync)) {
         return p;
     }
+    if (const problem p = check_staleness(sync.staleness, sync.staleness == 0 ? 1 : s.period)) {
+        return p;
+    }
     if (sync.compress.is_on() && devices < 2) {
         return detail::broken(rule::compression_without_copies, -1, -1, devices, 2);
     }

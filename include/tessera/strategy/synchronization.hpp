@@ -89,6 +89,10 @@ struct synchronization {
     int compress_block = usual_block;    ///< elements that share a scale
     int keep_one_in = usual_keep_one_in; ///< compression::top_k sends one of so many elements
 
+    /// In a plan of several steps: parameters miss the gradients of at most so many steps before. What a step sums waits until that many further
+    /// steps have gone backward, or the plan has ended, and its update is then that of its own step; no gradient is left out.
+    int staleness = 0;
+
     constexpr compression_setting setting() const { return {compress, compress_block, keep_one_in}; }
     bool is_usual() const { return *this == synchronization{}; }
     friend bool operator==(const synchronization& a, const synchronization& b) { return same_fields(a, b); }
@@ -105,6 +109,7 @@ struct synchronization {
         see("compress", &s::compress, {});
         see("compress_block", &s::compress_block, {.least = 1});
         see("keep_one_in", &s::keep_one_in, {.least = 1});
+        see("staleness", &s::staleness, {.least = 1});
     }
 };
 

@@ -15,11 +15,12 @@ struct sync_modes {
     bool shards_parameters = false;
     int average_every = 0;
     compression_setting compress{};
+    int staleness = 0;
     friend constexpr bool operator==(const sync_modes&, const sync_modes&) = default;
 };
 
 constexpr sync_modes modes_of(const synchronization& s) {
-    return {!s.messages.empty(), s.sum_at, s.update_at, s.shards_parameters, s.average_every, s.setting()};
+    return {!s.messages.empty(), s.sum_at, s.update_at, s.shards_parameters, s.average_every, s.setting(), s.staleness};
 }
 constexpr sync_modes modes_of(const strategy_view& s) { return s.sync != nullptr ? modes_of(*s.sync) : sync_modes{}; }
 
@@ -93,6 +94,10 @@ constexpr problem check_modes(const graph_view& g, const strategy_view& s, const
         if (s.parameters_on >= 0) {
             return refuse_with(rule::compression_without_copies, s.parameters_on, -1);
         }
+    }
+    const bool waits = sync.has_messages && sync.update_at == sync_time::after_backward && !sync.shards_parameters;
+    if (sync.staleness != 0 && !waits && first >= 0) {
+        return refuse_with(rule::staleness_without_waiting, sync.staleness, 0);
     }
     if (!sync.has_messages && first >= 0) {
         if (sync.compress.is_on()) {
@@ -187,6 +192,21 @@ constexpr problem check_averages(const graph_view& g, const strategy_view& s, co
     }
     return detail::broken(rule::averages_need_plain_sgd, detail::first_user(g, detail::first_trained(g)), -1,
                           how.state_count() > 0 ? how.state_count() : 1, 0);
+}
+
+/// The bound on staleness by itself, for plans of `period` steps.
+constexpr problem check_staleness(int staleness, int period) {
+    return staleness < 0 || staleness >= period
+               ? problem{rule::staleness_out_of_range, -1, -1, staleness, staleness < 0 ? 0 : period - 1}
+               : problem{};
+}
+
+/// The rule that stale gradients break with an optimizer: norms are those of one step.
+constexpr problem check_stale(const graph_view& g, const strategy_view& s, const optimizer& how) {
+    if (s.sync == nullptr || s.sync->staleness == 0 || !(how.clip_norm > 0 || how.is_layerwise())) {
+        return {};
+    }
+    return detail::broken(rule::staleness_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);
 }
 
 /// The rule that compressed gradients break with an optimizer: norms are taken of slices of what is summed, and here each device has all of it.

@@ -7,6 +7,11 @@
 #include "support/policies.hpp"
 #include "support/sweep_check.hpp"
 
+#include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/pruning.hpp"
+
+extern template class tessera::session<tessera::reference::backend>; // in support/instances_reference.cpp
+
 #include <doctest/doctest.h>
 
 namespace {
@@ -66,5 +71,50 @@ TEST_CASE("LARS and LAMB give the numbers of one device as calls where layers ar
             check.hold(of, count, r, allowed_rounding_with_adam);
         });
         check.tell(c, strategy_count(2), "strategies");
+    }
+}
+
+TEST_CASE("what is pruned stays -0 as calls, under every optimizer, and all else is what the reference makes of it") {
+    auto all = all_optimizers();
+    for (const auto& x : layerwise_optimizers()) {
+        all.push_back(x);
+    }
+    const ts::graph network = ts::describe<test_networks::mlp::network>(6);
+    const ts::graph_view g = network.view();
+    const batch_data data(g, 3);
+    int number = 0;
+    for (const auto& of_name : all) {
+        const auto& name = of_name.first;
+        CAPTURE(name);
+        const ts::optimizer how = of_name.second.pruning();
+        const ts::strategy s = data_parallel(g, 2);
+        ts::workers threads(2);
+        auto calls = emulated_backend(how, gpu_placement(8, number++ % 3));
+        ts::reference::backend loops(how);
+        ts::session<decltype(calls)> by_calls(g, s, 2, how, {}, calls, threads);
+        ts::session<ts::reference::backend> by_loops(g, s, 2, how, {}, loops, threads);
+        for (int step = 0; step < 4; ++step) {
+            for (int p = 0; p < g.parameter_count && step > 0; ++p) {
+                if (ts::is_prunable(g.parameters[p])) {
+                    by_loops.set_parameter(p, by_calls.parameter(p)); // so that no near tie goes another way
+                    ts::prune(by_calls, p, 0.25 * step);
+                    ts::prune(by_loops, p, 0.25 * step);
+                }
+            }
+            by_calls.step(data.inputs);
+            by_loops.step(data.inputs);
+        }
+        for (int p = 0; p < g.parameter_count; ++p) {
+            const std::vector<float> a = by_calls.parameter(p);
+            const std::vector<float> b = by_loops.parameter(p);
+            std::ptrdiff_t pruned = 0;
+            for (std::size_t i = 0; i < a.size(); ++i) {
+                CHECK(ts::is_pruned(a[i]) == ts::is_pruned(b[i]));
+                CHECK(static_cast<double>(a[i]) == doctest::Approx(static_cast<double>(b[i])).epsilon(1e-3).scale(0.1));
+                pruned += ts::is_pruned(a[i]) ? 1 : 0;
+            }
+            const auto wanted = static_cast<std::ptrdiff_t>(0.75 * static_cast<double>(a.size()));
+            CHECK(pruned == (ts::is_prunable(g.parameters[p]) ? wanted : 0));
+        }
     }
 }

@@ -228,6 +228,7 @@ public:
         step.numbers = numbers_of_step(how_, run, trust);
         step.gradient_scale = factor;
         step.averages = how_.average != 0;
+        step.prunes = how_.prunes;
         if (measures_ != nullptr) {
             const kernels::update_squares all = counted_.empty() ? kernels::squares_of(formula_of(how_), arrays(), step)
                                                                  : squares_not_counted(run, factor);

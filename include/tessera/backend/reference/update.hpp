@@ -34,7 +34,11 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
         }
         double g = static_cast<double>(gradients[i]) * gradient_factor;
         g = how.clip_value > 0 ? formulas::between(g, -n.limit, n.limit) : g;
-        const Real result = static_cast<Real>(Formula::step(static_cast<double>(weights[i]), g, s, n));
+        if (how.prunes && formulas::is_pruned(weights[i])) {
+            continue;
+        }
+        auto result = static_cast<Real>(Formula::step(static_cast<double>(weights[i]), g, s, n));
+        result = how.prunes ? result + Real{} : result;
         bool finite = std::isfinite(result);
         for (std::size_t k = 0; k < Formula::states; ++k) {
             finite = finite && std::isfinite(static_cast<Real>(s[k]));
@@ -111,7 +115,7 @@ layer_squares squares_of(const update_rule& how, const run_state& run, double gr
     const bool of_update = how.trust == trust_by::update;
     layer_squares sum;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (!counts(i)) {
+        if (!counts(i) || (how.prunes && formulas::is_pruned(weights[i]))) {
             continue;
         }
         const auto w = static_cast<double>(weights[i]);

@@ -54,6 +54,7 @@ void check_rules(const lowering_input<Options>& in) {
     require(in.g, in.trains() ? check_synchronization(in.g, in.s) : check_modes(in.g, in.s, modes_of(in.s)));
     require(in.g, in.trains() ? check_averages(in.g, in.s, in.o.update) : problem{});
     require(in.g, in.trains() ? check_compressed(in.g, in.s, in.o.update) : problem{});
+    require(in.g, in.trains() ? check_stale(in.g, in.s, in.o.update) : problem{});
 }
 
 } // namespace tessera::lowering

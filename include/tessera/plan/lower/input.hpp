@@ -62,6 +62,11 @@ struct lowering_input {
     bool has_messages() const { return trains() && s.sync != nullptr && !s.sync->messages.empty(); }
     bool averages() const { return trains() && s.sync != nullptr && s.sync->average_every > 0; }
     bool compresses() const { return has_messages() && s.sync->compress != compression::none; }
+    /// Steps by which updates come late; in a plan of one step none.
+    int staleness() const {
+        const int wanted = has_messages() ? s.sync->staleness : 0;
+        return wanted < period() ? wanted : period() - 1;
+    }
     bool sums_late() const { return has_messages() && s.sync->sum_at == sync_time::after_backward; }
     /// Of messages' sums.
     bool updates_wait() const { return sums_first() || s.sync->update_at == sync_time::after_backward; }

@@ -23,6 +23,7 @@ plan_writer empty_plan(const lowering_input<Options>& in) {
     out.p.clips = in.clips();
     out.p.average_every = in.averages() ? in.s.sync->average_every : 0;
     out.p.compress = in.compresses() ? in.s.sync->setting() : compression_setting{};
+    out.p.staleness = in.staleness();
     out.p.output_gradient = in.o.output_gradient;
     out.p.micro_batches = in.s.micro_batches;
     out.p.joint_statistics = in.joint_statistics;

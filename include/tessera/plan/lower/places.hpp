@@ -107,6 +107,12 @@ struct reduced_slice {
 /// What one task updates, of several parameters or of one.
 using reduced_slices = std::vector<reduced_slice>;
 
+/// What a step has summed whose updates come late.
+struct stale_step {
+    int step = 0;
+    std::vector<reduced_slices> reduced;
+};
+
 /// Gradients that are ready, on their way to updates.
 struct synchronization_places {
     bool holds = false;                    ///< a loss of the step has not been computed yet
@@ -117,6 +123,7 @@ struct synchronization_places {
     std::vector<int> norms;
     std::vector<std::vector<int>> layer_norms; ///< by parameter
     std::vector<reduced_slices> reduced;
+    std::vector<stale_step> stale;                            ///< the oldest first
     std::vector<std::pair<int, int>> sum_tiles;               ///< of a copy's tile
     std::vector<std::pair<std::vector<int>, int>> local_sums; ///< of contributions
     std::vector<std::pair<int, std::vector<piece>>> averaged; ///< parameters whose copies differ in this step

@@ -113,6 +113,24 @@ void finish_held(const lowering_input<Options>& in, network_places& net, synchro
     sync.held.clear();
 }
 
+/// Updates of steps that have waited as long as they may; when the last step has gone backward, of all.
+template <class Options>
+void update_stale(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out) {
+    const int now = out.step;
+    sync.stale.push_back({now, static_cast<std::vector<reduced_slices>&&>(sync.reduced)});
+    sync.reduced.clear();
+    std::size_t due = 0;
+    for (; due < sync.stale.size() && (sync.stale[due].step + in.staleness() <= now || now + 1 == in.period()); ++due) {
+        out.step = sync.stale[due].step;
+        int number = 0;
+        for (const reduced_slices& r : sync.stale[due].reduced) {
+            update_from(in, sync, out, r, number++);
+        }
+    }
+    sync.stale.erase(sync.stale.begin(), sync.stale.begin() + static_cast<std::ptrdiff_t>(due));
+    out.step = now;
+}
+
 /// What is left when all has gone backward: messages, the sums of what cannot be sliced, updates that wait for all sums, averages.
 template <class Options>
 void finish_updates(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
@@ -124,6 +142,9 @@ void finish_updates(const lowering_input<Options>& in, const network_places& net
         in.has_messages() && is_sliceable(net, p) ? void() : reduce_parameter(in, net, sync, out, p);
     }
     take_all_norms(in, sync, out);
+    if (in.staleness() > 0) {
+        return update_stale(in, sync, out);
+    }
     for (std::size_t i = 0; i < sync.reduced.size() && in.has_messages(); ++i) {
         update_from(in, sync, out, sync.reduced[i], static_cast<int>(i));
     }

@@ -155,7 +155,7 @@ void update_group(const lowering_input<Options>& in, const network_places& net, 
         } else {
             r[0].slice = i;
         }
-        update_from(in, sync, out, r, i);
+        in.staleness() > 0 ? sync.reduced.push_back(r) : update_from(in, sync, out, r, i);
     }
 }
 

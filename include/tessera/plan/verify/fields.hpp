@@ -15,8 +15,8 @@ bool verifier<Plan>::fields() {
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
                         p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
                         p_.loss_scale > 0 && p_.average_every >= 0 && p_.compress.how <= compression::top_k &&
-                        p_.compress.block > 0 && p_.compress.keep_one_in > 0 &&
-                        !(p_.joint_statistics && p_.replica_statistics);
+                        p_.staleness >= 0 && p_.staleness < p_.period && p_.compress.block > 0 &&
+                        p_.compress.keep_one_in > 0 && !(p_.joint_statistics && p_.replica_statistics);
     const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
     const bool outside =
         p_.output_gradient < g_.tensor_count && (p_.output_gradient < 0 || g_.tensors[p_.output_gradient].producer < 0);

@@ -111,7 +111,8 @@ bool verifier<Plan>::covers_once(std::vector<interval>& all, index_t n) {
 }
 
 /// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once in every step,
-/// after all that read it in that step and before all that read it in the next.
+/// after all that read it in that step and before all that read it in the next; or, where gradients are used late, before and after so many steps later. An
+/// element's updates come in the order of their steps.
 template <class Plan>
 bool verifier<Plan>::updates() {
     if (p_.kind != run_kind::training) {
@@ -146,7 +147,13 @@ bool verifier<Plan>::updates() {
             differs = differs || w.scale != 1;
             for (const auto& [reader, b] : history_[i]) {
                 const task& r = p_.tasks[at(reader)];
-                if (b.write || intersect(a.elements, b.elements).empty()) {
+                if (intersect(a.elements, b.elements).empty()) {
+                    continue;
+                }
+                if (b.write) {
+                    if (p_.staleness > 0 && w.step < r.step && before(reader, writer)) {
+                        return refuse(&r, "a task updates a parameter before the step before its own has updated it");
+                    }
                     continue;
                 }
                 if (r.kind == task_kind::average && w.kind != task_kind::average && r.step == w.step) {
@@ -155,10 +162,11 @@ bool verifier<Plan>::updates() {
                     }
                     continue;
                 }
-                if (r.step <= w.step && before(writer, reader)) {
+                const int late = w.kind == task_kind::update ? p_.staleness : 0;
+                if (r.step <= w.step + late && before(writer, reader)) {
                     return refuse(&r, "a task reads a parameter that is updated already");
                 }
-                if (r.step > w.step && before(reader, writer)) {
+                if (r.step > w.step + late && before(reader, writer)) {
                     return refuse(&r, "a task reads a parameter before the step before its own has updated it");
                 }
             }

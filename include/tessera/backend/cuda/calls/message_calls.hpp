@@ -203,6 +203,7 @@ inline kernel_launch update_launch(const update_rule& how, index_t elements) {
     n.f[7] = static_cast<double>(how.rate_factor);
     n.f[8] = static_cast<double>(how.clip_value);
     n.f[9] = static_cast<double>(how.average);
+    n.n[11] = how.prunes ? 1 : 0;
     if (how.is_layerwise()) {
         const bool of_gradient = how.trust == trust_by::gradient;
         n.n[10] = of_gradient ? 1 : 2;

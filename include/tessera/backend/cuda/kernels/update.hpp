@@ -150,11 +150,11 @@ TESSERA_DEVICE_CODE(step_code,
 /// at: states, of every one in turn those of all weights; table of sources, targets, norms, count of losses that are not
 /// finite: where there are any, nothing changes; step. Behind the norms there are, of n[9] parts of the parameter, the squares that scale its steps.
 /// n: count, sources, targets, norms, 1 with states, 1 with that count, 1 with the variant (Nesterov,
-/// centered), 1 with decoupled decay, 1 with RMSProp's momentum, parts, 1 where LARS' ratio scales the steps, 2 where LAMB's does. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
+/// centered), 1 with decoupled decay, 1 with RMSProp's momentum, parts, 1 where LARS' ratio scales the steps, 2 where LAMB's does, 1 where pruned weights stay as they are. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
 /// what averages of the weights keep of themselves, which lie behind the states; 0: there are none; the ratio's coefficient, decay and epsilon.
 __device__ inline update_settings settings_of(const arguments& a) {
     return {a.f[0], a.f[1],  a.f[2],  a.f[3],  a.f[4],      a.f[7],
-            a.f[8], a.f[9], a.f[10], a.f[11], a.f[12], a.n[7] == 1};
+            a.f[8], a.f[9], a.f[10], a.f[11], a.f[12], a.n[7] == 1, a.n[11] == 1};
 }
 /// The ratio of norms, NaN where one is not finite.
 __device__ inline double ratio_of(const arguments& a, void* const* parts) {
@@ -185,6 +185,9 @@ __device__ void update_by(const arguments& a) {
     float* states = pointer<float>(a, 0);
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
         const float w = targets[0][i];
+        if (a.n[11] == 1 && is_pruned(w)) {
+            continue;
+        }
         float g = sum_of(sources, a.n[1], i) * factor;
         if (n.limit > 0) {
             g = between(g, -n.limit, n.limit);
@@ -193,7 +196,10 @@ __device__ void update_by(const arguments& a) {
         for (int k = 0; k < Formula::states; ++k) {
             s[k] = states[k * a.n[0] + i];
         }
-        const float result = Formula::step(w, g, s, n);
+        float result = Formula::step(w, g, s, n);
+        if (a.n[11] == 1) {
+            result += 0.0f;
+        }
         float differences = result - result;
         for (int k = 0; k < Formula::states; ++k) {
             differences += s[k] - s[k];
@@ -237,6 +243,9 @@ __device__ void squares_by(const arguments& a) {
             continue;
         }
         const float w = weights[i];
+        if (a.n[11] == 1 && is_pruned(w)) {
+            continue;
+        }
         float g = sum_of(sources, a.n[1], i) * factor;
         if (n.limit > 0) {
             g = between(g, -n.limit, n.limit);

@@ -84,6 +84,7 @@ struct update_step_numbers {
     formulas::update_numbers<float> numbers{};
     float gradient_scale = 1;
     bool averages = false; ///< behind the states there are averages of the weights
+    bool prunes = false;   ///< weights of -0 stay as they are
 };
 
 /// Sums of squares of a parameter's weights and of its gradient or update: see trust_of() in op/update_formulas.hpp.

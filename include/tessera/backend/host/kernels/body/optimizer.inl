@@ -29,13 +29,20 @@ TESSERA_UPDATE_FORMULAS([[gnu::always_inline]] inline)
             broadcast(n.limit), broadcast(n.fading), broadcast(n.trust),  broadcast(n.unbiased), broadcast(n.pull)};
 }
 
-/// More: clipping and averages, or one of both. (Without, there are registers for what is left.)
+/// All bits where a weight is -0, which has been pruned.
+[[gnu::always_inline]] inline ivec where_pruned(vec weights) noexcept {
+    ivec bits{};
+    std::memcpy(&bits, &weights, sizeof(bits));
+    return bits == ivec{} + std::numeric_limits<std::int32_t>::min();
+}
+
+/// More: clipping, averages and pruned weights, or some of these. (Without, there are registers for what is left.)
 template <class Formula, bool More>
 bool update_loop(const update_arrays& given, const update_step_numbers& step) noexcept {
     const update_arrays a = given; // stores of vectors might change what is referred to
     const update_numbers<vec> n = in_all_lanes(step.numbers);
     const vec scale_by = broadcast(step.gradient_scale);
-    const bool clips = step.numbers.limit > 0, averages = step.averages;
+    const bool clips = step.numbers.limit > 0, averages = step.averages, prunes = step.prunes;
     float* states[Formula::states + 1];
     for (int k = 0; k <= Formula::states; ++k) states[k] = a.states + k * a.state_step;
     ivec finite = ivec{} - 1;
@@ -50,7 +57,8 @@ bool update_loop(const update_arrays& given, const update_step_numbers& step) no
         if constexpr (Formula::states > 1) s[0] = old[0] = load_some(states[0] + i, live, 0.0F);
         if constexpr (Formula::states > 1) s[1] = old[1] = load_some(states[1] + i, live, 0.0F);
         if constexpr (Formula::states > 2) s[2] = old[2] = load_some(states[2] + i, live, 0.0F);
-        const vec result = Formula::step(w, g, s, n);
+        vec result = Formula::step(w, g, s, n);
+        if (More && prunes) result = result + vec{}; // never -0
         vec differences = result - result; // NOLINT(misc-redundant-expression): tells what is not finite
         for (int k = 0; k < (Formula::states == 1 ? 1 : 0); ++k)
             differences = differences + (s[k] - s[k]); // NOLINT(misc-redundant-expression)
@@ -60,8 +68,10 @@ bool update_loop(const update_arrays& given, const update_step_numbers& step) no
             differences = differences + (s[1] - s[1]); // NOLINT(misc-redundant-expression)
         if constexpr (Formula::states > 2)
             differences = differences + (s[2] - s[2]); // NOLINT(misc-redundant-expression)
-        const ivec here = where_finite(differences, live);
-        finite &= here;
+        ivec here = where_finite(differences, live);
+        const ivec pruned = More && prunes ? where_pruned(w) : ivec{};
+        finite &= here | pruned;
+        here &= ~pruned;
         const vec chosen = here ? result : w;
         for (int k = 0; k < (Formula::states == 1 ? 1 : 0); ++k) store_some(states[k] + i, here ? s[k] : old[k], live);
         if constexpr (Formula::states > 1) store_some(states[0] + i, here ? s[0] : old[0], live);
@@ -78,7 +88,7 @@ bool update_loop(const update_arrays& given, const update_step_numbers& step) no
 
 template <class Formula>
 bool update_by(const update_arrays& a, const update_step_numbers& step) noexcept {
-    return step.averages || step.numbers.limit > 0 ? update_loop<Formula, true>(a, step)
+    return step.averages || step.prunes || step.numbers.limit > 0 ? update_loop<Formula, true>(a, step)
                                                    : update_loop<Formula, false>(a, step);
 }
 
@@ -127,7 +137,8 @@ update_squares squares_by(const update_arrays& given, const update_step_numbers&
         if (clips) g = between(g, -n.limit, n.limit);
         vec s[Kept + 1] = {};
         for (int k = 0; k < Kept; ++k) s[k] = load_some(a.states + k * a.state_step + i, live, 0.0F);
-        const vec x = Formula::measured(w, g, s, n);
+        vec x = Formula::measured(w, g, s, n);
+        if (step.prunes) x = where_pruned(w) ? vec{} : x;
         for (int lane = 0; lane < width; ++lane) {
             weights[lane] += static_cast<double>(w[lane]) * static_cast<double>(w[lane]);
             measured[lane] += static_cast<double>(x[lane]) * static_cast<double>(x[lane]);

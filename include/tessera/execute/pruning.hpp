@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Magnitude pruning: the smallest weights of a parameter become zero and stay so, on a schedule. Kernels stay dense.
+#pragma once
+
+#include "tessera/base/error.hpp"
+#include "tessera/net/graph.hpp"
+#include "tessera/op/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// The share of weights that is pruned in step t: Zhu and Gupta, "To prune, or not to prune" (arXiv 1710.01878, section 3),
+/// last + (first - last) * (1 - (t - begin) / (times * every))^3 in the steps begin, begin + every, ..., begin + times * every, and in between what it was
+/// in the last of these. Steps count from 0, and what a step needs is pruned before it. Throws tessera::error for shares outside of [0, 1], and for no steps.
+struct pruning_schedule {
+    double last = 0.5;       ///< share from step begin + times * every on
+    std::uint64_t begin = 0; ///< step
+    std::uint64_t every = 1; ///< steps
+    std::uint64_t times = 1; ///< after the first
+    double first = 0;        ///< share in step begin
+
+    double operator()(std::uint64_t step) const {
+        require_sense();
+        if (step < begin) {
+            return 0;
+        }
+        const std::uint64_t past = (step - begin) / every;
+        if (past >= times) {
+            return last;
+        }
+        const double left = 1 - static_cast<double>(past) / static_cast<double>(times);
+        return last + (first - last) * left * left * left;
+    }
+
+private:
+    void require_sense() const {
+        const auto is_share = [](double x) { return x >= 0 && x <= 1; };
+        if (!is_share(first) || !is_share(last)) {
+            throw error("tessera: a pruning schedule from " + std::to_string(first) + " to " + std::to_string(last) +
+                        "; both are shares of the weights, from 0 to 1");
+        }
+        if (every == 0 || times == 0) {
+            throw error("tessera: a pruning schedule of " + std::to_string(times) + " times every " +
+                        std::to_string(every) + " steps; both must be above 0");
+        }
+    }
+};
+
+/// A weight that has been pruned is -0. No step makes that number while an optimizer prunes, so that weights that are 0 for other reasons go on.
+inline bool is_pruned(float weight) { return weight == 0 && std::signbit(weight); }
+
+/// What is pruned where nothing else is said: what is trained and has two dimensions or more, so no biases and nothing that norms have.
+constexpr bool is_prunable(const parameter_node& p) { return p.trained && p.extents.rank >= 2; }
+
+/// Which elements are pruned when floor(fraction * n) of n are to be, at least those that are already: of the others the smallest by magnitude, of
+/// equal ones those that come first. A function of the weights alone, the same under every strategy.
+inline std::vector<char> pruned_at(std::span<const float> weights, double fraction) {
+    const std::size_t n = weights.size();
+    std::vector<char> mask(n, 0);
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < n; ++i) {
+        is_pruned(weights[i]) ? void(mask[i] = 1) : left.push_back(i);
+    }
+    const auto wanted = static_cast<std::size_t>(std::floor(fraction * static_cast<double>(n)));
+    const std::size_t more = wanted > n - left.size() ? wanted - (n - left.size()) : 0;
+    const auto smaller = [&](std::size_t a, std::size_t b) {
+        const float x = std::abs(weights[a]);
+        const float y = std::abs(weights[b]);
+        return x < y || (x == y && a < b);
+    };
+    const auto end = left.begin() + static_cast<std::ptrdiff_t>(more);
+    if (end != left.end()) {
+        std::nth_element(left.begin(), end, left.end(), smaller);
+    }
+    for (auto i = left.begin(); i != end; ++i) {
+        mask[*i] = 1;
+    }
+    return mask;
+}
+
+/// Prunes a parameter of a session to a share of its elements; what the optimizer keeps of them, averages too, becomes 0. Weights that have been pruned
+/// stay pruned under any share. All processes of a group call it. Bytes: the parameter and its states, once each, from every device and to it. Throws
+/// tessera::error for an optimizer without pruning(), a share outside of [0, 1], a parameter that is not trained, and while averages are in use.
+template <class Session>
+void prune(Session& s, int parameter, double fraction) {
+    if (!s.update().prunes) {
+        throw error("tessera: the optimizer keeps no weights pruned; make it with pruning(), as in "
+                    "ts::optimizer(ts::adamw{}).pruning()");
+    }
+    if (!(fraction >= 0 && fraction <= 1)) {
+        throw error("tessera: " + std::to_string(fraction) +
+                    " of a parameter is to be pruned; say a share from 0 to 1");
+    }
+    if (s.uses_averages()) {
+        throw error(
+            "tessera: weights are to be pruned while averages of them are in use; call use_averages(false) first");
+    }
+    const std::vector<float> weights = s.parameter(parameter);
+    if (!s.graph_of().parameters[parameter].trained) {
+        throw error("tessera: parameter " + std::to_string(parameter) +
+                    " is to be pruned and is not trained; prune weights that are");
+    }
+    const std::vector<char> mask = pruned_at(weights, fraction);
+    const int states = s.update().state_count();
+    std::vector<std::vector<float>> kept;
+    if constexpr (requires { s.bring_to_all_nodes(); }) {
+        states > 0 ? s.bring_to_all_nodes() : void();
+    }
+    for (int k = 0; k < states && s.keeps(parameter, k); ++k) {
+        kept.push_back(s.kept(parameter, k)); // before any process writes
+    }
+    const auto write = [&](int state, std::vector<float> values, float zero) {
+        for (std::size_t i = 0; i < mask.size(); ++i) {
+            values[i] = mask[i] != 0 ? zero : values[i];
+        }
+        s.set_kept(parameter, state, values);
+    };
+    write(-1, weights, -0.0F);
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+        write(static_cast<int>(k), kept[k], 0.0F);
+    }
+}
+
+/// The share of a parameter's elements that has been pruned. All processes of a group call it.
+template <class Session>
+double pruned_share(const Session& s, int parameter) {
+    const std::vector<float> weights = s.parameter(parameter);
+    const auto n = static_cast<double>(std::count_if(weights.begin(), weights.end(), is_pruned));
+    return n / static_cast<double>(weights.size());
+}
+
+} // namespace tessera
