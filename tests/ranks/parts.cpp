@@ -113,8 +113,8 @@ int program(ts::mpi::environment& mpi) {
     const part_of_batch own(data, mine.begin, mine.end);
     check(contains(message_of([&] { alone->step_part(own.inputs); }), "device 0 reads the samples 0 to 11"),
           "samples of others", mpi.rank());
-    check(contains(message_of([&] { devices.of_one_process("refine"); }), "refine measures"), "what measures",
-          mpi.rank());
+    check(contains(message_of([&] { devices.of_one_process("sharded"); }), "sharded runs in one process"),
+          "one process", mpi.rank());
     if (mpi.rank() == 0 && wrong == 0) {
         std::printf("equal\n");
     }

@@ -147,6 +147,12 @@ template <class B>
 concept finds_leaders = requires(B& b, const tile& t, const std::byte* memory) {
     { b.leaders(t, memory) } -> std::same_as<std::vector<row_leader>>;
 };
+/// `b.agree_over(group)`: what it measures from now on is the same in all processes of a group (or null: its own), so that they choose alike; all call
+/// it. A backend that chooses by measurement has it.
+template <class B>
+concept agrees_over_groups = requires(B& b, process_group* group) {
+    b.agree_over(group);
+};
 /// In the backend's namespace, measured_tasks_of(backend, devices): it can time tasks by themselves (see backend/host/measure/measured_tasks.hpp).
 /// Others' tasks are predicted.
 template <class B>
@@ -169,6 +175,13 @@ template <class B>
 void require_room(B& b, const std::vector<index_t>& bytes) {
     if constexpr (asks_for_room<B>) {
         b.require_room(bytes);
+    }
+}
+
+template <class B>
+void agree_over(B& b, process_group* group) {
+    if constexpr (agrees_over_groups<B>) {
+        b.agree_over(group);
     }
 }
 

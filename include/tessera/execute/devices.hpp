@@ -55,12 +55,11 @@ public:
 
     int count() const { return shared_->threads.all_devices(); }
     workers& threads() const { return shared_->threads; }
-    /// These devices, for `what`, which measures time and so would not do the same in every process of a group. Throws tessera::error for such.
+    /// These devices, for `what`, which runs in one process alone. Throws tessera::error where they are those of a group.
     const local_devices& of_one_process(const char* what) const {
         if (threads().group() != nullptr) {
-            throw error(
-                std::string("tessera: ") + what +
-                " measures, and ranks would find different times; do it in one process, and give what it finds to all");
+            throw error(std::string("tessera: ") + what + " runs in one process, and these devices are those of " +
+                        std::to_string(threads().group()->size()) + " ranks; make local_devices for it");
         }
         return *this;
     }

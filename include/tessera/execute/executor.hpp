@@ -112,6 +112,7 @@ public:
             spans_[l].assign(lists_[l].size(), {});
         }
         measured.tasks.assign(plan_.tasks.size(), {});
+        group() != nullptr ? group()->meet(meeting::agree) : void(); // so that all begin at one moment
         const index_t begin = nanoseconds_now();
         measured.begin = begin;
         run_all<true>(states, &measured);
@@ -128,6 +129,7 @@ public:
                 }
             }
         }
+        group() != nullptr ? agree_on_spans(measured) : void();
         for (std::size_t d = 0; d < plan_.arena_bytes.size(); ++d) {
             measured.peak_bytes.push_back(plan_.arena_bytes[d] + plan_.persistent_bytes[d]);
         }
@@ -312,6 +314,30 @@ private:
             queue_->finish();
         }
         guards ? guard_.end(*state.report) : void();
+    }
+
+    /// Each process has seen when its own tasks ran. Times count from where all began together, as clocks of nodes differ.
+    void agree_on_spans(simulation::timeline& measured) {
+        std::vector<double> all;
+        for (std::size_t i = 0; i < plan_.tasks.size(); ++i) {
+            const simulation::task_span& s = measured.tasks[i];
+            const bool mine = s.start >= 0;
+            all.push_back(mine ? static_cast<double>(s.start) : 0);
+            all.push_back(mine ? static_cast<double>(s.end) : 0);
+        }
+        all.push_back(static_cast<double>(measured.makespan));
+        group()->agree_on_most(all);
+        measured.makespan = static_cast<index_t>(all.back());
+        measured.device_busy.assign(measured.device_busy.size(), 0);
+        for (std::size_t i = 0; i < plan_.tasks.size(); ++i) {
+            measured.tasks[i] = {static_cast<index_t>(all[2 * i]), static_cast<index_t>(all[2 * i + 1])};
+        }
+        for (std::size_t l = 0; l < measured.device_busy.size() && l < plan_.order.size(); ++l) {
+            for (const int t : plan_.order[l]) {
+                const simulation::task_span& s = measured.tasks[static_cast<std::size_t>(t)];
+                measured.device_busy[l] += s.end - s.start;
+            }
+        }
     }
 
     /// A run of all processes: each sets its own lists to their start, which nobody reads any more.

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ enum class meeting : std::uint64_t {
     finish_transfers,
     leave,
     share_parameters,
+    agree,
 };
 
 constexpr const char* to_text(meeting m) {
@@ -68,7 +70,8 @@ constexpr const char* to_text(meeting m) {
                                      "end a run of a plan",
                                      "finish the transfers of a step",
                                      "leave the group",
-                                     "share parameters between nodes"};
+                                     "share parameters between nodes",
+                                     "agree on what was measured"};
     return names[static_cast<int>(m)];
 }
 
@@ -222,6 +225,20 @@ public:
         return true;
     }
 
+    /// Gives every value, in all processes, the largest that one of them has: of times those of the slowest. All call it, with as many.
+    void agree_on_most(std::span<double> values) {
+        meet(meeting::agree, values.size());
+        take_most(values);
+    }
+    /// Gives all processes the bytes of rank 0. All call it.
+    void take_from_first(std::string& bytes) {
+        double size = static_cast<double>(rank_ == 0 ? bytes.size() : 0);
+        agree_on_most({&size, 1});
+        bytes.resize(static_cast<std::size_t>(size));
+        meet(meeting::agree, bytes.size());
+        take_first(std::as_writable_bytes(std::span<char>(bytes.data(), bytes.size())));
+    }
+
     /// True after a process has failed: nobody must wait for it.
     bool failed() const { return page_->failed.load(std::memory_order_acquire) != 0; }
     /// Tells all processes why this one cannot go on; the first to do so is heard.
@@ -311,6 +328,11 @@ protected:
         for (const int n : node_of_) {
             nodes_ = n + 1 > nodes_ ? n + 1 : nodes_;
         }
+    }
+    /// What agree_on_most() and take_from_first() do, once all have come for it.
+    virtual void take_most(std::span<double>) { throw error("tessera: these processes have no way to agree on times"); }
+    virtual void take_first(std::span<std::byte>) {
+        throw error("tessera: these processes have no way to agree on times");
     }
     /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted before; then they, and it, have arrived.
     virtual void announce() {}

@@ -93,7 +93,7 @@ class strategy_race {
 public:
     strategy_race(const graph_view& g, const local_devices& devices, const optimizer& update,
                   const session_options& training)
-        : g_(g), devices_(devices.of_one_process("refine")), update_(update), training_(training),
+        : g_(g), devices_(devices), update_(update), training_(training),
           backend_(make_backend<B, Set>(update, training)), data_(g) {}
 
     /// Builds what a strategy needs. One that breaks a rule or does not fit in memory is kept with the reason.
@@ -117,6 +117,9 @@ public:
                 e.result.memory_bytes = std::max(e.result.memory_bytes, p.arena_bytes[d] + p.persistent_bytes[d]);
             }
         } catch (const error& refusal) {
+            if (group() != nullptr && group()->failed()) {
+                throw;
+            }
             e.result.refused = refusal.what();
         }
     }
@@ -166,7 +169,8 @@ public:
                 while (e.runs && (spent == 0 || (turn >= 0 && spent < how.turn_seconds))) {
                     const double begin = seconds_now();
                     e.runs->step(data_.inputs);
-                    const double took = seconds_now() - begin;
+                    double took = seconds_now() - begin;
+                    group() != nullptr ? group()->agree_on_most({&took, 1}) : void(); // all decide alike
                     spent += took;
                     if (turn >= 0) {
                         e.steps.push_back(took * 1e3);
@@ -196,6 +200,7 @@ public:
     }
 
 private:
+    process_group* group() const { return devices_.threads().group(); }
     /// The start that is predicted to be the fastest.
     std::size_t nearest(const std::vector<search::named_strategy>& starts) const {
         std::size_t best = 0;
@@ -235,6 +240,7 @@ private:
 /// Measures `found` against what the searches of `how.tried` find for a host (data parallelism, one weird trick, model parallelism, one device, OptCNN), data
 /// parallelism on fewer devices, and what MCMC finds from the best of these with measured times of their tasks, in alternation, for the batch that
 /// `found` was made for, and gives the fastest.
+/// Over ranks a step takes as long as on the slowest, so that all find the same; all call it.
 /// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error where `found` was
 /// made for another number of devices, or nothing can run.
 template <class Net, class B = default_backend<Net>, PlannedStrategy S, class Options = search::search_options>

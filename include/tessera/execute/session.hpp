@@ -389,10 +389,6 @@ private:
         if constexpr (has_memory<B>) {
             throw error("tessera: the backend has memory of its own, which ranks do not share; use one process");
         }
-        if (options_.measure) {
-            throw error("tessera: ranks do not measure implementations, as they might choose different ones; leave out "
-                        "{.measure = true}");
-        }
     }
 
     struct batch_size {
@@ -583,6 +579,7 @@ private:
         strategy_view s = network.how.view();
         s.period = key.period;
         plan p = lower(g, s, devices_, o);
+        agree_over(backend_, group());
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
         tessera::finish(g, p, options_.device_memory, &update_);
         return p;

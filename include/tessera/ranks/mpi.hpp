@@ -134,6 +134,36 @@ private:
     };
 
     void announce() override { mail_->post_meeting(); }
+
+    void take_most(std::span<double> values) override {
+        const auto* const bytes = reinterpret_cast<const std::byte*>(values.data());
+        agreed_.assign(bytes, bytes + values.size_bytes());
+        MPI_Request all = MPI_REQUEST_NULL;
+        check(MPI_Iallreduce(MPI_IN_PLACE, agreed_.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX, comm_,
+                             &all),
+              "MPI_Iallreduce");
+        wait_for(all);
+        std::memcpy(values.data(), agreed_.data(), values.size_bytes());
+    }
+    void take_first(std::span<std::byte> bytes) override {
+        agreed_.assign(bytes.begin(), bytes.end());
+        MPI_Request all = MPI_REQUEST_NULL;
+        check(MPI_Ibcast(agreed_.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, comm_, &all), "MPI_Ibcast");
+        wait_for(all);
+        std::memcpy(bytes.data(), agreed_.data(), bytes.size());
+    }
+    /// As meetings wait: whoever ends meanwhile is named. What MPI may still write to is the group's own.
+    void wait_for(MPI_Request& all) {
+        const index_t began = nanoseconds_now();
+        for (int done = 0; done == 0;) {
+            check(MPI_Test(&all, &done, MPI_STATUS_IGNORE), "MPI_Test");
+            if (done == 0) {
+                nanoseconds_now() - began > 5'000'000 ? void(usleep(50)) : void(sched_yield());
+                look(began, -1, [] { return std::string("all ranks to ") + to_text(meeting::agree); });
+                failed() ? throw_failure() : void();
+            }
+        }
+    }
     void has_arrived(int who, std::uint64_t count) override { arrive(who, count); }
     std::byte* address_of(shared_place p) override {
         const lock while_read(mutex_);
@@ -269,6 +299,7 @@ private:
     MPI_Comm node_comm_;
     std::vector<piece> pieces_;                         ///< the first is the page
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER; ///< of the pieces, for the thread that writes to other nodes
+    std::vector<std::byte> agreed_;                     ///< what ranks are about to agree on
     std::uint64_t made_ = 0;
     bool notes_end_ = false; ///< SIGTERM is noted in its seat; the program has no handler of its own
     owned<transport> mail_;  ///< with several nodes

@@ -56,6 +56,9 @@ public:
         profile_.save();
     }
 
+    /// What it measures from now on is what all processes of a group have agreed on; null: what it measures itself.
+    void agree_over(process_group* group) { profile_.agree_over(group); }
+
     void start(int) {}
 
     runnable prepare(const Plan& p, int index, const graph_view& g, const addresses& where) {

@@ -4,10 +4,13 @@
 #pragma once
 
 #include "tessera/base/file.hpp"
+#include "tessera/execute/processes.hpp"
+#include "tessera/op/mask.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -38,15 +41,46 @@ public:
         const auto it = place(name);
         return it == times_.end() || it->name != name ? nullptr : &it->seconds;
     }
+    /// In a group of processes: the longest of all that they add, which all do in one order.
     void add(const std::string& name, Seconds seconds) {
+        group_ != nullptr ? group_->agree_on_most({&seconds, 1}) : void();
         times_.insert(place(name), {name, seconds});
         changed_ = true;
     }
     std::size_t size() const { return times_.size(); }
 
+    /// From now on all processes of a group know the same, which is what rank 0 knows and what they add; null: each what it adds. All call it. Rank 0
+    /// alone writes the file.
+    void agree_over(process_group* group) {
+        group_ = group;
+        if (group == nullptr) {
+            return;
+        }
+        saves_ = group->rank() == 0;
+        const auto mark = static_cast<double>(hash() >> 12U); // doubles hold 52 bits
+        double marks[] = {mark, -mark};
+        group->agree_on_most(marks);
+        if (marks[0] == -marks[1]) {
+            return;
+        }
+        std::string all;
+        for (const entry& e : times_) {
+            char seconds[40];
+            std::snprintf(seconds, sizeof seconds, "%a ", e.seconds); // every bit
+            all += seconds + e.name + "\n";
+        }
+        group->take_from_first(all);
+        times_.clear();
+        for (const std::string& line : lines_of(all)) {
+            char* end = nullptr;
+            const double seconds = std::strtod(line.c_str(), &end);
+            times_.push_back({end + 1, seconds});
+        }
+    }
+
     /// Adds what was measured to the file, which keeps what other processes have added meanwhile.
     void save() noexcept {
-        if (path_.empty() || !changed_) {
+        if (path_.empty() || !changed_ || !saves_) {
             return;
         }
         try {
@@ -88,6 +122,19 @@ private:
         std::string name;
         Seconds seconds = 0;
     };
+
+    std::uint64_t hash() const {
+        std::uint64_t h = op::mix(times_.size());
+        for (const entry& e : times_) {
+            for (const char c : e.name) {
+                h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
+            }
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, &e.seconds, sizeof bits);
+            h = op::mix(h ^ bits);
+        }
+        return h;
+    }
 
     typename std::vector<entry>::const_iterator place(const std::string& name) const {
         return std::lower_bound(times_.begin(), times_.end(), name,
@@ -132,6 +179,8 @@ private:
     std::string path_;
     std::vector<entry> times_; ///< by name
     bool changed_ = false;
+    bool saves_ = true;
+    process_group* group_ = nullptr; ///< with which it agrees
 };
 
 using profile = basic_profile<double>;

@@ -83,6 +83,7 @@ private:
 template <class Plan>
 class basic_task_clock {
 public:
+    /// Of a group of processes each measures, and the longest time counts; all call it.
     /// Uses two of the devices: one runs the task, the other leaves operands behind, or presses on memory. The backend keeps the profile.
     basic_task_clock(basic_backend<Plan>& b, workers& threads, const clock_options& o = {})
         : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1) {}
@@ -91,6 +92,7 @@ public:
     int learn(const Plan& p, const graph_view& g) { return learn({&p}, g); }
     /// The same of several plans of one network: their kinds of tasks take turns, so that all meet the same moments of the machine.
     int learn(const std::vector<const Plan*>& plans, const graph_view& g) {
+        backend_.agree_over(threads_.group());
         std::vector<owned<experiment>> list;
         std::vector<std::string> listed; // sorted
         index_t bytes = 0;

@@ -94,6 +94,17 @@ inline double measure_dispatch() {
     return median_of(static_cast<std::vector<double>&&>(all));
 }
 
+/// The same for processes of a group: what a meeting of all of them takes.
+inline double measure_notice(process_group& group) {
+    std::vector<double> all;
+    for (int i = 0; i < 101; ++i) {
+        const double begin = seconds_now();
+        group.meet(tessera::meeting::agree);
+        all.push_back(seconds_now() - begin);
+    }
+    return median_of(static_cast<std::vector<double>&&>(all));
+}
+
 /// How much longer streaming through memory takes beside another thread that does it too, less 1; 0 with one thread.
 inline double measure_pressure(workers& threads) {
     if (threads.devices() < 2) {
@@ -134,12 +145,36 @@ inline double measure_pressure(workers& threads) {
     return std::max(0.0, median_of(static_cast<std::vector<double>&&>(ratios)));
 }
 
+/// The same of rank 0 beside rank 1; of others, and of ranks on two nodes, it is 0.
+inline double measure_pressure(process_group& group) {
+    if (group.size() < 2 || group.node_of(0) != group.node_of(1)) {
+        return 0;
+    }
+    sweep mine(128 << 20);
+    std::vector<double> ratios;
+    for (int i = 0; i < 7; ++i) {
+        double seconds[2]{};
+        for (const bool both : {false, true}) {
+            group.meet(tessera::meeting::agree);
+            const double begin = seconds_now();
+            for (int k = 0; k < 400 && group.rank() < (both ? 2 : 1); ++k) {
+                mine.stream();
+            }
+            seconds[both ? 1 : 0] = seconds_now() - begin;
+        }
+        ratios.push_back(group.rank() == 0 ? seconds[1] / seconds[0] - 1 : 0);
+    }
+    return std::max(0.0, median_of(static_cast<std::vector<double>&&>(ratios)));
+}
+
 } // namespace detail
 
 /// What runs on `used` threads of a team cost besides their tasks, from the backend's profile, and measured where it is missing there.
 template <class Plan>
 simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_devices& team, int used) {
     profile& known = b.measured();
+    process_group* const group = team.threads().group();
+    b.agree_over(group);
     const std::string threads = " " + std::to_string(used);
     if (used > team.count()) {
         throw error("tessera: " + std::to_string(used) + " threads are asked about and there are " +
@@ -156,10 +191,11 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
         std::vector<double> late;
         std::vector<double> hand_over;
         simulation::timeline t;
-        for (int i = 0; i < 2000; ++i) {
+        for (int i = 0; i < (group != nullptr ? 200 : 2000); ++i) { // ranks may be more than cores
             const double begin = seconds_now();
             probe.step(data.inputs, t);
-            const double whole = seconds_now() - begin;
+            const double whole = // of ranks without the time in which they agree
+                group != nullptr ? static_cast<double>(t.makespan) * 1e-9 : seconds_now() - begin;
             const std::vector<std::vector<int>>& order = probe.training_plan().order;
             index_t last = 0;
             index_t begins[2] = {t.makespan, t.makespan}; // of device 0, and of the first of the others
@@ -181,9 +217,12 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
         add("host hand-over", hand_over);
     }
     if (known.find("host notice") == nullptr) {
-        known.add("host notice", team.count() > 1 ? detail::measure_notice(team.threads()) : 1e-9);
+        known.add("host notice", group != nullptr   ? detail::measure_notice(*group)
+                                 : team.count() > 1 ? detail::measure_notice(team.threads())
+                                                    : 1e-9);
         known.add("host dispatch", std::max(1e-9, detail::measure_dispatch()));
-        known.add("host pressure", std::max(1e-3, detail::measure_pressure(team.threads())));
+        known.add("host pressure", std::max(1e-3, group != nullptr ? detail::measure_pressure(*group)
+                                                                   : detail::measure_pressure(team.threads())));
         known.save();
     }
     const auto nanoseconds = [&](const std::string& name) {
@@ -196,6 +235,11 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
     c.notice = nanoseconds("host notice");
     c.dispatch = nanoseconds("host dispatch");
     c.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    if (group != nullptr) { // of as many nodes as the one with the most
+        auto cores = static_cast<double>(c.cores);
+        group->agree_on_most({&cores, 1});
+        c.cores = static_cast<int>(cores) * group->nodes();
+    }
     // Neighbours on a shared machine make the measurement waver; outside of these bounds it is theirs.
     c.pressure = std::clamp<index_t>(static_cast<index_t>(*known.find("host pressure") * 1000), 400, 1000);
     return c;
@@ -206,7 +250,7 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
 template <class Plan>
 device_graph this_host(basic_backend<Plan>& b, const local_devices& team) {
     b.rows().add(rows_of<operators_of<detail::rate_convs, detail::rate_linears>>());
-    basic_task_clock<Plan> clock(b, team.of_one_process("this_host").threads());
+    basic_task_clock<Plan> clock(b, team.threads());
     double best[work_kinds] = {1, 1, 1}; // flops per ns
     double memory = 1;                   // bytes per ns
     double link = 1;
