@@ -31,6 +31,9 @@
 #include <string>
 #include <vector>
 
+#include <sched.h>
+#include <unistd.h>
+
 namespace ts = tessera;
 namespace simulation = tessera::simulation;
 using ts::index_t;
@@ -136,7 +139,8 @@ double of_first(double mine) {
     return mine;
 }
 
-/// Seconds of a core that a byte takes from node to node, on both sides together: both nodes send letters to each other as fast as the cores let them.
+/// Seconds of a core that a byte takes from node to node, on both sides together: both nodes send letters to each other
+/// as fast as the cores let them.
 double seconds_of_core_per_byte(int rank) {
     constexpr int bytes = 56 << 10;
     constexpr int rounds = 1000;
@@ -151,6 +155,17 @@ double seconds_of_core_per_byte(int rank) {
                   });
     }
     return of_first(seconds) / (static_cast<double>(bytes) * rounds); // two cores' time, for two letters a round
+}
+
+/// The calling thread, and those that it makes, run on these cores alone, of which a node of this machine has one.
+void run_on(long first, long count) {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (long i = first; i < first + count; ++i) {
+        CPU_SET(static_cast<std::size_t>(i % cores), &set);
+    }
+    sched_setaffinity(0, sizeof set, &set);
 }
 
 /// A strategy's plan of all steps of a round (of one, of a pipeline), and what the simulation says of it.
@@ -230,11 +245,12 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     simulation::thread_costs costs;
     const auto predict = [&](const std::vector<candidate>& all) {
         std::vector<prediction> predicted(all.size());
+        run_on(0, first ? nodes : 1);
         const ts::local_devices here(first ? nodes : 1);
         ts::owned<ts::host::task_clock> clock;
         if (first) {
             costs = ts::host::thread_costs_of(b, here, nodes);
-            clock.reset(new ts::host::task_clock(b, here.threads(), {.rounds = 15}));
+            clock.reset(new ts::host::task_clock(b, here.threads(), {.rounds = 7}));
         }
         for (std::size_t i = 0; i < all.size(); ++i) {
             prediction& x = predicted[i];
@@ -259,6 +275,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
                 }
             }
         }
+        run_on(mpi.rank(), 1);
         over.threads().group()->meet(ts::meeting::end_run); // the others have slept meanwhile
         return predicted;
     };
@@ -343,6 +360,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
 
 int program(const ts::mpi::environment& mpi, int rounds, int steps) {
     bytes_sent();
+    run_on(mpi.rank(), 1);
     const ts::local_devices over = ts::mpi::ranks(mpi);
     if (over.threads().group()->nodes() != mpi.size() || mpi.size() < 2 || rounds < 1 || steps < 1) {
         throw ts::error("usage: links.py --nodes 2 real_links [ROUNDS [STEPS]], a rank on each node");
@@ -355,7 +373,7 @@ int program(const ts::mpi::environment& mpi, int rounds, int steps) {
                     sysconf(_SC_NPROCESSORS_ONLN), mpi.size(), steps, 1e9 * handling);
     }
     sweep<benchmarks::tower::network>("tower", 32, rounds, steps, mpi, over, handling, cases, worst_choice);
-    sweep<networks::lenet5>("LeNet-5", 2048, rounds, steps, mpi, over, handling, cases, worst_choice);
+    sweep<networks::lenet5>("LeNet-5", 512, rounds, 3 * steps, mpi, over, handling, cases, worst_choice);
     if (mpi.rank() == 0) {
         double error = 0;
         double without = 0;
