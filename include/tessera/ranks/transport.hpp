@@ -164,8 +164,9 @@ private:
     /// Bytes: a beat that waits behind them on a slow link must not come too late.
     static constexpr index_t most_under_way = index_t{1} << 19;
     static constexpr std::size_t most_coming = 16; ///< letters
-    /// Bytes with a priority, so that what is more urgent overtakes the rest: what the system's buffers have taken nobody overtakes.
-    static constexpr index_t most_urgent_under_way = index_t{1} << 18;
+    /// Bytes with a priority, two letters: what the system's buffers have taken nobody overtakes, neither what is more
+    /// urgent nor a meeting.
+    static constexpr index_t most_urgent_under_way = index_t{112} << 10;
     static constexpr index_t beat_every = 500'000'000; ///< ns
 
     static void* sit(void* where) {
