@@ -361,13 +361,7 @@ private:
     static void wait_until(Condition&& over) {
         const index_t began = nanoseconds_now();
         for (int i = 0; !over(); ++i) {
-            if (i < 100) {
-                detail::relax();
-            } else if (i < 200) {
-                sched_yield();
-            } else {
-                detail::nap(began);
-            }
+            i < 200 ? detail::relax() : detail::nap(began); // a yield may last as long as a task that computes
         }
     }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <pthread.h>
-#include <unistd.h>
+#include <sys/prctl.h>
 
 namespace tessera::mpi::detail {
 
@@ -197,7 +197,8 @@ private:
         index_t stop_since = 0;
         index_t idle_since = nanoseconds_now();
         bool told_failure = false;
-        for (int idle = 0;;) {
+        prctl(PR_SET_TIMERSLACK, 1000); // ns
+        for (;;) {
             bool busy = take_in();
             busy = send_jobs() || busy;
             const index_t now = nanoseconds_now();
@@ -219,12 +220,10 @@ private:
                     return;
                 }
             }
-            idle = busy ? 0 : idle + 1;
+            // A yield would give a thread that computes the core for milliseconds; who sleeps has it back at once.
             idle_since = busy ? now : idle_since;
-            if (idle > 200) {
+            if (now - idle_since > 10'000) {
                 tessera::detail::nap(idle_since);
-            } else if (idle > 0) {
-                sched_yield();
             }
         }
     }
