@@ -59,7 +59,7 @@ bool update_loop(const update_arrays& given, const update_step_numbers& step) no
         if constexpr (Formula::states > 2) s[2] = old[2] = load_some(states[2] + i, live, 0.0F);
         vec result = Formula::step(w, g, s, n);
         if (More && prunes) result = result + vec{}; // never -0
-        vec differences = result - result; // NOLINT(misc-redundant-expression): tells what is not finite
+        vec differences = result - result;           // NOLINT(misc-redundant-expression): tells what is not finite
         for (int k = 0; k < (Formula::states == 1 ? 1 : 0); ++k)
             differences = differences + (s[k] - s[k]); // NOLINT(misc-redundant-expression)
         if constexpr (Formula::states > 1)
@@ -89,7 +89,7 @@ bool update_loop(const update_arrays& given, const update_step_numbers& step) no
 template <class Formula>
 bool update_by(const update_arrays& a, const update_step_numbers& step) noexcept {
     return step.averages || step.prunes || step.numbers.limit > 0 ? update_loop<Formula, true>(a, step)
-                                                   : update_loop<Formula, false>(a, step);
+                                                                  : update_loop<Formula, false>(a, step);
 }
 
 inline bool update(update_formula which, const update_arrays& a, const update_step_numbers& step) noexcept {
