@@ -241,6 +241,8 @@ TEST_CASE("the schedule is the paper's, ties go by index, biases that are zero a
     CHECK(ts::pruned_at(numbers{1, -0.0F, 0, 3}, 0.25) == std::vector<char>{0, 1, 0, 0});
     CHECK(ts::pruned_at(numbers{1, -0.0F, 0, 3}, 0) == std::vector<char>{0, 1, 0, 0});
     CHECK(ts::pruned_at(numbers{1, 2}, 1) == std::vector<char>{1, 1});
+    const float none = std::numeric_limits<float>::quiet_NaN();
+    CHECK(ts::pruned_at(numbers{none, 2, none, 1}, 0.5) == std::vector<char>{0, 1, 0, 1});
     const ts::optimizer how = ts::optimizer(ts::sgd{.learning_rate = 0.1F}).pruning();
     const batch_data data(network().view(), 3);
     training<ts::host::backend> t(ts::local_devices(1), ts::strategy(network().view()), samples, how);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,7 +60,7 @@ inline bool is_pruned(float weight) { return weight == 0 && std::signbit(weight)
 constexpr bool is_prunable(const parameter_node& p) { return p.trained && p.extents.rank >= 2; }
 
 /// Which elements are pruned when floor(fraction * n) of n are to be, at least those that are already: of the others the smallest by magnitude, of
-/// equal ones those that come first. A function of the weights alone, the same under every strategy.
+/// equal ones those that come first; what is not a number is taken for the largest. A function of the weights alone, the same under every strategy.
 inline std::vector<char> pruned_at(std::span<const float> weights, double fraction) {
     const std::size_t n = weights.size();
     std::vector<char> mask(n, 0);
@@ -69,9 +70,12 @@ inline std::vector<char> pruned_at(std::span<const float> weights, double fracti
     }
     const auto wanted = static_cast<std::size_t>(std::floor(fraction * static_cast<double>(n)));
     const std::size_t more = wanted > n - left.size() ? wanted - (n - left.size()) : 0;
+    const auto magnitude = [&](std::size_t i) { // what is not a number comes last
+        return std::isnan(weights[i]) ? std::numeric_limits<float>::infinity() : std::abs(weights[i]);
+    };
     const auto smaller = [&](std::size_t a, std::size_t b) {
-        const float x = std::abs(weights[a]);
-        const float y = std::abs(weights[b]);
+        const float x = magnitude(a);
+        const float y = magnitude(b);
         return x < y || (x == y && a < b);
     };
     const auto end = left.begin() + static_cast<std::ptrdiff_t>(more);
