@@ -10,6 +10,7 @@
 // Each node has one device. ratio: what the busier node sends in a step under P3, over what a step takes without any link. All steps of a round follow each
 // other, and the round ends when the last transfer has; policies take turns, and the median of their rounds counts.
 #include "benchmarks/support/by_name.hpp"
+#include "benchmarks/support/links.hpp"
 #include "benchmarks/support/timing.hpp"
 #include "benchmarks/support/tower.hpp"
 #include "examples/networks.hpp"
@@ -49,19 +50,12 @@ struct candidate {
     bool one_step; ///< in a plan, else all of a round
 };
 
-ts::strategy with(const ts::strategy& s, const ts::synchronization& messages) {
-    ts::strategy made = s;
-    made.sync = messages;
-    made.overlap = true;
-    return made;
-}
-
 /// Those that are the same for every rate, P3 and then blocking sums last.
 std::vector<candidate> candidates(const ts::graph_view& g, int devices) {
     const std::vector<ts::schedule::ready_gradient> gradients = ts::schedule::gradients_of(g);
     const ts::strategy data = ts::search::data_parallel(g, devices);
     const auto by = [&](const char* name, benchmarks::by_name_options options = {}) {
-        return with(data, benchmarks::policy_by(name, gradients, devices, options));
+        return benchmarks::with(data, benchmarks::policy_by(name, gradients, devices, options));
     };
     return {{"GPipe", ts::search::hypar_flow(g, {"core", {100, 100, 100}, 10'000}, devices, 1, 4), true},
             {"ring, fused (Horovod)", by("tensor-fusion"), true},
@@ -71,72 +65,14 @@ std::vector<candidate> candidates(const ts::graph_view& g, int devices) {
             {"blocking", by("blocking-all-reduce"), true}};
 }
 
-/// Nodes of one device that takes `milliseconds` for the network, each with a link of this rate to a switch. The same on all ranks.
-ts::cluster nodes_that_take(const ts::graph_view& g, double milliseconds, double bytes_per_second, int nodes) {
-    ts::device_class on{"core", {100, 100, 100}, 10'000};
-    const std::vector<index_t> times = ts::search::operator_times(g, on);
-    const double scale =
-        static_cast<double>(std::accumulate(times.begin(), times.end(), index_t{0})) * 1e-6 / milliseconds;
-    for (index_t& rate : on.gigaflops) {
-        rate = std::max<index_t>(1, static_cast<index_t>(static_cast<double>(rate) * scale));
-    }
-    on.memory_megabytes = std::max<index_t>(1, static_cast<index_t>(1e4 * scale));
-    ts::device_graph made;
-    made.name = "nodes";
-    const int kind = made.add_class(on);
-    const int between = made.add_switch("switch");
-    for (int n = 0; n < nodes; ++n) {
-        made.add_link(made.add_device(kind, "node" + std::to_string(n)), between,
-                      std::max<index_t>(1, static_cast<index_t>(bytes_per_second * 1e-6)), 50'000);
-    }
-    return ts::cluster(made);
-}
-
 /// What OptCNN's search finds there, with blocking sums and with P3.
 std::vector<candidate> searched(const ts::graph_view& g, const ts::cluster& on) {
     const std::vector<ts::schedule::ready_gradient> gradients = ts::schedule::gradients_of(g);
     const ts::strategy found = benchmarks::found_by("optcnn", g, on);
-    return {
-        {"OptCNN", with(found, benchmarks::policy_by("blocking-all-reduce", gradients, on.devices())), true},
-        {"OptCNN, P3", with(found, benchmarks::policy_by("p3", gradients, on.devices(), {{"slice", slice}})), false}};
-}
-
-/// Bytes that have left this node.
-double bytes_sent() {
-    std::ifstream in("/proc/net/dev");
-    std::string line;
-    while (std::getline(in, line)) {
-        std::istringstream words(line);
-        std::string name;
-        words >> name;
-        if (name == "out:") {
-            double x = 0;
-            for (int i = 0; i < 9; ++i) {
-                words >> x;
-            }
-            return x;
-        }
-    }
-    throw ts::error("this node has no link called out; start the program with tests/ranks/links.py");
-}
-
-void set_rate(double bytes_per_second) {
-    const auto bits = static_cast<long long>(bytes_per_second * 8);
-    const std::string command = "tc qdisc replace dev out root tbf rate " + std::to_string(bits) + "bit burst " +
-                                std::to_string(std::max(16384LL, bits / 2000)) + " latency 400ms";
-    if (std::system(command.c_str()) != 0) {
-        throw ts::error("the link's rate cannot be set: " + command);
-    }
-}
-
-double sum_over_nodes(double mine) {
-    double all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    return all;
-}
-double of_first(double mine) {
-    MPI_Bcast(&mine, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    return mine;
+    return {{"OptCNN", benchmarks::with(found, benchmarks::policy_by("blocking-all-reduce", gradients, on.devices())),
+             true},
+            {"OptCNN, P3",
+             benchmarks::with(found, benchmarks::policy_by("p3", gradients, on.devices(), {{"slice", slice}})), false}};
 }
 
 /// Seconds of a core that a byte takes from node to node, on both sides together: both nodes send letters to each other
@@ -154,18 +90,8 @@ double seconds_of_core_per_byte(int rank) {
                       }
                   });
     }
-    return of_first(seconds) / (static_cast<double>(bytes) * rounds); // two cores' time, for two letters a round
-}
-
-/// The calling thread, and those that it makes, run on these cores alone, of which a node of this machine has one.
-void run_on(long first, long count) {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (long i = first; i < first + count; ++i) {
-        CPU_SET(static_cast<std::size_t>(i % cores), &set);
-    }
-    sched_setaffinity(0, sizeof set, &set);
+    return benchmarks::of_first(seconds) /
+           (static_cast<double>(bytes) * rounds); // two cores' time, for two letters a round
 }
 
 /// A strategy's plan of all steps of a round (of one, of a pipeline), and what the simulation says of it.
@@ -245,7 +171,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     simulation::thread_costs costs;
     const auto predict = [&](const std::vector<candidate>& all) {
         std::vector<prediction> predicted(all.size());
-        run_on(0, first ? nodes : 1);
+        benchmarks::run_on(0, first ? nodes : 1);
         const ts::local_devices here(first ? nodes : 1);
         ts::owned<ts::host::task_clock> clock;
         if (first) {
@@ -275,7 +201,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
                 }
             }
         }
-        run_on(mpi.rank(), 1);
+        benchmarks::run_on(mpi.rank(), 1);
         over.threads().group()->meet(ts::meeting::end_run); // the others have slept meanwhile
         return predicted;
     };
@@ -286,7 +212,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     const std::size_t blocking = fixed - 1;
     constexpr index_t latency =
         100'000; // ns, of a letter between two threads over a link without load: measured by rank_exchange
-    const double alone = of_first(first ? predicted[blocking].milliseconds(costs, nodes, 0, 0) : 0);
+    const double alone = benchmarks::of_first(first ? predicted[blocking].milliseconds(costs, nodes, 0, 0) : 0);
     if (first) {
         std::printf("\n%s, batch %d: a step takes %.1f ms without links; each node sends %.2f MB in it under P3\n\n| "
                     "ratio | MB/s |",
@@ -305,10 +231,10 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     for (const double ratio : ratios) {
         const double rate = predicted[p3].letters / nodes / (ratio * alone * 1e-3);
         all.resize(fixed);
-        const std::vector<candidate> found = searched(g, nodes_that_take(g, alone, rate, nodes));
+        const std::vector<candidate> found = searched(g, benchmarks::nodes_that_take(g, alone, rate, nodes));
         all.insert(all.end(), found.begin(), found.end());
         predicted = predict(all); // anew: the machine is not as fast all the time
-        set_rate(rate);
+        benchmarks::set_rate(rate);
         std::vector<ts::owned<ts::session<ts::host::backend>>> sides;
         std::vector<std::vector<double>> milliseconds(all.size());
         std::vector<double> bytes(all.size(), 0.0);
@@ -321,13 +247,13 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
             for (std::size_t k = 0; k < sides.size(); ++k) {
                 const std::size_t i = (k + static_cast<std::size_t>(round + 1)) % sides.size();
                 MPI_Barrier(MPI_COMM_WORLD);
-                const double before = bytes_sent();
+                const double before = benchmarks::bytes_sent();
                 const double took = benchmarks::milliseconds([&] {
                     sides[i]->steps(batches);
                     sides[i]->finish();
                 });
                 MPI_Barrier(MPI_COMM_WORLD);
-                const double sent = sum_over_nodes(bytes_sent() - before);
+                const double sent = benchmarks::sum_over_nodes(benchmarks::bytes_sent() - before);
                 if (round >= 0) {
                     milliseconds[i].push_back(took / steps);
                     bytes[i] += sent / rounds / steps;
@@ -359,8 +285,8 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
 }
 
 int program(const ts::mpi::environment& mpi, int rounds, int steps) {
-    bytes_sent();
-    run_on(mpi.rank(), 1);
+    benchmarks::bytes_sent();
+    benchmarks::run_on(mpi.rank(), 1);
     const ts::local_devices over = ts::mpi::ranks(mpi);
     if (over.threads().group()->nodes() != mpi.size() || mpi.size() < 2 || rounds < 1 || steps < 1) {
         throw ts::error("usage: links.py --nodes 2 real_links [ROUNDS [STEPS]], a rank on each node");

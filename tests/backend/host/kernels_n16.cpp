@@ -505,7 +505,8 @@ TEST_CASE("optimizers follow their definition over several steps") {
     const floats start = random_floats(count, 1), g0 = random_floats(count, 2), g1 = random_floats(count, 3);
     const float* gradients[] = {g0.data(), g1.data()};
     const auto numbers = [](double rate, double momentum, double decay) {
-        return k::formulas::numbers_of<float>({momentum, decay, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false}, rate, 1, 1);
+        return k::formulas::numbers_of<float>({momentum, decay, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false, false}, rate,
+                                              1, 1);
     };
     for (const bool nesterov : {false, true}) {
         doubles w{start.begin(), start.end()}, v(size(count));
@@ -534,8 +535,8 @@ TEST_CASE("optimizers follow their definition over several steps") {
         floats weights = start, states(2 * start.size());
         float* to[] = {weights.data()};
         for (int step = 1; step <= 4; ++step) {
-            const auto n = k::formulas::numbers_of<float>({0, 0.02, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false}, 0.01,
-                                                          1 - std::pow(0.9, step), 1 - std::pow(0.999, step));
+            const auto n = k::formulas::numbers_of<float>({0, 0.02, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false, false},
+                                                          0.01, 1 - std::pow(0.9, step), 1 - std::pow(0.999, step));
             CHECK(k::update(k::update_formula::adam, {weights.data(), gradients, 2, states.data(), to, 1, count, count},
                             {n}));
             for (std::size_t i = 0; i < w.size(); ++i) {
@@ -563,8 +564,8 @@ TEST_CASE("optimizers leave out the elements that would not be finite, and say s
                     floats weights = start, states(3 * size(count), 0.1F);
                     const float* gradients[] = {gradient.data()};
                     float* to[] = {weights.data()};
-                    const auto n = k::formulas::numbers_of<float>({0.5, 0, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false},
-                                                                  10, 0.1, 0.001);
+                    const auto n = k::formulas::numbers_of<float>(
+                        {0.5, 0, 0.9, 0.999, 1e-8, 1, 0, 0, 1, 0, 0, false, false}, 10, 0.1, 0.001);
                     CHECK(k::update(which, {weights.data(), gradients, 1, states.data(), to, 1, count, count}, {n}) ==
                           finite);
                     return std::pair{weights, states};
@@ -587,8 +588,8 @@ TEST_CASE("squares of weights, gradients and LAMB's updates are those of plain l
         floats states = random_floats(2 * count, 4);
         for (float& x : states) x = std::abs(x);
         const float* gradients[] = {g0.data(), g1.data()};
-        auto n =
-            k::formulas::numbers_of<float>({0.9, 0.02, 0.9, 0.99, 1e-3, 1, 0.3, 0, 1, 0, 0, true}, 0.01, 0.19, 0.0199);
+        auto n = k::formulas::numbers_of<float>({0.9, 0.02, 0.9, 0.99, 1e-3, 1, 0.3, 0, 1, 0, 0, true, false}, 0.01,
+                                                0.19, 0.0199);
         double weights = 0, gradient = 0, update = 0;
         for (std::size_t i = 0; i < size(count); ++i) {
             const double w = start[i], g = std::fmin(std::fmax((double{g0[i]} + double{g1[i]}) * 0.5, -0.3), 0.3);
@@ -607,7 +608,8 @@ TEST_CASE("squares of weights, gradients and LAMB's updates are those of plain l
             CHECK(lamb.weights == lars.weights);
             CHECK(lars.measured == doctest::Approx(gradient).epsilon(1e-5));
             CHECK(lamb.measured == doctest::Approx(update).epsilon(1e-5));
-            auto scaled = k::formulas::numbers_of<float>({0.9, 0.02, 0, 0, 1, 1, 0, 0, 1, 0, 0, false}, 0.1, 1, 1);
+            auto scaled =
+                k::formulas::numbers_of<float>({0.9, 0.02, 0, 0, 1, 1, 0, 0, 1, 0, 0, false, false}, 0.1, 1, 1);
             scaled.trust = 0.25F;
             floats moved = start, velocity(start.size());
             float* to[] = {moved.data()};
