@@ -47,8 +47,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     }
     {
         const ts::synchronization s;
-        const auto& [a, b, c, d, e, f, g, h, i] = s;
-        n["synchronization"] = count(a, b, c, d, e, f, g, h, i);
+        const auto& [a, b, c, d, e, f, g, h, i, j] = s;
+        n["synchronization"] = count(a, b, c, d, e, f, g, h, i, j);
     }
     {
         const ts::message s;
