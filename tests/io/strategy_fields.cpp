@@ -7,6 +7,8 @@
 #include "tessera/io/search_file.hpp"
 #include "tessera/io/strategy_file.hpp"
 #include "tessera/machine/presets.hpp"
+#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/stale_gradients.hpp"
 #include "tessera/search/by_hand/side_by_side.hpp"
 #include "tessera/search/explain/print.hpp"
 
@@ -187,6 +189,7 @@ const std::set<std::string> contradictions{"configuration::partial",
                                            "strategy::schedule",
                                            "synchronization::average_every",
                                            "synchronization::compress",
+                                           "synchronization::staleness",
                                            "synchronization::messages",
                                            "synchronization::shards_parameters"};
 
@@ -244,6 +247,15 @@ TEST_CASE("strategy fields: a strategy file brings each back, or refuses a strat
         }
     }
     CHECK(refused == contradictions);
+}
+
+TEST_CASE("strategy fields: a strategy file brings late gradients back") {
+    const ts::graph_view g = mlp().view();
+    ts::strategy s = search::data_parallel(g, 2);
+    s.sync = ts::schedule::stale_gradients(ts::schedule::gradients_of(g), 2);
+    s.period = 4;
+    const std::string text = ts::io::to_text(ts::io::to_json(g, s, 2));
+    CHECK(ts::is_same(ts::io::strategy_from_text(g, text).value, s));
 }
 
 TEST_CASE(
