@@ -335,7 +335,11 @@ public:
     environment& operator=(const environment&) = delete;
     ~environment() {
         if (mine_) {
-            watched("MPI_Finalize", [] { MPI_Finalize(); });
+            watched("MPI_Finalize", [] {
+                // MPICH over TCP: who ends first waits in its process manager, and others for what it sends no more.
+                MPI_Barrier(MPI_COMM_WORLD);
+                MPI_Finalize();
+            });
         }
     }
 
