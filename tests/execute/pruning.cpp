@@ -14,8 +14,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 namespace {
 
@@ -126,6 +128,22 @@ void hold_to_masks(const ts::optimizer& given, int devices, const ts::strategy& 
         }
     }
     CHECK(zeros > 0);
+}
+
+/// Weights of the smallest numbers below 0, without a gradient, which decay makes 0: they have not been pruned, and go on.
+template <class B>
+void hold_to_decay() {
+    const ts::optimizer how = ts::optimizer(ts::adamw{.learning_rate = 1, .weight_decay = 0.75F}).pruning();
+    training<B> t(ts::local_devices(1), ts::strategy(network().view()), samples, how);
+    batch_data data(network().view(), 3);
+    std::fill(data.numbers[0].begin(), data.numbers[0].end(), 0.0F);
+    t.template set_weights<conv1>(
+        numbers(t.template weights<conv1>().size(), -std::numeric_limits<float>::denorm_min()));
+    t.step(std::span<const ts::input_data>(data.inputs));
+    for (const float w : t.template weights<conv1>()) {
+        CHECK(w == 0);
+        CHECK_FALSE(ts::is_pruned(w));
+    }
 }
 
 } // namespace
@@ -265,4 +283,9 @@ TEST_CASE("the schedule is the paper's, ties go by index, biases that are zero a
     CHECK(contains(message_of([] { (void)ts::pruning_schedule{.every = 0}(0); }), "above 0"));
     training<ts::host::backend> dense(ts::local_devices(1), ts::strategy(network().view()), samples, ts::sgd{});
     CHECK(contains(message_of([&] { dense.prune(0.5); }), "pruning()"));
+}
+
+TEST_CASE("what a step makes of weights is never a pruned weight, not where it is too small for a number") {
+    hold_to_decay<ts::reference::backend>();
+    hold_to_decay<ts::host::backend>();
 }

@@ -14,6 +14,9 @@ extern template class tessera::session<tessera::reference::backend>; // in suppo
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace {
 
 namespace ts = tessera;
@@ -116,5 +119,29 @@ TEST_CASE("what is pruned stays -0 as calls, under every optimizer, and all else
             const auto wanted = static_cast<std::ptrdiff_t>(0.75 * static_cast<double>(a.size()));
             CHECK(pruned == (ts::is_prunable(g.parameters[p]) ? wanted : 0));
         }
+    }
+}
+
+TEST_CASE("as calls, too, no step makes a pruned weight, not where it is too small for a number") {
+    const ts::graph network = ts::describe<test_networks::mlp::network>(6);
+    const ts::graph_view g = network.view();
+    batch_data data(g, 3);
+    for (auto& of_input : data.numbers) {
+        std::fill(of_input.begin(), of_input.end(), 0.0F); // the first weights have no gradient
+    }
+    const ts::optimizer how = ts::optimizer(ts::adamw{.learning_rate = 1, .weight_decay = 0.75F}).pruning();
+    ts::workers threads(1);
+    auto calls = emulated_backend(how, gpu_placement(8, 0));
+    ts::session<decltype(calls)> by_calls(g, ts::strategy(g), 1, how, {}, calls, threads);
+    int first = 0;
+    while (!ts::is_prunable(g.parameters[first])) {
+        ++first;
+    }
+    const std::vector<float> smallest(by_calls.parameter(first).size(), -std::numeric_limits<float>::denorm_min());
+    by_calls.set_parameter(first, smallest);
+    by_calls.step(data.inputs);
+    for (const float w : by_calls.parameter(first)) {
+        CHECK(w == 0);
+        CHECK_FALSE(ts::is_pruned(w));
     }
 }
