@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training with compressed gradients: against one device in double that compresses, keeps and sums for all replicas; and against training without.
+#include "support/parameter_difference.hpp"
 #include "support/planned.hpp"
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
@@ -26,6 +27,7 @@ namespace {
 namespace ts = tessera;
 using test_support::batch_data;
 using test_support::data_parallel;
+using test_support::parameter_difference;
 using ts::compression;
 using ts::compression_setting;
 
@@ -150,21 +152,6 @@ std::vector<std::vector<float>> trained(const ts::graph_view& g, const ts::strat
     return all;
 }
 
-/// The largest difference, as a share of the largest change of a parameter since the start.
-double difference(const std::vector<std::vector<float>>& found, const std::vector<numbers>& expected,
-                  const std::vector<numbers>& start) {
-    double worst = 0;
-    double change = 0;
-    for (std::size_t p = 0; p < expected.size(); ++p) {
-        for (std::size_t i = 0; i < expected[p].size(); ++i) {
-            worst = std::max(worst, std::abs(static_cast<double>(found[p][i]) - expected[p][i]));
-            change = std::max(change, std::abs(expected[p][i] - start[p][i]));
-        }
-    }
-    REQUIRE(change > 0);
-    return worst / change;
-}
-
 ts::synchronization compressed(const ts::graph_view& g, const compression_setting& how) {
     const auto all = ts::schedule::gradients_of(g);
     const ts::schedule::bucket_sizes size{1200, 100}; // several messages, of several gradients
@@ -200,8 +187,8 @@ TEST_CASE("compressed gradients: the parameters of one device that compresses fo
             const std::vector<numbers> expected = one_device(g, data, samples, replicas, how, rule, steps, seed);
             ts::strategy s = data_parallel(g, replicas, compressed(g, how));
             const auto found = trained<ts::reference::backend>(g, s, replicas, rule, seed, batches);
-            const double off = difference(found, expected, start);
-            const double compression_changes = difference(found, plain, start);
+            const double off = parameter_difference(found, expected, start);
+            const double compression_changes = parameter_difference(found, plain, start);
             MESSAGE(std::string(to_text(how.how))
                     << " in blocks of " << how.block << ", " << replicas << " replicas: off by " << off
                     << " of the largest change; without compression by " << compression_changes);
@@ -216,7 +203,7 @@ TEST_CASE("compressed gradients: the parameters of one device that compresses fo
 #ifdef TESSERA_TEST_HOST
             s.period = 1;
             const auto by_host = trained<ts::host::backend>(g, s, replicas, rule, seed, batches);
-            CHECK(difference(by_host, expected, start) < 1e-3);
+            CHECK(parameter_difference(by_host, expected, start) < 1e-3);
             s.period = 2;
             CHECK(trained<ts::host::backend>(g, s, replicas, rule, seed, batches) == by_host);
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients that are used some steps late: against one device in double that delays them, against training without, in time by simulation, and what
 // is recorded.
+#include "support/parameter_difference.hpp"
 #include "support/planned.hpp"
 #include "support/random_pipeline.hpp"
 #include "support/refusal.hpp"
@@ -105,21 +106,6 @@ training trained(const ts::graph_view& g, const ts::strategy& s, int devices, co
     return t;
 }
 
-/// The largest difference, as a share of the largest change of a parameter since the start.
-double difference(const std::vector<std::vector<float>>& found, const std::vector<numbers>& expected,
-                  const std::vector<numbers>& start) {
-    double worst = 0;
-    double change = 0;
-    for (std::size_t p = 0; p < expected.size(); ++p) {
-        for (std::size_t i = 0; i < expected[p].size(); ++i) {
-            worst = std::max(worst, std::abs(static_cast<double>(found[p][i]) - expected[p][i]));
-            change = std::max(change, std::abs(expected[p][i] - start[p][i]));
-        }
-    }
-    REQUIRE(change > 0);
-    return worst / change;
-}
-
 std::vector<batch_data> drawn(int steps) {
     std::vector<batch_data> all;
     all.reserve(static_cast<std::size_t>(steps));
@@ -161,9 +147,9 @@ TEST_CASE("stale gradients: the parameters of one device that delays them, in do
             CAPTURE(p.schedule);
             const training r = i % 2 == 0 ? trained<ts::reference::backend>(g, s, devices, rule, 3, batches)
                                           : trained<ts::host::backend>(g, s, devices, rule, 3, batches);
-            const double off = difference(r.parameters, expected, start);
+            const double off = parameter_difference(r.parameters, expected, start);
             CHECK(off < 1e-3);
-            CHECK((staleness == 0 || difference(r.parameters, plain, start) > 10 * off));
+            CHECK((staleness == 0 || parameter_difference(r.parameters, plain, start) > 10 * off));
             CHECK(r.record.most == staleness);
             CHECK(r.record.steps == 12);
             double total = 0;

@@ -64,12 +64,11 @@ double most_sent(const spread_plan& x) {
     return *std::max_element(of_node.begin(), of_node.end());
 }
 
-} // namespace
-
-TEST_CASE("random plans: without limits links cost nothing; with one no step is shorter than its busiest link; slower "
-          "links, longer steps") {
+/// Hands so many random plans, over nodes of one device each, to `look`; strategies that are refused are passed over.
+template <class Look>
+void for_random_plans(std::uint64_t first, int count, Look&& look) {
     int plans = 0;
-    for (std::uint64_t number = 710000; plans < 60; ++number) {
+    for (std::uint64_t number = first; plans < count; ++number) {
         const random_case c(number);
         coverage seen;
         const random_pair pair = draw_pair(c.network.view(), c.how, number * 64, seen);
@@ -80,24 +79,33 @@ TEST_CASE("random plans: without limits links cost nothing; with one no step is 
         CAPTURE(pair.what);
         try {
             spread_plan x = spread(c.network.view(), pair.how.view(), pair.devices, c.how);
-            const index_t without = simulation::simulate(x.p, equal_times(x.p, 1000), {}).makespan;
-            CHECK(makespan(x, 1000) <= without + 1000); // a letter's own nanosecond
-            CHECK(makespan(x, 1000) >= without);
-            index_t last = without;
-            for (const double rate : {1e10, 1e8, 1e6}) {
-                x.links.bytes_per_second = rate;
-                const index_t now = makespan(x, 1000);
-                CHECK(static_cast<double>(now) >= most_sent(x) / rate * 1e9 * 0.999);
-                CHECK(now >= last);
-                last = now;
-            }
-            x.links.latency = 1'000'000;
-            CHECK((most_sent(x) == 0 || makespan(x, 1000) >= last + 1'000'000 - 1000));
+            look(x);
             ++plans;
         } catch (const ts::error&) {
             continue;
         }
     }
+}
+
+} // namespace
+
+TEST_CASE("random plans: without limits links cost nothing; with one no step is shorter than its busiest link; slower "
+          "links, longer steps") {
+    for_random_plans(710000, 60, [](spread_plan& x) {
+        const index_t without = simulation::simulate(x.p, equal_times(x.p, 1000), {}).makespan;
+        CHECK(makespan(x, 1000) <= without + 1000); // a letter's own nanosecond
+        CHECK(makespan(x, 1000) >= without);
+        index_t last = without;
+        for (const double rate : {1e10, 1e8, 1e6}) {
+            x.links.bytes_per_second = rate;
+            const index_t now = makespan(x, 1000);
+            CHECK(static_cast<double>(now) >= most_sent(x) / rate * 1e9 * 0.999);
+            CHECK(now >= last);
+            last = now;
+        }
+        x.links.latency = 1'000'000;
+        CHECK((most_sent(x) == 0 || makespan(x, 1000) >= last + 1'000'000 - 1000));
+    });
 }
 
 TEST_CASE("links that take the most urgent letter first end P3's steps sooner than links that take them as they come") {
@@ -121,34 +129,21 @@ TEST_CASE("links that take the most urgent letter first end P3's steps sooner th
 }
 
 TEST_CASE("letters take cores from tasks, as long as they are on their way, and only where there are too few cores") {
-    int plans = 0;
+    constexpr int plans = 30;
     int slowed = 0;
-    for (std::uint64_t number = 720000; plans < 30; ++number) {
-        const random_case c(number);
-        coverage seen;
-        const random_pair pair = draw_pair(c.network.view(), c.how, number * 64, seen);
-        if (pair.devices < 2) {
-            continue;
-        }
-        CAPTURE(number);
-        try {
-            spread_plan x = spread(c.network.view(), pair.how.view(), pair.devices, c.how);
-            x.links.traffic = &x.traffic;
-            x.links.bytes_per_second = 1e6;
-            const auto makespan_on = [&](int cores, double seconds) {
-                x.links.core_seconds_per_byte = seconds;
-                simulation::thread_costs costs;
-                costs.cores = cores;
-                return simulation::simulate(x.p, equal_times(x.p, 1'000'000), costs, &x.links).makespan;
-            };
-            // A link at full rate takes half a core.
-            slowed += makespan_on(1, 0.5e-6) > makespan_on(1, 0) ? 1 : 0;
-            CHECK(makespan_on(64, 0.5e-6) == makespan_on(64, 0));
-            CHECK(makespan_on(0, 0.5e-6) == makespan_on(0, 0));
-            ++plans;
-        } catch (const ts::error&) {
-            continue;
-        }
-    }
+    for_random_plans(720000, plans, [&](spread_plan& x) {
+        x.links.traffic = &x.traffic;
+        x.links.bytes_per_second = 1e6;
+        const auto makespan_on = [&](int cores, double seconds) {
+            x.links.core_seconds_per_byte = seconds;
+            simulation::thread_costs costs;
+            costs.cores = cores;
+            return simulation::simulate(x.p, equal_times(x.p, 1'000'000), costs, &x.links).makespan;
+        };
+        // A link at full rate takes half a core.
+        slowed += makespan_on(1, 0.5e-6) > makespan_on(1, 0) ? 1 : 0;
+        CHECK(makespan_on(64, 0.5e-6) == makespan_on(64, 0));
+        CHECK(makespan_on(0, 0.5e-6) == makespan_on(0, 0));
+    });
     CHECK(slowed > plans / 2);
 }

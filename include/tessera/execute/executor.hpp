@@ -124,12 +124,15 @@ public:
             for (std::size_t i = 0; i < spans_[l].size(); ++i) {
                 const simulation::task_span& s = spans_[l][i];
                 measured.tasks[static_cast<std::size_t>(plan_.order[l][i])] = {s.start - begin, s.end - begin};
-                if (l < measured.device_busy.size()) {
-                    measured.device_busy[l] += s.end - s.start;
-                }
             }
         }
         group() != nullptr ? agree_on_spans(measured) : void();
+        for (std::size_t l = 0; l < lists_.size() && l < measured.device_busy.size(); ++l) {
+            for (const int t : plan_.order[l]) {
+                const simulation::task_span& s = measured.tasks[static_cast<std::size_t>(t)];
+                measured.device_busy[l] += s.end - s.start;
+            }
+        }
         for (std::size_t d = 0; d < plan_.arena_bytes.size(); ++d) {
             measured.peak_bytes.push_back(plan_.arena_bytes[d] + plan_.persistent_bytes[d]);
         }
@@ -328,15 +331,8 @@ private:
         all.push_back(static_cast<double>(measured.makespan));
         group()->agree_on_most(all);
         measured.makespan = static_cast<index_t>(all.back());
-        measured.device_busy.assign(measured.device_busy.size(), 0);
         for (std::size_t i = 0; i < plan_.tasks.size(); ++i) {
             measured.tasks[i] = {static_cast<index_t>(all[2 * i]), static_cast<index_t>(all[2 * i + 1])};
-        }
-        for (std::size_t l = 0; l < measured.device_busy.size() && l < plan_.order.size(); ++l) {
-            for (const int t : plan_.order[l]) {
-                const simulation::task_span& s = measured.tasks[static_cast<std::size_t>(t)];
-                measured.device_busy[l] += s.end - s.start;
-            }
         }
     }
 
@@ -445,8 +441,7 @@ private:
         }
         const int owner = group()->owner(plan_.device_of_list(list));
         const index_t yields_for = group()->is_here(owner) ? long_wait : patience;
-        for (const index_t began = nanoseconds_now(); !over();
-             nanoseconds_now() - began > yields_for ? detail::nap(began) : void(sched_yield())) {
+        for (const index_t began = nanoseconds_now(); !over(); detail::yield_or_nap(began, yields_for)) {
             group()->look(began, owner, [&] { return standing(list, count); });
             if (group()->failed()) {
                 group()->throw_failure();

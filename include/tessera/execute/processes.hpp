@@ -380,8 +380,7 @@ private:
                 detail::relax();
                 continue;
             }
-            const bool is_long = nanoseconds_now() - began > 5'000'000; // the others may need the core
-            is_long ? detail::nap(began) : void(sched_yield());
+            detail::yield_or_nap(began, 5'000'000); // the others may need the core
             const auto waits = [&] { return who_is_missing(what); };
             look(began, missing_rank(), waits);
             if (patience > 0 && nanoseconds_now() - began > patience) {

@@ -588,7 +588,8 @@ private:
     owned<run_of> make_run(const run_key& key, fused_network network, plan p) {
         make_room(p);
         const graph_view view = network.network.view();
-        std::vector<int> late = staleness_of(p);
+        std::vector<int> late =
+            p.staleness > 0 ? staleness_of(p) : std::vector<int>(static_cast<std::size_t>(p.period), 0);
         return owned<run_of>(
             new run_of{key, static_cast<fused_network&&>(network),
                        executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_, options_.links),

@@ -36,6 +36,11 @@ inline void nap(std::int64_t began) {
     usleep(static_cast<unsigned>(part < 50 ? 50 : part > 400 ? 400 : part));
 }
 
+/// For waits since `began` (ns): yields for so many ns, then naps.
+inline void yield_or_nap(std::int64_t began, std::int64_t yields_for) {
+    nanoseconds_now() - began > yields_for ? nap(began) : void(sched_yield());
+}
+
 /// Yields, then naps.
 template <class Condition>
 void nap_until(Condition&& done) {

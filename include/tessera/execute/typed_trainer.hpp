@@ -402,9 +402,14 @@ private:
     }
     /// Before the next `count` steps. Of weights that have been pruned so far it does not change any.
     void prune_before(std::size_t count) {
-        const double share = pruning_.parameters.empty() ? 0 : pruning_.schedule(session_.steps());
-        for (std::size_t i = 0; i < pruning_.parameters.size() && !pruning_.is_done(share, session_.steps()); ++i) {
-            share > 0 ? tessera::prune(session_, pruning_.parameters[i], share) : void();
+        if (pruning_.parameters.empty()) {
+            return;
+        }
+        const double share = pruning_.schedule(session_.steps());
+        if (share > 0 && !pruning_.is_done(share, session_.steps())) {
+            for (const int p : pruning_.parameters) {
+                tessera::prune(session_, p, share);
+            }
         }
         pruning_.share = share;
         pruning_.next = session_.steps() + count;

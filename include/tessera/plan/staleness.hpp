@@ -13,8 +13,10 @@ std::vector<int> staleness_of(const Plan& p) {
     std::vector<int> updated(p.tiles.size(), 0); // by the steps before this one
     std::vector<char> late(p.tiles.size(), 0);   // its updates are an optimizer's
     for (const task& t : p.tasks) {
-        for (const int w : t.kind == task_kind::update ? t.writes : std::vector<int>{}) {
-            late[static_cast<std::size_t>(w)] = 1;
+        if (t.kind == task_kind::update) {
+            for (const int w : t.writes) {
+                late[static_cast<std::size_t>(w)] = 1;
+            }
         }
     }
     std::vector<int> by_step(static_cast<std::size_t>(p.period), 0);

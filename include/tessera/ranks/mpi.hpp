@@ -158,7 +158,7 @@ private:
         for (int done = 0; done == 0;) {
             check(MPI_Test(&all, &done, MPI_STATUS_IGNORE), "MPI_Test");
             if (done == 0) {
-                nanoseconds_now() - began > 5'000'000 ? void(usleep(50)) : void(sched_yield());
+                tessera::detail::yield_or_nap(began, 5'000'000);
                 look(began, -1, [] { return std::string("all ranks to ") + to_text(meeting::agree); });
                 failed() ? throw_failure() : void();
             }

@@ -201,9 +201,11 @@ constexpr problem check_staleness(int staleness, int period) {
                : problem{};
 }
 
+constexpr bool takes_norms(const optimizer& how) { return how.clip_norm > 0 || how.is_layerwise(); }
+
 /// The rule that stale gradients break with an optimizer: norms are those of one step.
 constexpr problem check_stale(const graph_view& g, const strategy_view& s, const optimizer& how) {
-    if (s.sync == nullptr || s.sync->staleness == 0 || !(how.clip_norm > 0 || how.is_layerwise())) {
+    if (s.sync == nullptr || s.sync->staleness == 0 || !takes_norms(how)) {
         return {};
     }
     return detail::broken(rule::staleness_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);
@@ -211,7 +213,7 @@ constexpr problem check_stale(const graph_view& g, const strategy_view& s, const
 
 /// The rule that compressed gradients break with an optimizer: norms are taken of slices of what is summed, and here each device has all of it.
 constexpr problem check_compressed(const graph_view& g, const strategy_view& s, const optimizer& how) {
-    if (s.sync == nullptr || s.sync->compress == compression::none || !(how.clip_norm > 0 || how.is_layerwise())) {
+    if (s.sync == nullptr || s.sync->compress == compression::none || !takes_norms(how)) {
         return {};
     }
     return detail::broken(rule::compression_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);

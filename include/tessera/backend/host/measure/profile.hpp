@@ -5,12 +5,10 @@
 
 #include "tessera/base/file.hpp"
 #include "tessera/execute/processes.hpp"
-#include "tessera/op/mask.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -57,12 +55,6 @@ public:
             return;
         }
         saves_ = group->rank() == 0;
-        const auto mark = static_cast<double>(hash() >> 12U); // doubles hold 52 bits
-        double marks[] = {mark, -mark};
-        group->agree_on_most(marks);
-        if (marks[0] == -marks[1]) {
-            return;
-        }
         std::string all;
         for (const entry& e : times_) {
             char seconds[40];
@@ -122,19 +114,6 @@ private:
         std::string name;
         Seconds seconds = 0;
     };
-
-    std::uint64_t hash() const {
-        std::uint64_t h = op::mix(times_.size());
-        for (const entry& e : times_) {
-            for (const char c : e.name) {
-                h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
-            }
-            std::uint64_t bits = 0;
-            std::memcpy(&bits, &e.seconds, sizeof bits);
-            h = op::mix(h ^ bits);
-        }
-        return h;
-    }
 
     typename std::vector<entry>::const_iterator place(const std::string& name) const {
         return std::lower_bound(times_.begin(), times_.end(), name,
