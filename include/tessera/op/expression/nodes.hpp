@@ -85,7 +85,7 @@ struct tape {
     constexpr int put_leaf(opcode what, int slot = -1) {
         return put(node{.what = what, .of = {static_cast<std::int8_t>(slot), -1, -1}, .constant = 0});
     }
-    constexpr bool is(int i, opcode what) const { return nodes[i].what == what; }
+    constexpr bool is(int i, opcode what) const { return i >= 0 && nodes[i].what == what; }
     constexpr bool is_constant(int i, double x) const {
         return is(i, opcode::constant) &&
                nodes[i].constant == x; // NOLINT(clang-diagnostic-float-equal): exactly that one
