@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Magnitude pruning: LeNet-5 on Fashion-MNIST over two devices of this host, dense at first; then its smallest weights become zero on a schedule, and what is
-// left goes on learning. Prints accuracy and zeros by epoch.
+// Magnitude pruning: LeNet-5 on Fashion-MNIST over two devices of this host, dense at first; then its smallest weights
+// become zero on a schedule, and what is left goes on learning. Prints accuracy and zeros by epoch.
 // Usage: prune [EPOCHS] [--to SHARE] [--samples N] [--learning-rate RATE] [--aim ACCURACY] [--data FOLDER]
-// The first quarter of the epochs is dense, in the next half the zeros come. The exit code is 1 where a layer has fewer zeros at the
-// end, or the accuracy is below the aim.
+// The first quarter of the epochs is dense, in the next half the zeros come. The exit code is 1 where a layer has fewer
+// zeros at the end, or the accuracy is below the aim.
 #include "examples/networks.hpp"
 #include "examples/options.hpp"
 #include "examples/output.hpp"
