@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tofu's search (Wang, Huang and Li, EuroSys 2019, section 5): one step for each prime factor of the number of devices, each
+// the best possible after those before it, for the least total communication; and all steps at once, to compare with.
+#pragma once
+
+#include "tessera/schedule/zero.hpp"
+#include "tessera/search/optcnn/grouped_problem.hpp"
+#include "tessera/search/optcnn/variable_elimination.hpp"
+#include "tessera/search/tofu/coarsen.hpp"
+#include "tessera/search/tofu/traffic.hpp"
+#include "tessera/strategy/strategy.hpp"
+
+namespace tessera::search {
+
+struct tofu_options {
+    tofu_splits splits;
+    coarsening coarse;
+    tofu_traffic_options traffic;
+    variable_elimination_options exact{20'000'000, 2'000'000'000}; ///< beyond which a step changes one group at a time
+};
+
+struct tofu_result {
+    strategy best;
+    tofu_steps steps;
+    std::vector<std::vector<int>> histories; ///< of every operator: the loop that each step splits, or `copied`
+    index_t bytes = 0;                       ///< that devices exchange in a step of training
+    std::vector<index_t> step_bytes;         ///< how much more they are after each step than before it
+    bool exact = true;                       ///< each step is the best possible after those before it
+    int groups = 0;                          ///< of operators that are split alike
+    int width = 0;                           ///< of variable elimination, the most of all steps
+};
+
+namespace detail {
+
+class tofu_searcher {
+public:
+    tofu_searcher(const graph_view& g, const tofu_steps& steps, const tofu_options& o)
+        : o_{o}, traffic_{g, steps, o.traffic}, coarse_{coarsen(g, traffic_.descriptions(), o.coarse)},
+          chosen_(coarse_.ops.size()) {}
+
+    /// Step by step.
+    tofu_result recursive() {
+        tofu_result r;
+        index_t before = 0;
+        for (int i = 0; i < traffic_.steps().count(); ++i) {
+            std::vector<choices> offered;
+            for (std::size_t k = 0; k < chosen_.size(); ++k) {
+                offered.push_back(extended(static_cast<int>(k), {chosen_[k]}));
+            }
+            const index_t bytes = solve(offered, r);
+            r.step_bytes.push_back(bytes - before);
+            before = bytes;
+        }
+        return finish(r, before);
+    }
+
+    /// All steps at once.
+    tofu_result flat() {
+        tofu_result r;
+        std::vector<choices> offered;
+        for (std::size_t k = 0; k < chosen_.size(); ++k) {
+            choices all{{}};
+            for (int i = 0; i < traffic_.steps().count(); ++i) {
+                all = extended(static_cast<int>(k), all);
+            }
+            offered.push_back(static_cast<choices&&>(all));
+        }
+        return finish(r, solve(offered, r));
+    }
+
+    /// What histories of all groups cost.
+    index_t bytes_of_groups(const std::vector<std::vector<int>>& histories) {
+        std::vector<choices> offered;
+        for (const std::vector<int>& h : histories) {
+            offered.push_back({h});
+        }
+        return problem_of(offered).cost(std::vector<choice_t>(histories.size(), 0));
+    }
+
+    /// The histories of a group that begin with one of those given, by one step more.
+    std::vector<std::vector<int>> extended(int group, const std::vector<std::vector<int>>& before) const {
+        std::vector<std::vector<int>> all;
+        for (const std::vector<int>& h : before) {
+            const std::size_t first = all.size();
+            bool any = false;
+            for (const bool uneven : {false, true}) { // uneven parts only where there are no others
+                for (int c = 0; c < max_loops && (!uneven || !any); ++c) {
+                    if (may_take(group, h, c, uneven)) {
+                        all.push_back(h);
+                        all.back().push_back(c);
+                    }
+                }
+                any = all.size() > first;
+            }
+            if (all.size() == first) {
+                all.push_back(h);
+                all.back().push_back(copied);
+            }
+        }
+        return all;
+    }
+    const coarse_groups& groups() const { return coarse_; }
+    const tofu_traffic& traffic() const { return traffic_; }
+
+    /// A strategy and what it moves, of histories of groups.
+    tofu_result result_of(const std::vector<std::vector<int>>& histories) {
+        chosen_ = histories;
+        tofu_result r;
+        return finish(r, bytes_of_groups(histories));
+    }
+
+private:
+    using choices = std::vector<std::vector<int>>;
+
+    const description& desc(int op) const { return traffic_.descriptions()[at(op)]; }
+    bool by_element(int group) const { return coarse_.elementwise[at(group)] != 0; }
+
+    bool may_take(int group, const std::vector<int>& h, int choice, bool uneven) const {
+        const int factor = traffic_.steps().factors[h.size()];
+        const int parts = parts_of(h, traffic_.steps().factors, choice);
+        bool may = true;
+        for (const int op : coarse_.ops[at(group)]) {
+            const description& d = desc(op);
+            const int most = by_element(group) ? d.operands[d.output()].extents.rank : d.loops.size();
+            may = may && choice < most &&
+                  may_split(d, loop_of_choice(d, by_element(group), choice), o_.splits, parts, factor, uneven);
+        }
+        return may;
+    }
+
+    std::vector<int> loops_of(int op, const std::vector<int>& h) const {
+        std::vector<int> loops;
+        for (const int c : h) {
+            loops.push_back(loop_of_choice(desc(op), by_element(coarse_.group_of[at(op)]), c));
+        }
+        return loops;
+    }
+
+    /// Bytes of what has to do with a group alone: a parameter is counted for the first of its users in the group.
+    index_t unary(int group, const std::vector<int>& h) {
+        const graph_view& g = traffic_.network();
+        index_t sum = 0;
+        std::vector<int> seen;
+        for (const int op : coarse_.ops[at(group)]) {
+            const std::vector<int> loops = loops_of(op, h);
+            sum += traffic_.inside(op, loops);
+            for (int o = 0; o < desc(op).operands.size(); ++o) {
+                const operand& x = desc(op).operands[o];
+                const int p = x.kind == operand_kind::parameter ? g.ops[op].parameters[x.slot] : -1;
+                if (p >= 0 && g.parameters[p].trained && std::find(seen.begin(), seen.end(), p) == seen.end()) {
+                    seen.push_back(p);
+                    sum += traffic_.parameter(op, o, loops);
+                }
+            }
+        }
+        return sum;
+    }
+
+    additive_problem problem_of(const std::vector<choices>& offered) {
+        const graph_view& g = traffic_.network();
+        std::vector<std::vector<cost_t>> own(offered.size());
+        for (std::size_t k = 0; k < offered.size(); ++k) {
+            for (const std::vector<int>& h : offered[k]) {
+                own[k].push_back(unary(static_cast<int>(k), h));
+            }
+        }
+        std::map<std::pair<int, int>, std::vector<cost_t>> tables;
+        for (int op = 0; op < g.op_count; ++op) {
+            for (int slot = 0; slot < g.ops[op].inputs.size(); ++slot) {
+                const int producer = g.tensors[g.ops[op].inputs[slot]].producer;
+                if (producer < 0) {
+                    continue;
+                }
+                const int from = coarse_.group_of[at(producer)];
+                const int to = coarse_.group_of[at(op)];
+                const choices& a = offered[at(from)];
+                const choices& b = offered[at(to)];
+                std::vector<cost_t>& table = from == to ? own[at(to)] : tables[{from, to}];
+                table.resize(from == to ? b.size() : a.size() * b.size(), 0);
+                for (std::size_t i = 0; i < a.size(); ++i) {
+                    const std::vector<int> loops = loops_of(producer, a[i]);
+                    for (std::size_t k = from == to ? i : 0; k < (from == to ? i + 1 : b.size()); ++k) {
+                        table[from == to ? i : i * b.size() + k] += traffic_.edge(op, slot, loops, loops_of(op, b[k]));
+                    }
+                }
+            }
+        }
+        additive_problem p;
+        for (std::vector<cost_t>& costs : own) {
+            p.add_node(static_cast<std::vector<cost_t>&&>(costs));
+        }
+        for (auto& [ends, table] : tables) {
+            p.add_edge(ends.first, ends.second, static_cast<std::vector<cost_t>&&>(table));
+        }
+        return p;
+    }
+
+    /// Takes the best of what is offered; returns its bytes.
+    index_t solve(std::vector<choices>& offered, tofu_result& r) {
+        const additive_problem p = problem_of(offered);
+        variable_elimination_solution found = eliminate_variables(p, o_.exact);
+        r.width = std::max(r.width, found.order.width);
+        if (found.state != status::solved) { // too wide: from the first choice of each, one group at a time
+            r.exact = false;
+            static_cast<solution&>(found) = descend(p, std::vector<choice_t>(offered.size(), 0));
+        }
+        for (std::size_t k = 0; k < offered.size(); ++k) {
+            chosen_[k] = offered[k][found.choice[k]];
+        }
+        return found.cost;
+    }
+
+    tofu_result& finish(tofu_result& r, index_t bytes) const {
+        const graph_view& g = traffic_.network();
+        r.steps = traffic_.steps();
+        r.bytes = bytes;
+        r.groups = static_cast<int>(coarse_.ops.size());
+        for (int op = 0; op < g.op_count; ++op) {
+            r.histories.push_back(loops_of(op, chosen_[at(coarse_.group_of[at(op)])]));
+            r.best.ops.push_back(configuration_of(desc(op), r.histories.back(), r.steps, r.best.pool));
+        }
+        if (o_.traffic.slices_parameters) {
+            r.best.sync = schedule::zero(schedule::gradients_of(g), 3);
+        }
+        return r;
+    }
+
+    tofu_options o_;
+    tofu_traffic traffic_;
+    coarse_groups coarse_;
+    choices chosen_; ///< of every group, so far
+};
+
+} // namespace detail
+
+/// Tofu's recursion: the strategy that it finds, each step exactly the best after those before it unless the result says otherwise. Pure: the
+/// same arguments give the same strategy.
+inline tofu_result tofu_search(const graph_view& g, const tofu_steps& steps, const tofu_options& o = {}) {
+    return detail::tofu_searcher(g, steps, o).recursive();
+}
+
+/// The least total communication of all splits of all steps at once. With many steps or loops that is often too much: the result says if
+/// it is exact.
+inline tofu_result flat_tofu(const graph_view& g, const tofu_steps& steps, const tofu_options& o = {}) {
+    return detail::tofu_searcher(g, steps, o).flat();
+}
+
+} // namespace tessera::search
