@@ -23,7 +23,7 @@ struct tofu_result {
     strategy best;
     tofu_steps steps;
     std::vector<std::vector<int>> histories; ///< of every operator: the loop that each step splits, or `copied`
-    index_t bytes = 0;                       ///< that devices exchange in a step of training
+    index_t bytes = 0;                       ///< that devices exchange in a step of training, as the options count them
     std::vector<index_t> step_bytes;         ///< how much more they are after each step than before it
     bool exact = true;                       ///< each step is the best possible after those before it
     int groups = 0;                          ///< of operators that are split alike
@@ -34,6 +34,8 @@ namespace detail {
 
 class tofu_searcher {
 public:
+    using choices = std::vector<std::vector<int>>; ///< histories of a group
+
     tofu_searcher(const graph_view& g, const tofu_steps& steps, const tofu_options& o)
         : o_{o}, traffic_{g, steps, o.traffic}, coarse_{coarsen(g, traffic_.descriptions(), o.coarse)},
           chosen_(coarse_.ops.size()) {}
@@ -51,12 +53,20 @@ public:
             r.step_bytes.push_back(bytes - before);
             before = bytes;
         }
-        return finish(r, before);
+        finish(r, before);
+        return r;
     }
 
     /// All steps at once.
     tofu_result flat() {
         tofu_result r;
+        const std::vector<choices> offered = all_histories();
+        finish(r, solve(offered, r));
+        return r;
+    }
+
+    /// All histories of every group.
+    std::vector<choices> all_histories() const {
         std::vector<choices> offered;
         for (std::size_t k = 0; k < chosen_.size(); ++k) {
             choices all{{}};
@@ -65,7 +75,47 @@ public:
             }
             offered.push_back(static_cast<choices&&>(all));
         }
-        return finish(r, solve(offered, r));
+        return offered;
+    }
+
+    /// Bytes of all choices of one of the histories offered to each group; a node for each.
+    additive_problem problem_of(const std::vector<choices>& offered) {
+        const graph_view& g = traffic_.network();
+        std::vector<std::vector<cost_t>> own(offered.size());
+        for (std::size_t k = 0; k < offered.size(); ++k) {
+            for (const std::vector<int>& h : offered[k]) {
+                own[k].push_back(unary(static_cast<int>(k), h));
+            }
+        }
+        std::map<std::pair<int, int>, std::vector<cost_t>> edges;
+        for (int op = 0; op < g.op_count; ++op) {
+            for (int slot = 0; slot < g.ops[op].inputs.size(); ++slot) {
+                const int producer = g.tensors[g.ops[op].inputs[slot]].producer;
+                if (producer < 0) {
+                    continue;
+                }
+                const int from = coarse_.group_of[at(producer)];
+                const int to = coarse_.group_of[at(op)];
+                const choices& a = offered[at(from)];
+                const choices& b = offered[at(to)];
+                std::vector<cost_t>& table = from == to ? own[at(to)] : edges[{from, to}];
+                table.resize(from == to ? b.size() : a.size() * b.size(), 0);
+                for (std::size_t i = 0; i < a.size(); ++i) {
+                    const std::vector<int> loops = loops_of(producer, a[i]);
+                    for (std::size_t k = from == to ? i : 0; k < (from == to ? i + 1 : b.size()); ++k) {
+                        table[from == to ? i : i * b.size() + k] += traffic_.edge(op, slot, loops, loops_of(op, b[k]));
+                    }
+                }
+            }
+        }
+        additive_problem p;
+        for (std::vector<cost_t>& costs : own) {
+            p.add_node(static_cast<std::vector<cost_t>&&>(costs));
+        }
+        for (auto& [ends, table] : edges) {
+            p.add_edge(ends.first, ends.second, static_cast<std::vector<cost_t>&&>(table));
+        }
+        return p;
     }
 
     /// What histories of all groups cost.
@@ -99,19 +149,39 @@ public:
         }
         return all;
     }
+
+    /// A group's histories with another choice in step i, as far as all further steps may then still do what they do.
+    std::vector<std::vector<int>> neighbours(int group, const std::vector<int>& h, int i) const {
+        std::vector<std::vector<int>> all;
+        std::vector<int> other(h.begin(), h.begin() + i);
+        for (std::vector<int>& next : extended(group, {other})) {
+            bool may = next != std::vector<int>(h.begin(), h.begin() + i + 1);
+            for (std::size_t k = next.size(); may && k < h.size(); ++k) {
+                may = h[k] == copied || may_take(group, next, h[k], false);
+                next.push_back(h[k]);
+            }
+            may ? all.push_back(next) : void();
+        }
+        return all;
+    }
+
+    /// The configuration of an operator with a history of its group.
+    configuration configuration_with(int op, const std::vector<int>& h, std::vector<index_t>& pool) const {
+        return configuration_of(desc(op), loops_of(op, h), traffic_.steps(), pool);
+    }
     const coarse_groups& groups() const { return coarse_; }
-    const tofu_traffic& traffic() const { return traffic_; }
+    /// Of every group, so far.
+    const std::vector<std::vector<int>>& chosen() const { return chosen_; }
 
     /// A strategy and what it moves, of histories of groups.
     tofu_result result_of(const std::vector<std::vector<int>>& histories) {
         chosen_ = histories;
         tofu_result r;
-        return finish(r, bytes_of_groups(histories));
+        finish(r, bytes_of_groups(histories));
+        return r;
     }
 
 private:
-    using choices = std::vector<std::vector<int>>;
-
     const description& desc(int op) const { return traffic_.descriptions()[at(op)]; }
     bool by_element(int group) const { return coarse_.elementwise[at(group)] != 0; }
 
@@ -156,47 +226,8 @@ private:
         return sum;
     }
 
-    additive_problem problem_of(const std::vector<choices>& offered) {
-        const graph_view& g = traffic_.network();
-        std::vector<std::vector<cost_t>> own(offered.size());
-        for (std::size_t k = 0; k < offered.size(); ++k) {
-            for (const std::vector<int>& h : offered[k]) {
-                own[k].push_back(unary(static_cast<int>(k), h));
-            }
-        }
-        std::map<std::pair<int, int>, std::vector<cost_t>> tables;
-        for (int op = 0; op < g.op_count; ++op) {
-            for (int slot = 0; slot < g.ops[op].inputs.size(); ++slot) {
-                const int producer = g.tensors[g.ops[op].inputs[slot]].producer;
-                if (producer < 0) {
-                    continue;
-                }
-                const int from = coarse_.group_of[at(producer)];
-                const int to = coarse_.group_of[at(op)];
-                const choices& a = offered[at(from)];
-                const choices& b = offered[at(to)];
-                std::vector<cost_t>& table = from == to ? own[at(to)] : tables[{from, to}];
-                table.resize(from == to ? b.size() : a.size() * b.size(), 0);
-                for (std::size_t i = 0; i < a.size(); ++i) {
-                    const std::vector<int> loops = loops_of(producer, a[i]);
-                    for (std::size_t k = from == to ? i : 0; k < (from == to ? i + 1 : b.size()); ++k) {
-                        table[from == to ? i : i * b.size() + k] += traffic_.edge(op, slot, loops, loops_of(op, b[k]));
-                    }
-                }
-            }
-        }
-        additive_problem p;
-        for (std::vector<cost_t>& costs : own) {
-            p.add_node(static_cast<std::vector<cost_t>&&>(costs));
-        }
-        for (auto& [ends, table] : tables) {
-            p.add_edge(ends.first, ends.second, static_cast<std::vector<cost_t>&&>(table));
-        }
-        return p;
-    }
-
     /// Takes the best of what is offered; returns its bytes.
-    index_t solve(std::vector<choices>& offered, tofu_result& r) {
+    index_t solve(const std::vector<choices>& offered, tofu_result& r) {
         const additive_problem p = problem_of(offered);
         variable_elimination_solution found = eliminate_variables(p, o_.exact);
         r.width = std::max(r.width, found.order.width);
@@ -210,7 +241,7 @@ private:
         return found.cost;
     }
 
-    tofu_result& finish(tofu_result& r, index_t bytes) const {
+    void finish(tofu_result& r, index_t bytes) const {
         const graph_view& g = traffic_.network();
         r.steps = traffic_.steps();
         r.bytes = bytes;
@@ -222,7 +253,6 @@ private:
         if (o_.traffic.slices_parameters) {
             r.best.sync = schedule::zero(schedule::gradients_of(g), 3);
         }
-        return r;
     }
 
     tofu_options o_;
@@ -233,8 +263,8 @@ private:
 
 } // namespace detail
 
-/// Tofu's recursion: the strategy that it finds, each step exactly the best after those before it unless the result says otherwise. Pure: the
-/// same arguments give the same strategy.
+/// Tofu's recursion: the strategy that it finds, each step exactly the best after those before it unless the result says otherwise. It keeps the rules
+/// on a machine of as many devices as the steps make groups. Pure: the same arguments give the same strategy.
 inline tofu_result tofu_search(const graph_view& g, const tofu_steps& steps, const tofu_options& o = {}) {
     return detail::tofu_searcher(g, steps, o).recursive();
 }

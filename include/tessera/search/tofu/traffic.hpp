@@ -91,7 +91,8 @@ public:
             }
             const index_t copies =
                 parts <= 4 && o_.count == tofu_count::devices ? parts : 2; // see lowering's sum_in_slices()
-            total += (x.differentiable ? 2 : 1) * apart * copies * (parts - 1) * bytes;
+            const bool back = x.differentiable && needs_gradient(g_.ops[op].output);
+            total += (back ? 2 : 1) * apart * copies * (parts - 1) * bytes;
         }
         return total;
     }
