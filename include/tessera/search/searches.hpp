@@ -8,12 +8,13 @@
 #include "tessera/search/grid/search.hpp"
 #include "tessera/search/quick_searches.hpp"
 #include "tessera/search/run.hpp"
+#include "tessera/search/tofu/named.hpp"
 
 namespace tessera::search {
 
 /// In the order in which lists show them.
-inline constexpr std::array other_searches{&mcmc_record, &fit_record,      &exhaustive_record,
-                                           &grid_record, &pipeline_record, &hypar_flow_record};
+inline constexpr std::array other_searches{&mcmc_record, &fit_record,      &exhaustive_record, &grid_record,
+                                           &tofu_record, &pipeline_record, &hypar_flow_record};
 inline constexpr std::array library_searches = join(other_searches, quick_searches<>);
 
 /// The same as a list to which others can be added.

@@ -42,7 +42,7 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
         ++r.simulated;
         const index_t time = now.propose(changes, r.after - 1);
         if (time >= r.after) {
-            time == INT64_MAX ? void() : now.reject();
+            now.reject();
             return;
         }
         now.accept();
