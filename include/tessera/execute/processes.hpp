@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -127,6 +128,7 @@ public:
     process_group(const process_group&) = delete;
     process_group& operator=(const process_group&) = delete;
     virtual ~process_group() {
+        ends_ >= 0 ? void(close(ends_)) : void();
         for (const int fd : watched_) {
             fd >= 0 ? void(close(fd)) : void();
         }
@@ -270,8 +272,9 @@ public:
             return;
         }
         note_wait(began, on, waits);
+        const int first = ended_first();
         for (int r = 0; r < size_; ++r) {
-            if (r != rank_ && is_gone(r)) {
+            if (first < 0 ? r != rank_ && is_gone(r) : r == first) {
                 fail(name_of(r) +
                      (is_here(r)
                           ? " has ended"
@@ -349,7 +352,12 @@ protected:
     void open() {
         for (int r = 0; r < size_; ++r) {
             if (r != rank_ && is_here(r)) {
-                watched_[static_cast<std::size_t>(r)] = detail::descriptor_of(page_->seats[r].process.load());
+                const int fd = detail::descriptor_of(page_->seats[r].process.load());
+                watched_[static_cast<std::size_t>(r)] = fd;
+                ends_ = ends_ < 0 ? epoll_create1(EPOLL_CLOEXEC) : ends_;
+                epoll_event e{EPOLLIN, {}};
+                e.data.fd = r;
+                epoll_ctl(ends_, EPOLL_CTL_ADD, fd, &e);
             }
         }
     }
@@ -417,6 +425,12 @@ private:
         return (r >= 0 ? name_of(r) : "all ranks") + " to " + to_text(what);
     }
 
+    /// Of this node's other processes the one that has ended first, or -1: launchers end the others within milliseconds, and epoll tells in which order.
+    int ended_first() const {
+        epoll_event first{};
+        return ends_ >= 0 && epoll_wait(ends_, &first, 1, 0) == 1 ? first.data.fd : -1;
+    }
+
     /// Of its node: by its descriptor; without, by its number.
     bool is_gone(int r) const {
         if (!is_here(r)) {
@@ -457,6 +471,7 @@ private:
 
     index_t patience_;
     std::vector<int> watched_; ///< descriptors of the other processes, or -1
+    int ends_ = -1;            ///< an epoll of them
     std::vector<int> node_of_; ///< by rank
     int nodes_ = 1;
     run_report* reports_ = nullptr; ///< two, in shared memory

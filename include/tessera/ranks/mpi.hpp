@@ -241,7 +241,14 @@ private:
     template <class Call>
     void watched(const char* what, Call&& call) {
         dog_.run(
-            what, [this] { return " on rank " + std::to_string(rank()) + who_is_stopped(); }, call);
+            what,
+            [this] { // also before the page says which processes the ranks are
+                const std::string known = who_is_stopped();
+                const std::string found = known.empty() ? tessera::ranks::who_is_waited_for(false) : "";
+                return " on rank " + std::to_string(rank()) + known + (found.empty() ? "" : "; " + found) +
+                       (known.empty() && found.empty() ? "" : ";");
+            },
+            call);
     }
     void wait_for_all() {
         watched("MPI_Barrier", [&] { check(MPI_Barrier(comm_), "MPI_Barrier"); });

@@ -4,14 +4,18 @@
 #pragma once
 
 #include "tessera/execute/processes.hpp"
+#include "tessera/ranks/leftovers.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <string>
 #include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,72 +74,101 @@ public:
 
 private:
     [[noreturn]] void watch() {
+        clock_gettime(CLOCK_REALTIME, &since_);
+        since_.tv_sec -= 1; // files have the coarse clock's times
         for (int s : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGCONT}) {
             std::signal(s, SIG_IGN);
         }
         const int nothing = open("/dev/null", O_RDWR);
         dup2(nothing, 0);
         dup2(nothing, 1);
-        std::vector<pollfd> all;
+        const int ends = epoll_create1(EPOLL_CLOEXEC);
         for (const int r : here_) {
             const int fd = tessera::detail::descriptor_of(page_.seats[r].process.load());
             if (fd < 0 && page_.over.load() == 0 && page_.failed.load() == 0) {
-                tell(r);
+                tell({r});
             }
-            all.push_back({fd, POLLIN, 0});
+            fds_.push_back(fd);
+            epoll_event e{EPOLLIN, {}};
+            e.data.fd = r;
+            epoll_ctl(ends, EPOLL_CTL_ADD, fd, &e);
         }
+        std::vector<epoll_event> ended(here_.size());
         for (;;) {
-            const int ended = poll(all.data(), all.size(), 50);
+            const int count = epoll_wait(ends, ended.data(), static_cast<int>(ended.size()), 50);
             if (page_.over.load() != 0) {
                 _exit(0);
             }
             if (page_.asked.exchange(0) != 0) {
                 say("tessera: where the ranks are\n" + standing(page_, size_, lists_), false);
             }
-            int first =
-                -1; // of several that have ended the one for which another waited: its launcher may have ended that one since
-            for (std::size_t k = 0; ended > 0 && k < here_.size(); ++k) {
-                if ((all[k].revents & POLLIN) != 0 &&
-                    (first < 0 || is_terminated(first) || (is_waited_for(here_[k]) && !is_terminated(here_[k])))) {
-                    first = here_[k];
+            if (count > 0) { // the system tells of a rank when its last thread has ended: another may have been faster
+                usleep(5'000);
+                const int all = epoll_wait(ends, ended.data(), static_cast<int>(ended.size()), 0);
+                std::vector<int> together;
+                for (int k = 0; k < all; ++k) {
+                    together.push_back(ended[static_cast<std::size_t>(k)].data.fd);
                 }
+                tell(together);
             }
-            first >= 0 ? tell(first) : void();
         }
     }
 
     bool is_terminated(int r) const { return page_.seats[r].terminated.load() != 0; }
-    bool is_waited_for(int r) const {
-        for (int k = 0; k < size_; ++k) {
-            const group_page::seat& s = page_.seats[k];
-            if (k != r && s.waits_since.load(std::memory_order_acquire) > 0 && s.waits_on.load() == r) {
-                return true;
-            }
-        }
-        return false;
-    }
 
-    /// Rank r has ended, and the group has not.
-    [[noreturn]] void tell(int r) {
+    /// These ranks have ended, and the group has not: the launcher may have ended all but one. Who has been sent SIGTERM was not the first.
+    [[noreturn]] void tell(std::vector<int> ended) {
         usleep(150'000); // for those who are still there and know more
         if (page_.over.load() != 0) {
             _exit(0);
         }
-        std::string words = page_.failed.load() == 2 ? page_.words
-                            : is_terminated(r)
-                                ? process_group::name_in(page_, r) +
-                                      " was ended by SIGTERM, as by a launcher when a rank of another node has ended"
-                                : process_group::name_in(page_, r) + " has ended";
+        const auto others =
+            std::stable_partition(ended.begin(), ended.end(), [this](int r) { return !is_terminated(r); });
+        const bool terminated = others == ended.begin();
+        ended.erase(terminated ? ended.begin() + 1 : others, ended.end());
+        std::string names;
+        for (const int r : ended) {
+            names += (names.empty() ? "" : " and ") + process_group::name_in(page_, r);
+        }
+        std::string words =
+            terminated         ? names + " was ended by SIGTERM, as by a launcher when a rank of another node has ended"
+            : ended.size() > 1 ? names + " have ended at the same time, as by a launcher after the first of them"
+                               : names + " has ended";
+        if (page_.failed.load() == 2) {
+            words = page_.words;
+            for (const int r : ended) {
+                const std::string name = process_group::name_in(page_, r);
+                words += words.find(name) == std::string::npos && !terminated ? "; " + name + " has ended, too" : "";
+            }
+        }
         for (int k = 0; k < size_ && page_.failed.load() != 2; ++k) {
             const group_page::seat& s = page_.seats[k];
-            if (k != r && s.waits_since.load(std::memory_order_acquire) > 0) {
+            if (std::find(ended.begin(), ended.end(), k) == ended.end() &&
+                s.waits_since.load(std::memory_order_acquire) > 0) {
                 words += "; rank " + std::to_string(k) + " waited for " + s.waits_for;
                 break;
             }
         }
         const bool first = page_.told.exchange(1) == 0;
         say("tessera: " + words + "\n" + standing(page_, size_, lists_), !first);
+        clear_up();
         _exit(0);
+    }
+
+    /// When the launcher has ended all, what they have left is nobody's.
+    void clear_up() {
+        for (int waits = 0; waits < 1000; ++waits) {
+            bool all_ended = true;
+            for (const int fd : fds_) {
+                pollfd one{fd, POLLIN, 0};
+                all_ended = (fd < 0 || poll(&one, 1, 0) == 1) && all_ended;
+            }
+            if (all_ended) {
+                break;
+            }
+            usleep(10'000);
+        }
+        remove_files_of_nobody(since_);
     }
 
     void say(const std::string& text, bool quiet) {
@@ -154,6 +187,8 @@ private:
     int size_;
     int lists_;
     std::string file_;
+    std::vector<int> fds_; ///< by which poll() tells that a rank has ended, of each
+    timespec since_{};     ///< when it has begun
 };
 
 } // namespace tessera::ranks

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/ranks/leftovers.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -100,6 +101,7 @@ private:
                 const std::string text = words_(context_);
                 std::fprintf(stderr, "tessera: %s has not returned within %.0f s\n", text.c_str(), patience_);
                 std::fflush(stderr);
+                remove_files_of_ranks(); // the launcher ends the others, which cannot
                 _exit(1);
             }
         }
