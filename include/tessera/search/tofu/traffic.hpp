@@ -33,9 +33,10 @@ public:
     using history = std::vector<int>;
 
     tofu_traffic(const graph_view& g, const tofu_steps& steps, const tofu_traffic_options& o) : g_{g}, o_{o} {
-        for (int i = 0; i <= steps.count(); ++i) {
+        for (int i = 0; i < steps.count(); ++i) {
             steps_.push_back(steps.first(i));
         }
+        steps_.push_back(steps);
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
             kinds_.push_back(first_alike(op));
@@ -226,7 +227,7 @@ private:
 
     graph_view g_;
     tofu_traffic_options o_;
-    std::vector<tofu_steps> steps_; ///< the first 0, 1, ... of them
+    std::vector<tofu_steps> steps_; ///< the first 0, 1, ... of them, and all
     std::vector<description> descriptions_;
     std::vector<int> kinds_;           ///< the first operator that is alike
     std::vector<char> needs_gradient_; ///< by tensor
