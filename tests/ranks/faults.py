@@ -46,6 +46,21 @@ def ranks_of(program, session):
     return found
 
 
+def held():
+    """Names in /dev/shm that a process has mapped or open: not left by anybody, but another program's."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            paths = [line.split(None, 5)[-1] for line in (process / "maps").read_text().splitlines() if "/dev/shm/" in line]
+            paths += [os.readlink(f) for f in (process / "fd").iterdir()]
+        except OSError:
+            continue
+        found.update(x.strip().removeprefix("/dev/shm/") for x in paths if x.startswith("/dev/shm/"))
+    return found
+
+
 def fault(number, draw, ranks, program, launcher):
     how = draw.choice([signal.SIGKILL, signal.SIGSTOP])
     who = draw.randrange(ranks)
@@ -91,6 +106,10 @@ def fault(number, draw, ranks, program, launcher):
                 os.kill(process, signal.SIGKILL)
             return f"{what}: processes {left} are left"
         names = set(os.listdir("/dev/shm")) - shared
+        if names:  # of a program that runs beside, or has run: what is left stays, and nobody has it
+            names -= held()
+            time.sleep(0.5)
+            names &= set(os.listdir("/dev/shm"))
         if "tessera: " not in words:  # MPI itself is starting: the file is its own, and it alone knows of it
             for name in [x for x in names if x.startswith(("mpich_shar_tmp", "ucx_shm_posix"))]:
                 Path("/dev/shm", name).unlink()
