@@ -5,6 +5,13 @@
 
 #include "cuda_fake_machine.hpp"
 
+#include "tessera/base/clock.hpp"
+
+#include <cstdio>
+
+#include <sched.h>
+#include <unistd.h>
+
 // ---- the runtime -----------------------------------------------------------------------------------------------------
 
 extern "C" {
@@ -32,9 +39,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
     *value = which == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
     return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
+/// Every process has GPUs of its own, unless TESSERA_TEST_SHARED_GPUS says that all have the same.
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     *p = {};
     std::strcpy(p->name, "make-believe");
+    const int owner = std::getenv("TESSERA_TEST_SHARED_GPUS") != nullptr ? 0 : getpid();
+    std::memcpy(p->uuid.bytes, &owner, sizeof owner);
+    std::memcpy(p->uuid.bytes + sizeof owner, &device, sizeof device);
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
@@ -75,14 +86,25 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
     if (const cudaError_t no = cuda_fake::refusal("cudaStreamSynchronize", true); no != cudaSuccess) {
         return no;
     }
-    const bool done = cuda_fake::drain(reinterpret_cast<cuda_fake::stream*>(s));
-    return done ? cuda_fake::here().fault.load() : cudaErrorLaunchTimeout;
+    for (const double begin = tessera::seconds_now(); !cuda_fake::drain(reinterpret_cast<cuda_fake::stream*>(s));) {
+        if (!cuda_fake::here().waits_for_others || tessera::seconds_now() - begin > 60) {
+            return cudaErrorLaunchTimeout;
+        }
+        sched_yield();
+    }
+    return cuda_fake::here().fault.load();
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
     if (cuda_fake::here().exchange_error != ncclSuccess) {
         return cudaErrorNotReady; // what a stream does when a peer is gone
     }
-    return cudaStreamSynchronize(s);
+    if (const cudaError_t no = cuda_fake::refusal("cudaStreamSynchronize", true); no != cudaSuccess) {
+        return no;
+    }
+    if (!cuda_fake::drain(reinterpret_cast<cuda_fake::stream*>(s))) {
+        return cuda_fake::here().waits_for_others ? cudaErrorNotReady : cudaErrorLaunchTimeout;
+    }
+    return cuda_fake::here().fault.load();
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned) {
     auto* made = new cuda_fake::event;
@@ -468,7 +490,7 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     }
     tessera::cuda::activated_convolution a{cuda_fake::read_convolution(dx, dw, dy, how)};
     a.of.workspace = static_cast<tessera::index_t>(bytes);
-    int e[4];
+    tessera::cuda::tensor_extents e;
     cudnnActivationMode_t mode{};
     cudnnNanPropagation_t nan{};
     double coefficient = 0;
@@ -744,8 +766,29 @@ ncclResult_t ncclCommInitAll(ncclComm_t* made, int n, const int* devices) {
         return ncclInvalidUsage; // a GPU twice
     }
     for (int r = 0; r < n; ++r) {
-        made[r] = reinterpret_cast<ncclComm_t>(new cuda_fake::communicator{all, r});
+        made[r] = reinterpret_cast<ncclComm_t>(new cuda_fake::communicator{all, r, {}});
     }
+    return ncclSuccess;
+}
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+    static int made = 0;
+    *id = {};
+    std::snprintf(id->internal, sizeof id->internal, "/tessera_test_nccl_%d_%d", getpid(), made++);
+    return ncclSuccess;
+}
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
+    *made = nullptr;
+    if (cuda_fake::group_depth == 0 || config == nullptr || config->blocking != 0 || rank < 0 || rank >= ranks) {
+        return ncclInvalidUsage; // ours do not block, and are made together
+    }
+    if (cuda_fake::fails("ncclCommInitRankConfig")) {
+        return ncclSystemError;
+    }
+    *made = reinterpret_cast<ncclComm_t>(cuda_fake::come_into(id.internal, ranks + cuda_fake::here().more_ranks, rank));
+    return ncclInProgress;
+}
+ncclResult_t ncclCommCount(const ncclComm_t c, int* count) {
+    *count = static_cast<int>(reinterpret_cast<const cuda_fake::communicator*>(c)->all->devices.size());
     return ncclSuccess;
 }
 ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
@@ -754,10 +797,11 @@ ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t* made, n
         from->all->devices[static_cast<std::size_t>(from->rank)] != cuda_fake::current_device) {
         return ncclInvalidUsage;
     }
-    cuda_fake::group_splits.push_back({from, color, key, made});
+    cuda_fake::group_splits.push_back({from, color, key, made, cuda_fake::current_device});
     return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t c) {
+    cuda_fake::here().connecting.erase(reinterpret_cast<cuda_fake::communicator*>(c));
     delete reinterpret_cast<cuda_fake::communicator*>(c);
     return ncclSuccess;
 }
@@ -768,12 +812,17 @@ ncclResult_t ncclCommAbort(ncclComm_t c) {
     ++cuda_fake::here().aborted;
     cuda_fake::here().exchange_error = ncclSuccess;
     auto* gone = reinterpret_cast<cuda_fake::communicator*>(c);
+    cuda_fake::here().connecting.erase(gone);
     gone->all->aborted = true;
+    gone->all->post != nullptr ? gone->all->post->lose_name() : void();
     cuda_fake::here().ended.emplace_back(gone);
     return ncclSuccess;
 }
-ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* state) {
+ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t* state) {
     *state = cuda_fake::here().exchange_error;
+    if (*state == ncclSuccess) {
+        *state = cuda_fake::state_of(reinterpret_cast<cuda_fake::communicator*>(c));
+    }
     return ncclSuccess;
 }
 const char* ncclGetLastError(ncclComm_t) { return "a peer is gone"; }
@@ -800,7 +849,16 @@ ncclResult_t ncclGroupEnd() {
             group->streams.push_back(c.on);
         }
     }
-    group->work = [calls = cuda_fake::group_calls] { cuda_fake::perform(calls); };
+    if (cuda_fake::group_calls[0].owner->under_way) {
+        return ncclInvalidUsage; // it is not there yet
+    }
+    if (cuda_fake::group_calls[0].owner->all->post != nullptr) {
+        auto between = std::make_shared<cuda_fake::exchange_between>(cuda_fake::group_calls);
+        group->has_come = [between] { return between->has_come(); };
+        group->work = [between] { between->finish(); };
+    } else {
+        group->work = [calls = cuda_fake::group_calls] { cuda_fake::perform(calls); };
+    }
     for (cuda_fake::stream* s : group->streams) {
         cuda_fake::entry e;
         e.group = group;

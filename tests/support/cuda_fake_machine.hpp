@@ -4,11 +4,13 @@
 // told to fail, at once or when the GPU comes to it.
 #pragma once
 
+#include "cuda_fake_ranks.hpp"
 #include "cuda_interpreter.hpp"
 
 #include "tessera/backend/cuda/backend.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <functional>
@@ -33,6 +35,7 @@ struct event {
 struct exchange_group {
     std::vector<struct stream*> streams;
     std::function<void()> work;
+    std::function<bool()> has_come; ///< whether what other processes send is there; empty: there are none
 };
 
 struct entry {
@@ -74,13 +77,16 @@ struct exchange_call {
 };
 
 struct clique {
-    std::vector<int> devices;
+    std::vector<int> devices;      ///< by rank; -1: another process's
+    std::unique_ptr<segment> post; ///< with other processes
+    int splits = 0;
     bool aborted = false;         ///< what is still queued is not done
     bool sums_in_switches = true; ///< NVLS: in the order in which the summands arrive
 };
 struct communicator {
     std::shared_ptr<clique> all;
     int rank = 0;
+    std::function<ncclResult_t()> under_way; ///< of one that does not block: what it is at, until it is done
 };
 
 struct allocation {
@@ -107,10 +113,16 @@ struct machine {
     std::map<int, stream*> legacy; ///< a GPU's default stream: what a cudaMemcpy has not yet brought to its place
     std::size_t gpu_bytes = std::size_t{4} << 30;
     std::size_t third_wants = std::size_t{1} << 50; ///< bytes of workspace for the third of cuDNN's algorithms
-    int cliques = 0;                                ///< communicators that were made by themselves
-    int splits = 0;                                 ///< and from another
-    std::atomic<int> open_groups{0};                ///< of NCCL, on all threads
-    std::atomic<cudaError_t> fault{cudaSuccess};    ///< what went wrong on a GPU: every call says it from then on
+    int more_ranks = 0;                 ///< by which a communicator of several processes is larger than this one says
+    int signal_of_exchange = 0;         ///< that this process raises, if not 0,
+    int exchanges_before_signal = 0;    ///< at so many exchanges with others; negative: when it connects to them
+    std::set<communicator*> connecting; ///< to other processes: they go on by themselves
+    std::map<std::string, std::weak_ptr<clique>> joined; ///< with other processes, by the names of their segments
+    bool waits_for_others = false;                       ///< the last time that streams were run
+    int cliques = 0;                                     ///< communicators that were made by themselves
+    int splits = 0;                                      ///< and from another
+    std::atomic<int> open_groups{0};                     ///< of NCCL, on all threads
+    std::atomic<cudaError_t> fault{cudaSuccess};         ///< what went wrong on a GPU: every call says it from then on
     std::mutex failing_mutex;
     std::map<std::string, int> failing; ///< how many more calls of a function are right before one fails
     std::map<std::string, int> faulty;  ///< the same of work on a GPU
@@ -139,6 +151,7 @@ struct split_call {
     int color = 0;
     int key = 0;
     ncclComm_t* made = nullptr;
+    int device = 0;
 };
 inline thread_local std::vector<split_call> group_splits;
 
@@ -214,6 +227,10 @@ inline bool can_run(const stream& s) {
                 return false;
             }
         }
+        if (e.group->has_come && !e.group->has_come()) {
+            here().waits_for_others = true;
+            return false;
+        }
     }
     return true;
 }
@@ -238,10 +255,12 @@ inline void run_one(stream& s) {
     s.queue.pop_front();
 }
 
-/// Runs streams, any that can, until `until` is empty. False where they wait for each other.
+/// Runs streams, any that can, until `until` is empty. False where they wait for each other, or, as the machine then
+/// says, for other processes.
 inline bool drain(stream* until) {
     const std::lock_guard<std::mutex> lock(here().mutex);
     while (!until->queue.empty()) {
+        here().waits_for_others = false;
         std::vector<stream*> ready;
         for (stream* s : here().streams) {
             if (!s->queue.empty() && can_run(*s)) {
@@ -527,9 +546,195 @@ inline void perform(const std::vector<exchange_call>& calls) {
     }
 }
 
+/// A group of calls of which some ranks are other processes': what these send, and then all of it.
+class exchange_between {
+public:
+    explicit exchange_between(const std::vector<exchange_call>& own) : all_(own), whole_(own[0].owner->all) {}
+
+    bool has_come() {
+        if (whole_->aborted) {
+            return true;
+        }
+        if (!begun_) { // what is sent is there when the streams have come so far
+            begin();
+            begun_ = true;
+        }
+        return mail_.is_done();
+    }
+    void finish() {
+        if (whole_->aborted) {
+            return;
+        }
+        for (std::size_t i = 0; i < others_.size(); ++i) {
+            all_[others_[i].call].from = others_[i].text->text();
+        }
+        perform(all_);
+    }
+
+private:
+    using kind = exchange_call::kind;
+    struct arrival {
+        std::size_t call;
+        letter* text;
+    };
+
+    bool is_elsewhere(int rank) const { return whole_->devices[static_cast<std::size_t>(rank)] < 0; }
+    exchange_call from_other(const exchange_call& like, int rank, kind what) {
+        strangers_.push_back(std::make_unique<communicator>(communicator{whole_, rank, {}}));
+        exchange_call c = like;
+        c.what = what;
+        c.owner = strangers_.back().get();
+        return c;
+    }
+
+    void begin() {
+        const std::vector<exchange_call> own = all_;
+        if (here().signal_of_exchange != 0 && here().exchanges_before_signal-- == 0) {
+            std::raise(here().signal_of_exchange);
+        }
+        const int ranks = static_cast<int>(whole_->devices.size());
+        int first = -1; // of the own ranks: for it others' parts of collectives come, for all
+        for (const exchange_call& c : own) {
+            const int mine = c.owner->rank;
+            if (c.what == kind::send) {
+                is_elsewhere(c.peer) ? void(mail_.send(whole_->post->ring(mine, c.peer), 1, c.from, c.bytes)) : void();
+                continue;
+            }
+            if (c.what == kind::receive) {
+                if (is_elsewhere(c.peer)) {
+                    exchange_call other = from_other(c, c.peer, kind::send);
+                    other.peer = mine;
+                    others_.push_back({all_.size(), &mail_.receive(whole_->post->ring(c.peer, mine), 1, c.bytes)});
+                    all_.push_back(other);
+                }
+                continue;
+            }
+            first = first < 0 ? mine : first;
+            const std::size_t bytes = c.bytes * (c.what == kind::reduce_scatter ? static_cast<std::size_t>(ranks) : 1);
+            const auto code = 2 + static_cast<std::uint64_t>(c.what);
+            for (int r = 0; r < ranks; ++r) {
+                if (!is_elsewhere(r)) {
+                    continue;
+                }
+                mail_.send(whole_->post->ring(mine, r), code, c.from, bytes);
+                letter& text = mail_.receive(whole_->post->ring(r, mine), code, bytes); // each sends to each
+                if (mine == first) {
+                    others_.push_back({all_.size(), &text});
+                    scraps_.emplace_back(c.bytes * static_cast<std::size_t>(ranks));
+                    exchange_call other = from_other(c, r, c.what);
+                    other.to = scraps_.back().data();
+                    all_.push_back(other);
+                }
+            }
+        }
+    }
+
+    std::vector<exchange_call> all_; ///< the own, and then those of others
+    std::shared_ptr<clique> whole_;
+    mail_of_group mail_;
+    std::vector<arrival> others_;
+    std::vector<std::unique_ptr<communicator>> strangers_;
+    std::deque<std::vector<std::byte>> scraps_; ///< where others have their results
+    bool begun_ = false;
+};
+
+/// A member of a communicator of several processes, which is there when all have come.
+inline communicator* come_into(const std::string& name, int ranks, int rank) {
+    if (here().signal_of_exchange != 0 && here().exchanges_before_signal < 0) {
+        std::raise(here().signal_of_exchange);
+    }
+    auto all = here().joined[name].lock();
+    if (all == nullptr) {
+        all = std::make_shared<clique>();
+        all->devices.assign(static_cast<std::size_t>(ranks), -1);
+        const char* nvls = std::getenv("NCCL_NVLS_ENABLE");
+        all->sums_in_switches = nvls == nullptr || std::string(nvls) != "0";
+        all->post = std::make_unique<segment>(name, ranks);
+        here().joined[name] = all;
+        ++here().cliques;
+    }
+    all->devices[static_cast<std::size_t>(rank)] = current_device;
+    all->post->arrive();
+    auto* made = new communicator{all, rank, {}};
+    made->under_way = [post = all->post.get()] {
+        return !post->fits() ? ncclInvalidArgument : post->have_all_arrived() ? ncclSuccess : ncclInProgress;
+    };
+    here().connecting.insert(made);
+    return made;
+}
+
+/// Lets all go on that are connecting to other processes, and says how one of them stands.
+inline ncclResult_t state_of(communicator* of) {
+    const std::vector<communicator*> all(here().connecting.begin(), here().connecting.end());
+    ncclResult_t found = ncclSuccess;
+    for (communicator* c : all) {
+        const auto asks = c->under_way; // which may put another in its place
+        const ncclResult_t state = asks();
+        if (state == ncclSuccess) {
+            c->under_way = nullptr;
+            here().connecting.erase(c);
+        }
+        found = c == of ? state : found;
+    }
+    return found;
+}
+
+/// A split of a communicator of several processes: each says what it is, and comes into its part when all have.
+inline ncclResult_t split_between(const std::vector<split_call>& calls) {
+    const std::shared_ptr<clique> whole = calls[0].from->all;
+    segment* const post = whole->post.get();
+    const int number = whole->splits++;
+    const auto ranks = static_cast<int>(whole->devices.size());
+    for (const split_call& c : calls) {
+        post->choose(number, c.from->rank, c.color, c.key);
+        const auto have_all_chosen = [post, number, ranks] {
+            for (int r = 0; r < ranks; ++r) {
+                if (!post->has_chosen(number, r)) {
+                    return false;
+                }
+            }
+            return true;
+        };
+        c.from->under_way = [have_all_chosen] { return have_all_chosen() ? ncclSuccess : ncclInProgress; };
+        here().connecting.insert(c.from);
+        *c.made = nullptr;
+        if (c.color == NCCL_SPLIT_NOCOLOR) {
+            continue;
+        }
+        auto* made = new communicator{std::make_shared<clique>(), 0, {}};
+        *c.made = reinterpret_cast<ncclComm_t>(made);
+        made->under_way = [=, device = c.device, mine = c.from->rank, color = c.color, key = c.key] {
+            if (!have_all_chosen()) {
+                return ncclInProgress;
+            }
+            int members = 0;
+            int before = 0;
+            for (int r = 0; r < ranks; ++r) {
+                const bool is_member = post->color(number, r) == color;
+                members += is_member ? 1 : 0;
+                const bool is_before = post->key(number, r) < key || (post->key(number, r) == key && r < mine);
+                before += is_member && is_before ? 1 : 0;
+            }
+            const int was = std::exchange(current_device, device);
+            const std::unique_ptr<communicator> part(
+                come_into(post->name() + "_" + std::to_string(number) + "_" + std::to_string(color), members, before));
+            current_device = was;
+            here().connecting.erase(part.get());
+            *made = *part; // and now it waits for the others
+            return ncclInProgress;
+        };
+        here().connecting.insert(made);
+    }
+    ++here().splits;
+    return ncclSuccess;
+}
+
 /// Makes the communicators of a split; all members of what is split must take part.
 inline ncclResult_t split(std::vector<split_call> calls) {
     const clique& whole = *calls[0].from->all;
+    if (whole.post != nullptr) {
+        return split_between(calls);
+    }
     if (calls.size() != whole.devices.size()) {
         return ncclInvalidUsage;
     }
@@ -541,7 +746,7 @@ inline ncclResult_t split(std::vector<split_call> calls) {
         if (c.color == NCCL_SPLIT_NOCOLOR) {
             continue;
         }
-        *c.made = reinterpret_cast<ncclComm_t>(new communicator{part, static_cast<int>(part->devices.size())});
+        *c.made = reinterpret_cast<ncclComm_t>(new communicator{part, static_cast<int>(part->devices.size()), {}});
         part->devices.push_back(whole.devices[static_cast<std::size_t>(c.from->rank)]);
     }
     ++here().splits;

@@ -52,6 +52,7 @@ public:
         for (auto& list : lists_) {
             list.clear();
         }
+        queued_.clear();
         is_ready_ = false;
     }
     /// Prepares everything for arenas that have grown, and lie elsewhere.
@@ -188,7 +189,9 @@ private:
     }
 
     process_group* group() const { return threads_.group(); }
-    bool is_over_nodes() const { return group() != nullptr && group()->nodes() > 1; }
+    /// A backend that queues its tasks orders them across processes by itself.
+    bool is_over_nodes() const { return is_guarded && group() != nullptr && group()->nodes() > 1; }
+    bool queues_in_group() const { return !is_guarded && group() != nullptr; }
 
     void prepare(const graph_view& g) {
         for (int op = static_cast<int>(names_.size()); op < g.op_count && group() != nullptr; ++op) {
@@ -233,6 +236,14 @@ private:
                      is_guarded ? guard_.role(i) : guarded_role::nothing});
             }
         };
+        if (queues_in_group()) {
+            backend_.start(group()->first_device());
+            for (int i = 0; i < static_cast<int>(plan_.tasks.size()); ++i) {
+                queued_.push_back(backend_.prepare(plan_, i, g, addresses_));
+            }
+            is_ready_ = true;
+            return;
+        }
         threads_.run(body, streams_);
         for (int step = 0; step < plan_.period && is_guarded; ++step) {
             queue_->wait_for_losses(step, guard_.losses(step));
@@ -299,8 +310,10 @@ private:
             }
         };
         try {
-            run_between(backend_, addresses_, state, first, last < tasks ? last : tasks,
-                        [&] { threads_.run(body, streams_); });
+            last = last < tasks ? last : tasks;
+            run_between(backend_, addresses_, state, first, last, [&] {
+                queues_in_group() ? queue_tasks<Timed>(state, measured, first, last) : threads_.run(body, streams_);
+            });
             group() != nullptr ? group()->meet(meeting::end_run) : void();
         } catch (const std::exception& e) {
             if (group() != nullptr) {
@@ -317,6 +330,26 @@ private:
             queue_->finish();
         }
         guards ? guard_.end(*state.report) : void();
+    }
+
+    /// In a group, of a backend that queues its tasks: this thread hands it all of them, of which it queues what its
+    /// own devices do.
+    template <bool Timed>
+    void queue_tasks(const run_state& state, simulation::timeline* measured, int first, int last) {
+        for (int i = first; i < last; ++i) {
+            const runnable& what = queued_[static_cast<std::size_t>(i)];
+            const index_t start = Timed ? nanoseconds_now() : 0;
+            what.call(what.context, state);
+            const task& t = plan_.tasks[static_cast<std::size_t>(i)];
+            if (!group()->owns(t.device)) {
+                continue;
+            }
+            done_[static_cast<std::size_t>(plan_.list_of(t))].value.store(t.position + 1, std::memory_order_relaxed);
+            if (Timed) {
+                measured->tasks[static_cast<std::size_t>(i)] = {start - measured->begin,
+                                                                nanoseconds_now() - measured->begin};
+            }
+        }
     }
 
     /// Each process has seen when its own tasks ran. Times count from where all began together, as clocks of nodes differ.
@@ -501,6 +534,7 @@ private:
     link_speed links_;
     loss_guard guard_;
     std::vector<std::vector<entry>> lists_;
+    std::vector<runnable> queued_;   ///< instead of them, see queues_in_group()
     std::vector<std::string> names_; ///< of the operators, in a group of processes
     std::vector<list_counter> own_done_;
     std::span<list_counter> done_; ///< the own, or in a group of processes those of its page

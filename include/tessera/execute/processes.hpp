@@ -59,6 +59,7 @@ enum class meeting : std::uint64_t {
     leave,
     share_parameters,
     agree,
+    join_values,
 };
 
 constexpr const char* to_text(meeting m) {
@@ -72,7 +73,8 @@ constexpr const char* to_text(meeting m) {
                                      "finish the transfers of a step",
                                      "leave the group",
                                      "share parameters between nodes",
-                                     "agree on what was measured"};
+                                     "agree on what was measured",
+                                     "read what devices of all of them have"};
     return names[static_cast<int>(m)];
 }
 
@@ -240,6 +242,12 @@ public:
         meet(meeting::agree, bytes.size());
         take_first(std::as_writable_bytes(std::span<char>(bytes.data(), bytes.size())));
     }
+    /// Gives all processes the whole of what each has a part of: where one has its bytes, all others have zeros. All
+    /// call it, with as many.
+    void join(std::span<std::byte> bytes) {
+        meet(meeting::join_values, bytes.size());
+        take_all(bytes);
+    }
 
     /// True after a process has failed: nobody must wait for it.
     bool failed() const { return page_->failed.load(std::memory_order_acquire) != 0; }
@@ -332,10 +340,13 @@ protected:
             nodes_ = n + 1 > nodes_ ? n + 1 : nodes_;
         }
     }
-    /// What agree_on_most() and take_from_first() do, once all have come for it.
+    /// What agree_on_most(), take_from_first() and join() do, once all have come for it.
     virtual void take_most(std::span<double>) { throw error("tessera: these processes have no way to agree on times"); }
     virtual void take_first(std::span<std::byte>) {
         throw error("tessera: these processes have no way to agree on times");
+    }
+    virtual void take_all(std::span<std::byte>) {
+        throw error("tessera: these processes have no way to read each other's devices");
     }
     /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted before; then they, and it, have arrived.
     virtual void announce() {}

@@ -10,6 +10,7 @@
 #include "tessera/execute/input_data.hpp"
 #include "tessera/execute/kept_pieces.hpp"
 #include "tessera/execute/not_finite.hpp"
+#include "tessera/execute/own_memory.hpp"
 #include "tessera/execute/plain_values.hpp"
 #include "tessera/execute/prediction.hpp"
 #include "tessera/execute/residuals.hpp"
@@ -37,7 +38,8 @@ public:
     session(const graph_view& g, const strategy& s, int devices, const optimizer& update,
             const session_options& options, B& backend, workers& threads)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
-          devices_(devices), backend_(backend), threads_(threads), arenas_(memory_for_plans()) {
+          devices_(devices), backend_(backend), threads_(threads), memory_(backend, threads.group()),
+          arenas_(memory_.source()) {
         require(update, graph_.view());
         require(graph_.view(), strategy_.view(), devices);
         if (threads.all_devices() < devices) {
@@ -62,7 +64,7 @@ public:
             group()->meet(meeting::compare_plans, p.hash);
             group()->meet(meeting::compare_seeds, options.seed);
         }
-        store_ = parameter_store(p, memory_for_plans());
+        store_ = parameter_store(p, memory_.source());
         persistent_ = p.persistent_bytes;
         runs_.push_back(make_run(first, static_cast<fused_network&&>(network), static_cast<plan&&>(p)));
         state_.seed = options.seed;
@@ -228,13 +230,14 @@ public:
     std::vector<float> parameter(int p) const {
         check_parameter(p);
         wait_for_transfers();
-        detail::bring_to_all_nodes(store_, group(), p);
+        bring(p);
         return detail::stored_values(backend_, store_, p, -1, extents_of(p));
     }
-    /// Before kept() and parameter_copies() over several nodes: brings everything to all of them; all processes call it.
+    /// Before kept() and parameter_copies() over several nodes, or over processes whose backend has memory of its own:
+    /// brings everything to all of them; all processes call it.
     void bring_to_all_nodes() const {
         wait_for_transfers();
-        detail::bring_to_all_nodes(store_, group());
+        bring(-1);
     }
     /// Before the first step it also sets where the parameter's average begins.
     void set_parameter(int p, std::span<const float> values) {
@@ -382,11 +385,17 @@ public:
 
 private:
     process_group* group() const { return threads_.group(); }
-    /// Of a group of processes, what all of them see.
-    memory_source memory_for_plans() const { return group() != nullptr ? group()->memory() : memory_of(backend_); }
+    /// A parameter, or with -1 all that is kept, to where this process reads it.
+    void bring(int parameter) const {
+        if constexpr (has_memory<B>) {
+            memory_.bring(store_, parameter);
+        } else {
+            detail::bring_to_all_nodes(store_, group(), parameter);
+        }
+    }
     run_report& report_of_run(int run) const { return static_cast<run_report*>(shared_reports_)[run % 2]; }
     void check_group() const {
-        if constexpr (has_memory<B>) {
+        if constexpr (has_memory<B> && !RunsOverGroups<B>) {
             throw error("tessera: the backend has memory of its own, which ranks do not share; use one process");
         }
     }
@@ -722,7 +731,16 @@ private:
 
     void add_pieces(const run_of& r, const std::vector<result_piece>& pieces, int tensor, int step, const box& all,
                     std::vector<float>& out) const {
-        sum_.add(backend_, r.runner.bound(), r.runner.memory(), pieces, tensor, step, all, out);
+        const plan& p = r.runner.bound();
+        sum_.add(backend_, p, r.runner.memory(), pieces, tensor, step, all, out, [&](const std::vector<int>& tiles) {
+            held_.clear();
+            for (std::size_t i = 0; i < tiles.size() && RunsOverGroups<B>; ++i) {
+                const int root = p.root(tiles[i]);
+                const tile& t = p.tiles[static_cast<std::size_t>(root)];
+                held_.push_back({t.device, r.runner.memory()[root], t.elements * bytes_of(t.type)});
+            }
+            memory_.bring(held_);
+        });
     }
 
     double total_loss(const run_of& r, int step) const {
@@ -802,20 +820,44 @@ private:
         if constexpr (finds_leaders<B>) {
             if (std::none_of(p.results.begin(), p.results.end(),
                              [&](const result_piece& x) { return x.tensor == tensor && x.part > 0; })) {
-                std::vector<row_leader> found(static_cast<std::size_t>(logit_rows(all).count()));
-                for (const result_piece& x : p.results) {
-                    if (x.tensor == tensor) {
-                        const tile& t = p.tiles[static_cast<std::size_t>(x.tile)];
-                        const std::byte* const memory = r.runner.memory()[p.root(x.tile)];
-                        detail::merge_leaders(all, t.region, backend_.leaders(t, memory), found);
-                    }
-                }
-                return found;
+                return leaders_on_devices(r, tensor, all);
             }
         }
         std::vector<float> logits(volume, 0.0F); // sums of parts
         add_pieces(r, p.results, tensor, 0, all, logits);
         return detail::leaders_of(logit_rows(all), logits);
+    }
+
+    /// The same of what lies on devices: each process finds those of its own.
+    std::vector<row_leader> leaders_on_devices(const run_of& r, int tensor,
+                                               const box& all) const requires finds_leaders<B> {
+        const plan& p = r.runner.bound();
+        std::vector<row_leader> own;
+        for (const result_piece& x : p.results) {
+            const tile& t = p.tiles[static_cast<std::size_t>(x.tile)];
+            const auto rows = static_cast<std::size_t>(logit_rows(t.region).count());
+            if (x.tensor != tensor) {
+                continue;
+            }
+            if (group() == nullptr || group()->owns(t.device)) {
+                const std::vector<row_leader> found = backend_.leaders(t, r.runner.memory()[p.root(x.tile)]);
+                own.insert(own.end(), found.begin(), found.end());
+            } else {
+                own.insert(own.end(), rows, row_leader{0, 0}); // to be joined with those that are
+            }
+        }
+        group() != nullptr ? group()->join(std::as_writable_bytes(std::span<row_leader>(own))) : void();
+        std::vector<row_leader> found(static_cast<std::size_t>(logit_rows(all).count()));
+        std::span<const row_leader> next = own;
+        for (const result_piece& x : p.results) {
+            if (x.tensor == tensor) {
+                const box& region = p.tiles[static_cast<std::size_t>(x.tile)].region;
+                const auto rows = static_cast<std::size_t>(logit_rows(region).count());
+                detail::merge_leaders(all, region, next.first(rows), found);
+                next = next.subspan(rows);
+            }
+        }
+        return found;
     }
 
     graph graph_;
@@ -825,6 +867,7 @@ private:
     int devices_;
     B& backend_;
     workers& threads_;
+    mutable detail::memory_of_group<B> memory_; ///< that the next two take
     parameter_store store_;
     std::vector<index_t> persistent_; ///< bytes of the store on every device
     shared_arenas arenas_;
@@ -847,6 +890,7 @@ private:
     mutable std::vector<double> loss_of_op_; ///< of the last step or evaluation
     mutable std::vector<float> loss_rows_;   ///< with the next: kept so that a step allocates nothing
     mutable detail::piece_sum sum_;
+    mutable std::vector<detail::held_bytes> held_;            ///< that it reads
     std::vector<owned<detail::prediction_setting>> settings_; ///< of predictions that were asked for
     mutable std::vector<owned<network_of_length>> lengths_;   ///< shorter than the longest, the newest last
     std::vector<owned<run_of>> runs_; ///< the first is for training on full batches; the others by when they ran last

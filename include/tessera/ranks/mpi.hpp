@@ -152,6 +152,19 @@ private:
         wait_for(all);
         std::memcpy(bytes.data(), agreed_.data(), bytes.size());
     }
+    void take_all(std::span<std::byte> bytes) override {
+        constexpr std::size_t most = std::size_t{1} << 28U; // MPI counts in int
+        for (std::size_t at = 0; at < bytes.size(); at += most) {
+            const std::span<std::byte> part = bytes.subspan(at, std::min(most, bytes.size() - at));
+            agreed_.assign(part.begin(), part.end());
+            MPI_Request all = MPI_REQUEST_NULL;
+            check(MPI_Iallreduce(MPI_IN_PLACE, agreed_.data(), static_cast<int>(part.size()), MPI_BYTE, MPI_BOR, comm_,
+                                 &all),
+                  "MPI_Iallreduce");
+            wait_for(all);
+            std::memcpy(part.data(), agreed_.data(), part.size());
+        }
+    }
     /// As meetings wait: whoever ends meanwhile is named. What MPI may still write to is the group's own.
     void wait_for(MPI_Request& all) {
         const index_t began = nanoseconds_now();

@@ -19,7 +19,8 @@
 namespace tessera::cuda {
 
 struct backend_options {
-    /// The GPU of every device of a plan. Empty: device d on GPU d modulo the number of GPUs.
+    /// The GPU of every device of a plan. Empty: device d on GPU d modulo the number of GPUs. Over ranks that of every
+    /// device of this rank, and empty: the ranks of a node take its GPUs one after the other.
     std::vector<int> gpus = {};
     bool measure = true; ///< choose convolution algorithms by measurement when a plan is bound
     /// Bytes for one convolution; 0: a 32nd of the GPU's memory, and never less than its arrays together.
@@ -36,8 +37,10 @@ struct backend_options {
     bool same_bits = true;
 };
 
-/// Backend for executor<> and session<> on the GPUs of this process. Arithmetic is fp32 without TF32 unless the network says otherwise
-/// (net/precision.hpp), and every algorithm gives the same bits each time; sums between GPUs too, unless the options say otherwise.
+/// Backend for executor<> and session<> on the GPUs of this process, or of a group of processes, where each runs what
+/// its own devices do, all agree on rank 0's algorithms, and NCCL connects them. Arithmetic is fp32 without TF32 unless
+/// the network says otherwise (net/precision.hpp), and every algorithm gives the same bits each time; sums between GPUs
+/// too, unless the options say otherwise.
 class backend {
 public:
     using options = backend_options; ///< that a trainer and sharded hand on
@@ -77,12 +80,37 @@ public:
         return cuda::supports(r, what, math);
     }
 
-    /// Chooses algorithms, adds scratch memory, and transfers where GPUs communicate.
+    /// From now on devices are those of all processes of a group, of which this one has some (or null: all are its
+    /// own). All call it, before the first plan is bound. Throws what place_group() throws, and tessera::error for a
+    /// backend that has been used otherwise.
+    void agree_over(process_group* group) {
+        if (group == group_) {
+            return;
+        }
+        if (!devices_.empty()) {
+            throw error("tessera: a CUDA backend is used over ranks and in one process; make one for each");
+        }
+        if (group == nullptr) {
+            placed_ = {};
+            group_ = nullptr;
+        } else {
+            placed_ = place_group(*group, options_.gpus, there_);
+            group_ = group;
+        }
+        communicators_.number(placed_.numbers);
+    }
+
+    /// Chooses algorithms, adds scratch memory, and transfers where GPUs communicate. All processes of a group call it,
+    /// with the same plan.
     void bind(plan& p, const graph_view& g, const parameter_store*) {
         require_kernels_of(rows_, g);
         const std::size_t before = algorithms_.known().size();
-        cuda::bind(p, g, list_options{placement(p.devices), optimizer_, options_.fuse}, algorithms_);
-        if (!options_.profile_path.empty() && algorithms_.known().size() > before) {
+        const list_options how{placement(p.devices), optimizer_, options_.fuse};
+        if (group_ != nullptr) {
+            take_algorithms_of_first(p, g, how);
+        }
+        cuda::bind(p, g, how, algorithms_);
+        if (!options_.profile_path.empty() && algorithms_.known().size() > before && is_first()) {
             write_algorithms(algorithms_, options_.profile_path, machine_name());
         }
     }
@@ -94,9 +122,14 @@ public:
         return program_at(where).prepare(index, p.tasks[static_cast<std::size_t>(index)].device);
     }
 
-    /// A copy from a GPU has ended when cudaMemcpy returns, and so have all runs.
+    /// A copy from a GPU has ended when cudaMemcpy returns, and so have all runs. What is of another process's device
+    /// lies in the processor's memory.
     void to_plain(const tile& t, const std::byte* from, float* to) const {
         const auto bytes = static_cast<std::size_t>(t.elements * bytes_of(t.type));
+        if (!owns(t.device)) {
+            numbers_of(t.type, from, t.elements, to);
+            return;
+        }
         if (t.type == element::f32) {
             check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
             return;
@@ -104,6 +137,10 @@ public:
         std::vector<std::byte> stored(bytes);
         check(cudaMemcpy(stored.data(), from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
         numbers_of(t.type, stored.data(), t.elements, to);
+    }
+    /// Bytes of a device of this process (see RunsOverGroups).
+    void read(int, const std::byte* from, index_t bytes, std::byte* to) const {
+        check(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost), "cudaMemcpy");
     }
     /// The largest logit of every row of a tile, found by a kernel.
     std::vector<row_leader> leaders(const tile& t, const std::byte* from) {
@@ -123,6 +160,10 @@ public:
         return found;
     }
     void from_plain(const tile& t, const float* from, std::byte* to) {
+        if (!owns(t.device)) {
+            store_numbers(t.type, from, t.elements, to);
+            return;
+        }
         std::vector<std::byte> stored(static_cast<std::size_t>(t.elements * bytes_of(t.type)));
         store_numbers(t.type, from, t.elements, stored.data());
         const device_tools& tools = tools_of(t.device);
@@ -146,12 +187,15 @@ public:
     void require_room(const std::vector<index_t>& bytes) {
         const auto count = static_cast<int>(bytes.size());
         for (int d = 0; d < count; ++d) {
+            if (!owns(d)) {
+                continue;
+            }
             const int gpu = gpu_of(d);
             index_t wanted = 0;
             std::string devices;
             bool is_first = true;
             for (int other = 0; other < count; ++other) {
-                if (gpu_of(other) == gpu) {
+                if (owns(other) && gpu_of(other) == gpu) {
                     is_first = is_first && other >= d;
                     wanted += bytes[static_cast<std::size_t>(other)];
                     devices += " " + std::to_string(other);
@@ -172,18 +216,20 @@ public:
 
     /// Makes the calls of a plan, and the streams and handles that they need.
     void load(const plan& p, const graph_view& g, const addresses& where) {
-        (void)tools_of(p.devices - 1);
+        make_devices(p.devices);
         call_list list =
             make_call_list(p, g, list_options{placement(p.devices), optimizer_, options_.fuse}, algorithms_);
         program_setting setting;
+        setting.numbers = placed_.numbers;
         setting.checks = options_.check_calls;
         for (const task& t : p.tasks) {
             setting.task_names.push_back(tessera::detail::key_of_task(g, t));
         }
         for (const call_stream& stream : list.streams) {
-            setting.streams.push_back(stream.device < 0 ? nccl_stream(stream.gpu)
-                                      : stream.beside   ? stream_beside(stream.device)
-                                                        : tools_[static_cast<std::size_t>(stream.device)].stream);
+            setting.streams.push_back(!placed_.numbers.owns(stream.gpu) ? nullptr
+                                      : stream.device < 0               ? nccl_stream(placed_.numbers.local(stream.gpu))
+                                      : stream.beside                   ? stream_beside(stream.device)
+                                                      : tools_[static_cast<std::size_t>(stream.device)].stream);
         }
         std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
         programs_.push_back(std::make_unique<program>(static_cast<call_list&&>(list), where,
@@ -202,6 +248,9 @@ public:
         const bool whole = first == 0 && last + 1 == static_cast<int>(now.list().first.size());
         const bool replays = options_.graph && whole && now.can_capture();
         for (std::size_t d = 0; d < devices_.size(); ++d) {
+            if (devices_[d].get() == nullptr) {
+                continue; // another process's
+            }
             set_step(*static_cast<step_values*>(devices_[d]->pinned_step.get()), state);
             check(cudaMemcpyAsync(tools_[d].step, devices_[d]->pinned_step.get(), sizeof(step_values),
                                   cudaMemcpyHostToDevice, tools_[replays ? 0 : d].stream),
@@ -225,13 +274,15 @@ public:
             communicators_.abort();
             const program* const now = find_program(where);
             for (std::size_t s = 0; now != nullptr && s < now->streams().size(); ++s) {
-                (void)cudaStreamSynchronize(now->streams()[s]); // the first error is the one that is told
+                if (now->streams()[s] != nullptr) {
+                    (void)cudaStreamSynchronize(now->streams()[s]); // the first error is the one that is told
+                }
             }
             return;
         }
         try {
             for (cudaStream_t s : program_at(where).streams()) {
-                communicators_.wait(s);
+                s != nullptr ? communicators_.wait(s) : void();
             }
         } catch (...) {
             communicators_.abort();
@@ -316,20 +367,44 @@ private:
                (options_.measure ? "" : ", estimated");
     }
 
+    bool owns(int device) const { return group_ == nullptr || device < 0 || group_->owns(device); }
+    bool is_first() const { return group_ == nullptr || group_->rank() == 0; }
+
+    /// Of one of this process's devices, as it counts its GPUs.
     int gpu_of(int device) const {
         const auto d = static_cast<std::size_t>(device);
+        if (group_ != nullptr) {
+            return placed_.numbers.local(placed_.gpus[d]);
+        }
         if (!options_.gpus.empty() && d >= options_.gpus.size()) {
             throw error("tessera: device " + std::to_string(device) + " has no GPU: backend_options::gpus places " +
                         std::to_string(options_.gpus.size()) + " devices");
         }
         return options_.gpus.empty() ? device % there_ : options_.gpus[d];
     }
+    /// With the numbers of gpu_numbers.
     std::vector<int> placement(int devices) const {
         std::vector<int> gpus = {};
         for (int d = 0; d < devices; ++d) {
-            gpus.push_back(gpu_of(d));
+            gpus.push_back(group_ != nullptr ? placed_.gpus[static_cast<std::size_t>(d)] : gpu_of(d));
         }
         return gpus;
+    }
+
+    /// A plan's algorithms and workspaces are rank 0's: it measures what it does not know, and all others take what it
+    /// knows.
+    void take_algorithms_of_first(const plan& p, const graph_view& g, const list_options& how) {
+        if (is_first()) {
+            plan measured = p;
+            try {
+                cuda::bind(measured, g, how, algorithms_);
+            } catch (const error&) { // which all meet, once they know as much
+            }
+        }
+        std::string known = is_first() ? text_of(algorithms_, "algorithms") : std::string();
+        group_->take_from_first(known);
+        algorithms_.forget();
+        detail::add_algorithms(algorithms_, known, "algorithms");
     }
 
     gpu_state& state_of(int gpu) {
@@ -366,15 +441,24 @@ private:
         return d.beside.get();
     }
 
-    /// Of a device, made at first use with those before it.
+    /// Of a device of this process, made at first use with those before it.
     const device_tools& tools_of(int device) {
-        while (static_cast<int>(devices_.size()) <= device) {
-            add_device();
-        }
+        make_devices(device + 1);
         return tools_[static_cast<std::size_t>(device)];
     }
 
+    void make_devices(int count) {
+        while (static_cast<int>(devices_.size()) < count) {
+            add_device();
+        }
+    }
+
     void add_device() {
+        if (!owns(static_cast<int>(devices_.size()))) {
+            tools_.push_back({-1, nullptr, nullptr, nullptr, nullptr, nullptr});
+            devices_.emplace_back();
+            return;
+        }
         const int gpu = gpu_of(static_cast<int>(devices_.size()));
         gpu_state& s = state_of(gpu);
         const current_gpu current(gpu);
@@ -419,6 +503,8 @@ private:
     backend_options options_;
     row_table rows_;
     int there_;
+    process_group* group_ = nullptr; ///< whose devices plans are for, or null
+    group_placement placed_;         ///< in a group
     convolution_search search_;
     algorithm_table algorithms_;
     call_times times_;

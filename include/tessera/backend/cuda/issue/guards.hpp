@@ -29,6 +29,13 @@ private:
     bool changed_ = false;
 };
 
+/// Of a call to a communicator that does not block: that it has succeeded, or is under way.
+inline void check_begun(ncclResult_t result, const char* function) {
+    if (result != ncclInProgress) {
+        check(result, function);
+    }
+}
+
 /// A group of NCCL's calls of this thread. One that is left open would swallow all that comes after it, ncclCommAbort too.
 class nccl_group {
 public:
@@ -40,10 +47,10 @@ public:
             (void)ncclGroupEnd(); // it is another error that is being told
         }
     }
-    /// Sends the calls on their way.
+    /// Sends the calls on their way. Communicators that do not block may still be at it (communicator_table::settle()).
     void end() {
         open_ = false;
-        check(ncclGroupEnd(), "ncclGroupEnd");
+        check_begun(ncclGroupEnd(), "ncclGroupEnd");
     }
 
 private:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of calls on its GPUs. Each device's thread issues the calls of its own tasks; streams and events do the rest.
+// In a group of processes each issues the calls of its own GPUs, all tasks from one thread: what a call waits for is on
+// its own GPU, and between GPUs NCCL waits.
 #pragma once
 
 #include "tessera/backend/cuda/calls/print.hpp"
@@ -7,13 +9,15 @@
 #include "tessera/backend/cuda/issue/prepare.hpp"
 
 #include <atomic>
+#include <optional>
 #include <sched.h>
 
 namespace tessera::cuda {
 
 /// What a program is made of besides its calls.
 struct program_setting {
-    std::vector<cudaStream_t> streams;   ///< as many as the list has
+    gpu_numbers numbers;                 ///< of the list's GPUs
+    std::vector<cudaStream_t> streams;   ///< as many as the list has, null for those of other processes
     std::vector<std::string> task_names; ///< for errors
     bool checks = false; ///< wait after each call, so that an error of the GPU is found where it happens
 };
@@ -28,9 +32,19 @@ public:
           events_(list_.calls.size()), issued_(list_.calls.size()), tasks_(list_.first.size() - 1) {
         for (std::size_t i = 0; i < list_.calls.size(); ++i) {
             const call& c = list_.calls[i];
+            if (!owns(c)) {
+                continue;
+            }
             if (c.records) {
                 const current_gpu current(gpu_of(c));
                 events_[i] = make_event();
+            }
+            for (const call_wait& w : c.waits) {
+                if (!owns(list_.calls[at(w.call)])) {
+                    throw error("tessera: call " + std::to_string(i) + " of a plan waits for an event on " +
+                                setting_.numbers.name(list_.streams[at(list_.calls[at(w.call)].stream)].gpu) +
+                                ", of another rank; nothing in Tessera makes such a list");
+                }
             }
         }
         for (const std::vector<int>& gpus : list_.communicators) {
@@ -44,9 +58,14 @@ public:
     const addresses* where() const { return where_; }
     const std::vector<cudaStream_t>& streams() const { return streams_; }
 
-    /// Readies the calls of a task; on the thread of its device, whose GPU is current.
+    /// Readies the calls of a task, as far as they are this process's; alone, on the thread of its device, whose GPU is
+    /// current.
     runnable prepare(int task, int device) {
         for (int i = list_.first[at(task)]; i < list_.first[at(task) + 1]; ++i) {
+            if (list_.calls[at(i)].group >= 0 || !owns(list_.calls[at(i)])) {
+                continue;
+            }
+            const current_gpu current(gpu_of(list_.calls[at(i)]));
             device_tools tools = tools_[at(device)];
             tools.stream = streams_[at(list_.calls[at(i)].stream)];
             prepared_[at(i)] = prepare_call(list_.calls[at(i)], *where_, tools);
@@ -63,7 +82,8 @@ public:
 
     /// Whether a graph may hold the list: it stays on one GPU, and its calls have run once, so that libraries have loaded what they need.
     bool can_capture() const {
-        return !setting_.checks && !list_.communicates() && list_.communicators[0].size() == 1 && whole_runs_ > 0;
+        return !setting_.checks && !list_.communicates() && list_.communicators[0].size() == 1 &&
+               setting_.numbers.owns(list_.communicators[0][0]) && whole_runs_ > 0;
     }
 
     /// Replays the list as a graph, captured at first use, in place of the tasks' own calls until the next begin(). Without the
@@ -84,7 +104,7 @@ public:
     std::vector<double> time_calls(const run_state& run, int repeats) {
         std::vector<double> times(list_.calls.size(), -1);
         for (std::size_t i = 0; i < list_.calls.size(); ++i) {
-            if (list_.calls[i].group >= 0) {
+            if (list_.calls[i].group >= 0 || !owns(list_.calls[i])) {
                 continue;
             }
             const current_gpu current(gpu_of(list_.calls[i]));
@@ -127,17 +147,26 @@ private:
     };
 
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    int gpu_of(const call& c) const { return list_.streams[at(c.stream)].gpu; }
+    bool owns(const call& c) const { return setting_.numbers.owns(list_.streams[at(c.stream)].gpu); }
+    /// Of this process's, as it counts.
+    int gpu_of(const call& c) const { return setting_.numbers.local(list_.streams[at(c.stream)].gpu); }
 
     void issue_task(const task_place& t, const run_state& run) {
         if (replays_) {
             return;
         }
         try {
-            const current_gpu current(tools_[at(t.device)].gpu);
             const int end = list_.first[at(t.task) + 1];
+            std::optional<current_gpu> current;
+            if (tools_[at(t.device)].gpu >= 0) { // else the task is another process's, and groups have members here
+                current.emplace(tools_[at(t.device)].gpu);
+            }
             for (int i = list_.first[at(t.task)]; i < end;) {
                 const int group = list_.calls[at(i)].group;
+                if (group < 0 && !owns(list_.calls[at(i)])) {
+                    ++i;
+                    continue;
+                }
                 if (group < 0) {
                     guarded(i, [&] {
                         wait_for_others(i);
@@ -162,7 +191,7 @@ private:
 
     /// Streams join the capture of the first one by waiting for it, and end it by being waited for.
     void capture(const run_state& run) {
-        const current_gpu current(list_.streams[0].gpu);
+        const current_gpu current(setting_.numbers.local(list_.streams[0].gpu));
         const event_handle fork = make_event();
         std::vector<event_handle> joins;
         for (std::size_t s = 1; s < streams_.size(); ++s) {
@@ -203,7 +232,8 @@ private:
             const call& c = list_.calls[at(i)];
             throw error(std::string(e.what()) + "; in call " + std::to_string(i) + ", " + function_of(c) + " " +
                         std::visit(detail::size_text(), c.body) + ", of task " + std::to_string(c.task) + ", " +
-                        setting_.task_names[at(c.task)] + ", on GPU " + std::to_string(gpu_of(c)));
+                        setting_.task_names[at(c.task)] + ", on " +
+                        setting_.numbers.name(list_.streams[at(c.stream)].gpu));
         }
     }
     void wait_if_checking(int i) {
@@ -233,20 +263,37 @@ private:
     /// Groups go out one after the other, in the order of the list, on all communicators: every GPU sees one order.
     void issue_group(int first, int last, int group) {
         spin([&] { return next_group_.load(std::memory_order_acquire) == group; });
+        std::vector<int>& own = own_of_group_; // of one thread at a time
+        own.clear();
         for (int i = first; i < last; ++i) {
+            owns(list_.calls[at(i)]) ? own.push_back(i) : void();
+        }
+        if (!own.empty()) {
+            issue_members(own);
+        }
+        next_group_.store(group + 1, std::memory_order_release);
+    }
+
+    void issue_members(const std::vector<int>& own) {
+        for (const int i : own) {
             wait_for_others(i);
         }
         nccl_group calls;
-        for (int i = first; i < last; ++i) {
+        for (const int i : own) {
             guarded(i, [&] { issue_member(list_.calls[at(i)]); });
         }
-        guarded(first, [&] { calls.end(); });
-        for (int i = first; i < last; ++i) {
+        guarded(own[0], [&] {
+            calls.end();
+            for (const int i : own) {
+                const auto c = at(list_.calls[at(i)].communicator);
+                communicators_.settle(list_.communicators[c], *members_[c]);
+            }
+        });
+        for (const int i : own) {
             const current_gpu current(gpu_of(list_.calls[at(i)]));
             guarded(i, [&] { wait_if_checking(i); });
             record(i);
         }
-        next_group_.store(group + 1, std::memory_order_release);
     }
 
     static ncclDataType_t nccl_type(element e) {
@@ -261,8 +308,8 @@ private:
         if (const auto* e = std::get_if<point_to_point>(&c.body)) {
             const ncclDataType_t type = nccl_type(e->type);
             const auto count = static_cast<std::size_t>(e->count);
-            e->sends ? check(ncclSend(data, count, type, e->peer, communicator, stream), "ncclSend")
-                     : check(ncclRecv(data, count, type, e->peer, communicator, stream), "ncclRecv");
+            e->sends ? check_begun(ncclSend(data, count, type, e->peer, communicator, stream), "ncclSend")
+                     : check_begun(ncclRecv(data, count, type, e->peer, communicator, stream), "ncclRecv");
             return;
         }
         const auto& what = std::get<collective>(c.body);
@@ -270,22 +317,25 @@ private:
         void* own = static_cast<float*>(data) + static_cast<std::size_t>(c.rank) * count;
         switch (what.which) {
         case collective::kind::reduce_scatter:
-            check(ncclReduceScatter(data, own, count, ncclFloat32, ncclSum, communicator, stream), "ncclReduceScatter");
+            check_begun(ncclReduceScatter(data, own, count, ncclFloat32, ncclSum, communicator, stream),
+                        "ncclReduceScatter");
             break;
         case collective::kind::all_gather:
-            check(ncclAllGather(own, data, count, ncclFloat32, communicator, stream), "ncclAllGather");
+            check_begun(ncclAllGather(own, data, count, ncclFloat32, communicator, stream), "ncclAllGather");
             break;
         case collective::kind::all_reduce:
-            check(ncclAllReduce(data, c.memory.size() > 1 ? (*where_)[c.memory[1].tile] + c.memory[1].offset : data,
-                                count, nccl_type(what.type), what.how == reducer::max ? ncclMax : ncclSum, communicator,
-                                stream),
-                  "ncclAllReduce");
+            check_begun(ncclAllReduce(
+                            data, c.memory.size() > 1 ? (*where_)[c.memory[1].tile] + c.memory[1].offset : data, count,
+                            nccl_type(what.type), what.how == reducer::max ? ncclMax : ncclSum, communicator, stream),
+                        "ncclAllReduce");
             break;
         case collective::kind::reduce:
-            check(ncclReduce(data, data, count, ncclFloat32, ncclSum, what.root, communicator, stream), "ncclReduce");
+            check_begun(ncclReduce(data, data, count, ncclFloat32, ncclSum, what.root, communicator, stream),
+                        "ncclReduce");
             break;
         case collective::kind::broadcast:
-            check(ncclBroadcast(data, data, count, ncclFloat32, what.root, communicator, stream), "ncclBroadcast");
+            check_begun(ncclBroadcast(data, data, count, ncclFloat32, what.root, communicator, stream),
+                        "ncclBroadcast");
             break;
         }
     }
@@ -317,6 +367,7 @@ private:
     bool replays_ = false; ///< the run that is under way is a graph's
     graph_handle graph_;
     graph_run_handle graph_run_;
+    std::vector<int> own_of_group_; ///< calls of the group that is issued
     std::atomic<int> next_group_{0};
     std::atomic<bool> failed_{false};
 };

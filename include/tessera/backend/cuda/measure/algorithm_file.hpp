@@ -120,21 +120,27 @@ inline void read_algorithms(algorithm_table& table, const std::string& path, con
     detail::add_algorithms(table, files::read_if_there(path, detail::most_file_bytes), machine);
 }
 
+/// What a table knows, as a file has it.
+inline std::string text_of(const algorithm_table& table, const std::string& machine) {
+    std::string text = machine + "\n";
+    for (const auto& [c, choice] : table.known()) {
+        index_t n[detail::line_numbers];
+        detail::to_numbers(c, choice, n);
+        for (index_t x : n) {
+            text += std::to_string(x) + ' ';
+        }
+        text.back() = '\n';
+    }
+    return text;
+}
+
 /// Adds what a table knows to a file, which keeps what other processes have added meanwhile; of another machine's it takes the place. Throws
 /// tessera::error where it cannot be written.
 inline void write_algorithms(const algorithm_table& table, const std::string& path, const std::string& machine) {
     files::update(path, detail::most_file_bytes, [&](const std::string& old) {
-        std::string text = machine + "\n";
-        const auto add = [&](const convolution& c, const algorithm_choice& choice) {
-            index_t n[detail::line_numbers];
-            detail::to_numbers(c, choice, n);
-            for (index_t x : n) {
-                text += std::to_string(x) + ' ';
-            }
-            text.back() = '\n';
-        };
+        algorithm_table all;
         for (const auto& [c, choice] : table.known()) {
-            add(c, choice);
+            all.add(c, choice);
         }
         algorithm_table others;
         detail::add_algorithms(others, old, machine);
@@ -143,11 +149,9 @@ inline void write_algorithms(const algorithm_table& table, const std::string& pa
             for (const auto& mine : table.known()) {
                 again = again || mine.first == c;
             }
-            if (!again) {
-                add(c, choice);
-            }
+            again ? void() : all.add(c, choice);
         }
-        return text;
+        return text_of(all, machine);
     });
 }
 

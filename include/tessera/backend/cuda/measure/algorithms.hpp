@@ -54,6 +54,8 @@ public:
     /// Adds what was measured before.
     void add(const convolution& c, const algorithm_choice& choice) { convolutions_.push_back({c, choice}); }
 
+    void forget() { convolutions_.clear(); }
+
     const std::vector<std::pair<convolution, algorithm_choice>>& known() const { return convolutions_; }
 
     static constexpr index_t unmeasured = index_t{8} << 20; ///< workspace of a convolution that was not measured
