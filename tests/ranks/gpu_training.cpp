@@ -3,13 +3,12 @@
 // between the processes.
 // Usage: mpirun -n RANKS gpu_training WHAT WHO DEVICES_EACH FOLDER [RANKS_OF_NODE], the last as if so many ranks had a
 // node of their own. WHAT is
-// strategies: under each of several a training is saved in FOLDER, loaded under the next one and on one device, and
-// goes on, bit for bit as in one
-// process; or what rank WHO does otherwise: another optimizer (optimizer), no fused calls (fuse), GPUs for other
-// devices (gpus), a communicator of
-// another size (size), the GPU of another rank (shared, with TESSERA_TEST_SHARED_GPUS in the environment), an end while
-// NCCL connects (connect) or in a
-//   step (die), a stop there (stop), an error of its GPU (fault).
+//   strategies: under each of several a training is saved in FOLDER, loaded under the next one and on one device, and
+//     goes on, bit for bit as in one process;
+//   or what rank WHO does otherwise: another optimizer (optimizer), no fused calls (fuse), GPUs for other devices
+//     (gpus), a communicator of another size (size), the GPU of another rank (shared, with TESSERA_TEST_SHARED_GPUS in
+//     the environment), an end while NCCL connects (connect) or in a step (die), a stop there (stop), an error of its
+//     GPU (fault); none: nothing.
 #include "support/cuda_fake.hpp"
 #include "support/kept_training.hpp"
 #include "support/policies.hpp"
