@@ -10,14 +10,16 @@ gradients DistributedDataParallel averages over gloo. This process is then rank 
 standard input between commands.
 
 "Best settings" are raced at set-up, one after the other, each keeping what was faster: channels-last or contiguous,
-one-tensor or foreach SGD, eager or traced module (one process only), gradient buckets of 25 or 400 MB (DDP only), threads
-free or pinned (two devices only); foreach and traced only where a step takes less than 0.3 s. Always on: oneDNN, OpenBLAS,
-gradients set to None, freed memory kept by malloc.
-Times with Debian's reference BLAS (matrix products some 25 times slower) would mean nothing: refused.
+one-tensor, foreach or (where torch has it) fused SGD, eager or traced module (one process only), gradient buckets of
+25 or 400 MB (DDP only), threads free or pinned (two devices only); traced only where a step takes less than 0.3 s.
+Always on: oneDNN, OpenBLAS or MKL, gradients set to None, freed memory kept by malloc.
+Times with Debian's reference BLAS (matrix products some 25 times slower) would mean nothing: refused. PyPI's torch has
+MKL inside.
 """
 import argparse
 import ctypes
 import gc
+import inspect
 import json
 import math
 import os
@@ -29,12 +31,12 @@ import time
 
 LEARNING_RATE = 0.01
 SLOW_STEP_MS = 300
-PER_CALL_SETTINGS = ("foreach", "traced")  # save microseconds a call: not worth racing where a step is slow
+PER_CALL_SETTINGS = ("traced",)  # save microseconds a call: not worth racing where a step is slow
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="PyTorch's side of the comparison; see run.py for the protocol")
-    parser.add_argument("--network", required=True, choices=["small", "lenet5", "alexnet", "mlp"])
+    parser.add_argument("--network", required=True, choices=["small", "lenet5", "alexnet", "mlp", "resnet50"])
     parser.add_argument("--batch", required=True, type=int)
     parser.add_argument("--devices", required=True, type=int, choices=[1, 2])
     parser.add_argument("--weights", required=True)
@@ -75,10 +77,13 @@ def import_torch():
     return torch
 
 
-def require_openblas():
-    """Refuses other BLAS libraries. Several may be mapped (LAPACK brings its own): the one that has sgemm_ for torch counts."""
+def require_blas(torch):
+    """Refuses other BLAS libraries than OpenBLAS and the MKL that PyPI's torch is linked with. Several may be mapped
+    (LAPACK brings its own): the one that has sgemm_ for torch counts."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         mappings = [line.split() for line in maps]
+    if "Math Kernel Library" in torch.__config__.show() and torch.backends.mkl.is_available():
+        return "MKL"
     torch_library = next((fields[-1] for fields in mappings if "/libtorch_cpu.so" in fields[-1]), None)
     try:
         library = ctypes.CDLL(torch_library)  # loaded already; its symbols are searched in its own link order
@@ -116,8 +121,36 @@ def build_network(nn, name):
         layers += [nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(), nn.MaxPool2d(3, 2), nn.Flatten()]
         layers += [nn.Linear(9216, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 1000)]
         return nn.Sequential(*layers), (3, 224, 224)
+    if name == "resnet50":
+        return resnet50(nn), (3, 224, 224)
     layers = [nn.Linear(784, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 10)]
     return nn.Sequential(*layers), (784,)
+
+
+def resnet50(nn):
+    """torchvision's, but that a block's shortcut comes after its convolutions in the order of the parameters."""
+
+    def normalized(inputs, outputs, window, stride=1):
+        return [nn.Conv2d(inputs, outputs, window, stride=stride, padding=window // 2, bias=False), nn.BatchNorm2d(outputs)]
+
+    class Block(nn.Module):
+        def __init__(self, inputs, width, stride):
+            super().__init__()
+            layers = normalized(inputs, width, 1) + [nn.ReLU()] + normalized(width, width, 3, stride) + [nn.ReLU()]
+            self.narrow = nn.Sequential(*layers, *normalized(width, 4 * width, 1))
+            same = stride == 1 and inputs == 4 * width
+            self.shortcut = nn.Identity() if same else nn.Sequential(*normalized(inputs, 4 * width, 1, stride))
+            self.relu = nn.ReLU()
+
+        def forward(self, x):
+            return self.relu(self.narrow(x) + self.shortcut(x))
+
+    layers, inputs = normalized(3, 64, 7, 2) + [nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for block in range(blocks):
+            layers.append(Block(inputs, width, stride if block == 0 else 1))
+            inputs = 4 * width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
 
 
 class Trainer:
@@ -170,8 +203,10 @@ class Trainer:
             forward = torch.jit.trace(model, x, check_trace=False)
         if self.world > 1:
             parallel = torch.nn.parallel.DistributedDataParallel
-            forward = parallel(model, bucket_cap_mb=settings["bucket_mb"], gradient_as_bucket_view=True)
-        optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, foreach=settings["foreach"])
+            # Without broadcast_buffers: running statistics are each process's own.
+            forward = parallel(model, bucket_cap_mb=settings["bucket_mb"], gradient_as_bucket_view=True, broadcast_buffers=False)
+        how = {"foreach": settings["sgd"] == "foreach"} if settings["sgd"] != "fused" else {"fused": True}
+        optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, **how)
         return model, forward, optimizer, x
 
     def set_affinity(self, affinity):
@@ -284,11 +319,11 @@ class Session:
         return best
 
 
-def settings_to_race(options):
+def settings_to_race(options, has_fused_sgd):
     dimensions = {}
     if options.network != "mlp":
         dimensions["memory_format"] = ["channels_last", "contiguous"]
-    dimensions["foreach"] = [False, True]
+    dimensions["sgd"] = ["one tensor", "foreach"] + (["fused"] if has_fused_sgd else [])
     if options.ddp:
         dimensions["bucket_mb"] = [25, 400]
     else:
@@ -315,7 +350,7 @@ def main():
         if options.ddp and options.rank == 0:
             other = Rank1(rendezvous)
         torch = import_torch()
-        blas = require_openblas()
+        blas = require_blas(torch)
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
         world = 2 if options.ddp else 1
@@ -326,7 +361,7 @@ def main():
         if options.rank == 0:
             if other:
                 other.receive()
-            ready["settings"] = session.race(settings_to_race(options))
+            ready["settings"] = session.race(settings_to_race(options, "fused" in inspect.signature(torch.optim.SGD).parameters))
         gc.collect()
         gc.freeze()
         answer(ready)
