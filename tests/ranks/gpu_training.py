@@ -55,6 +55,9 @@ def main():
         for who in (0, 1):
             extra = {"TESSERA_TEST_SHARED_GPUS": "1"} if what == "shared" else None
             code, said, words = run(launcher, 2, program, [what, str(who), "1", "{folder}"], extra)
+            if what in ("connect", "size"):  # killed before all have come, make-believe NCCL cannot remove its own
+                for name in left() - before:
+                    Path("/dev/shm", name).unlink()
             if code == 0 or any(x.format(who=who) not in words for x in all_words):
                 wrong += 1
                 print(f"{what} by rank {who}: exit code {code}: {said}{words}")
