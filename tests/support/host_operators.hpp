@@ -265,6 +265,17 @@ struct tester {
             }
             run(p, *j);
             CHECK(workspace.is_intact());
+            if (!host::is_forward(c.what) &&
+                k.workspace > 0) { // as it is timed: by itself, with a workspace of anything
+                const guarded anything(k.workspace);
+                prepared alone;
+                prepare(alone, whole, c, k, written, anything.data());
+                const ts::owned<host::job> timed =
+                    host::detail::make_job(alone.b, table, stream.get(), host::all_rows());
+                timed->stand_alone();
+                run(alone, *timed);
+                CHECK(anything.is_intact());
+            }
             for (int o = 0; o < c.d->operands.size(); ++o) {
                 CAPTURE(o);
                 const bool is_double = c.d->operands[o].type == ts::element::f64;

@@ -178,11 +178,9 @@ private:
         std::vector<buffer> memory;
         std::vector<bound_call> calls;
         index_t scratch = 0;
-        index_t workspace = 0;
         for (const candidate& k : ways) {
             calls.push_back({c, k, nullptr, nullptr});
             scratch = k.scratch > scratch ? k.scratch : scratch;
-            workspace = k.workspace > workspace ? k.workspace : workspace;
         }
         for (int o = 0; o < c.d->operands.size() && !ways.empty(); ++o) {
             const element type = c.d->operands[o].type;
@@ -207,12 +205,14 @@ private:
             }
         }
         memory.emplace_back(scratch);
-        memory.emplace_back(workspace);
+        std::byte* const shared = memory.back().data();
         std::vector<owned<job>> jobs;
         for (bound_call& b : calls) {
-            b.scratch = memory[memory.size() - 2].data();
+            memory.emplace_back(b.how.workspace);
+            b.scratch = shared;
             b.workspace = memory.back().data();
             jobs.push_back(detail::make_job(b, table_, stream_.get(), rows_));
+            jobs.back()->stand_alone();
         }
         return detail::time_in_turns(jobs);
     }

@@ -234,6 +234,7 @@ private:
             if (device == 0) {
                 backend_.start(0);
                 e.what = backend_.prepare(e.alone, 0, g, e.memory);
+                static_cast<job*>(e.what.context)->stand_alone();
             }
         };
         threads_.run(make);

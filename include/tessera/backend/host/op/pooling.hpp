@@ -9,6 +9,8 @@
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/op/pool.hpp"
 
+#include <vector>
+
 namespace tessera::host {
 
 namespace detail {
@@ -100,6 +102,19 @@ public:
         return Maximum && c.what != pass::evaluate
                    ? index_t{s.planes} * s.out_depth * s.out_height * s.out_width * s.lanes
                    : 0;
+    }
+    void stand_alone() override { // winners outside of the tensor would be written to
+        if (!Maximum || is_forward(b_.call.what)) {
+            return;
+        }
+        const auto of = [&](int depth, int height, int width) {
+            return std::vector<float>(static_cast<std::size_t>(s_.planes) * static_cast<std::size_t>(depth) *
+                                      static_cast<std::size_t>(height) * static_cast<std::size_t>(width) *
+                                      static_cast<std::size_t>(s_.lanes));
+        };
+        const std::vector<float> x = of(s_.in_depth, s_.in_height, s_.in_width);
+        std::vector<float> y = of(s_.out_depth, s_.out_height, s_.out_width);
+        kernels::max_pool_forward(x.data(), y.data(), static_cast<std::uint8_t*>(b_.workspace), s_, false);
     }
     void run(const run_state&) override {
         const compute_call& c = b_.call;
