@@ -829,8 +829,7 @@ private:
     }
 
     /// The same of what lies on devices: each process finds those of its own.
-    std::vector<row_leader> leaders_on_devices(const run_of& r, int tensor,
-                                               const box& all) const requires finds_leaders<B> {
+    std::vector<row_leader> leaders_on_devices(const run_of& r, int tensor, const box& all) const {
         const plan& p = r.runner.bound();
         std::vector<row_leader> own;
         for (const result_piece& x : p.results) {
@@ -840,8 +839,10 @@ private:
                 continue;
             }
             if (group() == nullptr || group()->owns(t.device)) {
-                const std::vector<row_leader> found = backend_.leaders(t, r.runner.memory()[p.root(x.tile)]);
-                own.insert(own.end(), found.begin(), found.end());
+                if constexpr (finds_leaders<B>) {
+                    const std::vector<row_leader> found = backend_.leaders(t, r.runner.memory()[p.root(x.tile)]);
+                    own.insert(own.end(), found.begin(), found.end());
+                }
             } else {
                 own.insert(own.end(), rows, row_leader{0, 0}); // to be joined with those that are
             }
