@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Markov chain of Metropolis and Hastings over placements, as FlexFlow (Jia, Zaharia and Aiken, MLSys 2019) searches configurations; and plain trial of
+// placements at random.
+#pragma once
+
+#include "tessera/search/placement/moves.hpp"
+
+#include <cmath>
+
+namespace tessera::search::placement {
+
+struct metropolis_options {
+    std::int64_t evaluations = 100'000;
+    double temperature = 0.01; ///< relative to the present price, always the same
+    std::uint64_t seed = 1;
+    grouping groups{};  ///< what moves together; empty: what has to
+    assignment start{}; ///< empty: all on the device 0
+};
+
+/// The best placement that the chain has seen; every proposal moves one group to a device, both at random.
+inline found metropolis(evaluator& e, const metropolis_options& o = {}) {
+    const grouping groups = o.groups.of.empty() ? required_groups(e.graph(), e.order()) : o.groups;
+    group_moves moves(e, groups, o.start.empty() ? assignment(e.graph().nodes.size(), 0) : o.start);
+    const detail::weighed_price weigh(e);
+    random_numbers pick{o.seed};
+    found best = priced(e, moves.where());
+    found now = best;
+    double price = weigh(now);
+    std::int64_t made = 1;
+    for (; made < o.evaluations; ++made) {
+        moves.move_one(pick);
+        const double bar = pick.number();
+        if (!moves.changed()) {
+            continue;
+        }
+        const placement::price p = e.priced(moves.where());
+        now.step = p.step;
+        now.excess_bytes = p.excess_bytes;
+        const double next = weigh(now);
+        if (next > price && bar >= std::exp((price - next) / (o.temperature * price))) {
+            moves.undo();
+            continue;
+        }
+        price = next;
+        if (now.better_than(best)) {
+            best = {moves.where(), now.step, now.excess_bytes, 0};
+        }
+    }
+    best.evaluations = made;
+    return best;
+}
+
+/// The best of placements drawn at random, every group on any device.
+inline found at_random(evaluator& e, std::int64_t evaluations, std::uint64_t seed = 1, const grouping& together = {}) {
+    const grouping groups = together.of.empty() ? required_groups(e.graph(), e.order()) : together;
+    random_numbers pick{seed};
+    found best;
+    for (std::int64_t i = 0; i < evaluations; ++i) {
+        std::vector<int> device(detail::at(groups.count));
+        for (int& d : device) {
+            d = pick(e.devices());
+        }
+        found now = priced(e, expand(groups, device));
+        if (i == 0 || now.better_than(best)) {
+            best = std::move(now);
+        }
+    }
+    best.evaluations = evaluations;
+    return best;
+}
+
+} // namespace tessera::search::placement
