@@ -63,7 +63,6 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
     if (chosen != first) {
         tofu_result timed = searcher.result_of(chosen);
         if (fits(g, on, timed.best, lowering) || !fits(g, on, r.found.best, lowering)) {
-            timed.exact = false;
             r.found = static_cast<tofu_result&&>(timed);
         } else {
             r.after = r.before;

@@ -177,6 +177,7 @@ public:
     tofu_result result_of(const std::vector<std::vector<int>>& histories) {
         chosen_ = histories;
         tofu_result r;
+        r.exact = false; // nobody says so
         finish(r, bytes_of_groups(histories));
         return r;
     }
