@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages machine, strategy, profile and data files at random and reads them: each must be read or refused by a tessera::error, whatever it holds, and what is
+// Damages machine, strategy, profile, placement and data files at random and reads them: each must be read or refused by a tessera::error, whatever it holds, and what is
 // read must come back the same and be usable. Usage: fuzz_files SECONDS [SEED]. Run it under sanitizers; it ends with 1 and the input at
 // the first failure.
 #include "tessera/io/machine_file.hpp"
@@ -7,6 +7,7 @@
 
 #include "examples/networks.hpp"
 #include "fuzz/data_files.hpp"
+#include "fuzz/placement_files.hpp"
 #include "support/random_pipeline.hpp"
 #include "tessera/machine/presets.hpp"
 
@@ -188,6 +189,8 @@ std::vector<file_kind> all_kinds() {
     all.push_back({"vocabulary", fuzz_data::vocabularies(), fuzz_data::read_vocabulary});
     all.push_back({"IDX", fuzz_data::labels(), fuzz_data::read_labels});
     all.push_back({"CIFAR", fuzz_data::pictures(), fuzz_data::read_pictures});
+    all.push_back({"split problem", fuzz_data::split_problems(), fuzz_data::read_split_problem});
+    all.push_back({"layer profile", fuzz_data::profiles(), fuzz_data::read_profile_of_layers});
 #ifdef TESSERA_FUZZ_PROFILE
     all.push_back({"profile", {good_profile()}, read_profile});
 #endif
