@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole choice of a reduced problem that is being improved: its cost and its use of memory, kept up to date in whole
+// numbers as choices change.
+#pragma once
+
+#include "tessera/search/certified/reduced.hpp"
+#include "tessera/search/certified/usage_tree.hpp"
+
+#include <tuple>
+
+namespace tessera::search::detail {
+
+/// How good a choice is: first it has to be allowed, then to fit, then to be cheap.
+struct standing {
+    std::int64_t broken = 0; ///< edges whose two choices are forbidden together
+    std::int64_t over = 0;   ///< usage above the limit at the worst point
+    std::int64_t cost = 0;   ///< of what is not forbidden
+
+    bool is_feasible() const { return broken == 0 && over == 0; }
+    bool operator==(const standing&) const = default;
+    bool operator<(const standing& o) const {
+        return std::tie(broken, over, cost) < std::tie(o.broken, o.over, o.cost);
+    }
+};
+
+/// The edges of each node of a reduced problem.
+struct edge_lists {
+    std::vector<std::vector<int>> of_nodes;
+
+    explicit edge_lists(const reduced_problem& p) : of_nodes(p.nodes.size()) {
+        for (std::size_t e = 0; e < p.edges.size(); ++e) {
+            of_nodes[at(p.edges[e].from)].push_back(static_cast<int>(e));
+            of_nodes[at(p.edges[e].to)].push_back(static_cast<int>(e));
+        }
+    }
+};
+
+class assignment {
+public:
+    assignment(const reduced_problem& p, const edge_lists& edges, std::vector<int> choice)
+        : p_(&p), edges_(&edges), choice_(std::move(choice)), used_(p.points) {
+        at_.cost = p.constant;
+        for (int t = 0; t < p.points; ++t) {
+            used_.add({t, t + 1}, p.base[at(t)]);
+        }
+        for (std::size_t v = 0; v < p.nodes.size(); ++v) {
+            at_.cost += p.nodes[v].costs[at(choice_[v])];
+            used_.add(p.nodes[v].live, p.nodes[v].usages[at(choice_[v])]);
+        }
+        for (const reduced_edge& e : p.edges) {
+            count(e, choice_[at(e.from)], choice_[at(e.to)], 1);
+        }
+        at_.over = over();
+    }
+
+    const std::vector<int>& choice() const { return choice_; }
+    int choice(int node) const { return choice_[at(node)]; }
+    const standing& now() const { return at_; }
+    const usage_tree& used() const { return used_; }
+
+    void set(int node, int to) {
+        const reduced_node& n = p_->nodes[at(node)];
+        const int from = choice_[at(node)];
+        if (from == to) {
+            return;
+        }
+        at_.cost += n.costs[at(to)] - n.costs[at(from)];
+        for (const int i : edges_->of_nodes[at(node)]) {
+            const reduced_edge& e = p_->edges[at(i)];
+            const bool first = e.from == node;
+            const int other = choice_[at(first ? e.to : e.from)];
+            count(e, first ? from : other, first ? other : from, -1);
+            count(e, first ? to : other, first ? other : to, 1);
+        }
+        used_.add(n.live, n.usages[at(to)] - n.usages[at(from)]);
+        choice_[at(node)] = to;
+        at_.over = over();
+    }
+
+private:
+    void count(const reduced_edge& e, int a, int b, int sign) {
+        const std::int64_t c = e.cells[at(a) * p_->nodes[at(e.to)].choices.size() + at(b)];
+        (c < forbidden ? at_.cost : at_.broken) += sign * (c < forbidden ? c : 1);
+    }
+    std::int64_t over() const { return p_->points > 0 ? std::max<std::int64_t>(0, used_.most() - p_->limit) : 0; }
+
+    const reduced_problem* p_;
+    const edge_lists* edges_;
+    std::vector<int> choice_;
+    usage_tree used_;
+    standing at_;
+};
+
+} // namespace tessera::search::detail

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lower bound by dual ascent: a price on memory at every point of time (Lagrange multipliers), and for given prices
+// sequential reweighted message passing between the nodes of the core (TRW-S, Kolmogorov 2006; in the form of SRMP,
+// Kolmogorov 2015), trees solved exactly. Every set of prices and messages gives a valid bound, so that rounding costs
+// nothing but a little of its quality; `certify` computes it in whole numbers.
+#pragma once
+
+#include "tessera/search/certified/split_graph.hpp"
+
+#include <cmath>
+
+namespace tessera::search::detail {
+
+class dual_ascent {
+public:
+    dual_ascent(const reduced_problem& p, const split_graph& g) : p_(p), g_(g) {
+        for (const std::vector<double>& c : g.costs) {
+            first_.push_back(total_);
+            total_ += c.size();
+            widest_ = std::max(widest_, c.size());
+        }
+        priced_.resize(total_);
+        unary_.resize(total_);
+        scratch_.resize(2 * widest_);
+        for (const split_graph::link& k : g.links) {
+            at_from_.emplace_back(g.costs[at(k.from)].size(), 0.0);
+            at_to_.emplace_back(g.costs[at(k.to)].size(), 0.0);
+        }
+        for (const int v : g.core) {
+            int before = 0, after = 0;
+            for (const int k : g.links_of[at(v)]) {
+                ++(g.links[at(k)].from == v ? after : before);
+            }
+            share_.push_back(1.0 / std::max(1, std::max(before, after)));
+        }
+        prices.assign(at(p.points), 0.0);
+        weight_.resize(p.nodes.size());
+        set_prices();
+    }
+
+    std::vector<double> prices; ///< of a unit of memory at each point, at least 0; after a change call set_prices()
+
+    /// What a unit of a node's usage costs under the prices.
+    double weight(int node) const { return weight_[at(node)]; }
+    std::span<const double> priced(int node) const {
+        return {priced_.data() + first_[at(node)], g_.costs[at(node)].size()};
+    }
+
+    /// Takes the prices over into the costs of nodes, and from the leaves of the trees to their roots.
+    void set_prices() {
+        std::vector<double> sum(at(p_.points) + 1, 0.0);
+        paid_ = 0;
+        for (std::size_t t = 0; t < at(p_.points); ++t) {
+            sum[t + 1] = sum[t] + prices[t];
+            paid_ += prices[t] * static_cast<double>(p_.limit - p_.base[t]);
+        }
+        for (std::size_t v = 0; v < p_.nodes.size(); ++v) {
+            const reduced_node& n = p_.nodes[v];
+            weight_[v] = sum[at(n.live.last)] - sum[at(n.live.first)];
+            for (std::size_t c = 0; c < n.costs.size(); ++c) {
+                priced_[first_[v] + c] = g_.costs[v][c] + weight_[v] * static_cast<double>(n.usages[c]);
+            }
+        }
+        unary_ = priced_;
+        for (const split_graph::hanging& h : g_.trees) {
+            const std::size_t others = g_.costs[at(h.parent)].size();
+            std::fill_n(scratch_.begin(), others, HUGE_VAL);
+            const double* child = &unary_[first_[at(h.node)]];
+            for (std::size_t a = 0; a < g_.costs[at(h.node)].size(); ++a) {
+                lower(scratch_.data(), &h.cells[a * others], child[a], others);
+            }
+            double* to = &unary_[first_[at(h.parent)]];
+            for (std::size_t b = 0; b < others; ++b) {
+                to[b] += scratch_[b];
+            }
+        }
+    }
+
+    /// One pass over the core forwards and one backwards. Returns the bound, which is correct up to rounding.
+    double pass() {
+        for (std::size_t i = 0; i < g_.core.size(); ++i) {
+            visit(i, true);
+        }
+        double bound = static_cast<double>(p_.constant) - paid_;
+        for (std::size_t i = g_.core.size(); i-- > 0;) {
+            bound += visit(i, false);
+        }
+        return bound;
+    }
+
+    /// The bound with every link's least cost by itself, as without the ascent over messages.
+    double bound_without_messages() const {
+        double bound = static_cast<double>(p_.constant) - paid_;
+        for (const int v : g_.core) {
+            bound += *std::min_element(lifted(v), lifted(v) + g_.costs[at(v)].size());
+        }
+        for (const split_graph::link& k : g_.links) {
+            bound += *std::min_element(k.rows.begin(), k.rows.end());
+        }
+        return bound;
+    }
+
+    /// A choice by the messages: node after node the cheapest one given those before it and the messages of those after
+    /// it. It need be neither allowed nor within the limit.
+    void decode(std::vector<int>& choice) {
+        choice.assign(p_.nodes.size(), 0);
+        for (const int v : g_.core) {
+            const std::size_t count = g_.costs[at(v)].size();
+            double* sum = scratch_.data();
+            std::copy_n(&unary_[first_[at(v)]], count, sum);
+            for (const int l : g_.links_of[at(v)]) {
+                const split_graph::link& k = g_.links[at(l)];
+                const double* add = k.from == v ? at_from_[at(l)].data()
+                                                : &k.rows[at(choice[at(k.from)]) * count]; // the other has chosen
+                for (std::size_t c = 0; c < count; ++c) {
+                    sum[c] += add[c];
+                }
+            }
+            choice[at(v)] = static_cast<int>(std::min_element(sum, sum + count) - sum);
+        }
+        decode_trees(choice);
+    }
+
+    /// The cheapest choices of the trees, given the core's.
+    void decode_trees(std::vector<int>& choice) const {
+        for (std::size_t i = g_.trees.size(); i-- > 0;) {
+            const split_graph::hanging& h = g_.trees[i];
+            const std::size_t others = g_.costs[at(h.parent)].size();
+            const double* mine = &unary_[first_[at(h.node)]];
+            const double* cells = &h.cells[at(choice[at(h.parent)])];
+            int best = 0;
+            for (std::size_t a = 1; a < g_.costs[at(h.node)].size(); ++a) {
+                if (mine[a] + cells[a * others] < mine[at(best)] + cells[at(best) * others]) {
+                    best = static_cast<int>(a);
+                }
+            }
+            choice[at(h.node)] = best;
+        }
+    }
+
+    /// What each choice of a node of the core costs above its cheapest, by the messages: with the bound it is at most
+    /// what a whole choice with it costs.
+    std::vector<double> excess(int core_place) const {
+        std::vector<double> sum = kept(core_place);
+        const double least = *std::min_element(sum.begin(), sum.end());
+        for (double& s : sum) {
+            s -= least;
+        }
+        return sum;
+    }
+    /// The least of what a node of the core keeps.
+    double least(int core_place) const {
+        const std::vector<double> sum = kept(core_place);
+        return *std::min_element(sum.begin(), sum.end());
+    }
+
+    /// What a link between two nodes of the core has given to its nodes.
+    const std::vector<double>& given_to_from(std::size_t link) const { return at_from_[link]; }
+    const std::vector<double>& given_to_to(std::size_t link) const { return at_to_[link]; }
+    /// Prices times what the limit leaves at each point: a bound has to give it back.
+    double paid() const { return paid_; }
+    /// Costs of a node with prices and with the trees below it.
+    const double* lifted(int node) const { return &unary_[first_[at(node)]]; }
+
+private:
+    std::vector<double> kept(int core_place) const {
+        const int v = g_.core[at(core_place)];
+        std::vector<double> sum(lifted(v), lifted(v) + g_.costs[at(v)].size());
+        for (const int l : g_.links_of[at(v)]) {
+            const std::vector<double>& m = g_.links[at(l)].from == v ? at_from_[at(l)] : at_to_[at(l)];
+            for (std::size_t c = 0; c < sum.size(); ++c) {
+                sum[c] += m[c];
+            }
+        }
+        return sum;
+    }
+
+    /// to[b] = min(to[b], add + row[b])
+    static void lower(double* to, const double* row, double add, std::size_t count) {
+        for (std::size_t b = 0; b < count; ++b) {
+            const double s = row[b] + add;
+            to[b] = s < to[b] ? s : to[b];
+        }
+    }
+
+    /// Collects from the edges on one side, then gives to those on the other. Returns what the node's cheapest choice
+    /// keeps.
+    double visit(std::size_t place, bool forwards) {
+        const int v = g_.core[place];
+        const std::size_t count = g_.costs[at(v)].size();
+        double* sum = scratch_.data();
+        double* least = scratch_.data() + widest_;
+        std::copy_n(&unary_[first_[at(v)]], count, sum);
+        int gives = 0;
+        for (const int l : g_.links_of[at(v)]) {
+            const split_graph::link& k = g_.links[at(l)];
+            const bool is_from = k.from == v;
+            double* mine = is_from ? at_from_[at(l)].data() : at_to_[at(l)].data();
+            if (is_from == forwards) {
+                ++gives;
+            } else { // collects: mine = min over the other's choices of cell - the other's message
+                const std::vector<double>& others = is_from ? at_to_[at(l)] : at_from_[at(l)];
+                const double* cells = is_from ? k.columns.data() : k.rows.data();
+                std::fill_n(least, count, HUGE_VAL);
+                for (std::size_t d = 0; d < others.size(); ++d) {
+                    lower(least, cells + d * count, -others[d], count);
+                }
+                std::copy_n(least, count, mine);
+            }
+            for (std::size_t c = 0; c < count; ++c) {
+                sum[c] += mine[c];
+            }
+        }
+        const double share = share_[place];
+        if (gives > 0) {
+            for (const int l : g_.links_of[at(v)]) {
+                const bool is_from = g_.links[at(l)].from == v;
+                if (is_from == forwards) {
+                    double* mine = is_from ? at_from_[at(l)].data() : at_to_[at(l)].data();
+                    for (std::size_t c = 0; c < count; ++c) {
+                        mine[c] -= share * sum[c];
+                    }
+                }
+            }
+        }
+        return (1.0 - share * gives) * *std::min_element(sum, sum + count);
+    }
+
+    const reduced_problem& p_;
+    const split_graph& g_;
+    std::vector<std::size_t> first_; ///< of each node's choices in what follows
+    std::size_t total_ = 0, widest_ = 0;
+    std::vector<double> weight_;
+    std::vector<double> priced_; ///< costs with prices
+    std::vector<double> unary_;  ///< with what the trees below cost too
+    std::vector<double> scratch_;
+    std::vector<std::vector<double>> at_from_, at_to_; ///< what each link has given to its nodes
+    std::vector<double> share_;                        ///< of a core node's costs that one link is given
+    double paid_ = 0;                                  ///< prices times what the limit leaves
+};
+
+} // namespace tessera::search::detail

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reduced problem cut into trees that hang on a core: trees are solved exactly by one pass of messages, whatever the
+// prices of memory are, so that only the core is left to the dual ascent and to searches.
+#pragma once
+
+#include "tessera/search/certified/reduced.hpp"
+
+namespace tessera::search::detail {
+
+/// Tables in double precision for the many passes; whatever is decided by them is checked with the whole numbers.
+struct split_graph {
+    struct hanging {
+        int node = 0;
+        int parent = 0;
+        std::vector<double> cells; ///< a row for each choice of the node, the parent's choices in it
+    };
+    struct link {
+        int from = 0, to = 0;        ///< from < to
+        std::vector<double> rows;    ///< a row for each choice of `from`
+        std::vector<double> columns; ///< a row for each choice of `to`
+    };
+
+    std::vector<std::vector<double>> costs; ///< of each node's choices
+    std::vector<hanging> trees;             ///< children before their parents
+    std::vector<int> core;                  ///< nodes of the core, and roots of trees that hang on nothing, in order
+    std::vector<int> tree_of;               ///< for each node its place in `trees`, or -1
+    std::vector<link> links;                ///< between nodes of the core
+    std::vector<std::vector<int>> links_of; ///< of each node
+    std::vector<std::vector<int>> children; ///< places in `trees`
+    double high = 0; ///< what stands for `forbidden`: more than any allowed choice of all costs, or 2^47
+};
+
+/// Cuts a problem.
+inline split_graph make_split_graph(const reduced_problem& p) {
+    split_graph g;
+    const std::size_t n = p.nodes.size();
+    double all = 1;
+    std::vector<std::vector<int>> edges_of(n);
+    for (const reduced_node& v : p.nodes) {
+        const auto [least, most] = std::minmax_element(v.costs.begin(), v.costs.end());
+        all += static_cast<double>(*most - *least);
+    }
+    for (std::size_t e = 0; e < p.edges.size(); ++e) {
+        std::int64_t most = 0;
+        for (const std::int64_t c : p.edges[e].cells) {
+            most = c < forbidden ? std::max(most, c) : most;
+        }
+        all += static_cast<double>(most);
+        edges_of[at(p.edges[e].from)].push_back(static_cast<int>(e));
+        edges_of[at(p.edges[e].to)].push_back(static_cast<int>(e));
+    }
+    g.high = std::min(2 * all, 140737488355328.0);
+    const auto value = [&](std::int64_t c) { return c < forbidden ? static_cast<double>(c) : g.high; };
+    for (const reduced_node& v : p.nodes) {
+        g.costs.emplace_back();
+        for (const std::int64_t c : v.costs) {
+            g.costs.back().push_back(static_cast<double>(c));
+        }
+    }
+    // Leaves go first, until only nodes with two neighbours or more are left.
+    std::vector<int> degree(n), leaves;
+    std::vector<char> gone(n, 0), used(p.edges.size(), 0);
+    g.tree_of.assign(n, -1);
+    g.children.resize(n);
+    g.links_of.resize(n);
+    for (std::size_t v = n; v-- > 0;) {
+        degree[v] = static_cast<int>(edges_of[v].size());
+        if (degree[v] == 1) {
+            leaves.push_back(static_cast<int>(v));
+        }
+    }
+    for (std::size_t next = 0; next < leaves.size(); ++next) {
+        const int v = leaves[next];
+        if (degree[at(v)] != 1) {
+            continue; // its only neighbour went first: a root
+        }
+        for (const int e : edges_of[at(v)]) {
+            if (used[at(e)] != 0) {
+                continue;
+            }
+            const reduced_edge& edge = p.edges[at(e)];
+            const int parent = edge.from == v ? edge.to : edge.from;
+            split_graph::hanging h{v, parent, {}};
+            const std::size_t mine = p.nodes[at(v)].costs.size(), others = p.nodes[at(parent)].costs.size();
+            for (std::size_t a = 0; a < mine; ++a) {
+                for (std::size_t b = 0; b < others; ++b) {
+                    h.cells.push_back(value(edge.cells[edge.from == v ? a * others + b : b * mine + a]));
+                }
+            }
+            used[at(e)] = 1;
+            gone[at(v)] = 1;
+            degree[at(v)] = 0;
+            g.tree_of[at(v)] = static_cast<int>(g.trees.size());
+            g.children[at(parent)].push_back(static_cast<int>(g.trees.size()));
+            g.trees.push_back(std::move(h));
+            if (--degree[at(parent)] == 1) {
+                leaves.push_back(parent);
+            }
+        }
+    }
+    for (std::size_t v = 0; v < n; ++v) {
+        if (gone[v] == 0) {
+            g.core.push_back(static_cast<int>(v));
+        }
+    }
+    for (std::size_t e = 0; e < p.edges.size(); ++e) {
+        if (used[e] != 0) {
+            continue;
+        }
+        const reduced_edge& edge = p.edges[e];
+        const bool turned = edge.from > edge.to;
+        split_graph::link k{std::min(edge.from, edge.to), std::max(edge.from, edge.to), {}, {}};
+        const std::size_t rows = p.nodes[at(edge.from)].costs.size(), columns = p.nodes[at(edge.to)].costs.size();
+        std::vector<double> as_is, other(edge.cells.size());
+        for (const std::int64_t c : edge.cells) {
+            as_is.push_back(value(c));
+        }
+        for (std::size_t a = 0; a < rows; ++a) {
+            for (std::size_t b = 0; b < columns; ++b) {
+                other[b * rows + a] = as_is[a * columns + b];
+            }
+        }
+        k.rows = turned ? other : as_is;
+        k.columns = turned ? std::move(as_is) : std::move(other);
+        g.links_of[at(k.from)].push_back(static_cast<int>(g.links.size()));
+        g.links_of[at(k.to)].push_back(static_cast<int>(g.links.size()));
+        g.links.push_back(std::move(k));
+    }
+    return g;
+}
+
+} // namespace tessera::search::detail
