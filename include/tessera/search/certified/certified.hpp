@@ -12,6 +12,14 @@
 
 namespace tessera::search {
 
+/// How far a search has come.
+struct certified_progress {
+    int rounds = 0;
+    bool fits = false; ///< a choice that is allowed and fits is known
+    cost_t cost = 0;   ///< of the best choice, in full
+    cost_t bound = 0;
+};
+
 struct certified_options {
     int rounds = 40;        ///< at most; after each the lanes take over the best choice of all
     int lanes = 1;          ///< searches beside the dual ascent; part of what is computed, unlike threads
@@ -22,6 +30,7 @@ struct certified_options {
     bool dominance = true;                 ///< strike out choices that another one dominates
     bool messages = true;                  ///< of the dual ascent; without them each edge is bounded by itself
     thread_pool threads{};
+    function_ref<void(const certified_progress&)> report{}; ///< called after every round, by the caller's thread
     function_ref<bool()> stop{}; ///< asked often, by all threads; true: end with the best so far; empty: never
 };
 
@@ -150,6 +159,9 @@ private:
                 }
             }
             result_.bound = std::max<cost_t>(result_.bound, ascent.certified());
+            if (o_.report) {
+                o_.report({round + 1, best_standing.is_feasible(), best_standing.cost, result_.bound});
+            }
             if (result_.bound > most_cost) {
                 result_.state =
                     status::infeasible; // weak duality: prices of memory make every choice cost more than any can
