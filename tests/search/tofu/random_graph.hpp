@@ -47,7 +47,8 @@ public:
 
     /// Linear layers of some widths, activations, sums and softmaxes of [N,C].
     ts::graph layers(int ops) {
-        tensors_ = {grow_.add_input(ts::make_shape(width(), width()), ts::element::f32, "x")};
+        const ts::index_t rows = width(), columns = width(); // in one order with every compiler
+        tensors_ = {grow_.add_input(ts::make_shape(rows, columns), ts::element::f32, "x")};
         int wide = 0;
         for (int i = 0; i < ops; ++i) {
             const int kind = below(5);

@@ -11,7 +11,8 @@ inline constexpr option_row slices_option{
     "slices", "1: tofu stores parameters in slices, as the paper does; 0: every shard keeps those that it needs", 1, 0,
     1};
 inline constexpr option_row published_count_option{
-    "published-count", "1: tofu counts every step by itself, as the paper does; 0: what each device receives", 0, 0, 1};
+    "published-count", "1: tofu counts every step by itself, as the paper does; 0: also what each device receives", 0,
+    0, 1};
 inline constexpr option_row tofu_simulations_option{
     "tofu-simulations", "of changes of what moves least, for a shorter simulated step; 0: none, as the paper", 0, 0,
     1'000'000};
@@ -45,14 +46,15 @@ search_found run_tofu(const graph_view& g, const cluster& on, const Options& o) 
     std::string text;
     tofu_result found;
     if (simulations > 0) {
-        tofu_timed timed = tofu_by_time(g, on, steps, how, simulations, o.lowering);
+        tofu_timed timed = tofu_by_time(g, on, steps, how, simulations, o.lowering, o.interrupted);
         char line[120];
         std::snprintf(line, sizeof line, "%d simulations: %.3f ms a step after %.3f\n", timed.simulated,
                       static_cast<double>(timed.after) * 1e-6, static_cast<double>(timed.before) * 1e-6);
         text = line;
         found = static_cast<tofu_result&&>(timed.found);
     } else {
-        found = tofu_search(g, steps, how);
+        found =
+            how.traffic.count == tofu_count::groups ? tofu_search(g, steps, how) : tofu_by_both_counts(g, steps, how);
     }
     return best_compared(g, on, "Tofu", found.best, o, text + to_text(found));
 }

@@ -6,6 +6,8 @@
 #include "tessera/search/tofu/tofu.hpp"
 #include "tessera/simulate/delta/delta.hpp"
 
+#include <atomic>
+
 namespace tessera::search {
 
 struct tofu_timed {
@@ -16,13 +18,14 @@ struct tofu_timed {
 };
 
 /// From the strategy that moves least on, one group of operators takes another loop in one step at a time, and keeps it where the simulated step gets
-/// shorter; until no such change does, or `simulations` are made. The last steps, which move most, come first. What does not fit in the devices'
+/// shorter; until no such change does, `simulations` are made, or somebody interrupts. The last steps, which move most, come first. What does not fit in the devices'
 /// memory is returned only where what moves least does not fit either. Throws tessera::error for a machine of another number of devices than the
 /// steps make groups.
 // A template so that it is compiled where it is used.
 template <class Options = tofu_options>
 tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps& steps, const Options& o,
-                        int simulations, const lower_options& lowering = {}) {
+                        int simulations, const lower_options& lowering = {},
+                        const std::atomic<bool>* interrupted = nullptr) {
     detail::tofu_searcher searcher(g, steps, o);
     tofu_timed r;
     r.found = searcher.recursive();
@@ -50,12 +53,13 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
         chosen[detail::at(group)] = h;
         better = true;
     };
-    while (better && r.simulated < simulations) {
+    const auto goes_on = [&] { return r.simulated < simulations && (interrupted == nullptr || !interrupted->load()); };
+    while (better && goes_on()) {
         better = false;
         for (int i = steps.count(); i-- > 0;) {
             for (int group = 0; group < static_cast<int>(chosen.size()); ++group) {
                 for (const std::vector<int>& h : searcher.neighbours(group, chosen[detail::at(group)], i)) {
-                    r.simulated < simulations ? try_history(group, h) : void();
+                    goes_on() ? try_history(group, h) : void();
                 }
             }
         }

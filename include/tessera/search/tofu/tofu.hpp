@@ -270,6 +270,34 @@ inline tofu_result tofu_search(const graph_view& g, const tofu_steps& steps, con
     return detail::tofu_searcher(g, steps, o).recursive();
 }
 
+/// The recursion by what devices receive and by the paper's count, and of the two strategies the one with which devices exchange less: each
+/// recursion only does its best step by step, and either may come out ahead. Ours.
+inline tofu_result tofu_by_both_counts(const graph_view& g, const tofu_steps& steps, tofu_options o = {}) {
+    o.traffic.count = tofu_count::groups;
+    detail::tofu_searcher by_groups(g, steps, o);
+    tofu_result other = by_groups.recursive();
+    o.traffic.count = tofu_count::devices;
+    detail::tofu_searcher by_devices(g, steps, o);
+    tofu_result r = by_devices.recursive();
+    std::vector<index_t> rises;
+    index_t bytes = 0;
+    for (int i = 1; i <= steps.count(); ++i) {
+        std::vector<std::vector<int>> first;
+        for (const std::vector<int>& h : by_groups.chosen()) {
+            first.emplace_back(h.begin(), h.begin() + i);
+        }
+        const index_t after = by_devices.bytes_of_groups(first);
+        rises.push_back(after - bytes);
+        bytes = after;
+    }
+    if (bytes < r.bytes) {
+        other.bytes = bytes;
+        other.step_bytes = static_cast<std::vector<index_t>&&>(rises);
+        return other;
+    }
+    return r;
+}
+
 /// The least total communication of all splits of all steps at once. With many steps or loops that is often too much: the result says if
 /// it is exact.
 inline tofu_result flat_tofu(const graph_view& g, const tofu_steps& steps, const tofu_options& o = {}) {
