@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks of Tessera against two processes of PyTorch's DistributedDataParallel over gloo, one thread each, in turns:
 
-    benchmarks/ranks/against_ddp.py [--only ROW] [--turns N] [--seconds S] [--torch PYTHON] [--ranks PROGRAM]
+    benchmarks/ranks/against_ddp.py [--only ROW] [--turns N] [--seconds S] [--torch PYTHON]
+        [--ranks PROGRAM] [--profile FILE]
 
 PYTHON has torch (TESSERA_TORCH_PYTHON, or this one); PROGRAM is rank_peer, started by mpirun. Both sides train the same
 network from the same weights on the same batch, at the best settings that they have (benchmarks/peers/torch_peer.py,
-rank_peer.cpp), and their losses are compared. A ratio is PyTorch's median of a turn over Tessera's in the turn after it;
+rank_peer.cpp), and their losses are compared. FILE keeps what Tessera's side measures at its set-up, for the next run.
+A ratio is PyTorch's median of a turn over Tessera's in the turn after it;
 printed are the median over the turns with the interval that holds it with 95 % (where there are 6 turns or more, else
 all), and both medians. The exit code is 1 where losses differ by more than 1e-3.
 """
@@ -88,13 +90,14 @@ def race(name, options, numpy):
     network, batch, wanted, compared = ROWS[name]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     os.environ.update(environment)
+    profile = ["--profile", os.path.abspath(options.profile)] if options.profile else []
     sides = []
     with tempfile.TemporaryDirectory(prefix="tessera_ddp_") as folder, tempfile.TemporaryFile() as log:
         weights, data = write_files(folder, network, batch, numpy)
         shared = ["--network", network, "--batch", str(batch), "--devices", "2", "--weights", weights, "--data", data]
         commands = {
             "torch": [options.torch, os.path.join(ROOT, "benchmarks", "peers", "torch_peer.py"), *shared, "--ddp"],
-            "tessera": [*options.launcher.split(), "-n", "2", options.ranks, *shared],
+            "tessera": [*options.launcher.split(), "-n", "2", options.ranks, *shared, *profile],
         }
         try:
             for side, command in commands.items():
@@ -129,6 +132,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="length of a turn (0.5), at least 2 steps")
     parser.add_argument("--torch", default=os.environ.get("TESSERA_TORCH_PYTHON", sys.executable), help="a python that has torch")
     parser.add_argument("--ranks", metavar="PROGRAM", help="default: the newest build/**/rank_peer")
+    parser.add_argument("--profile", metavar="FILE")
     parser.add_argument("--launcher", default="mpirun --bind-to none")
     options = parser.parse_args()
     if options.turns < 1 or options.seconds <= 0:

@@ -14,13 +14,9 @@ struct found {
     index_t excess_bytes = 0; ///< beyond the devices' memory; 0: it is feasible
     std::int64_t evaluations = 0;
     bool feasible() const { return excess_bytes == 0; }
-    /// Whatever fits is better than whatever does not; then the shorter step, or the smaller excess.
+    /// The smaller excess is better, so that whatever fits is better than whatever does not; then the shorter step.
     bool better_than(const found& other) const {
-        return excess_bytes != other.excess_bytes &&
-                       (excess_bytes == 0 || other.excess_bytes == 0 || step == other.step)
-                   ? excess_bytes < other.excess_bytes
-               : step != other.step ? step < other.step
-                                    : excess_bytes < other.excess_bytes;
+        return excess_bytes != other.excess_bytes ? excess_bytes < other.excess_bytes : step < other.step;
     }
 };
 
