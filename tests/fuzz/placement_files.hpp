@@ -46,7 +46,7 @@ inline std::vector<std::string> profiles() {
 inline bool read_profile_of_layers(const std::string& text) {
     namespace sp = tessera::search::placement;
     const sp::layer_profile p = io::profile_from_text(text);
-    if (!(io::profile_from_text(io::to_text(p)) == p)) return false;
+    if (!(io::profile_from_text(io::profile_text(p)) == p)) return false;
     const sp::cost_graph g = sp::to_cost_graph(p);
     tessera::machine two;
     two.devices = 2;

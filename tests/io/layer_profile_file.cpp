@@ -45,7 +45,7 @@ TEST_CASE("a profile is read as it stands, and becomes costs in ns and bytes") {
     CHECK(g.nodes[1].held_bytes == 2048);
     CHECK(g.edges[0].bytes == 0);
     CHECK(g.edges[1].bytes == 16); // the tensor that it picks
-    CHECK(io::profile_from_text(io::to_text(p), "p") == p);
+    CHECK(io::profile_from_text(io::profile_text(p), "p") == p);
 }
 
 TEST_CASE("random profiles come back from their text") {
@@ -67,7 +67,7 @@ TEST_CASE("random profiles come back from their text") {
             p.layers.push_back(l);
             v > 0 ? p.edges.push_back({static_cast<int>(random() % static_cast<unsigned>(v)), v}) : void();
         }
-        CHECK(io::profile_from_text(io::to_text(p), "p") == p);
+        CHECK(io::profile_from_text(io::profile_text(p), "p") == p);
     }
 }
 

@@ -208,7 +208,7 @@ inline search::placement::layer_profile read_layer_profile(const std::string& pa
 }
 
 /// The same as a text, numbers as short as they can be and read back the same.
-inline std::string to_text(const search::placement::layer_profile& p) {
+inline std::string profile_text(const search::placement::layer_profile& p) {
     std::string text;
     for (const search::placement::profiled_layer& l : p.layers) {
         text += l.id + " -- " + l.kind + " -- forward_compute_time=" + detail::profile_number(l.forward_ms) +

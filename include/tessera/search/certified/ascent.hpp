@@ -62,11 +62,11 @@ public:
     std::int64_t certified() const { return certified_; } ///< the bound
     const std::vector<double>& prices() const { return best_prices_; }
     /// A copy of the dual at its best prices, for the exact finish.
-    dual_ascent settled() const {
+    dual_ascent settled(int passes) const {
         dual_ascent d = dual_;
         d.prices = best_prices_;
         d.set_prices();
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < passes; ++i) {
             d.pass();
         }
         return d;
@@ -92,6 +92,10 @@ private:
              t < points;) { // of a stretch above the limit only the worst point counts, and those with a price
             if (over[t] <= 0) {
                 over[t] = dual_.prices[t] > 0 ? over[t] : 0;
+                ++t;
+                continue;
+            }
+            if (stalled_ / 150 % 2 == 1) { // what the worst points alone do not reach, all together may
                 ++t;
                 continue;
             }

@@ -58,6 +58,11 @@ public:
     const standing& now() const { return at_; }
     const usage_tree& used() const { return used_; }
 
+    bool is_broken(const reduced_edge& e) const {
+        return e.cells[at(choice_[at(e.from)]) * p_->nodes[at(e.to)].choices.size() + at(choice_[at(e.to)])] >=
+               forbidden;
+    }
+
     void set(int node, int to) {
         const reduced_node& n = p_->nodes[at(node)];
         const int from = choice_[at(node)];

@@ -117,7 +117,7 @@ private:
             seen(std::vector<int>(reduced_.nodes.size(), 0));
         }
         std::vector<improver> lanes;
-        for (int l = 0; l < std::max(1, o_.lanes); ++l) {
+        for (int l = 0; l <= std::max(1, o_.lanes); ++l) { // the first one goes on from the best, the others start anew
             lanes.emplace_back(reduced_, graph, edges, start, o_.seed + 1000003U * static_cast<std::uint32_t>(l));
         }
         best = start;
@@ -129,7 +129,15 @@ private:
             const bool climbs = climbing;
             std::vector<int> decoded;
             standing decoded_standing{INT64_MAX, INT64_MAX, INT64_MAX};
+            const dual_ascent settled = ascent.settled(2);
             o_.threads.run(lanes.size() + 1, [&](std::size_t job) {
+                if (job > 1 &&
+                    round % 4 == 0) { // starts anew from what the messages say when memory is a little dearer
+                    dual_ascent dearer = settled;
+                    std::vector<int> choice;
+                    dearer.decode_at(settled.prices, 1.0 + 0.05 * (round / 4 % 5), choice);
+                    lanes[job - 1].restart(choice);
+                }
                 if (job > 0) {
                     lanes[job - 1].run(o_.round_work, prices, bound, [&] { return stopped(); });
                 } else if (climbs && !stopped()) {
@@ -153,10 +161,8 @@ private:
                     best = lane.now().choice();
                 }
             }
-            for (improver& lane : lanes) {
-                if (best_standing < lane.now().now()) {
-                    lane.restart(best);
-                }
+            if (best_standing < lanes.front().now().now()) {
+                lanes.front().restart(best);
             }
             result_.bound = std::max<cost_t>(result_.bound, ascent.certified());
             if (o_.report) {
@@ -167,13 +173,13 @@ private:
                     status::infeasible; // weak duality: prices of memory make every choice cost more than any can
                 break;
             }
-            const bool settled = best_standing.is_feasible() && best_standing.cost <= result_.bound;
-            if (settled || stopped()) {
+            const bool closed = best_standing.is_feasible() && best_standing.cost <= result_.bound;
+            if (closed || stopped()) {
                 break;
             }
             if (small && o_.finish_steps > 0 && round % 4 == 3) {
                 std::vector<int> found;
-                dual_ascent at_best = ascent.settled();
+                dual_ascent at_best = ascent.settled(20);
                 exact_finish finish(reduced_, graph, at_best);
                 const std::int64_t known = best_standing.is_feasible() ? best_standing.cost : most_cost + 1;
                 if (finish.run(known, o_.finish_steps, found)) {

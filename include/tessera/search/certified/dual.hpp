@@ -121,6 +121,18 @@ public:
         decode_trees(choice);
     }
 
+    /// A choice by the messages after a few passes with all prices times a factor.
+    void decode_at(const std::vector<double>& at_prices, double factor, std::vector<int>& choice) {
+        for (std::size_t t = 0; t < prices.size(); ++t) {
+            prices[t] = factor * at_prices[t];
+        }
+        set_prices();
+        for (int i = 0; i < 3; ++i) {
+            pass();
+        }
+        decode(choice);
+    }
+
     /// The cheapest choices of the trees, given the core's.
     void decode_trees(std::vector<int>& choice) const {
         for (std::size_t i = g_.trees.size(); i-- > 0;) {

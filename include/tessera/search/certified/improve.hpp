@@ -61,6 +61,13 @@ private:
                 }
             }
         }
+        for (int tries = 0; now_.now().broken > 0 && tries < 4000; ++tries) {
+            const reduced_edge& e = p_.edges[below(p_.edges.size())];
+            if (now_.is_broken(e)) {
+                seed = region_.root(e.from);
+                break;
+            }
+        }
         part_.assign(1, seed);
         chosen_[at(seed)] = 1;
         std::vector<int> front(1, seed);
