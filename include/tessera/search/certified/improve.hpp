@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tessera/search/certified/assignment.hpp"
-#include "tessera/search/certified/region.hpp"
+#include "tessera/search/certified/neighbourhood.hpp"
 
 #include <random>
 
@@ -150,7 +150,7 @@ private:
     const reduced_problem& p_;
     const split_graph& g_;
     assignment now_;
-    region region_;
+    neighbourhood region_;
     std::vector<int> choice_; ///< as now_ between steps
     std::vector<int> part_;
     std::vector<char> chosen_;

@@ -12,9 +12,9 @@
 
 namespace tessera::search::detail {
 
-class region {
+class neighbourhood {
 public:
-    region(const reduced_problem& p, const split_graph& g)
+    neighbourhood(const reduced_problem& p, const split_graph& g)
         : p_(p), g_(g), below_(p.nodes.size()), place_(p.nodes.size(), -1) {
         for (std::size_t t = g.trees.size(); t-- > 0;) { // parents before children; turned around below
             const int parent = g.trees[t].parent;
