@@ -33,8 +33,8 @@ public:
 
 namespace detail {
 
-inline constexpr float one = 1;
-inline constexpr float zero = 0;
+inline constexpr float times_one = 1;
+inline constexpr float times_zero = 0;
 
 using pointers = std::vector<void*>;
 
@@ -49,21 +49,21 @@ public:
         const auto workspace = static_cast<std::size_t>(c_.workspace);
         switch (c_.way) {
         case convolution::direction::forward:
-            check(cudnnConvolutionForward(t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(),
+            check(cudnnConvolutionForward(t_.cudnn, &times_one, x_.get(), at_[0], w_.get(), at_[1], how_.get(),
                                           static_cast<cudnnConvolutionFwdAlgo_t>(c_.algorithm), at_[3], workspace,
-                                          &zero, y_.get(), at_[2]),
+                                          &times_zero, y_.get(), at_[2]),
                   "cudnnConvolutionForward");
             break;
         case convolution::direction::backward_data:
-            check(cudnnConvolutionBackwardData(t_.cudnn, &one, w_.get(), at_[1], y_.get(), at_[2], how_.get(),
+            check(cudnnConvolutionBackwardData(t_.cudnn, &times_one, w_.get(), at_[1], y_.get(), at_[2], how_.get(),
                                                static_cast<cudnnConvolutionBwdDataAlgo_t>(c_.algorithm), at_[3],
-                                               workspace, &zero, x_.get(), at_[0]),
+                                               workspace, &times_zero, x_.get(), at_[0]),
                   "cudnnConvolutionBackwardData");
             break;
         case convolution::direction::backward_filter:
-            check(cudnnConvolutionBackwardFilter(t_.cudnn, &one, x_.get(), at_[0], y_.get(), at_[2], how_.get(),
+            check(cudnnConvolutionBackwardFilter(t_.cudnn, &times_one, x_.get(), at_[0], y_.get(), at_[2], how_.get(),
                                                  static_cast<cudnnConvolutionBwdFilterAlgo_t>(c_.algorithm), at_[3],
-                                                 workspace, &zero, w_.get(), at_[1]),
+                                                 workspace, &times_zero, w_.get(), at_[1]),
                   "cudnnConvolutionBackwardFilter");
             break;
         }
@@ -89,10 +89,12 @@ public:
     }
     void issue(const run_state&) override {
         if (backward_) {
-            check(cudnnConvolutionBackwardBias(t_.cudnn, &one, y_.get(), at_[0], &zero, bias_.get(), at_[1]),
-                  "cudnnConvolutionBackwardBias");
+            check(
+                cudnnConvolutionBackwardBias(t_.cudnn, &times_one, y_.get(), at_[0], &times_zero, bias_.get(), at_[1]),
+                "cudnnConvolutionBackwardBias");
         } else {
-            check(cudnnAddTensor(t_.cudnn, &one, bias_.get(), at_[0], &one, y_.get(), at_[1]), "cudnnAddTensor");
+            check(cudnnAddTensor(t_.cudnn, &times_one, bias_.get(), at_[0], &times_one, y_.get(), at_[1]),
+                  "cudnnAddTensor");
         }
     }
 
@@ -134,7 +136,7 @@ public:
         }
     }
     void issue(const run_state&) override {
-        check(cublasLtMatmul(t_.cublas, d_.product.get(), &scale_, at_[0], d_.a.get(), at_[1], d_.b.get(), &zero,
+        check(cublasLtMatmul(t_.cublas, d_.product.get(), &scale_, at_[0], d_.a.get(), at_[1], d_.b.get(), &times_zero,
                              at_[2], d_.d.get(), at_[2], d_.d.get(), &algorithm_, workspace_, workspace_bytes_,
                              t_.stream),
               "cublasLtMatmul");
@@ -177,7 +179,7 @@ public:
         : at_(static_cast<pointers&&>(at)), t_(t), scale_(p.scale), how_(describe_pooling(p)),
           x_(describe_tensor(p.x, p.type)), y_(describe_tensor(p.y, p.type)) {}
     void issue(const run_state&) override {
-        check(cudnnPoolingForward(t_.cudnn, how_.get(), &scale_, x_.get(), at_[0], &zero, y_.get(), at_[1]),
+        check(cudnnPoolingForward(t_.cudnn, how_.get(), &scale_, x_.get(), at_[0], &times_zero, y_.get(), at_[1]),
               "cudnnPoolingForward");
     }
 
@@ -200,11 +202,11 @@ public:
     void issue(const run_state&) override {
         cudnnTensorDescriptor_t d = row_.get();
         if (backward_) {
-            check(
-                cudnnActivationBackward(t_.cudnn, how_.get(), &one, d, at_[0], d, at_[1], d, at_[0], &zero, d, at_[2]),
-                "cudnnActivationBackward");
+            check(cudnnActivationBackward(t_.cudnn, how_.get(), &times_one, d, at_[0], d, at_[1], d, at_[0],
+                                          &times_zero, d, at_[2]),
+                  "cudnnActivationBackward");
         } else {
-            check(cudnnActivationForward(t_.cudnn, how_.get(), &one, d, at_[0], &zero, d, at_[1]),
+            check(cudnnActivationForward(t_.cudnn, how_.get(), &times_one, d, at_[0], &times_zero, d, at_[1]),
                   "cudnnActivationForward");
         }
     }

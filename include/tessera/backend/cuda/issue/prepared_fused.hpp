@@ -23,8 +23,8 @@ public:
         if (fuses_) {
             // y stands in for the summand that cuDNN adds with a factor of 0.
             const cudnnStatus_t status = cudnnConvolutionBiasActivationForward(
-                t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(), algorithm, at_[4], workspace, &zero, y,
-                at_[2], bias_.get(), at_[3], relu_.get(), y, at_[2]);
+                t_.cudnn, &times_one, x_.get(), at_[0], w_.get(), at_[1], how_.get(), algorithm, at_[4], workspace,
+                &times_zero, y, at_[2], bias_.get(), at_[3], relu_.get(), y, at_[2]);
             fuses_ = CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_CATEGORY(CUDNN_STATUS_NOT_SUPPORTED);
             if (fuses_) {
                 check(status, "cudnnConvolutionBiasActivationForward");
@@ -32,11 +32,11 @@ public:
             }
         }
         // Not every algorithm has the fused call; it says so at the first one.
-        check(cudnnConvolutionForward(t_.cudnn, &one, x_.get(), at_[0], w_.get(), at_[1], how_.get(), algorithm, at_[4],
-                                      workspace, &zero, y, at_[2]),
+        check(cudnnConvolutionForward(t_.cudnn, &times_one, x_.get(), at_[0], w_.get(), at_[1], how_.get(), algorithm,
+                                      at_[4], workspace, &times_zero, y, at_[2]),
               "cudnnConvolutionForward");
-        check(cudnnAddTensor(t_.cudnn, &one, bias_.get(), at_[3], &one, y, at_[2]), "cudnnAddTensor");
-        check(cudnnActivationForward(t_.cudnn, relu_.get(), &one, y, at_[2], &zero, y, at_[2]),
+        check(cudnnAddTensor(t_.cudnn, &times_one, bias_.get(), at_[3], &times_one, y, at_[2]), "cudnnAddTensor");
+        check(cudnnActivationForward(t_.cudnn, relu_.get(), &times_one, y, at_[2], &times_zero, y, at_[2]),
               "cudnnActivationForward");
     }
 
@@ -66,20 +66,20 @@ public:
         cudnnTensorDescriptor_t c = channels_.get();
         switch (n_.way) {
         case normalization::direction::training: // the running statistics are a task of their own
-            check(cudnnBatchNormalizationForwardTraining(t_.cudnn, mode, &one, &zero, x, at_[0], x, at_[3], c, at_[1],
-                                                         at_[2], 0, nullptr, nullptr, n_.epsilon, at_[4],
+            check(cudnnBatchNormalizationForwardTraining(t_.cudnn, mode, &times_one, &times_zero, x, at_[0], x, at_[3],
+                                                         c, at_[1], at_[2], 0, nullptr, nullptr, n_.epsilon, at_[4],
                                                          second(at_[4])),
                   "cudnnBatchNormalizationForwardTraining");
             break;
         case normalization::direction::inference:
-            check(cudnnBatchNormalizationForwardInference(t_.cudnn, mode, &one, &zero, x, at_[0], x, at_[4], c, at_[1],
-                                                          at_[2], at_[3], second(at_[3]), n_.epsilon),
+            check(cudnnBatchNormalizationForwardInference(t_.cudnn, mode, &times_one, &times_zero, x, at_[0], x, at_[4],
+                                                          c, at_[1], at_[2], at_[3], second(at_[3]), n_.epsilon),
                   "cudnnBatchNormalizationForwardInference");
             break;
         case normalization::direction::backward:
-            check(cudnnBatchNormalizationBackward(t_.cudnn, mode, &one, &zero, &one, &zero, x, at_[0], x, at_[1], x,
-                                                  at_[4], c, at_[2], at_[5], at_[6], n_.epsilon, at_[3],
-                                                  second(at_[3])),
+            check(cudnnBatchNormalizationBackward(t_.cudnn, mode, &times_one, &times_zero, &times_one, &times_zero, x,
+                                                  at_[0], x, at_[1], x, at_[4], c, at_[2], at_[5], at_[6], n_.epsilon,
+                                                  at_[3], second(at_[3])),
                   "cudnnBatchNormalizationBackward");
             break;
         }
@@ -106,12 +106,12 @@ public:
     void issue(const run_state&) override {
         cudnnTensorDescriptor_t d = rows_.get();
         if (backward_) {
-            check(cudnnSoftmaxBackward(t_.cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one, d, at_[0],
-                                       d, at_[1], &zero, d, at_[2]),
+            check(cudnnSoftmaxBackward(t_.cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &times_one, d,
+                                       at_[0], d, at_[1], &times_zero, d, at_[2]),
                   "cudnnSoftmaxBackward");
         } else {
-            check(cudnnSoftmaxForward(t_.cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one, d, at_[0],
-                                      &zero, d, at_[1]),
+            check(cudnnSoftmaxForward(t_.cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &times_one, d,
+                                      at_[0], &times_zero, d, at_[1]),
                   "cudnnSoftmaxForward");
         }
     }
@@ -134,7 +134,8 @@ public:
     }
     void issue(const run_state&) override {
         cudnnTensorDescriptor_t d = rows_.get();
-        check(cudnnOpTensor(t_.cudnn, how_.get(), &one, d, at_[0], &one, second_.get(), at_[1], &zero, d, at_[2]),
+        check(cudnnOpTensor(t_.cudnn, how_.get(), &times_one, d, at_[0], &times_one, second_.get(), at_[1], &times_zero,
+                            d, at_[2]),
               "cudnnOpTensor");
     }
 
