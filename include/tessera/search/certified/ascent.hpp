@@ -61,7 +61,7 @@ public:
 
     std::int64_t certified() const { return certified_; } ///< the bound
     const std::vector<double>& prices() const { return best_prices_; }
-    /// A copy of the dual at its best prices, for the exact finish.
+    /// A copy of the dual at its best prices, after some passes.
     dual_ascent settled(int passes) const {
         dual_ascent d = dual_;
         d.prices = best_prices_;
@@ -77,19 +77,12 @@ private:
 
     bool step(const std::vector<int>& choice) {
         const auto points = at(p_.points);
-        std::vector<double> over(points + 1, 0.0);
-        for (std::size_t v = 0; v < p_.nodes.size(); ++v) {
-            const auto used = static_cast<double>(p_.nodes[v].usages[at(choice[v])]);
-            over[at(p_.nodes[v].live.first)] += used;
-            over[at(p_.nodes[v].live.last)] -= used;
+        std::vector<double> over;
+        for (const std::int64_t used : usage_sums(p_, choice)) {
+            over.push_back(static_cast<double>(used - p_.limit));
         }
-        double sum = 0;
-        for (std::size_t t = 0; t < points; ++t) {
-            sum += over[t];
-            over[t] = sum + static_cast<double>(p_.base[t] - p_.limit);
-        }
-        for (std::size_t t = 0;
-             t < points;) { // of a stretch above the limit only the worst point counts, and those with a price
+        // Of a stretch above the limit only the worst point counts, and those with a price.
+        for (std::size_t t = 0; t < points;) {
             if (over[t] <= 0) {
                 over[t] = dual_.prices[t] > 0 ? over[t] : 0;
                 ++t;

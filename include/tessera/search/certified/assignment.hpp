@@ -35,17 +35,34 @@ struct edge_lists {
     }
 };
 
+/// What is used at each point if every node uses `usage(node)`.
+template <class Usage>
+std::vector<std::int64_t> usage_sums(const reduced_problem& p, const Usage& usage) {
+    std::vector<std::int64_t> sums(at(p.points) + 1, 0); // first what changes at each point
+    for (std::size_t v = 0; v < p.nodes.size(); ++v) {
+        const std::int64_t used = usage(v);
+        sums[at(p.nodes[v].live.first)] += used;
+        sums[at(p.nodes[v].live.last)] -= used;
+    }
+    sums.pop_back();
+    std::int64_t now = 0;
+    for (std::size_t t = 0; t < sums.size(); ++t) {
+        now += sums[t];
+        sums[t] = now + p.base[t];
+    }
+    return sums;
+}
+inline std::vector<std::int64_t> usage_sums(const reduced_problem& p, const std::vector<int>& choice) {
+    return usage_sums(p, [&](std::size_t v) { return p.nodes[v].usages[at(choice[v])]; });
+}
+
 class assignment {
 public:
     assignment(const reduced_problem& p, const edge_lists& edges, std::vector<int> choice)
-        : p_(&p), edges_(&edges), choice_(std::move(choice)), used_(p.points) {
+        : p_(&p), edges_(&edges), choice_(std::move(choice)), used_(usage_sums(p, choice_)) {
         at_.cost = p.constant;
-        for (int t = 0; t < p.points; ++t) {
-            used_.add({t, t + 1}, p.base[at(t)]);
-        }
         for (std::size_t v = 0; v < p.nodes.size(); ++v) {
             at_.cost += p.nodes[v].costs[at(choice_[v])];
-            used_.add(p.nodes[v].live, p.nodes[v].usages[at(choice_[v])]);
         }
         for (const reduced_edge& e : p.edges) {
             count(e, choice_[at(e.from)], choice_[at(e.to)], 1);

@@ -21,10 +21,12 @@ struct certified_progress {
 };
 
 struct certified_options {
-    int rounds = 40;        ///< at most; after each the lanes take over the best choice of all
-    int lanes = 1;          ///< searches beside the dual ascent; part of what is computed, unlike threads
-    std::uint32_t seed = 1; ///< of the lanes' random numbers
-    std::int64_t round_work = 300'000'000; ///< cells of each lane in a round
+    int rounds = 40; ///< at most
+    /// Searches that start anew in every fourth round, beside the dual ascent and the one that goes on from the best of
+    /// all. Part of what is computed, unlike threads.
+    int lanes = 1;
+    std::uint32_t seed = 1;                ///< of the searches' random numbers
+    std::int64_t round_work = 300'000'000; ///< cells of each search in a round
     int round_steps = 40;                  ///< of the dual ascent in a round
     std::int64_t finish_steps = 2'000'000; ///< of branch and bound; 0: none
     bool dominance = true;                 ///< strike out choices that another one dominates
@@ -35,13 +37,13 @@ struct certified_options {
 };
 
 struct certified_result {
-    status state = status::
-        budget_exhausted; ///< solved: the choice is optimal; infeasible: proved that no choice is allowed and fits
+    /// solved: the choice is optimal; infeasible: proved that no choice is allowed and fits.
+    status state = status::budget_exhausted;
     std::vector<choice_t> choice; ///< empty where none that is allowed and fits was found
     evaluation_of_choice value;   ///< of the choice, summed anew from the problem
     cost_t bound = 0;             ///< no choice that is allowed and fits costs less
     std::int64_t least_peak =
-        0; ///< the smallest peak of the allowed choices seen, also where none fits: a limit that would do
+        0; ///< of the best allowed choice, also where it does not fit: a limit that would do; 0: none is known
     int rounds = 0;
 
     /// How much more than the best possible the choice costs at most, relative to the bound; infinite without a choice
@@ -65,13 +67,10 @@ public:
             result_.state = status::infeasible;
             return std::move(result_);
         }
-        for (const std::int64_t b : reduced_.base) {
-            if (b > p_.limit) { // what is decided does not fit by itself
-                result_.state = status::infeasible;
-            }
-        }
-        if (reduced_.nodes.empty()) {
-            offer({});
+        const bool decided_fits = std::all_of(reduced_.base.begin(), reduced_.base.end(),
+                                              [this](std::int64_t used) { return used <= p_.limit; });
+        if (reduced_.nodes.empty() || !decided_fits) {
+            offer(std::vector<int>(reduced_.nodes.size(), 0));
             result_.state = result_.choice.empty() ? status::infeasible : status::solved;
             result_.bound = result_.choice.empty() ? 0 : result_.value.cost;
             return std::move(result_);
@@ -81,130 +80,141 @@ public:
     }
 
 private:
+    /// A choice with its standing.
+    struct judged {
+        standing how{INT64_MAX, INT64_MAX, INT64_MAX};
+        std::vector<int> choice;
+
+        void take(const assignment& a) {
+            how = a.now();
+            choice = a.choice();
+        }
+        void take_better(const assignment& a) { a.now() < how ? take(a) : void(); }
+    };
+
     bool stopped() const { return o_.stop && o_.stop(); }
 
     void search() {
         const split_graph graph = make_split_graph(reduced_);
         const edge_lists edges(reduced_);
         price_ascent ascent(reduced_, graph, o_.messages);
-        std::int64_t most_cost = reduced_.constant; // above it no allowed choice is
-        for (const reduced_node& n : reduced_.nodes) {
-            most_cost = add_costs(std::max<cost_t>(0, most_cost), *std::max_element(n.costs.begin(), n.costs.end()));
+        judged best = first_choice(ascent, edges);
+        std::vector<improver> lanes; // the first one goes on from the best
+        for (int l = 0; l <= std::max(1, o_.lanes); ++l) {
+            lanes.emplace_back(reduced_, graph, edges, best.choice, o_.seed + 1000003U * static_cast<std::uint32_t>(l));
         }
-        for (const reduced_edge& e : reduced_.edges) {
-            cost_t most = 0;
-            for (const cost_t c : e.cells) {
-                most = c < forbidden ? std::max(most, c) : most;
-            }
-            most_cost = add_costs(most_cost, most);
-        }
-        standing best_standing{INT64_MAX, 0, 0};
-        std::vector<int> best;
-        standing start_standing = best_standing; // for the first lanes: what fits comes first, edges are mended later
-        std::vector<int> start;
-        const auto seen = [&](const std::vector<int>& choice) {
-            const assignment a(reduced_, edges, choice);
-            const auto rank = [](const standing& s) { return std::tuple(s.over, s.broken, s.cost); };
-            if (start.empty() || rank(a.now()) < rank(start_standing)) {
-                start = choice;
-                start_standing = a.now();
-            }
-        };
-        bool climbing = result_.state != status::infeasible;
-        if (climbing) {
-            climbing = ascent.run(o_.round_steps, seen);
-        } else {
-            seen(std::vector<int>(reduced_.nodes.size(), 0));
-        }
-        std::vector<improver> lanes;
-        for (int l = 0; l <= std::max(1, o_.lanes); ++l) { // the first one goes on from the best, the others start anew
-            lanes.emplace_back(reduced_, graph, edges, start, o_.seed + 1000003U * static_cast<std::uint32_t>(l));
-        }
-        best = start;
-        best_standing = start_standing;
+        const cost_t most = most_cost();
         const bool small = reduced_.nodes.size() <= 2000;
-        for (int round = 0; round < o_.rounds && result_.state != status::infeasible; ++round) {
-            const std::vector<double> prices = ascent.prices();
-            const auto bound = static_cast<double>(ascent.certified());
-            const bool climbs = climbing;
-            std::vector<int> decoded;
-            standing decoded_standing{INT64_MAX, INT64_MAX, INT64_MAX};
-            const dual_ascent settled = ascent.settled(2);
-            o_.threads.run(lanes.size() + 1, [&](std::size_t job) {
-                if (job > 1 &&
-                    round % 4 == 0) { // starts anew from what the messages say when memory is a little dearer
-                    dual_ascent dearer = settled;
-                    std::vector<int> choice;
-                    dearer.decode_at(settled.prices, 1.0 + 0.05 * (round / 4 % 5), choice);
-                    lanes[job - 1].restart(choice);
-                }
-                if (job > 0) {
-                    lanes[job - 1].run(o_.round_work, prices, bound, [&] { return stopped(); });
-                } else if (climbs && !stopped()) {
-                    climbing = ascent.run(o_.round_steps, [&](const std::vector<int>& choice) {
-                        const assignment a(reduced_, edges, choice);
-                        if (a.now() < decoded_standing) {
-                            decoded_standing = a.now();
-                            decoded = choice;
-                        }
-                    });
-                }
-            });
+        for (int round = 0; round < o_.rounds; ++round) {
+            run_round(round, ascent, lanes, edges, best);
             result_.rounds = round + 1;
-            if (!decoded.empty() && decoded_standing < best_standing) {
-                best_standing = decoded_standing;
-                best = decoded;
-            }
-            for (const improver& lane : lanes) {
-                if (lane.now().now() < best_standing) {
-                    best_standing = lane.now().now();
-                    best = lane.now().choice();
-                }
-            }
-            if (best_standing < lanes.front().now().now()) {
-                lanes.front().restart(best);
-            }
             result_.bound = std::max<cost_t>(result_.bound, ascent.certified());
             if (o_.report) {
-                o_.report({round + 1, best_standing.is_feasible(), best_standing.cost, result_.bound});
+                o_.report({round + 1, best.how.is_feasible(), best.how.cost, result_.bound});
             }
-            if (result_.bound > most_cost) {
-                result_.state =
-                    status::infeasible; // weak duality: prices of memory make every choice cost more than any can
+            if (result_.bound > most) { // weak duality: prices of memory make every choice cost more than any can
+                result_.state = status::infeasible;
                 break;
             }
-            const bool closed = best_standing.is_feasible() && best_standing.cost <= result_.bound;
-            if (closed || stopped()) {
+            if (stopped() || (best.how.is_feasible() && best.how.cost <= result_.bound) ||
+                (small && o_.finish_steps > 0 && round % 4 == 3 && finish(graph, edges, ascent, most, best))) {
                 break;
-            }
-            if (small && o_.finish_steps > 0 && round % 4 == 3) {
-                std::vector<int> found;
-                dual_ascent at_best = ascent.settled(20);
-                exact_finish finish(reduced_, graph, at_best);
-                const std::int64_t known = best_standing.is_feasible() ? best_standing.cost : most_cost + 1;
-                if (finish.run(known, o_.finish_steps, found)) {
-                    best = found.empty() ? best : found;
-                    best_standing = assignment(reduced_, edges, best).now();
-                    if (best_standing.is_feasible()) {
-                        result_.bound = best_standing.cost;
-                    } else {
-                        result_.state = status::infeasible;
-                    }
-                    break;
-                }
             }
         }
-        offer(best);
+        offer(best.choice);
         if (!result_.choice.empty()) {
             result_.bound = std::min(result_.bound, result_.value.cost);
             result_.state = result_.bound == result_.value.cost ? status::solved : status::budget_exhausted;
         }
     }
 
+    /// No allowed choice costs more.
+    cost_t most_cost() const {
+        cost_t most = std::max<cost_t>(0, reduced_.constant);
+        for (const reduced_node& n : reduced_.nodes) {
+            most = add_costs(most, std::max<cost_t>(0, *std::max_element(n.costs.begin(), n.costs.end())));
+        }
+        for (const reduced_edge& e : reduced_.edges) {
+            cost_t largest = 0;
+            for (const cost_t c : e.cells) {
+                largest = c < forbidden ? std::max(largest, c) : largest;
+            }
+            most = add_costs(most, largest);
+        }
+        return most;
+    }
+
+    /// From the first steps of the ascent, which also makes the first bound: what fits comes first here, for forbidden
+    /// pairs are easier to mend.
+    judged first_choice(price_ascent& ascent, const edge_lists& edges) {
+        const auto rank = [](const standing& s) { return std::tuple(s.over, s.broken, s.cost); };
+        judged first;
+        climbs_ = ascent.run(o_.round_steps, [&](const std::vector<int>& choice) {
+            const assignment a(reduced_, edges, choice);
+            rank(a.now()) < rank(first.how) ? first.take(a) : void();
+        });
+        if (first.choice.empty()) { // no steps
+            first.take(assignment(reduced_, edges, std::vector<int>(reduced_.nodes.size(), 0)));
+        }
+        return first;
+    }
+
+    /// The ascent and all lanes, at the same time where there are threads.
+    void run_round(int round, price_ascent& ascent, std::vector<improver>& lanes, const edge_lists& edges,
+                   judged& best) {
+        const std::vector<double> prices = ascent.prices();
+        const auto bound = static_cast<double>(ascent.certified());
+        const bool anew = round % 4 == 0;
+        std::vector<int> start; // of lanes that start anew: what the messages say when memory is a little dearer
+        if (anew) {
+            dual_ascent dearer = ascent.settled(2);
+            dearer.decode_at(prices, 1.0 + 0.05 * (round / 4 % 5), start);
+        }
+        judged decoded;
+        o_.threads.run(lanes.size() + 1, [&](std::size_t job) {
+            if (job > 0) {
+                improver& lane = lanes[job - 1];
+                anew&& job > 1 ? lane.restart(start) : void();
+                lane.run(o_.round_work, prices, bound, [&] { return stopped(); });
+            } else if (climbs_ && !stopped()) {
+                climbs_ = ascent.run(o_.round_steps, [&](const std::vector<int>& choice) {
+                    decoded.take_better(assignment(reduced_, edges, choice));
+                });
+            }
+        });
+        if (decoded.how < best.how) {
+            best = std::move(decoded);
+        }
+        for (const improver& lane : lanes) {
+            best.take_better(lane.now());
+        }
+        best.how < lanes.front().now().now() ? lanes.front().restart(best.choice) : void();
+    }
+
+    /// Returns true when branch and bound has seen all.
+    bool finish(const split_graph& graph, const edge_lists& edges, const price_ascent& ascent, cost_t most,
+                judged& best) {
+        const dual_ascent dual = ascent.settled(20);
+        std::vector<int> found;
+        if (!exact_finish(reduced_, graph, edges, dual)
+                 .run(best.how.is_feasible() ? best.how.cost : most + 1, o_.finish_steps, found)) {
+            return false;
+        }
+        if (!found.empty()) {
+            best.take(assignment(reduced_, edges, found));
+        }
+        if (best.how.is_feasible()) {
+            result_.bound = best.how.cost;
+        } else {
+            result_.state = status::infeasible;
+        }
+        return true;
+    }
+
     void offer(const std::vector<int>& choice) {
         std::vector<choice_t> all = reduced_.expand(choice);
         const evaluation_of_choice value = evaluate(p_, all);
-        result_.least_peak = value.peak;
+        result_.least_peak = value.cost < forbidden ? value.peak : 0;
         if (value.fits(p_)) {
             result_.value = value;
             result_.choice = std::move(all);
@@ -215,6 +225,7 @@ private:
     const certified_options& o_;
     reduced_problem reduced_;
     certified_result result_;
+    bool climbs_ = true; ///< the ascent gains something still
 };
 
 } // namespace detail

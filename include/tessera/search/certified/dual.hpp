@@ -14,14 +14,8 @@ namespace tessera::search::detail {
 class dual_ascent {
 public:
     dual_ascent(const reduced_problem& p, const split_graph& g) : p_(p), g_(g) {
-        for (const std::vector<double>& c : g.costs) {
-            first_.push_back(total_);
-            total_ += c.size();
-            widest_ = std::max(widest_, c.size());
-        }
-        priced_.resize(total_);
-        unary_.resize(total_);
-        scratch_.resize(2 * widest_);
+        unary_.resize(g.first.back());
+        scratch_.resize(2 * g.widest);
         for (const split_graph::link& k : g.links) {
             at_from_.emplace_back(g.costs[at(k.from)].size(), 0.0);
             at_to_.emplace_back(g.costs[at(k.to)].size(), 0.0);
@@ -34,17 +28,10 @@ public:
             share_.push_back(1.0 / std::max(1, std::max(before, after)));
         }
         prices.assign(at(p.points), 0.0);
-        weight_.resize(p.nodes.size());
         set_prices();
     }
 
     std::vector<double> prices; ///< of a unit of memory at each point, at least 0; after a change call set_prices()
-
-    /// What a unit of a node's usage costs under the prices.
-    double weight(int node) const { return weight_[at(node)]; }
-    std::span<const double> priced(int node) const {
-        return {priced_.data() + first_[at(node)], g_.costs[at(node)].size()};
-    }
 
     /// Takes the prices over into the costs of nodes, and from the leaves of the trees to their roots.
     void set_prices() {
@@ -56,23 +43,13 @@ public:
         }
         for (std::size_t v = 0; v < p_.nodes.size(); ++v) {
             const reduced_node& n = p_.nodes[v];
-            weight_[v] = sum[at(n.live.last)] - sum[at(n.live.first)];
+            const double weight = sum[at(n.live.last)] - sum[at(n.live.first)];
             for (std::size_t c = 0; c < n.costs.size(); ++c) {
-                priced_[first_[v] + c] = g_.costs[v][c] + weight_[v] * static_cast<double>(n.usages[c]);
+                unary_[g_.first[v] + c] = g_.costs[v][c] + weight * static_cast<double>(n.usages[c]);
             }
         }
-        unary_ = priced_;
         for (const split_graph::hanging& h : g_.trees) {
-            const std::size_t others = g_.costs[at(h.parent)].size();
-            std::fill_n(scratch_.begin(), others, HUGE_VAL);
-            const double* child = &unary_[first_[at(h.node)]];
-            for (std::size_t a = 0; a < g_.costs[at(h.node)].size(); ++a) {
-                lower(scratch_.data(), &h.cells[a * others], child[a], others);
-            }
-            double* to = &unary_[first_[at(h.parent)]];
-            for (std::size_t b = 0; b < others; ++b) {
-                to[b] += scratch_[b];
-            }
+            g_.lift(h, lifted(h.node), &unary_[g_.first[at(h.parent)]], scratch_.data());
         }
     }
 
@@ -107,7 +84,7 @@ public:
         for (const int v : g_.core) {
             const std::size_t count = g_.costs[at(v)].size();
             double* sum = scratch_.data();
-            std::copy_n(&unary_[first_[at(v)]], count, sum);
+            std::copy_n(&unary_[g_.first[at(v)]], count, sum);
             for (const int l : g_.links_of[at(v)]) {
                 const split_graph::link& k = g_.links[at(l)];
                 const double* add = k.from == v ? at_from_[at(l)].data()
@@ -137,16 +114,7 @@ public:
     void decode_trees(std::vector<int>& choice) const {
         for (std::size_t i = g_.trees.size(); i-- > 0;) {
             const split_graph::hanging& h = g_.trees[i];
-            const std::size_t others = g_.costs[at(h.parent)].size();
-            const double* mine = &unary_[first_[at(h.node)]];
-            const double* cells = &h.cells[at(choice[at(h.parent)])];
-            int best = 0;
-            for (std::size_t a = 1; a < g_.costs[at(h.node)].size(); ++a) {
-                if (mine[a] + cells[a * others] < mine[at(best)] + cells[at(best) * others]) {
-                    best = static_cast<int>(a);
-                }
-            }
-            choice[at(h.node)] = best;
+            choice[at(h.node)] = g_.cheapest(h, lifted(h.node), choice[at(h.parent)]);
         }
     }
 
@@ -172,7 +140,7 @@ public:
     /// Prices times what the limit leaves at each point: a bound has to give it back.
     double paid() const { return paid_; }
     /// Costs of a node with prices and with the trees below it.
-    const double* lifted(int node) const { return &unary_[first_[at(node)]]; }
+    const double* lifted(int node) const { return &unary_[g_.first[at(node)]]; }
 
 private:
     std::vector<double> kept(int core_place) const {
@@ -187,22 +155,14 @@ private:
         return sum;
     }
 
-    /// to[b] = min(to[b], add + row[b])
-    static void lower(double* to, const double* row, double add, std::size_t count) {
-        for (std::size_t b = 0; b < count; ++b) {
-            const double s = row[b] + add;
-            to[b] = s < to[b] ? s : to[b];
-        }
-    }
-
     /// Collects from the edges on one side, then gives to those on the other. Returns what the node's cheapest choice
     /// keeps.
     double visit(std::size_t place, bool forwards) {
         const int v = g_.core[place];
         const std::size_t count = g_.costs[at(v)].size();
         double* sum = scratch_.data();
-        double* least = scratch_.data() + widest_;
-        std::copy_n(&unary_[first_[at(v)]], count, sum);
+        double* least = scratch_.data() + g_.widest;
+        std::copy_n(&unary_[g_.first[at(v)]], count, sum);
         int gives = 0;
         for (const int l : g_.links_of[at(v)]) {
             const split_graph::link& k = g_.links[at(l)];
@@ -215,7 +175,7 @@ private:
                 const double* cells = is_from ? k.columns.data() : k.rows.data();
                 std::fill_n(least, count, HUGE_VAL);
                 for (std::size_t d = 0; d < others.size(); ++d) {
-                    lower(least, cells + d * count, -others[d], count);
+                    split_graph::lower(least, cells + d * count, -others[d], count);
                 }
                 std::copy_n(least, count, mine);
             }
@@ -240,11 +200,7 @@ private:
 
     const reduced_problem& p_;
     const split_graph& g_;
-    std::vector<std::size_t> first_; ///< of each node's choices in what follows
-    std::size_t total_ = 0, widest_ = 0;
-    std::vector<double> weight_;
-    std::vector<double> priced_; ///< costs with prices
-    std::vector<double> unary_;  ///< with what the trees below cost too
+    std::vector<double> unary_; ///< costs with prices, and with what the trees below cost
     std::vector<double> scratch_;
     std::vector<std::vector<double>> at_from_, at_to_; ///< what each link has given to its nodes
     std::vector<double> share_;                        ///< of a core node's costs that one link is given

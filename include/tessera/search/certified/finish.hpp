@@ -10,18 +10,12 @@ namespace tessera::search::detail {
 
 class exact_finish {
 public:
-    exact_finish(const reduced_problem& p, const split_graph& g, const dual_ascent& d)
-        : p_(p), g_(g), d_(d), used_(p.points) {
+    exact_finish(const reduced_problem& p, const split_graph& g, const edge_lists& edges, const dual_ascent& d)
+        : p_(p), g_(g), edges_(edges), d_(d), least_(least_usages(p)),
+          used_(usage_sums(p, [this](std::size_t v) { return least_[v]; })) {
         order_ = g.core;
         for (std::size_t t = g.trees.size(); t-- > 0;) { // parents first
             order_.push_back(g.trees[t].node);
-        }
-        for (int t = 0; t < p.points; ++t) {
-            used_.add({t, t + 1}, p.base[at(t)]);
-        }
-        for (const reduced_node& n : p.nodes) {
-            least_.push_back(*std::min_element(n.usages.begin(), n.usages.end()));
-            used_.add(n.live, least_.back());
         }
         for (std::size_t l = 0; l < g.links.size(); ++l) {
             const split_graph::link& k = g.links[l];
@@ -49,14 +43,19 @@ public:
         found_ = &found;
         steps_ = most_steps;
         choice_.assign(p_.nodes.size(), 0);
-        slack_ = 0.01 + 1e-13 * g_.high * static_cast<double>(p_.nodes.size() + p_.edges.size());
-        edge_lists edges(p_);
-        edges_ = &edges;
-        const bool all = descend(0, bound);
-        return all;
+        slack_ = 0.01 + 1e-13 * std::max(g_.high, g_.all) * static_cast<double>(p_.nodes.size() + p_.edges.size());
+        return descend(0, bound);
     }
 
 private:
+    static std::vector<std::int64_t> least_usages(const reduced_problem& p) {
+        std::vector<std::int64_t> least;
+        for (const reduced_node& n : p.nodes) {
+            least.push_back(*std::min_element(n.usages.begin(), n.usages.end()));
+        }
+        return least;
+    }
+
     /// What a link's cell has kept of its cost.
     double rest(std::size_t l, std::size_t a, std::size_t b) const {
         const split_graph::link& k = g_.links[l];
@@ -65,7 +64,7 @@ private:
 
     bool descend(std::size_t depth, double bound) {
         if (depth == order_.size()) {
-            const assignment all(p_, *edges_, choice_);
+            const assignment all(p_, edges_, choice_);
             if (all.now().is_feasible() && all.now().cost < best_) {
                 best_ = all.now().cost;
                 *found_ = choice_;
@@ -127,12 +126,12 @@ private:
 
     const reduced_problem& p_;
     const split_graph& g_;
+    const edge_lists& edges_;
     const dual_ascent& d_;
-    const edge_lists* edges_ = nullptr;
-    usage_tree used_;
+    std::vector<std::int64_t> least_; ///< usages of every node
+    usage_tree used_;                 ///< by the choices so far, and the least of the others
     std::vector<int> order_, choice_;
     std::vector<int>* found_ = nullptr;
-    std::vector<std::int64_t> least_;
     std::vector<double> least_rest_;
     std::int64_t best_ = 0, steps_ = 0;
     double slack_ = 0;

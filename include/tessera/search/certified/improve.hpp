@@ -5,8 +5,7 @@
 
 #include "tessera/search/certified/assignment.hpp"
 #include "tessera/search/certified/neighbourhood.hpp"
-
-#include <random>
+#include "tessera/search/random_numbers.hpp"
 
 namespace tessera::search::detail {
 
@@ -14,15 +13,13 @@ class improver {
 public:
     improver(const reduced_problem& p, const split_graph& g, const edge_lists& edges, const std::vector<int>& start,
              std::uint32_t seed)
-        : p_(p), g_(g), now_(p, edges, start), region_(p, g), choice_(start), chosen_(p.nodes.size(), 0),
-          random_(seed) {}
+        : p_(p), g_(g), edges_(edges), now_(p, edges, start), part_solver_(p, g), choice_(start),
+          chosen_(p.nodes.size(), 0), pick_{seed} {}
 
     const assignment& now() const { return now_; }
 
     void restart(const std::vector<int>& from) {
-        for (std::size_t v = 0; v < from.size(); ++v) {
-            now_.set(static_cast<int>(v), from[v]);
-        }
+        now_ = assignment(p_, edges_, from);
         choice_ = from;
     }
 
@@ -38,14 +35,14 @@ public:
                                  : std::max(1.0, bound) / static_cast<double>(std::max<std::int64_t>(1, p_.limit));
         for (std::int64_t work = 0; work < most_work && !g_.core.empty() && !stop();) {
             grow();
-            region_.choose(part_, 20'000);
+            part_solver_.choose(part_, 20'000);
             work += 2000 + static_cast<std::int64_t>(20 * part_.size());
             work += step(sum, whole);
         }
     }
 
 private:
-    std::uint32_t below(std::size_t n) { return static_cast<std::uint32_t>(random_() % n); }
+    std::size_t below(std::size_t n) { return at(pick_(static_cast<int>(n))); }
 
     /// A connected part of the core, of 8 to 1024 nodes; where memory is short from somebody who is live then.
     void grow() {
@@ -56,7 +53,7 @@ private:
             for (int tries = 0; tries < 200; ++tries) {
                 const auto v = static_cast<int>(below(p_.nodes.size()));
                 if (p_.nodes[at(v)].live.first <= point && point < p_.nodes[at(v)].live.last) {
-                    seed = region_.root(v);
+                    seed = part_solver_.root(v);
                     break;
                 }
             }
@@ -64,7 +61,7 @@ private:
         for (int tries = 0; now_.now().broken > 0 && tries < 4000; ++tries) {
             const reduced_edge& e = p_.edges[below(p_.edges.size())];
             if (now_.is_broken(e)) {
-                seed = region_.root(e.from);
+                seed = part_solver_.root(e.from);
                 break;
             }
         }
@@ -85,8 +82,7 @@ private:
                 }
             }
             if (!any || below(4) == 0) {
-                const auto done = std::find(front.begin(), front.end(), front[place]);
-                *done = front.back();
+                front[place] = front.back();
                 front.pop_back();
             }
         }
@@ -96,14 +92,13 @@ private:
     }
 
     std::int64_t step(const std::vector<double>& sum, double whole) {
-        double scale = 0.3 * below(5);
-        scale = now_.now().over > 0 ? 1 + below(3) : below(4) == 0 ? 0 : scale;
+        const double scale = now_.now().over > 0 ? 1 + pick_(3) : pick_(4) == 0 ? 0 : 0.3 * pick_(5);
         std::vector<std::pair<int, double>> raised; // points where memory would run out, with a price of their own
         const standing before = now_.now();
         std::int64_t work = 0;
         for (int round = 0; round < 8; ++round) {
-            work += region_.work();
-            region_.solve(choice_, [&](int v) {
+            work += part_solver_.work();
+            part_solver_.solve(choice_, [&](int v) {
                 const point_range live = p_.nodes[at(v)].live;
                 double weight = scale * (sum[at(live.last)] - sum[at(live.first)]);
                 for (const auto& [point, price] : raised) {
@@ -118,9 +113,9 @@ private:
                     now_.set(v, choice_[at(v)]);
                 }
             };
-            for (const int v : region_.free_nodes()) {
+            for (const int v : part_solver_.free_nodes()) {
                 take(v);
-                for (const int t : region_.below(v)) {
+                for (const int t : part_solver_.below(v)) {
                     take(g_.trees[at(t)].node);
                 }
             }
@@ -149,12 +144,13 @@ private:
 
     const reduced_problem& p_;
     const split_graph& g_;
+    const edge_lists& edges_;
     assignment now_;
-    neighbourhood region_;
+    neighbourhood part_solver_;
     std::vector<int> choice_; ///< as now_ between steps
     std::vector<int> part_;
     std::vector<char> chosen_;
-    std::mt19937 random_;
+    random_numbers pick_;
 };
 
 } // namespace tessera::search::detail

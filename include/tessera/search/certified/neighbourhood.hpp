@@ -6,8 +6,6 @@
 
 #include "tessera/search/certified/split_graph.hpp"
 
-#include <cmath>
-#include <limits>
 #include <queue>
 
 namespace tessera::search::detail {
@@ -24,15 +22,8 @@ public:
         for (std::size_t t = 0; t < g.trees.size(); ++t) {
             below_[at(root_[at(g.trees[t].node)])].push_back(static_cast<int>(t));
         }
-        first_.reserve(p.nodes.size());
-        std::size_t total = 0;
-        for (const std::vector<double>& c : g.costs) {
-            first_.push_back(total);
-            total += c.size();
-            widest_ = std::max(widest_, c.size());
-        }
-        unary_.resize(total);
-        line_.resize(widest_);
+        unary_.resize(g.first.back());
+        line_.resize(g.widest);
     }
 
     /// The node of the core on whose trees a node is; itself for one of the core.
@@ -115,9 +106,9 @@ public:
             free_.push_back(steps_[s].node);
             place_[at(steps_[s].node)] = static_cast<int>(s);
         }
-        for (
-            step& s :
-            steps_) { // scopes by nodes: those that are still free, first removed last so that its choices are the fastest index
+        // Scopes by nodes: those that are still free, the one that is removed next last, so that its choices vary
+        // fastest.
+        for (step& s : steps_) {
             std::vector<int> scope;
             for (const int j : s.scope) {
                 if (place_[at(core_nodes[at(j)])] >= 0) {
@@ -139,7 +130,7 @@ public:
     void solve(std::vector<int>& choice, const Weight& weight) {
         for (const int v : free_) {
             lift(v, weight);
-            double* mine = &unary_[first_[at(v)]];
+            double* mine = &unary_[g_.first[at(v)]];
             const std::size_t count = g_.costs[at(v)].size();
             for (const int l : g_.links_of[at(v)]) {
                 const split_graph::link& k = g_.links[at(l)];
@@ -178,7 +169,7 @@ private:
         std::size_t made = 0;          ///< the table over the scope
     };
 
-    std::size_t count(int node) const { return g_.costs[at(node)].size(); }
+    std::size_t count(int node) const { return g_.count(node); }
 
     void prepare() {
         work_ = 0;
@@ -225,7 +216,7 @@ private:
     }
 
     void eliminate(const step& s) {
-        const double* unary = &unary_[first_[at(s.node)]];
+        const double* unary = &unary_[g_.first[at(s.node)]];
         const std::size_t mine = count(s.node), factors = s.factors.size();
         const std::size_t line = s.scope.empty() ? 1 : count(s.scope.back());
         double* out = made_.data() + s.made;
@@ -264,11 +255,7 @@ private:
                 if (!simple) {
                     add_general(s, a, unary[a], out, line);
                 } else if (varying == 1) {
-                    const double* x = vary[0];
-                    for (std::size_t b = 0; b < line; ++b) {
-                        const double sum = plain + x[b];
-                        out[b] = sum < out[b] ? sum : out[b];
-                    }
+                    split_graph::lower(out, vary[0], plain, line);
                 } else {
                     std::fill_n(line_.begin(), line, plain);
                     for (std::size_t i = 0; i < varying; ++i) {
@@ -277,9 +264,7 @@ private:
                             line_[b] += x[b];
                         }
                     }
-                    for (std::size_t b = 0; b < line; ++b) {
-                        out[b] = line_[b] < out[b] ? line_[b] : out[b];
-                    }
+                    split_graph::lower(out, line_.data(), 0, line);
                 }
             }
             out += line;
@@ -320,7 +305,7 @@ private:
         int best = 0;
         double least = HUGE_VAL;
         for (std::size_t a = 0; a < count(s.node); ++a) {
-            double sum = unary_[first_[at(s.node)] + a];
+            double sum = unary_[g_.first[at(s.node)] + a];
             for (const factor& f : s.factors) {
                 std::size_t cell = 0;
                 for (const auto& [node, stride] : f.strides) {
@@ -345,25 +330,12 @@ private:
         }
         for (const int t : below_[at(v)]) {
             const split_graph::hanging& h = g_.trees[at(t)];
-            const std::size_t others = count(h.parent);
-            std::fill_n(line_.begin(), others, HUGE_VAL);
-            const double* child = &unary_[first_[at(h.node)]];
-            for (std::size_t a = 0; a < count(h.node); ++a) {
-                const double* row = &h.cells[a * others];
-                for (std::size_t b = 0; b < others; ++b) {
-                    const double sum = child[a] + row[b];
-                    line_[b] = sum < line_[b] ? sum : line_[b];
-                }
-            }
-            double* to = &unary_[first_[at(h.parent)]];
-            for (std::size_t b = 0; b < others; ++b) {
-                to[b] += line_[b];
-            }
+            g_.lift(h, &unary_[g_.first[at(h.node)]], &unary_[g_.first[at(h.parent)]], line_.data());
         }
     }
 
     void price(int v, double weight) {
-        double* mine = &unary_[first_[at(v)]];
+        double* mine = &unary_[g_.first[at(v)]];
         const reduced_node& n = p_.nodes[at(v)];
         for (std::size_t c = 0; c < n.costs.size(); ++c) {
             mine[c] = g_.costs[at(v)][c] + weight * static_cast<double>(n.usages[c]);
@@ -375,16 +347,7 @@ private:
         const std::vector<int>& trees = below_[at(v)];
         for (std::size_t i = trees.size(); i-- > 0;) {
             const split_graph::hanging& h = g_.trees[at(trees[i])];
-            const std::size_t others = count(h.parent);
-            const double* mine = &unary_[first_[at(h.node)]];
-            const double* cells = &h.cells[at(choice[at(h.parent)])];
-            int best = 0;
-            for (std::size_t a = 1; a < count(h.node); ++a) {
-                if (mine[a] + cells[a * others] < mine[at(best)] + cells[at(best) * others]) {
-                    best = static_cast<int>(a);
-                }
-            }
-            choice[at(h.node)] = best;
+            choice[at(h.node)] = g_.cheapest(h, &unary_[g_.first[at(h.node)]], choice[at(h.parent)]);
         }
     }
 
@@ -392,8 +355,6 @@ private:
     const split_graph& g_;
     std::vector<std::vector<int>> below_;
     std::vector<int> root_;
-    std::vector<std::size_t> first_;
-    std::size_t widest_ = 1;
     std::vector<double> unary_, line_, made_;
     std::vector<int> free_,
         place_; ///< free nodes of the core by the order in which they are removed; their places, or -1

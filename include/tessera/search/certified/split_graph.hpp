@@ -5,6 +5,8 @@
 
 #include "tessera/search/certified/reduced.hpp"
 
+#include <cmath>
+
 namespace tessera::search::detail {
 
 /// Tables in double precision for the many passes; whatever is decided by them is checked with the whole numbers.
@@ -26,42 +28,85 @@ struct split_graph {
     std::vector<int> tree_of;               ///< for each node its place in `trees`, or -1
     std::vector<link> links;                ///< between nodes of the core
     std::vector<std::vector<int>> links_of; ///< of each node
-    std::vector<std::vector<int>> children; ///< places in `trees`
+    std::vector<std::size_t> first;         ///< of each node's choices where those of all stand in a row; and their end
+    std::size_t widest = 0;                 ///< most choices of a node
+    double all = 0;                         ///< what costs of all nodes and edges differ by, at most
     double high = 0; ///< what stands for `forbidden`: more than any allowed choice of all costs, or 2^47
+
+    std::size_t count(int node) const { return costs[at(node)].size(); }
+
+    /// Adds to the costs of the parent's choices what the node costs at least with each. `row` has room for the widest
+    /// node.
+    void lift(const hanging& h, const double* node, double* parent, double* row) const {
+        const std::size_t others = count(h.parent);
+        std::fill_n(row, others, HUGE_VAL);
+        for (std::size_t a = 0; a < count(h.node); ++a) {
+            lower(row, &h.cells[a * others], node[a], others);
+        }
+        for (std::size_t b = 0; b < others; ++b) {
+            parent[b] += row[b];
+        }
+    }
+    /// The cheapest choice of the node, given its parent's.
+    int cheapest(const hanging& h, const double* node, int parent_choice) const {
+        const std::size_t others = count(h.parent);
+        const double* cells = &h.cells[at(parent_choice)];
+        std::size_t best = 0;
+        for (std::size_t a = 1; a < count(h.node); ++a) {
+            best = node[a] + cells[a * others] < node[best] + cells[best * others] ? a : best;
+        }
+        return static_cast<int>(best);
+    }
+
+    /// to[b] = min(to[b], add + row[b])
+    static void lower(double* to, const double* row, double add, std::size_t count) {
+        for (std::size_t b = 0; b < count; ++b) {
+            const double sum = row[b] + add;
+            to[b] = sum < to[b] ? sum : to[b];
+        }
+    }
 };
+
+/// A whole number as a double that is no larger, so that what bounds it from below stays a bound.
+inline double at_most(std::int64_t x) {
+    const auto d = static_cast<double>(x);
+    return d < 9.2e18 && static_cast<std::int64_t>(d) > x ? std::nextafter(d, -HUGE_VAL) : d;
+}
 
 /// Cuts a problem.
 inline split_graph make_split_graph(const reduced_problem& p) {
     split_graph g;
     const std::size_t n = p.nodes.size();
-    double all = 1;
+    g.all = 1;
     std::vector<std::vector<int>> edges_of(n);
     for (const reduced_node& v : p.nodes) {
         const auto [least, most] = std::minmax_element(v.costs.begin(), v.costs.end());
-        all += static_cast<double>(*most - *least);
+        g.all += static_cast<double>(*most - *least);
     }
     for (std::size_t e = 0; e < p.edges.size(); ++e) {
         std::int64_t most = 0;
         for (const std::int64_t c : p.edges[e].cells) {
             most = c < forbidden ? std::max(most, c) : most;
         }
-        all += static_cast<double>(most);
+        g.all += static_cast<double>(most);
         edges_of[at(p.edges[e].from)].push_back(static_cast<int>(e));
         edges_of[at(p.edges[e].to)].push_back(static_cast<int>(e));
     }
-    g.high = std::min(2 * all, 140737488355328.0);
-    const auto value = [&](std::int64_t c) { return c < forbidden ? static_cast<double>(c) : g.high; };
+    g.high = std::min(2 * g.all, 140737488355328.0);
+    const auto value = [&](std::int64_t c) { return c < forbidden ? at_most(c) : g.high; };
     for (const reduced_node& v : p.nodes) {
         g.costs.emplace_back();
         for (const std::int64_t c : v.costs) {
-            g.costs.back().push_back(static_cast<double>(c));
+            g.costs.back().push_back(at_most(c));
         }
+        g.first.push_back(g.first.empty() ? 0 : g.first.back() + g.costs[g.costs.size() - 2].size());
+        g.widest = std::max(g.widest, v.costs.size());
     }
+    g.first.push_back(g.first.empty() ? 0 : g.first.back() + g.costs.back().size());
     // Leaves go first, until only nodes with two neighbours or more are left.
     std::vector<int> degree(n), leaves;
     std::vector<char> gone(n, 0), used(p.edges.size(), 0);
     g.tree_of.assign(n, -1);
-    g.children.resize(n);
     g.links_of.resize(n);
     for (std::size_t v = n; v-- > 0;) {
         degree[v] = static_cast<int>(edges_of[v].size());
@@ -91,7 +136,6 @@ inline split_graph make_split_graph(const reduced_problem& p) {
             gone[at(v)] = 1;
             degree[at(v)] = 0;
             g.tree_of[at(v)] = static_cast<int>(g.trees.size());
-            g.children[at(parent)].push_back(static_cast<int>(g.trees.size()));
             g.trees.push_back(std::move(h));
             if (--degree[at(parent)] == 1) {
                 leaves.push_back(parent);

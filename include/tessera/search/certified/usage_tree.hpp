@@ -9,16 +9,14 @@ namespace tessera::search::detail {
 
 class usage_tree {
 public:
-    explicit usage_tree(int points = 0) {
-        while (leaves_ < points) {
+    /// `sums`: at each point.
+    explicit usage_tree(const std::vector<std::int64_t>& sums) : points_(static_cast<int>(sums.size())) {
+        while (leaves_ < points_) {
             leaves_ *= 2;
         }
-        most_.assign(at(2 * leaves_), 0);
+        most_.assign(at(2 * leaves_), INT64_MIN / 2); // of places beside the points, which no sum reaches
         added_.assign(at(2 * leaves_), 0);
-        points_ = points;
-        for (int p = points; p < leaves_; ++p) { // places that no sum reaches
-            most_[at(leaves_ + p)] = INT64_MIN / 2;
-        }
+        std::copy(sums.begin(), sums.end(), most_.begin() + leaves_);
         for (int i = leaves_ - 1; i > 0; --i) {
             pull(i);
         }

@@ -2,7 +2,7 @@
 // The changes that local searches for placements propose.
 #pragma once
 
-#include "tessera/search/mcmc/proposal_options.hpp"
+#include "tessera/search/random_numbers.hpp"
 #include "tessera/search/placement/found.hpp"
 
 namespace tessera::search::placement {

@@ -3,7 +3,7 @@
 // graph smaller, greedy growing cuts the smallest one, and moves of Fiduccia and Mattheyses refine the cut on the way back.
 #pragma once
 
-#include "tessera/search/mcmc/proposal_options.hpp"
+#include "tessera/search/random_numbers.hpp"
 
 #include <algorithm>
 #include <utility>
