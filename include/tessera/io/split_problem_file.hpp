@@ -17,38 +17,17 @@ namespace placement = search::placement;
 
 namespace detail {
 
-/// Reads an object that may hold other members too, for people to look at; one that is nearly called like a known member is refused.
-class loose_object {
-public:
-    loose_object(const json_value& of, std::vector<std::string> known) : of_(of), members_(of.members()) {
-        for (const auto& [name, value] : members_) {
-            if (std::find(known.begin(), known.end(), name) == known.end()) {
-                if (const std::string meant = did_you_mean(name, known); !meant.empty()) {
-                    value.refuse("means nothing here" + meant);
-                }
+/// Such objects may hold other members too, for people to look at; one that is nearly called like a known member is refused.
+inline json_object loose_object(const json_value& of, const std::vector<std::string>& known) {
+    for (const auto& [name, value] : of.members()) {
+        if (std::find(known.begin(), known.end(), name) == known.end()) {
+            if (const std::string meant = did_you_mean(name, known); !meant.empty()) {
+                value.refuse("means nothing here" + meant);
             }
         }
     }
-    const json_value* find(std::string_view name) const {
-        for (const auto& member : members_) {
-            if (member.first == name) {
-                return &member.second;
-            }
-        }
-        return nullptr;
-    }
-    const json_value& get(const std::string& name) const {
-        const json_value* found = find(name);
-        if (found == nullptr) {
-            of_.refuse("has no \"" + name + "\"");
-        }
-        return *found;
-    }
-
-private:
-    json_value of_;
-    std::vector<std::pair<std::string, json_value>> members_;
-};
+    return json_object(of);
+}
 
 inline double split_number(const json_value& x) {
     const double value = x.number();
@@ -84,8 +63,8 @@ private:
 };
 
 inline placement::split_node split_node_from(const json_value& x, std::map<std::int64_t, int>& groups) {
-    const loose_object m(x, {"id", "name", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode",
-                             "colorClass", "layerId", "size"});
+    json_object m = loose_object(x, {"id", "name", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode",
+                                     "colorClass", "layerId", "size"});
     placement::split_node n;
     n.id = m.get("id").integer(INT64_MIN, INT64_MAX);
     if (const json_value* name = m.find("name")) {
@@ -111,7 +90,8 @@ inline placement::split_node split_node_from(const json_value& x, std::map<std::
 /// moved once; edges that come twice count once. Throws tessera::error, with line and member, for whatever is missing or wrong, ids that come twice, edges to
 /// nothing, numbers that are negative or too large, and cycles.
 inline placement::split_problem split_problem_from(const json_document& document) {
-    const detail::loose_object top(document.root(), {"maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges"});
+    json_object top =
+        detail::loose_object(document.root(), {"maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges"});
     placement::split_problem p;
     p.name = document.called();
     p.memory = detail::split_number(top.get("maxSizePerFPGA"));
@@ -121,12 +101,12 @@ inline placement::split_problem split_problem_from(const json_document& document
     std::map<std::int64_t, int> groups;
     for (const json_value& x : top.get("nodes").items()) {
         p.nodes.push_back(detail::split_node_from(x, groups));
-        numbers.add(detail::loose_object(x, {"id"}).get("id"));
+        numbers.add(json_object(x).get("id"));
     }
     std::vector<char> known(p.nodes.size(), 0);
     std::map<std::pair<int, int>, std::size_t> seen;
     for (const json_value& x : top.get("edges").items()) {
-        const detail::loose_object m(x, {"sourceId", "destId", "cost", "size"});
+        json_object m = detail::loose_object(x, {"sourceId", "destId", "cost", "size"});
         placement::split_edge e{numbers.of(m.get("sourceId")), numbers.of(m.get("destId")), -1};
         const double cost = detail::split_number(m.get("cost"));
         if (const json_value* bytes = m.find("size")) {
@@ -212,7 +192,7 @@ inline json to_json(const placement::split_problem& p, const placement::split& s
 inline placement::split split_from_text(const placement::split_problem& p, std::string_view text,
                                         const std::string& called = "split") {
     const json_document document(text, called);
-    const detail::loose_object top(document.root(), {"maxLoad", "fpgas", "cpus"});
+    json_object top = detail::loose_object(document.root(), {"maxLoad", "fpgas", "cpus"});
     std::map<std::int64_t, std::size_t> numbers;
     for (std::size_t v = 0; v < p.nodes.size(); ++v) {
         numbers[p.nodes[v].id] = v;
@@ -221,7 +201,8 @@ inline placement::split split_from_text(const placement::split_problem& p, std::
     for (const bool cpu : {false, true}) {
         int device = cpu ? p.accelerators : 0;
         for (const json_value& x : top.get(cpu ? "cpus" : "fpgas").items()) {
-            for (const json_value& id : detail::loose_object(x, {"load", "nodes"}).get("nodes").items()) {
+            json_object load = detail::loose_object(x, {"load", "nodes"});
+            for (const json_value& id : load.get("nodes").items()) {
                 const auto found = numbers.find(id.integer(INT64_MIN, INT64_MAX));
                 if (found == numbers.end()) {
                     id.refuse("is " + std::to_string(id.integer(INT64_MIN, INT64_MAX)) + ", but no node has that id");

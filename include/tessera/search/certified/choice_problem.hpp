@@ -64,12 +64,7 @@ public:
     /// `to`; two edges may join the same nodes. Throws tessera::error for an unknown node, an edge from a node to
     /// itself, a table of the wrong size and a negative cost.
     int add_edge(int from, int to, std::span<const cost_t> table) {
-        if (from < 0 || from >= nodes() || to < 0 || to >= nodes()) {
-            detail::refuse_edge(from, to, "there are only " + std::to_string(nodes()) + " nodes; add the node first");
-        }
-        if (from == to) {
-            detail::refuse_edge(from, to, "joins a node to itself; add its cost to the node");
-        }
+        detail::require_ends(from, to, nodes());
         const std::size_t needed = detail::at(choices(from)) * detail::at(choices(to));
         if (table.size() != needed) {
             detail::refuse_table(from, to, table.size(), needed);

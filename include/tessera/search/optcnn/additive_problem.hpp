@@ -67,6 +67,16 @@ constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
                     ", one row per configuration of the first node");
 }
 
+/// Throws unless an edge joins two different ones of the nodes.
+constexpr void require_ends(int from, int to, int nodes) {
+    if (from < 0 || from >= nodes || to < 0 || to >= nodes) {
+        refuse_edge(from, to, "there are only " + std::to_string(nodes) + " nodes; add the node first");
+    }
+    if (from == to) {
+        refuse_edge(from, to, "joins a node to itself; add its cost to the node");
+    }
+}
+
 /// Clips costs above `forbidden`; false if one is negative.
 constexpr bool clip_costs(std::vector<cost_t>& costs) {
     for (cost_t& cost : costs) {
@@ -104,12 +114,7 @@ public:
     /// with b at `to`. Throws tessera::error for an unknown node, an edge from a node to itself, a table of the wrong size
     /// and a negative cost.
     constexpr int add_edge(int from, int to, std::vector<cost_t> table) {
-        if (from < 0 || from >= nodes() || to < 0 || to >= nodes()) {
-            detail::refuse_edge(from, to, "there are only " + std::to_string(nodes()) + " nodes; add the node first");
-        }
-        if (from == to) {
-            detail::refuse_edge(from, to, "joins a node to itself; add its cost to the node");
-        }
+        detail::require_ends(from, to, nodes());
         const std::size_t needed = unary_[detail::at(from)].size() * unary_[detail::at(to)].size();
         if (table.size() != needed) {
             detail::refuse_table(from, to, table.size(), needed);

@@ -5,8 +5,6 @@
 
 #include "tessera/search/placement/moves.hpp"
 
-#include <cmath>
-
 namespace tessera::search::placement {
 
 struct metropolis_options {
@@ -19,35 +17,8 @@ struct metropolis_options {
 
 /// The best placement that the chain has seen; every proposal moves one group to a device, both at random.
 inline found metropolis(evaluator& e, const metropolis_options& o = {}) {
-    const grouping groups = o.groups.of.empty() ? required_groups(e.graph(), e.order()) : o.groups;
-    group_moves moves(e, groups, o.start.empty() ? assignment(e.graph().nodes.size(), 0) : o.start);
-    const detail::weighed_price weigh(e);
-    random_numbers pick{o.seed};
-    found best = priced(e, moves.where());
-    found now = best;
-    double price = weigh(now);
-    std::int64_t made = 1;
-    for (; made < o.evaluations; ++made) {
-        moves.move_one(pick);
-        const double bar = pick.number();
-        if (!moves.changed()) {
-            continue;
-        }
-        const placement::price p = e.priced(moves.where());
-        now.step = p.step;
-        now.excess_bytes = p.excess_bytes;
-        const double next = weigh(now);
-        if (next > price && bar >= std::exp((price - next) / (o.temperature * price))) {
-            moves.undo();
-            continue;
-        }
-        price = next;
-        if (now.better_than(best)) {
-            best = {moves.where(), now.step, now.excess_bytes, 0};
-        }
-    }
-    best.evaluations = made;
-    return best;
+    return detail::walk(e, o.groups, o.start, o.evaluations, o.temperature, 1, o.seed,
+                        [](group_moves& moves, random_numbers& pick) { moves.move_one(pick); });
 }
 
 /// The best of placements drawn at random, every group on any device.

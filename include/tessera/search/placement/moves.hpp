@@ -2,8 +2,10 @@
 // The changes that local searches for placements propose.
 #pragma once
 
-#include "tessera/search/random_numbers.hpp"
 #include "tessera/search/placement/found.hpp"
+#include "tessera/search/random_numbers.hpp"
+
+#include <cmath>
 
 namespace tessera::search::placement {
 
@@ -87,5 +89,45 @@ private:
     assignment where_;
     std::vector<std::pair<int, int>> undo_; ///< groups and where they were
 };
+
+namespace detail {
+
+/// The best placement that a walk has seen which proposes changes one after the other, `propose(moves, pick)`, and takes each that is no worse, others with
+/// the probability exp(-(relative rise of the price) / temperature). After every proposal the temperature is `falls` times what it was.
+template <class Propose>
+found walk(evaluator& e, const grouping& together, const assignment& start, std::int64_t evaluations,
+           double temperature, double falls, std::uint64_t seed, const Propose& propose) {
+    const grouping groups = together.of.empty() ? required_groups(e.graph(), e.order()) : together;
+    group_moves moves(e, groups, start.empty() ? assignment(e.graph().nodes.size(), 0) : start);
+    const weighed_price weigh(e);
+    random_numbers pick{seed};
+    found best = priced(e, moves.where());
+    found now = best;
+    double price = weigh(now);
+    std::int64_t made = 1;
+    for (; made < evaluations; ++made, temperature *= falls) {
+        propose(moves, pick);
+        const double bar = pick.number();
+        if (!moves.changed()) {
+            continue;
+        }
+        const placement::price p = e.priced(moves.where());
+        now.step = p.step;
+        now.excess_bytes = p.excess_bytes;
+        const double next = weigh(now);
+        if (next > price && bar >= std::exp((price - next) / (temperature * price))) {
+            moves.undo();
+            continue;
+        }
+        price = next;
+        if (now.better_than(best)) {
+            best = {moves.where(), now.step, now.excess_bytes, 0};
+        }
+    }
+    best.evaluations = made;
+    return best;
+}
+
+} // namespace detail
 
 } // namespace tessera::search::placement
