@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Placeto learner knows besides its weights and its optimizer's state; as text, too.
+#pragma once
+
+#include "tessera/learned/learning_progress.hpp"
+
+#include <deque>
+
+namespace tessera::learned {
+
+/// Of one graph.
+struct placeto_graph_progress {
+    std::deque<std::vector<double>> returns; ///< of the last updates, the oldest first: the mean return at every step
+    search::placement::found best{};         ///< with all evaluations so far
+};
+
+struct placeto_progress {
+    std::uint64_t random = 0; ///< state of the random numbers
+    std::int64_t updates = 0;
+    std::vector<placeto_graph_progress> graphs;
+};
+
+/// One line for the whole, and one for each graph; returns in hexadecimal, so that nothing is lost.
+inline std::string to_text(const placeto_progress& p) {
+    std::ostringstream text;
+    text << "tessera-placeto 1 " << p.random << ' ' << p.updates << ' ' << p.graphs.size() << '\n';
+    for (const placeto_graph_progress& g : p.graphs) {
+        text << g.best.evaluations << ' ' << g.best.step << ' ' << g.best.excess_bytes << ' ';
+        detail::put_placement(text, g.best.where);
+        text << ' ' << g.returns.size() << ' ' << (g.returns.empty() ? 0 : g.returns.front().size());
+        for (const std::vector<double>& all : g.returns) {
+            for (const double x : all) {
+                text << ' ' << detail::exact_text(x);
+            }
+        }
+        text << '\n';
+    }
+    return text.str();
+}
+
+/// What to_text() has written. Throws tessera::error for any other text.
+inline placeto_progress placeto_progress_of(const std::string& text) {
+    detail::progress_reader in(text, "tessera-placeto", "a Placeto policy");
+    placeto_progress p;
+    for (std::size_t left = in.first_line(p.random, p.updates); left > 0; --left) {
+        placeto_graph_progress g;
+        in.numbers(g.best.evaluations, g.best.step, g.best.excess_bytes);
+        g.best.where = in.placement();
+        const std::size_t kept = in.count();
+        const std::size_t steps = in.count();
+        for (std::size_t k = 0; k < kept; ++k) {
+            g.returns.emplace_back();
+            for (std::size_t t = 0; t < steps; ++t) {
+                g.returns.back().push_back(in.exact());
+            }
+        }
+        p.graphs.push_back(std::move(g));
+        in.next_graph();
+    }
+    in.end();
+    return p;
+}
+
+} // namespace tessera::learned
