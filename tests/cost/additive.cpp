@@ -93,7 +93,7 @@ void for_each_edge(const ts::graph_view& g, Visit&& visit) {
 
 ts::search::configuration_options everything() {
     ts::search::configuration_options options;
-    options.powers_of_two = false;
+    options.powers_of = 0;
     options.uneven = true;
     return options;
 }

@@ -38,7 +38,7 @@ TEST_CASE("configurations: exactly the legal ones, each once") {
         const ts::description d = g.view().describe(op);
         for (const bool uneven : {false, true}) {
             ts::search::configuration_options options;
-            options.powers_of_two = false;
+            options.powers_of = 0;
             options.uneven = uneven;
             const auto found = ts::search::enumerate(d, devices, options);
             std::size_t legal = 0;

@@ -31,8 +31,9 @@ using list = std::conditional_t<Capacity == 0, growing_vector<T>, fixed_vector<T
 
 /// All ways in which one dimension is cut by the same degrees.
 struct grid {
-    int degree[max_terms] = {1, 1, 1, 1}; ///< of the loops in the dimension's index
-    int first = 0;                        ///< of its pieces
+    int degree[max_terms] = {1, 1, 1, 1};   ///< of the loops in the dimension's index
+    int cuts[max_terms] = {-1, -1, -1, -1}; ///< where in the pool their cut points start, or -1
+    int first = 0;                          ///< of its pieces
     int count = 0;
 };
 
@@ -56,8 +57,9 @@ struct tiling {
     list<std::uint16_t, Configurations * Shards * 4> places;
     bool full = false; ///< a capacity was too small: not usable
 
-    /// Adds a configuration without cut points, on the default devices. False if a capacity was too small.
-    constexpr bool add(const description& d, int which, const configuration& c) {
+    /// Adds a configuration on the default devices; `pool` has its cut points, if it has any. False if a capacity was too
+    /// small.
+    constexpr bool add(const description& d, int which, const configuration& c, const index_t* pool = nullptr) {
         const operand& o = d.operands[which];
         rank = o.extents.rank;
         tiled t;
@@ -65,7 +67,7 @@ struct tiling {
         t.parts = parts_of_nest(c, d, d.nests.count - 1);
         t.first_place = places.size();
         for (int k = 0; k < rank; ++k) {
-            t.grids[k] = find_grid(d, which, k, c);
+            t.grids[k] = find_grid(d, which, k, c, pool);
         }
         std::uint32_t indexed = 0;
         for (int k = 0; k < rank; ++k) {
@@ -96,17 +98,18 @@ struct tiling {
     }
 
 private:
-    constexpr int find_grid(const description& d, int which, int k, const configuration& c) {
+    constexpr int find_grid(const description& d, int which, int k, const configuration& c, const index_t* pool) {
         const auto& terms = d.operands[which].dim[k].terms;
         grid wanted;
         for (int i = 0; i < terms.count; ++i) {
             wanted.degree[i] = c.degree[terms.items[i].loop];
+            wanted.cuts[i] = c.cuts[terms.items[i].loop];
         }
         for (int i = 0; i < grids[k].size(); ++i) {
             const grid& have = grids[k][i];
             bool same = true;
             for (int t = 0; t < terms.count; ++t) {
-                same = same && have.degree[t] == wanted.degree[t];
+                same = same && have.degree[t] == wanted.degree[t] && have.cuts[t] == wanted.cuts[t];
             }
             if (same) {
                 return i;
@@ -115,7 +118,7 @@ private:
         wanted.first = pieces[k].size();
         wanted.count = detail::pieces_along(d.operands[which], k, c);
         for (int i = 0; i < wanted.count && !full; ++i) {
-            full = !pieces[k].push_back(detail::piece_along(d, which, k, c, nullptr, i));
+            full = !pieces[k].push_back(detail::piece_along(d, which, k, c, pool, i));
         }
         full = full || !grids[k].push_back(wanted);
         return full ? 0 : grids[k].size() - 1;

@@ -11,11 +11,20 @@ namespace tessera::search {
 
 /// Which configurations are offered. Shards are always on devices 0, 1, 2, ... and never replicated.
 struct configuration_options {
-    bool powers_of_two = true;  ///< degrees are powers of two, as OptCNN's
+    /// Degrees are powers of this: of two, as OptCNN's, or of the side of a square mesh, where every dimension is split over
+    /// whole axes of the mesh; 0: any.
+    int powers_of = 2;
     bool with_reduction = true; ///< sums may be split, which leaves partial tensors (OptCNN does not offer it)
     bool with_coupled = true;   ///< coupled loops may be split, with reductions inside the operator
     bool uneven = false;        ///< degrees need not divide their extents
 };
+
+constexpr bool is_power_of(int n, int base) {
+    while (n % base == 0) {
+        n /= base;
+    }
+    return n == 1;
+}
 
 /// Calls sink(configuration) for every legal configuration of at most `devices` shards. The first is whole; the last loop's degree
 /// varies fastest.
@@ -48,7 +57,7 @@ constexpr void for_each_configuration(const description& d, int devices, const c
             shards /= c.degree[l];
             int next = c.degree[l];
             do {
-                next = options.powers_of_two ? 2 * next : next + 1;
+                next = options.powers_of > 1 ? options.powers_of * next : next + 1;
             } while (next * shards <= devices && !options.uneven && d.loops.items[l].extent % next != 0);
             if (next * shards <= devices && next <= d.loops.items[l].extent) {
                 c.degree[l] = next;

@@ -39,18 +39,22 @@ inline finished_step simulate_finished(const graph_view& g, const cluster& on, c
     return r;
 }
 
-/// True if the plan of a strategy, with all that is gathered and on its way, fits in the devices' memory.
-inline bool fits(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {}) {
+/// Bytes by which the device that lacks most lacks memory for the plan of a strategy, with all that is gathered and on its way; 0: it fits.
+inline index_t lacking_bytes(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {}) {
     plan p = bound_plan(g, s, on.devices(), o);
     plan_memory(p);
+    index_t most = 0;
     for (int d = 0; d < on.devices(); ++d) {
         const index_t limit = on.class_of(d).memory_bytes;
         const auto at = static_cast<std::size_t>(d);
-        if (limit > 0 && p.arena_bytes[at] + p.persistent_bytes[at] > limit) {
-            return false;
-        }
+        most = limit > 0 ? std::max(most, p.arena_bytes[at] + p.persistent_bytes[at] - limit) : most;
     }
-    return true;
+    return most;
+}
+
+/// True if that plan fits in the devices' memory.
+inline bool fits(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {}) {
+    return lacking_bytes(g, on, s, o) == 0;
 }
 
 /// True if the waits of a finished plan may change its time: somewhere a device copies in turn.

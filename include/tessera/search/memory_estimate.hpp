@@ -2,25 +2,19 @@
 // What a strategy needs of every device's memory, kept up to date from change to change.
 #pragma once
 
+#include "tessera/search/held_bytes.hpp"
 #include "tessera/search/mcmc/proposals.hpp"
 
 namespace tessera::search {
 
-/// Counts parameters with their first users, their gradients and the optimizer's state, and every operator's output, which backward needs. What is gathered from other
-/// devices and gradients on their way come on top, so that this is a lower bound; plan_memory() knows the whole.
+/// By what every shard holds; see held_bytes.
 class memory_estimate {
 public:
     /// `states`: numbers that the optimizer keeps for each parameter.
     memory_estimate(const graph_view& g, const cluster& on, const strategy& s, int states)
-        : g_(g), states_(states), bytes_(static_cast<std::size_t>(on.devices()), 0) {
+        : g_(g), held_(g, states), bytes_(static_cast<std::size_t>(on.devices()), 0) {
         for (int d = 0; d < on.devices(); ++d) {
             limits_.push_back(on.class_of(d).memory_bytes);
-        }
-        first_user_.assign(static_cast<std::size_t>(g.parameter_count), -1);
-        for (int op = g.op_count - 1; op >= 0; --op) {
-            for (int p : g.ops[op].parameters) {
-                first_user_[at(p)] = op;
-            }
         }
         descriptions_.reserve(at(g.op_count));
         for (int op = 0; op < g.op_count; ++op) {
@@ -49,17 +43,9 @@ private:
 
     void add(int op, const configuration& c, const index_t* pool, std::vector<index_t>& bytes, index_t sign) const {
         const description& d = descriptions_[at(op)];
-        const bool view = d.facts.view;
         for (int i = 0; i < c.shards(); ++i) {
             const shard s = shard_at(c, pool, d, i);
-            for (int o = 0; o < d.operands.size(); ++o) {
-                const operand& x = d.operands[o];
-                const bool own =
-                    x.kind == operand_kind::parameter && first_user_[at(g_.ops[op].parameters[x.slot])] == op;
-                const index_t copies = own ? 2 + states_ : x.kind == operand_kind::output && !view ? 1 : 0;
-                bytes[at(s.device)] +=
-                    copies == 0 ? 0 : sign * copies * region(d, o, s.ranges).volume() * bytes_of(x.type);
-            }
+            bytes[at(s.device)] += sign * held_.of(g_, op, d, s);
         }
     }
     index_t excess_of(const std::vector<index_t>& bytes) const {
@@ -71,9 +57,8 @@ private:
     }
 
     graph_view g_;
-    int states_;
+    held_bytes held_;
     std::vector<description> descriptions_;
-    std::vector<int> first_user_; ///< of each parameter
     std::vector<index_t> limits_;
     std::vector<index_t> bytes_;
     std::vector<index_t> next_;

@@ -2,6 +2,7 @@
 // The library's searches by name. A new one is a file with its record, and a row here or in quick_searches.hpp.
 #pragma once
 
+#include "tessera/search/certified/optimum.hpp"
 #include "tessera/search/coarse/coarse_search.hpp"
 #include "tessera/search/exhaustive/simulated.hpp"
 #include "tessera/search/fit/named.hpp"
@@ -13,8 +14,8 @@
 namespace tessera::search {
 
 /// In the order in which lists show them.
-inline constexpr std::array other_searches{&mcmc_record, &fit_record,      &exhaustive_record, &grid_record,
-                                           &tofu_record, &pipeline_record, &hypar_flow_record};
+inline constexpr std::array other_searches{&mcmc_record,    &fit_record,  &exhaustive_record, &grid_record,
+                                           &optimum_record, &tofu_record, &pipeline_record,   &hypar_flow_record};
 inline constexpr std::array library_searches = join(other_searches, quick_searches<>);
 
 /// The same as a list to which others can be added.

@@ -36,6 +36,11 @@ struct certified_options {
     function_ref<bool()> stop{}; ///< asked often, by all threads; true: end with the best so far; empty: never
 };
 
+/// How much more a cost is than a bound of it, relative to that; infinite above a bound of 0.
+inline double relative_gap(cost_t cost, cost_t bound) {
+    return bound > 0 ? static_cast<double>(cost - bound) / static_cast<double>(bound) : cost > 0 ? HUGE_VAL : 0.0;
+}
+
 struct certified_result {
     /// solved: the choice is optimal; infeasible: proved that no choice is allowed and fits.
     status state = status::budget_exhausted;
@@ -48,11 +53,7 @@ struct certified_result {
 
     /// How much more than the best possible the choice costs at most, relative to the bound; infinite without a choice
     /// or a bound.
-    double gap() const {
-        return choice.empty() || (bound <= 0 && value.cost > 0) ? HUGE_VAL
-               : bound <= 0                                     ? 0.0
-                            : static_cast<double>(value.cost - bound) / static_cast<double>(bound);
-    }
+    double gap() const { return choice.empty() ? HUGE_VAL : relative_gap(value.cost, bound); }
 };
 
 namespace detail {

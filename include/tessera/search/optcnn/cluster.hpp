@@ -153,12 +153,11 @@ class cluster_builder {
 public:
     cluster_builder(const graph_view& g, const cluster& on, const configuration_options& options)
         : g_(g), on_(on), options_(options), prices_(on, g.ops[0].attributes.math),
-          rates_(rates_where_unequal(on, on.devices(), g.ops[0].attributes.math)) {}
+          rates_(rates_where_unequal(on, on.devices(), g.ops[0].attributes.math)), kinds_(kinds_of(g)) {}
 
     Problem run() {
         for (int op = 0; op < g_.op_count; ++op) {
-            const int twin = first_alike(g_, op);
-            kinds_.push_back(twin);
+            const int twin = kinds_[at(op)];
             nodes_.emplace_back();
             if (twin == op) {
                 price(op);
@@ -166,14 +165,9 @@ public:
             problem_.configurations.push_back(nodes_[at(twin)].configurations);
             problem_.costs.add_node(nodes_[at(twin)].unary);
         }
-        for (int op = 0; op < g_.op_count; ++op) {
-            for (int slot = 0; slot < g_.ops[op].inputs.size(); ++slot) {
-                const int producer = g_.tensors[g_.ops[op].inputs[slot]].producer;
-                if (producer >= 0) {
-                    problem_.costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
-                }
-            }
-        }
+        for_each_edge(g_, [&](int producer, int op, int slot) {
+            problem_.costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
+        });
         return static_cast<Problem&&>(problem_);
     }
 

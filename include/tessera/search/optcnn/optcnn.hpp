@@ -40,7 +40,8 @@ constexpr bool is_offered(const description& d, const configuration& c, const co
     for (int l = 0; l < d.loops.count; ++l) {
         const int n = c.degree[l];
         const loop_role r = n > 1 ? role(d, l) : loop_role::sample;
-        if ((options.powers_of_two && (n & (n - 1)) != 0) || (!options.uneven && d.loops.items[l].extent % n != 0) ||
+        if ((options.powers_of > 1 && !is_power_of(n, options.powers_of)) ||
+            (!options.uneven && d.loops.items[l].extent % n != 0) ||
             (r == loop_role::coupled && !options.with_coupled)) {
             return false;
         }
@@ -88,6 +89,26 @@ constexpr int first_alike(const graph_view& g, int op) {
     return i;
 }
 
+/// For every operator the first one that is like it.
+inline std::vector<int> kinds_of(const graph_view& g) {
+    std::vector<int> kinds;
+    for (int op = 0; op < g.op_count; ++op) {
+        kinds.push_back(first_alike(g, op));
+    }
+    return kinds;
+}
+
+/// Calls visit(producer, op, slot) for every input of an operator that another operator makes.
+template <class Visit>
+constexpr void for_each_edge(const graph_view& g, const Visit& visit) {
+    for (int op = 0; op < g.op_count; ++op) {
+        for (int slot = 0; slot < g.ops[op].inputs.size(); ++slot) {
+            const int producer = g.tensors[g.ops[op].inputs[slot]].producer;
+            producer >= 0 ? visit(producer, op, slot) : void();
+        }
+    }
+}
+
 } // namespace detail
 
 /// A network on a machine as the problem that eliminations solve, and what its choices mean.
@@ -115,13 +136,12 @@ template <class Problem>
 class optcnn_builder {
 public:
     optcnn_builder(const graph_view& g, const machine& on, const configuration_options& options)
-        : g_{g}, on_{on}, options_{options} {}
+        : g_{g}, on_{on}, options_{options}, kinds_{kinds_of(g)} {}
 
     Problem run() {
         Problem problem;
         for (int op = 0; op < g_.op_count; ++op) {
-            const int twin = first_alike(g_, op);
-            kinds_.push_back(twin);
+            const int twin = kinds_[at(op)];
             if (twin == op) {
                 price(op);
             } else {
@@ -130,14 +150,9 @@ public:
             problem.configurations.push_back(nodes_[at(twin)].configurations);
             problem.costs.add_node(nodes_[at(twin)].unary);
         }
-        for (int op = 0; op < g_.op_count; ++op) {
-            for (int slot = 0; slot < g_.ops[op].inputs.size(); ++slot) {
-                const int producer = g_.tensors[g_.ops[op].inputs[slot]].producer;
-                if (producer >= 0) {
-                    problem.costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
-                }
-            }
-        }
+        for_each_edge(g_, [&](int producer, int op, int slot) {
+            problem.costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
+        });
         return problem;
     }
 

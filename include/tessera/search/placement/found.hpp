@@ -26,6 +26,12 @@ inline found priced(evaluator& e, assignment where) {
     return {std::move(where), p.step, p.excess_bytes, 1};
 }
 
+/// ns of a node's two tasks on the first device, or on the first kind of device that runs them.
+inline double work_of(const evaluator& e, int node) {
+    const task_time t = e.time(node, 0);
+    return static_cast<double>(t.forward) + static_cast<double>(t.backward);
+}
+
 namespace detail {
 
 /// What a local search compares: the step, made longer by what does not fit, up to ten times for all memory of one device.
@@ -57,8 +63,7 @@ inline group_work work_of(const evaluator& e, const grouping& groups) {
     w.work.assign(at(groups.count), 0);
     w.members.resize(at(groups.count));
     for (const int v : e.order().order) {
-        const task_time t = e.time(v, 0);
-        w.work[at(groups.of[at(v)])] += static_cast<double>(t.forward + t.backward);
+        w.work[at(groups.of[at(v)])] += placement::work_of(e, v);
         w.members[at(groups.of[at(v)])].push_back(v);
     }
     return w;

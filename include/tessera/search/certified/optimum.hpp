@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cheapest strategy of any network under OptCNN's additive model within the devices' memory, with a bound that says
+// how far from the best possible it is at most.
+#pragma once
+
+#include "tessera/search/certified/bound.hpp"
+#include "tessera/search/optcnn/compared.hpp"
+
+#include <cstdio>
+
+namespace tessera::search {
+
+struct optimum_options {
+    configuration_options offered{};
+    modelled_options solver{};
+    lower_options lowering{}; ///< its optimizer's states count as memory
+    bool memory = true;       ///< within the devices' memory
+    int most_tightened = 6;   ///< times that the limit is lowered where the plan needs more memory than the model says
+};
+
+struct optimum_result {
+    strategy best{};
+    modelled_choice model{};  ///< costs in ns a step; the bound is over all that is offered and fits by the model
+    std::int64_t limit = 0;   ///< bytes of a device that the model allowed first; no_limit where there is none
+    std::int64_t allowed = 0; ///< bytes of a device that it allowed in the end
+    int tightened = 0;
+    bool fits = true; ///< the plan does, with all that is gathered and on its way
+
+    double gap() const { return relative_gap(model.cost, model.bound); }
+};
+
+namespace detail {
+
+/// What the device with the largest shard of every operator holds, for every choice.
+template <class Problem>
+std::vector<std::vector<std::int64_t>> most_held(const graph_view& g, const Problem& problem, int states) {
+    const held_bytes held(g, states);
+    std::vector<std::vector<std::int64_t>> all;
+    for (int op = 0; op < g.op_count; ++op) {
+        const description d = g.describe(op);
+        all.emplace_back();
+        for (const configuration& c : problem.configurations[at(op)]) {
+            all.back().push_back(held.most(g, op, d, c, problem.pool.data()));
+        }
+    }
+    return all;
+}
+
+} // namespace detail
+
+/// Shard i lies on device i. Memory is what held_bytes counts, on the device with the largest shard of every operator;
+/// where the plan needs more than that device has, the limit is lowered and the problem solved anew, while the bound stays
+/// that of the first limit. Throws tessera::error where no choice fits, with the memory that would do.
+template <class Problem = optcnn_problem>
+optimum_result optimum_search(const graph_view& g, const cluster& on, const optimum_options& o = {}) {
+    const Problem problem = make_optcnn_problem<Problem>(g, on, o.offered);
+    const int states = o.lowering.update.state_count();
+    const auto usages = detail::most_held(g, problem, states);
+    optimum_result r;
+    r.limit = no_limit;
+    for (int d = 0; d < on.devices() && o.memory; ++d) {
+        const std::int64_t has = on.class_of(d).memory_bytes;
+        r.limit = has > 0 ? std::min(r.limit, has) : r.limit;
+    }
+    r.allowed = r.limit;
+    while (true) {
+        modelled_choice found = solve_modelled(problem.costs, usages, r.allowed, o.solver);
+        if (found.choice.empty() && r.tightened == 0) {
+            const char* proved = found.state == status::infeasible ? "no strategy fits in" : "no strategy was found in";
+            throw error("optimum: " + std::string(proved) + " " + std::to_string(r.limit) +
+                        " bytes of memory for each device" +
+                        (found.least_used > 0 ? "; " + std::to_string(found.least_used) + " would do"
+                                              : std::string("; give more memory, more devices or a smaller batch")));
+        }
+        if (found.choice.empty()) { // the last one is the best there is
+            return r;
+        }
+        const cost_t bound = r.tightened == 0 ? found.bound : r.model.bound;
+        r.model = std::move(found);
+        r.model.bound = bound;
+        r.best = problem.strategy_of(r.model.choice);
+        const std::int64_t lacking = r.limit == no_limit ? 0 : lacking_bytes(g, on, r.best, o.lowering);
+        r.fits = lacking == 0;
+        if (r.fits || r.tightened >= o.most_tightened) {
+            return r;
+        }
+        r.allowed = std::min(r.allowed, r.model.used) - std::max<std::int64_t>(lacking, r.limit / 100);
+        ++r.tightened;
+        if (r.allowed <= 0) {
+            return r;
+        }
+    }
+}
+
+/// What was found, in a line.
+inline std::string to_text(const optimum_result& r) {
+    char text[240];
+    const auto ms = [](cost_t ns) { return static_cast<double>(ns) * 1e-6; };
+    if (r.model.cost == r.model.bound) {
+        std::snprintf(text, sizeof text, "%.3f ms under the additive model of its links, the best possible",
+                      ms(r.model.cost));
+    } else {
+        std::snprintf(text, sizeof text,
+                      "%.3f ms under the additive model of its links, at most %.2f %% above the best possible",
+                      ms(r.model.cost), 100 * r.gap());
+    }
+    std::string all = text;
+    if (r.tightened > 0) {
+        all += "; its memory was lowered " + std::to_string(r.tightened) + " times for what plans need besides";
+    }
+    return all + "\n";
+}
+
+inline constexpr option_row optimum_rounds_option{
+    "optimum-rounds", "of the certified solver, where memory or a network's shape leaves it something to do", 16, 1,
+    10'000};
+inline constexpr option_row beyond_memory_option{
+    "beyond-memory", "1: the optimum of all strategies, whether they fit the devices' memory or not", 0, 0, 1};
+
+namespace detail {
+
+// A template so that it is compiled where it is used.
+template <class Options>
+search_found run_optimum(const graph_view& g, const cluster& on, const Options& o) {
+    optimum_options how;
+    how.lowering = o.lowering;
+    how.memory = o.values[beyond_memory_option] == 0;
+    how.solver.otherwise.rounds = o.values.template as<int>(optimum_rounds_option);
+    how.solver.shortly.threads = how.solver.otherwise.threads = o.threads;
+    const auto stop = [&] { return o.is_interrupted(); };
+    how.solver.shortly.stop = how.solver.otherwise.stop = stop;
+    const auto tell = [&](const certified_progress& now) {
+        o.report({now.rounds, how.solver.otherwise.rounds, now.fits ? now.cost : INT64_MAX});
+    };
+    if (o.report) {
+        how.solver.otherwise.report = tell;
+    }
+    const optimum_result found = optimum_search(g, on, how);
+    if (o.report) { // what is solved exactly takes no rounds
+        o.report({how.solver.otherwise.rounds, how.solver.otherwise.rounds, found.model.cost});
+    }
+    return best_compared(g, on, "optimum", found.best, o, to_text(found));
+}
+
+} // namespace detail
+
+inline constexpr search_record optimum_record{
+    .name = "optimum",
+    .title = "certified optimum",
+    .about = "the cheapest within memory under the additive model, with a bound; a baseline where one is faster, or "
+             "--faithful",
+    .run = detail::run_optimum<search_options>,
+    .options = {faithful_option, optimum_rounds_option, beyond_memory_option},
+    .unit = "rounds",
+};
+
+} // namespace tessera::search
