@@ -36,15 +36,21 @@ ROWS = {
 }
 
 
-def resnet50_shapes():
-    """Weights without biases (4 extents), pairs of gamma and beta (1), and the last layer, in the order of the files."""
-    shapes, inputs = [(64, 3, 7, 7), (64,)], 64
+def resnet50_weights():
+    """Weights without biases (4 extents), and pairs of gamma and beta (1) with their gamma, in the order of the files.
+
+    The last norm of a block has a gamma of 0.25: with 1 everywhere the gradients of such deep random networks with norms
+    are so large (Yang et al., "A mean field theory of batch normalization", ICLR 2019, as recalled) that PyTorch's own
+    losses differ by 8e-3 in the third step between two layouts of memory.
+    """
+    weights, inputs = [((64, 3, 7, 7), None), ((64,), 1)], 64
     for width, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
         for block in range(blocks):
-            shapes += [(width, inputs, 1, 1), (width,), (width, width, 3, 3), (width,), (4 * width, width, 1, 1), (4 * width,)]
-            shapes += [(4 * width, inputs, 1, 1), (4 * width,)] if block == 0 else []
+            weights += [((width, inputs, 1, 1), None), ((width,), 1), ((width, width, 3, 3), None), ((width,), 1)]
+            weights += [((4 * width, width, 1, 1), None), ((4 * width,), 0.25)]
+            weights += [((4 * width, inputs, 1, 1), None), ((4 * width,), 1)] if block == 0 else []
             inputs = 4 * width
-    return shapes + [(1000, 2048)]
+    return weights + [((1000, 2048), None)]
 
 
 def write_files(folder, network, batch, numpy):
@@ -54,9 +60,9 @@ def write_files(folder, network, batch, numpy):
     random = numpy.random.default_rng(20251125)
     weights, data = os.path.join(folder, "weights.bin"), os.path.join(folder, "data.bin")
     with open(weights, "wb") as file:
-        for shape in resnet50_shapes():
-            if len(shape) == 1:  # gamma of 1, beta of 0
-                file.write(numpy.ones(shape, "<f4").tobytes() + numpy.zeros(shape, "<f4").tobytes())
+        for shape, gamma in resnet50_weights():
+            if gamma is not None:
+                file.write(numpy.full(shape, gamma, "<f4").tobytes() + numpy.zeros(shape, "<f4").tobytes())  # beta of 0
                 continue
             bound = math.sqrt(3 / math.prod(shape[1:]))
             file.write(random.uniform(-bound, bound, shape).astype("<f4").tobytes())

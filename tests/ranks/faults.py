@@ -20,6 +20,9 @@ from pathlib import Path
 PATIENCE = 3
 NODES = [os.environ["TESSERA_RANKS_OF_NODE"]] if "TESSERA_RANKS_OF_NODE" in os.environ else []
 SILENCE = 9 if NODES else 0  # seconds after which a rank of another node counts as gone
+LATEST = float(os.environ.get("TESSERA_FAULTS_LATEST", "1.5"))  # seconds after the start at which a fault is
+LAUNCHER = "tessera: the launcher (process "  # how what is said of one that hung, and was ended, begins
+hung = set()  # faults of which it was said
 longest = {}  # seconds until the job has ended, by signal
 
 
@@ -46,6 +49,18 @@ def ranks_of(program, session):
     return found
 
 
+def has_supervisor(session):
+    """Whether the ranks share memory: from then on a process of theirs watches them."""
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and (process / "comm").read_text() == "ts-supervisor\n":
+                if f"TESSERA_FAULT={session}\0".encode() in (process / "environ").read_bytes():
+                    return True
+        except OSError:
+            continue
+    return False
+
+
 def held():
     """Names in /dev/shm that a process has mapped or open: not left by anybody, but another program's."""
     found = set()
@@ -64,7 +79,7 @@ def held():
 def fault(number, draw, ranks, program, launcher):
     how = draw.choice([signal.SIGKILL, signal.SIGSTOP])
     who = draw.randrange(ranks)
-    delay = draw.choice([draw.uniform(0, 0.3), draw.uniform(0.3, 1.5)])
+    delay = draw.choice([draw.uniform(low, min(high, LATEST)) for low, high in ((0, 0.05), (0, 0.3), (0.3, 1.5)) if low < LATEST])
     session = f"{os.getpid()}-{number}"
     shared = set(os.listdir("/dev/shm"))
     with tempfile.TemporaryDirectory() as folder:
@@ -76,6 +91,7 @@ def fault(number, draw, ranks, program, launcher):
         while who not in there and time.monotonic() - begun < 20:
             there = ranks_of(program, session)
         time.sleep(delay)
+        shares = has_supervisor(session)
         try:
             os.kill(there[who], how)
         except (KeyError, ProcessLookupError):
@@ -101,6 +117,8 @@ def fault(number, draw, ranks, program, launcher):
         left = ranks_of(program, session)
         file = Path(folder, "tessera-failure.txt")
         words += file.read_text() if file.exists() else ""
+        hung.update([number] if LAUNCHER in words else [])
+        words = "\n".join(line for line in words.split("\n") if LAUNCHER not in line)  # of the ranks it says nothing
         if left:
             for process in left.values():
                 os.kill(process, signal.SIGKILL)
@@ -122,7 +140,7 @@ def fault(number, draw, ranks, program, launcher):
             return f"{what}: it took {took:.1f} s"
         longest[how] = max(longest.get(how, 0), took)
         if "tessera: " not in words:
-            return "" if delay < 0.4 else f"{what}: no word of it: {words[-300:]}"
+            return "" if not shares else f"{what}: no word of it: {words[-300:]}"
         said = [line for line in words.split("\n") if line.startswith("tessera: ")] or [words[words.index("tessera: "):]]
         if NODES and len(said) > 1:  # of other nodes the supervisors know only that the launcher has ended their ranks, and say so
             said = [line for line in said if "was ended by SIGTERM" not in line] or said
@@ -150,7 +168,8 @@ def main():
         elif sys.stdout.isatty():
             print(f"\r{number + 1} of {count}", end="", flush=True)
     times = ", ".join(f"{s.name} {t:.2f} s" for s, t in sorted(longest.items()))
-    print(f"{count} faults of {ranks} ranks, {early} before the ranks shared memory, {wrong} wrong; longest until the end: {times}")
+    print(f"{count} faults of {ranks} ranks, {early} before the ranks shared memory, {wrong} wrong; in {len(hung)} the launcher "
+          f"hung and was ended; longest until the end: {times}")
     return 1 if wrong else 0
 
 

@@ -5,8 +5,7 @@
 // Usage: mpirun -n RANKS gpus FIRST COUNT DEVICES_EACH GPUS_EACH [RANKS_OF_NODE], the last as if so many ranks had a
 // node of their own.
 #include "support/cuda_fake.hpp"
-#include "support/random_oracle.hpp"
-#include "support/random_pair.hpp"
+#include "support/over_ranks.hpp"
 
 #include "tessera/cuda.hpp"
 #include "tessera/io/checkpoint.hpp"
@@ -36,66 +35,32 @@ std::vector<int> gpus_of(const setting& x, int ranks) {
     return gpus;
 }
 
-/// What differs, or nothing.
-std::string difference(const training_record& a, const training_record& b) {
-    return std::string(a.losses == b.losses ? "" : " losses") + (a.gradients == b.gradients ? "" : " gradients") +
-           (a.change == b.change ? "" : " parameters") +
-           (a.rows == b.rows && a.least_correct == b.least_correct ? "" : " evaluations");
-}
-
-struct tally {
-    int equal = 0;
-    int refused = 0;
-    int wrong = 0;
+struct tally : ranks_tally {
     int connected = 0; ///< in which GPUs sent each other something
 };
-
-training_record record_of(const random_case& c, const batch_data& data, const random_pair& pair,
-                          const std::vector<int>& gpus, ts::workers& threads, int& exchanges) {
-    const int before = cuda_fake::here().exchanges;
-    ts::cuda::backend backend(c.how, {.gpus = gpus, .measure = c.seed % 2 == 0, .most_workspace = 65536});
-    ts::session_options options;
-    options.seed = c.seed;
-    options.keep_gradients = true;
-    ts::session<ts::cuda::backend> session(c.network.view(), pair.how, pair.devices, c.how, options, backend, threads);
-    const training_record found = train(session, c, data, pair.how.period);
-    exchanges = cuda_fake::here().exchanges - before;
-    return found;
-}
 
 void compare(std::uint64_t number, const setting& x, ts::workers& over_ranks, ts::workers& here, tally& all) {
     const random_case c(number);
     const ts::graph_view g = c.network.view();
     const batch_data data(g, number + 1);
     coverage seen;
-    random_pair pair = draw_pair(g, c.how, number * 64, seen);
+    const random_pair pair = draw_pair(g, c.how, number * 64, seen);
     if (pair.devices > over_ranks.all_devices() || pair.how.period > 1) {
         return;
     }
-    std::string said[2]; // by ranks, and by one process
-    training_record found[2];
-    int exchanges = 0;
-    for (int k = 1; k >= 0; --k) {
-        try {
-            found[k] =
-                record_of(c, data, pair, gpus_of(x, k == 0 ? 1 : x.mpi->size()), k == 0 ? over_ranks : here, exchanges);
-        } catch (const std::exception& e) {
-            said[k] = e.what();
-            if (over_ranks.group()->failed()) {
-                throw;
-            }
-        }
+    int exchanges = 0; // over ranks, which are last
+    const auto train = [&](ts::workers& threads) {
+        const int before = cuda_fake::here().exchanges;
+        ts::cuda::backend backend(c.how, {.gpus = gpus_of(x, &threads == &over_ranks ? 1 : x.mpi->size()),
+                                          .measure = c.seed % 2 == 0,
+                                          .most_workspace = 65536});
+        const training_record found = record_of(backend, c, data, pair, threads);
+        exchanges = cuda_fake::here().exchanges - before;
+        return found;
+    };
+    if (trains_alike(number, pair, here, over_ranks, train, all)) {
+        all.connected += exchanges > 0 ? 1 : 0;
     }
-    const std::string differs = difference(found[0], found[1]);
-    if (said[0] != said[1] || (said[0].empty() && !differs.empty())) {
-        std::fprintf(stderr, "wrong on rank %d: network %llu, %s:%s; '%s' and '%s'\n", x.mpi->rank(),
-                     static_cast<unsigned long long>(number), pair.what.c_str(), differs.c_str(), said[0].c_str(),
-                     said[1].c_str());
-        ++all.wrong;
-        return;
-    }
-    ++(said[0].empty() ? all.equal : all.refused);
-    all.connected += exchanges > 0 ? 1 : 0;
 }
 
 int program(ts::mpi::environment& mpi, int argc, char** argv) {

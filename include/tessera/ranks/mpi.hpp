@@ -4,6 +4,7 @@
 
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
+#include "tessera/ranks/late_launcher.hpp"
 #include "tessera/ranks/mpi_calls.hpp"
 #include "tessera/ranks/siblings.hpp"
 #include "tessera/ranks/supervisor.hpp"
@@ -337,6 +338,7 @@ public:
         MPI_Initialized(&there);
         if (there == 0) {
             int given = 0;
+            launcher_.watch();
             dog_.rename(tessera::ranks::start_name);
             dog_.run(
                 "MPI_Init_thread", [] { return waiting(true); },
@@ -360,6 +362,7 @@ public:
                 MPI_Barrier(MPI_COMM_WORLD);
                 MPI_Finalize();
             });
+            launcher_.over();
         }
     }
 
@@ -386,6 +389,7 @@ private:
     }
 
     mutable tessera::ranks::watchdog dog_;
+    tessera::ranks::late_launcher launcher_;
     bool mine_ = false;
     int rank_ = 0;
     int size_ = 1;

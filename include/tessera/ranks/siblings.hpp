@@ -50,6 +50,14 @@ int number_in(const std::string& environment, const char* const (&names)[N]) {
     return -1;
 }
 
+/// The name of the file that a process runs, without its folder; empty where the system does not say.
+inline std::string program_of(int process) {
+    char path[4096];
+    const ssize_t n = ::readlink(("/proc/" + std::to_string(process) + "/exe").c_str(), path, sizeof path);
+    const std::string all(path, n > 0 ? static_cast<std::size_t>(n) : 0);
+    return all.substr(all.rfind('/') + 1);
+}
+
 /// Numeric names in a folder of /proc.
 inline std::vector<int> numbers_in_folder(const std::string& path) {
     std::vector<int> all;
@@ -63,6 +71,32 @@ inline std::vector<int> numbers_in_folder(const std::string& path) {
 
 } // namespace detail
 
+/// A process that another has started, and that has not ended.
+struct child {
+    int process = 0;
+    bool stopped = false; ///< by a signal or a debugger
+};
+
+inline std::vector<child> children_of(int parent) {
+    std::vector<child> all;
+    for (const int process : detail::numbers_in_folder("/proc")) {
+        const std::string stat = detail::text_of("/proc/" + std::to_string(process) + "/stat"); // "17 (name) S 16 ..."
+        const std::size_t name = stat.rfind(')');
+        char state = 0;
+        int of = 0;
+        if (name != std::string::npos && std::sscanf(stat.c_str() + name + 1, " %c %d", &state, &of) == 2 &&
+            of == parent && state != 'Z') {
+            all.push_back({process, state == 'T' || state == 't'});
+        }
+    }
+    return all;
+}
+
+/// Which rank a process is, by what its launcher has told it, or -1.
+inline int rank_of(int process) {
+    return detail::number_in(detail::text_of("/proc/" + std::to_string(process) + "/environ"), rank_variables);
+}
+
 /// A rank on this node.
 struct sibling {
     int rank = 0;
@@ -74,24 +108,14 @@ struct sibling {
 /// This process and the others of its launcher on this node, by rank; none without a launcher that says ranks.
 inline std::vector<sibling> siblings() {
     std::vector<sibling> all;
-    const int parent = ::getppid();
-    for (const int process : detail::numbers_in_folder("/proc")) {
-        const std::string folder = "/proc/" + std::to_string(process);
-        const std::string stat = detail::text_of(folder + "/stat"); // "17 (name) S 16 ..."
-        const std::size_t name = stat.rfind(')');
-        char state = 0;
-        int of = 0;
-        if (name == std::string::npos || std::sscanf(stat.c_str() + name + 1, " %c %d", &state, &of) != 2 ||
-            of != parent || state == 'Z') {
-            continue;
-        }
-        sibling s{detail::number_in(detail::text_of(folder + "/environ"), rank_variables), process,
-                  state == 'T' || state == 't', false};
+    for (const child& c : children_of(::getppid())) {
+        sibling s{rank_of(c.process), c.process, c.stopped, false};
         if (s.rank < 0) {
             continue;
         }
-        for (const int thread : detail::numbers_in_folder(folder + "/task")) {
-            s.starts = s.starts || detail::text_of(folder + "/task/" + std::to_string(thread) + "/comm") ==
+        const std::string tasks = "/proc/" + std::to_string(c.process) + "/task";
+        for (const int thread : detail::numbers_in_folder(tasks)) {
+            s.starts = s.starts || detail::text_of(tasks + "/" + std::to_string(thread) + "/comm") ==
                                        std::string(start_name) + "\n";
         }
         all.push_back(s);

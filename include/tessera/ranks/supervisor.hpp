@@ -4,10 +4,10 @@
 #pragma once
 
 #include "tessera/execute/processes.hpp"
+#include "tessera/ranks/detached.hpp"
 #include "tessera/ranks/leftovers.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <string>
@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace tessera::ranks {
@@ -59,26 +58,13 @@ public:
 
     /// Starts it; `page` must stay mapped in it, and every rank have its seat. Where the system gives no process there is none.
     void start() {
-        const pid_t child = fork();
-        if (child == 0) {
-            setsid();
-            if (fork() == 0) { // nobody's child but init's, in no group that a launcher kills
-                watch();
-            }
-            _exit(0);
-        }
-        if (child > 0) {
-            waitpid(child, nullptr, 0);
-        }
+        run_detached("ts-supervisor", [this] { watch(); });
     }
 
 private:
     [[noreturn]] void watch() {
         clock_gettime(CLOCK_REALTIME, &since_);
         since_.tv_sec -= 1; // files have the coarse clock's times
-        for (int s : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGCONT}) {
-            std::signal(s, SIG_IGN);
-        }
         const int nothing = open("/dev/null", O_RDWR);
         dup2(nothing, 0);
         dup2(nothing, 1);
