@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages machine, strategy, profile, placement and data files at random and reads them: each must be read or refused by a tessera::error, whatever it holds, and what is
+// Damages machine, strategy, network, ONNX, profile, placement, contest and data files at random and reads them: each must be read or refused by a tessera::error, whatever it holds, and what is
 // read must come back the same and be usable. Usage: fuzz_files SECONDS [SEED]. Run it under sanitizers; it ends with 1 and the input at
 // the first failure.
 #include "tessera/io/machine_file.hpp"
 #include "tessera/io/strategy_file.hpp"
 
 #include "examples/networks.hpp"
+#include "fuzz/contest_files.hpp"
 #include "fuzz/data_files.hpp"
 #include "fuzz/placement_files.hpp"
 #include "support/random_pipeline.hpp"
@@ -25,6 +26,12 @@ namespace io = tessera::io;
 
 /// Plans and simulates; a refusal is fine, anything else is not. (In use.cpp, so that this file can be optimized without it.)
 void use(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::cluster& on);
+/// Network files, and what is done with one. (In network_files.cpp.)
+std::vector<std::string> good_networks();
+bool read_network(const std::string& text);
+/// ONNX models. (In onnx_files.cpp.)
+std::vector<std::string> good_models();
+bool read_model(const std::string& bytes);
 
 namespace {
 
@@ -185,11 +192,14 @@ std::vector<file_kind> all_kinds() {
         strategies.good.push_back(io::to_text(io::to_json(g, test_support::random_pipeline(g, 4, seed, seen).how, 4)));
     }
     all.push_back(strategies);
+    all.push_back({"network", good_networks(), read_network});
+    all.push_back({"ONNX", good_models(), read_model});
     all.push_back({"CSV", fuzz_data::tables(), fuzz_data::read_table});
     all.push_back({"vocabulary", fuzz_data::vocabularies(), fuzz_data::read_vocabulary});
     all.push_back({"IDX", fuzz_data::labels(), fuzz_data::read_labels});
     all.push_back({"CIFAR", fuzz_data::pictures(), fuzz_data::read_pictures});
     all.push_back({"split problem", fuzz_data::split_problems(), fuzz_data::read_split_problem});
+    all.push_back({"contest", fuzz_data::contest_problems(), fuzz_data::read_contest});
     all.push_back({"layer profile", fuzz_data::profiles(), fuzz_data::read_profile_of_layers});
 #ifdef TESSERA_FUZZ_PROFILE
     all.push_back({"profile", {good_profile()}, read_profile});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/io/contest_file.hpp"
+#include "support/replaced.hpp"
 #include "temporary_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -38,10 +39,7 @@ private:
 };
 
 std::string with(const std::string& what, const std::string& instead) {
-    std::string text = good;
-    const std::size_t place = text.find(what);
-    REQUIRE(place != std::string::npos);
-    return text.replace(place, what.size(), instead);
+    return test_support::replaced(good, what, instead);
 }
 
 bool is_in(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/io/layer_profile_file.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,11 +21,9 @@ const std::string good = "node1 -- Input0 -- forward_compute_time=635.902, backw
                          "\tnode1 -- node3\n"
                          "\tnode3 -- node2";
 
-std::string refused(std::string text, const std::string& what, const std::string& by) {
-    const std::size_t place = text.find(what);
-    REQUIRE(place != std::string::npos);
-    text.replace(place, what.size(), by);
-    return test_support::message_of([&] { (void)io::profile_from_text(text, "p"); });
+std::string refused(const std::string& text, const std::string& what, const std::string& by) {
+    const std::string changed = test_support::replaced(text, what, by);
+    return test_support::message_of([&] { (void)io::profile_from_text(changed, "p"); });
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/io/machine_file.hpp"
 
+#include "support/replaced.hpp"
 #include "tessera/machine/presets.hpp"
 
 #include <doctest/doctest.h>
@@ -21,12 +22,6 @@ std::string refusal(const std::string& text) {
     return "";
 }
 
-std::string with(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t place = text.find(from);
-    REQUIRE(place != std::string::npos);
-    return text.replace(place, from.size(), to);
-}
-
 } // namespace
 
 TEST_CASE("machine file: every preset comes back the same") {
@@ -40,7 +35,7 @@ TEST_CASE("machine file: every preset comes back the same") {
 TEST_CASE("machine file: what is wrong is named with its line and path") {
     const std::string good = io::to_text(io::to_json(ts::machines::this_host()));
     const auto says = [&](const char* from, const char* to, const char* words) {
-        return refusal(with(good, from, to)).find(words) != std::string::npos;
+        return refusal(test_support::replaced(good, from, to)).find(words) != std::string::npos;
     };
     CHECK(refusal(good).empty());
     CHECK(says("\"tessera_machine\": 1", "\"tessera_machine\": 2",
@@ -79,7 +74,7 @@ TEST_CASE("machine file: rates in other precisions are optional members, as stri
     CHECK(back.classes[0].rate(ts::work_kind::convolution, ts::precision::tf32) == 300);
     CHECK(back.classes[0].rate(ts::work_kind::convolution, ts::precision::bf16) == 118);
     const auto says = [&](const char* from, const char* to, const char* words) {
-        return refusal(with(text, from, to)).find(words) != std::string::npos;
+        return refusal(test_support::replaced(text, from, to)).find(words) != std::string::npos;
     };
     CHECK(says("\"gigaflops_matrix_product_bf16\": 700", "\"gigaflops_matrix_product_bf16\": 0",
                "/classes/0/gigaflops_matrix_product_bf16 is 0"));

@@ -2,6 +2,7 @@
 #include "tessera/io/split_problem_file.hpp"
 #include "search/placement/random_split_problem.hpp"
 #include "support/refusal.hpp"
+#include "support/replaced.hpp"
 #include "tessera/search/placement/contiguous.hpp"
 
 #include <doctest/doctest.h>
@@ -22,10 +23,7 @@ const std::string good = R"({"maxSizePerFPGA": 100.0, "maxFPGAs": 2, "maxCPUs": 
 {"sourceId": 7, "destId": 6, "cost": 0.5}]})";
 
 std::string refused(const std::string& what, const std::string& by) {
-    std::string text = good;
-    const std::size_t place = text.find(what);
-    REQUIRE(place != std::string::npos);
-    text.replace(place, what.size(), by);
+    const std::string text = test_support::replaced(good, what, by);
     return test_support::message_of([&] { (void)io::split_problem_from_text(text, "p"); });
 }
 

@@ -4,6 +4,7 @@
 #include "examples/networks.hpp"
 #include "support/policies.hpp"
 #include "support/random_pipeline.hpp"
+#include "support/replaced.hpp"
 
 #include "tessera/schedule/parameter_average.hpp"
 
@@ -42,12 +43,6 @@ std::vector<ts::index_t> meaning(const ts::strategy& s, int op) {
         all.push_back(c.devices >= 0 ? s.pool[static_cast<std::size_t>(c.devices + i)] : c.start + c.stride * i);
     }
     return all;
-}
-
-std::string with(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t place = text.find(from);
-    REQUIRE(place != std::string::npos);
-    return text.replace(place, from.size(), to);
 }
 
 const ts::graph& lenet() {
@@ -115,7 +110,7 @@ TEST_CASE("strategy file: what is wrong is named") {
     const std::string good = io::to_text(io::to_json(g, s, 3));
     CHECK(refusal(g, good).empty());
     const auto says = [&](const char* from, const char* to, const char* words) {
-        const std::string found = refusal(g, with(good, from, to));
+        const std::string found = refusal(g, test_support::replaced(good, from, to));
         const bool it_does = found.find(words) != std::string::npos;
         CHECK_MESSAGE(it_does, found);
     };
@@ -184,11 +179,12 @@ TEST_CASE("strategy file: messages that are none") {
          {"", "server", "servers 1", "server@ 1", "server@0 1", "server@01 1", "server 1 ", "server 1,2", "server 99",
           "server 1:0", "server 1:2/2", "server 1:0/1", "server  1", "ring -1"}) {
         CAPTURE(wrong);
-        CHECK(refusal(g, with(good, "\"server 1\"", "\"" + std::string(wrong) + "\"")).find("is the message") !=
-              std::string::npos);
+        CHECK(refusal(g, test_support::replaced(good, "\"server 1\"", "\"" + std::string(wrong) + "\""))
+                  .find("is the message") != std::string::npos);
     }
-    CHECK(refusal(g, with(good, "\"after_backward\"", "\"later\"")).find("must be") != std::string::npos);
-    CHECK(refusal(g, with(good, "\"sum_at\"", "\"sums_at\"")) != "");
+    CHECK(refusal(g, test_support::replaced(good, "\"after_backward\"", "\"later\"")).find("must be") !=
+          std::string::npos);
+    CHECK(refusal(g, test_support::replaced(good, "\"sum_at\"", "\"sums_at\"")) != "");
 }
 
 TEST_CASE("strategy file: schedules that do not hold together") {
@@ -201,16 +197,19 @@ TEST_CASE("strategy file: schedules that do not hold together") {
     s.follow(ts::schedule::gpipe(2, 3));
     const std::string good = io::to_text(io::to_json(g, s, 2));
     CHECK(refusal(g, good).empty());
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 F0.0"))
+    CHECK(refusal(g, test_support::replaced(good, "F0.0 F0.1", "F0.0 F0.0"))
               .find("forward of stage 0, micro-batch 0, found 2, needed 1]") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0")).find("has 11 actions") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 G0.1")).find("has the action \"G0.1\"") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0  F0.1")).find("has the action \"\"") != std::string::npos);
-    CHECK(refusal(g, with(good, "F0.0 F0.1", "F0.0 F9.1")).find(ts::to_text(ts::rule::action_outside_schedule)) !=
+    CHECK(refusal(g, test_support::replaced(good, "F0.0 F0.1", "F0.0")).find("has 11 actions") != std::string::npos);
+    CHECK(refusal(g, test_support::replaced(good, "F0.0 F0.1", "F0.0 G0.1")).find("has the action \"G0.1\"") !=
           std::string::npos);
-    CHECK(refusal(g, with(good, "\"stages\": 2", "\"stages\": 2000000")).find("/schedule/stages is 2000000") !=
+    CHECK(refusal(g, test_support::replaced(good, "F0.0 F0.1", "F0.0  F0.1")).find("has the action \"\"") !=
           std::string::npos);
-    CHECK(refusal(g, with(good, "\"stages\": 2", "\"stages\": 1048576")).find("has 12 actions") != std::string::npos);
-    CHECK(refusal(g, with(good, "\"keeps\": [2]", "\"keeps\": [3]")).find("/schedule/keeps/0 is 3") !=
+    CHECK(refusal(g, test_support::replaced(good, "F0.0 F0.1", "F0.0 F9.1"))
+              .find(ts::to_text(ts::rule::action_outside_schedule)) != std::string::npos);
+    CHECK(refusal(g, test_support::replaced(good, "\"stages\": 2", "\"stages\": 2000000"))
+              .find("/schedule/stages is 2000000") != std::string::npos);
+    CHECK(refusal(g, test_support::replaced(good, "\"stages\": 2", "\"stages\": 1048576")).find("has 12 actions") !=
+          std::string::npos);
+    CHECK(refusal(g, test_support::replaced(good, "\"keeps\": [2]", "\"keeps\": [3]")).find("/schedule/keeps/0 is 3") !=
           std::string::npos);
 }

@@ -200,6 +200,7 @@ const op_record own_records[] = {
      .facts = {.loss = true},
      .labels = [](const op_attributes&, const shape& x) { return ts::make_shape(x[0], x[1]); },
      .divisor = [](const op_attributes&, const shape& x) { return x[0]; }},
+    {.name = "planned", .describe = beside, .inputs = 0, .only_planned = "is planned alone"},
     {.name = "both_ways", .describe = both_ways, .inputs = 2, .uses = [](const op_attributes&) { return 2; }},
 };
 
@@ -260,6 +261,8 @@ const asked questions[] = {
     {"divisor", [](const op_record& r, const description&) { return r.divisor != nullptr; }},
     {"ignored", [](const op_record& r, const description&) { return r.ignored != nullptr; }},
     {"rows_weigh", [](const op_record& r, const description&) { return r.rows_weigh != nullptr; }},
+    {"only_planned", [](const op_record& r, const description&) { return r.only_planned != nullptr; }},
+    {"lists attributes", [](const op_record& r, const description&) { return r.own != nullptr; }},
     {"initial uniform", begins_with<ts::initial_values::uniform>},
     {"initial ones", begins_with<ts::initial_values::ones>},
     {"initial zeros", begins_with<ts::initial_values::zeros>},
@@ -328,8 +331,8 @@ TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
     [[maybe_unused]] const auto [work, view, passes_gradient, loss] = ts::op_facts{};
     [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, at_longest, momentum,
-                                 integers, labels, divisor, ignored, rows_weigh, formula, generated, rows] =
-        op_record{};
+                                 integers, labels, divisor, ignored, rows_weigh, formula, generated, rows, own,
+                                 only_planned] = op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
         operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};
@@ -339,7 +342,7 @@ TEST_CASE("no yes-or-no is forgotten here") {
     CHECK(differentiable);
     const bool nothing = uses == nullptr && anywhere == nullptr && momentum == nullptr && integers == nullptr &&
                          labels == nullptr && divisor == nullptr && ignored == nullptr && rows_weigh == nullptr &&
-                         formula == nullptr;
+                         formula == nullptr && own == nullptr && only_planned == nullptr;
     CHECK(nothing);
 }
 

@@ -18,6 +18,11 @@ struct bfloat16 {
         const bool nan = (all & 0x7fffffffU) > 0x7f800000U;
         bits = static_cast<std::uint16_t>(nan ? (all >> 16U) | 0x40U : (all + 0x7fffU + ((all >> 16U) & 1U)) >> 16U);
     }
+    static constexpr bfloat16 of_bits(std::uint16_t stored) {
+        bfloat16 x;
+        x.bits = stored;
+        return x;
+    }
     constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16U); }
     constexpr bfloat16& operator+=(bfloat16 x) {
         return *this = bfloat16(static_cast<float>(*this) + static_cast<float>(x));

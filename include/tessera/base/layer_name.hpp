@@ -216,8 +216,12 @@ namespace detail {
 
 template <class T>
 constexpr layer_name make_layer_name() {
-    constexpr std::string_view full = full_type_name<T>();
-    return {type_name<T>(), is_of_library(full) ? std::string_view() : full};
+    if constexpr (requires { std::string_view(T::path); }) {
+        return {std::string_view(T::path)};
+    } else {
+        constexpr std::string_view full = full_type_name<T>();
+        return {type_name<T>(), is_of_library(full) ? std::string_view() : full};
+    }
 }
 /// Read once: clang would read every character again wherever a layer is used, and counts those steps.
 template <class T>
@@ -225,7 +229,7 @@ inline constexpr layer_name layer_name_of = make_layer_name<T>();
 
 } // namespace detail
 
-/// What a layer of type T is called.
+/// What a layer of type T is called: as its type, or as its member `path` says, which need be no name of C++.
 template <class T>
 constexpr const layer_name& name_of_layer() {
     return detail::layer_name_of<T>;

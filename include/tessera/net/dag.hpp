@@ -45,9 +45,9 @@ struct input {
     static constexpr int op_count = 0;
     static constexpr void append_to(graph_builder& b) {
         if (!b.refused) {
-            const int tensor =
-                b.add_input(What::extents(b.batch), What::type, type_name<Name>(), is_any_length<What>());
-            b.add_tap(key_of<Name>, type_name<Name>(), tensor, rule::node_named_twice);
+            const std::string_view name = name_of_layer<Name>().own;
+            const int tensor = b.add_input(What::extents(b.batch), What::type, name, is_any_length<What>());
+            b.add_tap(key_of<Name>, name, tensor, rule::node_named_twice);
         }
     }
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/box.hpp"
+#include "tessera/base/type_name.hpp"
 #include "tessera/op/initial.hpp"
 
 #include <cstddef>
@@ -47,6 +48,24 @@ enum class precision : std::uint8_t { fp32, tf32, bf16 };
 constexpr const char* to_text(precision p) {
     constexpr const char* names[] = {"fp32", "tf32", "bf16"};
     return names[static_cast<int>(p)];
+}
+
+/// What the numbers of an attribute are.
+enum class attribute_type : std::uint8_t { integer, number, flag };
+
+/// One of an operator's own attributes, by the name that files know it by: one number, or an array of them.
+struct attribute_field {
+    const char* name = "";
+    int count = 1;
+    std::int64_t least = 0; ///< of integers
+    std::int64_t most = INT32_MAX;
+    attribute_type type = attribute_type::integer;
+};
+constexpr attribute_field number_field(const char* name, int count = 1) {
+    return {name, count, 0, 0, attribute_type::number};
+}
+constexpr attribute_field flag_field(const char* name, int count = 1) {
+    return {name, count, 0, 1, attribute_type::flag};
 }
 
 /// Yes or no, in an operator's own attributes.
@@ -111,6 +130,49 @@ constexpr op_attributes attributes_of(op_kind kind, const Own& own) {
     op_attributes a{.kind = kind};
     a.set(own);
     return a;
+}
+
+/// The list of an operator's own attributes, in their order, and what they are where nobody says.
+struct attribute_list {
+    const attribute_field* fields = nullptr;
+    int count = 0;
+    std::int64_t usual[max_attributes]{};
+    std::string_view type{}; ///< as C++ names it
+};
+
+namespace detail {
+
+template <class Own>
+constexpr attribute_list make_attribute_list() {
+    attribute_list list{Own::fields, static_cast<int>(sizeof(Own::fields) / sizeof(attribute_field))};
+    list.type = full_type_name<Own>();
+    const auto usual = tessera::numbers_of(Own{});
+    for (std::size_t i = 0; i < sizeof(Own) / 8; ++i) {
+        list.usual[i] = usual.n[i];
+    }
+    return list;
+}
+template <class Own>
+constexpr bool lists_all_numbers() {
+    std::size_t bytes = 0;
+    for (const attribute_field& f : Own::fields) {
+        bytes += 8 * static_cast<std::size_t>(f.count);
+    }
+    return bytes == sizeof(Own);
+}
+
+} // namespace detail
+
+/// Of attributes with a list `fields` of all that they hold.
+template <class Own>
+inline constexpr attribute_list attribute_list_of = detail::make_attribute_list<Own>();
+
+/// What a record says of its operator's own attributes.
+template <class Own>
+constexpr const attribute_list* list_of() {
+    static_assert(detail::lists_all_numbers<Own>(),
+                  "tessera: the fields of an operator's attributes are not all of its numbers");
+    return &attribute_list_of<Own>;
 }
 
 } // namespace tessera

@@ -9,6 +9,7 @@ namespace tessera::op {
 struct batch_norm_attributes {
     double epsilon = 1e-5; ///< added to the variance
     double momentum = 0.1; ///< weight of the newest statistics in the running ones
+    static constexpr attribute_field fields[] = {number_field("epsilon"), number_field("momentum")};
 };
 
 /// Nest 0 sums x and x^2 per channel into statistics[2,C], in double so that E[x^2] - E[x]^2 loses nothing that matters; a
@@ -56,6 +57,7 @@ inline constexpr op_record batch_norm_record{
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_batch_norm(a, *x); },
     .initial = {initial_values::ones, initial_values::zeros, initial_values::moments},
     .momentum = [](const op_attributes& a) { return a.as<batch_norm_attributes>().momentum; },
+    .own = list_of<batch_norm_attributes>(),
 };
 
 } // namespace tessera::op

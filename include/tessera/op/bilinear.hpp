@@ -8,6 +8,7 @@ namespace tessera::op {
 
 struct bilinear_attributes {
     index_t out = 1;
+    static constexpr attribute_field fields[] = {{"out", 1, 1}};
 };
 
 struct bilinear_body : expression::functions, nests::names {

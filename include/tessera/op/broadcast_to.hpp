@@ -9,6 +9,7 @@ namespace tessera::op {
 struct broadcast_to_attributes {
     index_t extent[max_rank - 1] = {}; ///< of the output without its samples; -1: the input's
     index_t rank = 0;                  ///< how many are said
+    static constexpr attribute_field fields[] = {{"extent", max_rank - 1, -1}, {"rank", 1, 0, max_rank - 1}};
 };
 
 /// The dimension of the input that is read along dimension `d` of the output, 0 or less where there is none: from the right, as NumPy aligns shapes.
@@ -53,6 +54,7 @@ inline constexpr op_record broadcast_to_record{
                 int) { return infer_broadcast_to(a.as<broadcast_to_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_broadcast_to(a.as<broadcast_to_attributes>(), *x); },
+    .own = list_of<broadcast_to_attributes>(),
 };
 
 } // namespace tessera::op

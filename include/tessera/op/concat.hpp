@@ -8,6 +8,7 @@ namespace tessera::op {
 
 struct concat_attributes {
     index_t axis = -1; ///< the dimension; -1 for the channels
+    static constexpr attribute_field fields[] = {{"axis", 1, -1, max_rank - 1}};
 };
 
 /// x_i[N,C_i,...] -> y[N,sum of C_i,...], or along another axis. Input i is read at index - offset_i, which lies outside it for other
@@ -71,6 +72,7 @@ inline constexpr op_record concat_record{
     .infer = infer_concat,
     .describe = describe_concat,
     .inputs = 0,
+    .own = list_of<concat_attributes>(),
 };
 
 } // namespace tessera::op

@@ -10,6 +10,7 @@ namespace op {
 
 struct contrastive_options {
     double temperature = 0.07;
+    static constexpr attribute_field fields[] = {number_field("temperature")};
 };
 
 /// How two towers are compared.

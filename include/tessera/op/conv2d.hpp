@@ -14,6 +14,9 @@ struct conv2d_attributes {
     index_t out = 0;              ///< output channels
     index_t groups = 1;           ///< input and output channels are divided in this many
     flag bias = false;            ///< adds one number per output channel
+    static constexpr attribute_field fields[] = {{"window", 2, 1},   {"stride", 2, 1}, {"padding", 2},
+                                                 {"dilation", 2, 1}, {"out", 1, 1},    {"groups", 1, 1},
+                                                 flag_field("bias")};
 };
 
 /// What convolutions of images and of volumes have behind their windows.
@@ -95,6 +98,7 @@ constexpr op_record convolution_record(const char* name) {
                 return describe_convolution(windows_of(a), {a.out, a.groups, a.bias}, *x);
             },
         .facts = {.work = work_kind::convolution},
+        .own = list_of<Own>(),
     };
 }
 

@@ -14,6 +14,9 @@ struct conv3d_attributes {
     index_t out = 0;                 ///< output channels
     index_t groups = 1;              ///< input and output channels are divided in this many
     flag bias = false;               ///< adds one number per output channel
+    static constexpr attribute_field fields[] = {{"window", 3, 1},   {"stride", 3, 1}, {"padding", 3},
+                                                 {"dilation", 3, 1}, {"out", 1, 1},    {"groups", 1, 1},
+                                                 flag_field("bias")};
 };
 
 inline constexpr op_record conv3d_record = convolution_record<conv3d_attributes>("conv3d");

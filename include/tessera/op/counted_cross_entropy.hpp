@@ -11,6 +11,7 @@ namespace op {
 struct counted_options {
     index_t ignored = -100;
     double smoothing = 0;
+    static constexpr attribute_field fields[] = {{"ignored", 1, INT32_MIN}, number_field("smoothing")};
 };
 
 /// Whose weights the rows have.

@@ -12,6 +12,7 @@ enum class dropped_unit : std::uint8_t { element, channel, sample };
 
 struct dropout_attributes {
     index_t percent = 0; ///< how many per cent of the values are dropped
+    static constexpr attribute_field fields[] = {{"percent", 1, 0, 99}};
 };
 
 constexpr inferred infer_dropout(const op_attributes& a, const shape* x, int count) {
@@ -32,17 +33,20 @@ inline constexpr op_record dropout_record{
     .name = "dropout",
     .infer = infer_dropout,
     .describe = describe_dropout,
+    .own = list_of<dropout_attributes>(),
 };
 inline constexpr op_record channel_dropout_record{
     .name = "channel_dropout",
     .infer = infer_channel_dropout,
     .describe = describe_dropout,
+    .own = list_of<dropout_attributes>(),
 };
 
 inline constexpr op_record stochastic_depth_record{
     .name = "stochastic_depth",
     .infer = infer_dropout,
     .describe = describe_dropout,
+    .own = list_of<dropout_attributes>(),
 };
 
 } // namespace tessera::op

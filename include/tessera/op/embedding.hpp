@@ -10,6 +10,7 @@ namespace tessera::op {
 struct embedding_attributes {
     index_t vocabulary = 0; ///< rows of the table
     index_t out = 0;        ///< features
+    static constexpr attribute_field fields[] = {{"vocabulary", 1, 1}, {"out", 1, 1}};
 };
 
 /// tokens[N] or [N,T] (int32), table[V,C] -> y[N,C] or [N,T,C]: the sum over all v of table[v] where v is the token. So described, a
@@ -44,6 +45,7 @@ constexpr description describe_embedding(const embedding_attributes& a, const sh
 
 struct position_embedding_attributes {
     index_t rows = 0; ///< of the table; 0: as many as there are positions
+    static constexpr attribute_field fields[] = {{"rows"}};
 };
 
 /// x[N,T,C], table[T,C] -> x + table, the same for every sample. A table[rows,C] of its own number of rows is used from
@@ -95,6 +97,7 @@ inline constexpr op_record embedding_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_embedding(a.as<embedding_attributes>(), *x); },
     .integers = [](const op_attributes& a, const shape&, int) { return a.as<embedding_attributes>().vocabulary; },
+    .own = list_of<embedding_attributes>(),
 };
 inline constexpr op_record position_embedding_record{
     .name = "position_embedding",
@@ -108,6 +111,7 @@ inline constexpr op_record position_embedding_record{
             a.set(own.rows == 0 ? position_embedding_attributes{x[0][1]} : own);
             return a;
         },
+    .own = list_of<position_embedding_attributes>(),
 };
 
 } // namespace tessera::op

@@ -12,10 +12,12 @@ struct route_attributes {
     index_t slots = 0;     ///< capacity: those of an expert for the tokens of a sample
     index_t top = 1;       ///< experts that a token is sent to
     flag weighted = false; ///< the result holds the tokens' gates instead of ones
+    static constexpr attribute_field fields[] = {{"slots", 1, 1}, {"top", 1, 1}, flag_field("weighted")};
 };
 struct expert_linear_attributes {
     index_t out = 0;    ///< features
     index_t groups = 1; ///< experts
+    static constexpr attribute_field fields[] = {{"out", 1, 1}, {"groups", 1, 1}};
 };
 
 /// gates[N,T,E] -> y[N,T,E*S]: element (n, t, e*S + s) is 1 (or the gate, where weighted) if token t of sample n has slot s of expert e,
@@ -102,6 +104,7 @@ inline constexpr op_record route_record{
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_route(a.as<route_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_route(a.as<route_attributes>(), *x); },
+    .own = list_of<route_attributes>(),
 };
 inline constexpr op_record expert_linear_record{
     .name = "expert_linear",
@@ -110,6 +113,7 @@ inline constexpr op_record expert_linear_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_expert_linear(a.as<expert_linear_attributes>(), *x); },
     .facts = {.work = work_kind::matrix_product},
+    .own = list_of<expert_linear_attributes>(),
 };
 
 } // namespace tessera::op

@@ -8,6 +8,7 @@ namespace tessera::op {
 
 struct flip_attributes {
     index_t turned[max_rank] = {}; ///< 1 for each dimension that is
+    static constexpr attribute_field fields[] = {{"turned", max_rank, 0, 1}};
 };
 
 /// y[i] = x[extent - 1 - i].
@@ -22,6 +23,7 @@ inline constexpr op_record flip_record{
     .infer = [](const op_attributes& a, const shape* x,
                 int) { return infer_moved(*x, last_said(a.as<flip_attributes>().turned)); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_flip(a.as<flip_attributes>(), *x); },
+    .own = list_of<flip_attributes>(),
 };
 
 constexpr flip_attributes flipped(std::initializer_list<int> dimensions) {

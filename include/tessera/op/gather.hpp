@@ -12,6 +12,7 @@ struct scatter_attributes {
     enum : index_t { sum, mean, max };
     index_t out = 0;   ///< rows of the result
     index_t how = sum; ///< rows without any are zeros
+    static constexpr attribute_field fields[] = {{"out", 1, 1}, {"how", 1, 0, 2}};
 };
 
 /// x[N,T,C], index[N,K] (int32) -> y[N,K,C] = x[n, index[n,k], c], as the sum over all t of x[n,t,c] where t is the index. So described, a split of T is a
@@ -110,6 +111,7 @@ inline constexpr op_record scatter_rows_record{
     .inputs = 2,
     .integers = [](const op_attributes& a, const shape&,
                    int slot) { return slot == 1 ? a.as<scatter_attributes>().out : 0; },
+    .own = list_of<scatter_attributes>(),
 };
 
 } // namespace tessera::op

@@ -9,6 +9,7 @@ namespace tessera::op {
 struct group_norm_attributes {
     double epsilon = 1e-5; ///< added to the variance
     index_t groups = 1;    ///< the channels of a sample are divided in this many
+    static constexpr attribute_field fields[] = {number_field("epsilon"), {"groups", 1, 1}};
 };
 
 /// Nest 0 sums x and x^2 of every group of a sample into statistics[2,N,groups], in double; a split of rows or columns leaves partial sums
@@ -62,6 +63,7 @@ inline constexpr op_record group_norm_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_group_norm(a.as<group_norm_attributes>(), *x); },
     .initial = {initial_values::ones, initial_values::zeros},
+    .own = list_of<group_norm_attributes>(),
 };
 
 } // namespace tessera::op

@@ -9,6 +9,7 @@ namespace tessera::op {
 
 struct image_norm_attributes {
     double epsilon = 1e-5; ///< added to the variance
+    static constexpr attribute_field fields[] = {number_field("epsilon")};
 };
 
 struct image_norm_words : expression::functions, nests::names {

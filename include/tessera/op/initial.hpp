@@ -23,6 +23,15 @@ enum class initial_values : std::uint8_t {
     orthogonal,    ///< rows (or columns, where they are fewer) orthogonal, of length `number`: Saxe et al. (ICLR 2014)
 };
 
+/// All of them by name, in their order.
+inline constexpr const char* initial_names[] = {
+    "uniform",         "ones",           "zeros",          "moments",
+    "constant",        "uniform_within", "normal",         "truncated_normal",
+    "kaiming_uniform", "kaiming_normal", "xavier_uniform", "xavier_normal",
+    "orthogonal"};
+
+constexpr const char* to_text(initial_values how) { return initial_names[static_cast<int>(how)]; }
+
 struct initial_rule {
     initial_values how = initial_values::uniform;
     float number = 1;

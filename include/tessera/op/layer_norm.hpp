@@ -8,6 +8,7 @@ namespace tessera::op {
 
 struct layer_norm_attributes {
     double epsilon = 1e-5; ///< added to the variance
+    static constexpr attribute_field fields[] = {number_field("epsilon")};
 };
 
 /// Nest 0 sums x and x^2 of every row into statistics[2,N] or [2,N,T], in double; a split of the channels leaves partial sums there.
@@ -49,6 +50,7 @@ inline constexpr op_record layer_norm_record{
     .infer = [](const op_attributes&, const shape* x, int) { return detail::infer_rank(*x, 2, 3); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_layer_norm(a, *x); },
     .initial = {initial_values::ones, initial_values::zeros},
+    .own = list_of<layer_norm_attributes>(),
 };
 
 } // namespace tessera::op

@@ -10,6 +10,7 @@ namespace tessera::op {
 struct linear_attributes {
     index_t out = 0;   ///< features
     flag bias = false; ///< adds one number per output feature
+    static constexpr attribute_field fields[] = {{"out", 1, 1}, flag_field("bias")};
 };
 
 constexpr description describe_linear(const linear_attributes& a, const shape& x) {
@@ -55,6 +56,7 @@ inline constexpr op_record linear_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_linear(a.as<linear_attributes>(), *x); },
     .facts = {.work = work_kind::matrix_product},
+    .own = list_of<linear_attributes>(),
 };
 
 } // namespace tessera::op

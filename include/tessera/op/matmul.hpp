@@ -11,6 +11,7 @@ struct matmul_attributes {
     index_t heads = 1;                   ///< matrices side by side in the channels of inputs of rank 3
     flag transposed[2] = {false, false}; ///< rows and columns of an input change places
     flag scaled = false;                 ///< divided by the square root of the extent that is summed over
+    static constexpr attribute_field fields[] = {{"heads", 1, 1}, flag_field("transposed", 2), flag_field("scaled")};
 };
 
 /// One input of a product. With several heads, an input of rank 3 holds their matrices side by side in its channels: [N,rows,H*columns].
@@ -124,6 +125,7 @@ inline constexpr op_record matmul_record{
                    int) { return describe_matmul(a.as<matmul_attributes>(), x[0], x[1]); },
     .inputs = 2,
     .facts = {.work = work_kind::matrix_product},
+    .own = list_of<matmul_attributes>(),
 };
 
 } // namespace tessera::op

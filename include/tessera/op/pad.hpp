@@ -9,10 +9,12 @@ namespace tessera::op {
 struct pad_attributes {
     index_t before[max_rank] = {}; ///< zeros before each dimension
     index_t after[max_rank] = {};  ///< and behind it
+    static constexpr attribute_field fields[] = {{"before", max_rank}, {"after", max_rank}};
 };
 struct crop_attributes {
     index_t begin[max_rank] = {}; ///< first index kept of each dimension
     index_t out[max_rank] = {};   ///< how many are kept; 0: all
+    static constexpr attribute_field fields[] = {{"begin", max_rank}, {"out", max_rank}};
 };
 
 /// y[i] = x[i - before], and 0 where that is outside.
@@ -77,6 +79,7 @@ inline constexpr op_record pad_record{
     .name = "pad",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_pad(a.as<pad_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_pad(a.as<pad_attributes>(), *x); },
+    .own = list_of<pad_attributes>(),
 };
 inline constexpr op_record crop_record{
     .name = "crop",
@@ -91,6 +94,7 @@ inline constexpr op_record crop_record{
             a.set(own);
             return a;
         },
+    .own = list_of<crop_attributes>(),
 };
 
 } // namespace tessera::op

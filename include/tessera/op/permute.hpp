@@ -9,6 +9,7 @@ namespace tessera::op {
 struct permute_attributes {
     index_t order[max_rank] = {}; ///< which dimension of the input each of the output's is
     index_t rank = 0;             ///< how many are said
+    static constexpr attribute_field fields[] = {{"order", max_rank, 0, max_rank - 1}, {"rank", 1, 0, max_rank}};
 };
 
 /// y's dimension k is x's dimension order[k].
@@ -44,6 +45,7 @@ inline constexpr op_record permute_record{
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_permute(a.as<permute_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_permute(a.as<permute_attributes>(), *x); },
+    .own = list_of<permute_attributes>(),
 };
 
 } // namespace tessera::op

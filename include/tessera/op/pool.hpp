@@ -12,6 +12,8 @@ struct pool_attributes {
     index_t stride[2] = {1, 1};   ///< height, width
     index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side; of -infinity in a max pool
     index_t dilation[2] = {1, 1}; ///< height, width
+    static constexpr attribute_field fields[] = {
+        {"window", 2, 1}, {"stride", 2, 1}, {"padding", 2}, {"dilation", 2, 1}};
 };
 struct average_pool_attributes {
     index_t window[2] = {1, 1};   ///< height, width
@@ -19,6 +21,8 @@ struct average_pool_attributes {
     index_t padding[2] = {0, 0};  ///< rows and columns of zeros on each side
     index_t dilation[2] = {1, 1}; ///< height, width
     flag count_padding = false;   ///< the divisor counts the padding too
+    static constexpr attribute_field fields[] = {
+        {"window", 2, 1}, {"stride", 2, 1}, {"padding", 2}, {"dilation", 2, 1}, flag_field("count_padding")};
 };
 
 struct pool3d_attributes {
@@ -26,6 +30,8 @@ struct pool3d_attributes {
     index_t stride[3] = {1, 1, 1};   ///< depth, height, width
     index_t padding[3] = {0, 0, 0};  ///< planes, rows and columns of zeros on each side; of -infinity in a max pool
     index_t dilation[3] = {1, 1, 1}; ///< depth, height, width
+    static constexpr attribute_field fields[] = {
+        {"window", 3, 1}, {"stride", 3, 1}, {"padding", 3}, {"dilation", 3, 1}};
 };
 struct average_pool3d_attributes {
     index_t window[3] = {1, 1, 1};   ///< depth, height, width
@@ -33,6 +39,8 @@ struct average_pool3d_attributes {
     index_t padding[3] = {0, 0, 0};  ///< planes, rows and columns of zeros on each side
     index_t dilation[3] = {1, 1, 1}; ///< depth, height, width
     flag count_padding = false;      ///< the divisor counts the padding too
+    static constexpr attribute_field fields[] = {
+        {"window", 3, 1}, {"stride", 3, 1}, {"padding", 3}, {"dilation", 3, 1}, flag_field("count_padding")};
 };
 
 /// Whether an average pool of an input of this rank counts the padding. (A max pool's attributes say no.)
@@ -84,21 +92,24 @@ constexpr inferred infer_global_average_pool(const shape& x) {
     return r.refused ? r : inferred{{}, make_shape(x[0], x[1])};
 }
 
-/// The record of a pool whose own attributes are Own: of images or of volumes.
-template <class Own, bool IsMax>
+/// The record of a pool whose own attributes are Named, of which Own are the first: of images or of volumes.
+template <class Own, bool IsMax, class Named>
 constexpr op_record pool_record(const char* name) {
     return {
         .name = name,
         .infer = [](const op_attributes& a, const shape* x, int) { return infer_window(windows_of(a.as<Own>()), *x); },
         .describe = [](const op_attributes& a, const shape* x,
                        int) { return describe_pool(windows_of(a.as<Own>()), *x, IsMax); },
+        .own = list_of<Named>(),
     };
 }
 
-inline constexpr op_record max_pool_record = pool_record<window_attributes, true>("max_pool");
-inline constexpr op_record average_pool_record = pool_record<window_attributes, false>("average_pool");
-inline constexpr op_record max_pool3d_record = pool_record<window3d_attributes, true>("max_pool3d");
-inline constexpr op_record average_pool3d_record = pool_record<window3d_attributes, false>("average_pool3d");
+inline constexpr op_record max_pool_record = pool_record<window_attributes, true, pool_attributes>("max_pool");
+inline constexpr op_record average_pool_record =
+    pool_record<window_attributes, false, average_pool_attributes>("average_pool");
+inline constexpr op_record max_pool3d_record = pool_record<window3d_attributes, true, pool3d_attributes>("max_pool3d");
+inline constexpr op_record average_pool3d_record =
+    pool_record<window3d_attributes, false, average_pool3d_attributes>("average_pool3d");
 inline constexpr op_record global_average_pool_record{
     .name = "global_average_pool",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_global_average_pool(*x); },

@@ -46,7 +46,7 @@ struct op_record {
     inferred (*infer)(const op_attributes&, const shape* inputs, int count) = nullptr;
     /// The shapes must fit, which `infer` finds out.
     description (*describe)(const op_attributes&, const shape* inputs, int count) = nullptr;
-    int inputs = 1; ///< 0: two or more
+    int inputs = 1; ///< 0: two or more; -1: one or more
     /// Of an operator that joins parts of one tensor: as how many inputs it reads it. Null: an input is one tensor.
     int (*uses)(const op_attributes&) = nullptr;
     op_facts facts{};
@@ -77,6 +77,10 @@ struct op_record {
     /// Of an operator that is written as loop nests: its passes, for every backend. Null: it is not.
     const nests::generator* generated = nullptr;
     own_row rows[4] = {}; ///< of an operator that is not the library's, whose backends have rows for it themselves
+    const attribute_list* own =
+        nullptr; ///< its own attributes by name, which files of networks need; null: it has none, or says none
+    const char* only_planned =
+        nullptr; ///< of an operator that no backend computes: why, as the end of a sentence about it
 
     constexpr bool brings_row_for(std::string_view backend) const {
         for (const own_row& r : rows) {

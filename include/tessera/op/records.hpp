@@ -91,8 +91,9 @@ constexpr description describe(const op_attributes& a, const shape* inputs, int 
 /// The shape of an operator's output, or the rule that its inputs break.
 constexpr inferred infer(const op_attributes& a, const shape* inputs, int count) {
     const op_record& r = record_of(a);
-    if (r.inputs == 0 ? count < 2 || count > max_inputs : count != r.inputs) {
-        return detail::refuse(rule::wrong_number_of_inputs, count, r.inputs == 0 ? 2 : r.inputs);
+    const int least = r.inputs > 0 ? r.inputs : r.inputs + 2;
+    if (count < least || count > (r.inputs > 0 ? r.inputs : max_inputs)) {
+        return detail::refuse(rule::wrong_number_of_inputs, count, least);
     }
     for (int d = 0; d < inputs[0].rank; ++d) {
         if (inputs[0][d] < 1) {

@@ -76,6 +76,7 @@ protected:
 
 // Layers: mean_over<2, 3> is [N,C,H,W] -> [N,C]; mean_over_kept<2, 3> is [N,C,H,W] -> [N,C,1,1], which broadcasts. Dimension 0, the samples, is none
 // of them. Sums are taken in double. The gradient of the largest (smallest) number goes to the first of equal ones; NaN is larger than all.
+// NOLINTBEGIN(bugprone-macro-parentheses): a class template's name takes none
 #define TESSERA_REDUCTION(layer, how, keeps)                                                                           \
     template <int... Dimensions>                                                                                       \
     struct layer : detail::reduced_dimensions<layer<Dimensions...>, detail::reduction::how, keeps, Dimensions...> {    \
@@ -91,5 +92,6 @@ TESSERA_REDUCTION(mean_over_kept, mean, true)
 TESSERA_REDUCTION(max_over_kept, max, true)
 TESSERA_REDUCTION(min_over_kept, min, true)
 #undef TESSERA_REDUCTION
+// NOLINTEND(bugprone-macro-parentheses)
 
 } // namespace tessera

@@ -9,6 +9,7 @@ namespace tessera::op {
 struct reshape_attributes {
     index_t extent[max_rank - 1] = {}; ///< of the output without its samples; one of them may be -1: what is left
     index_t rank = 0;                  ///< how many are said
+    static constexpr attribute_field fields[] = {{"extent", max_rank - 1, -1}, {"rank", 1, 0, max_rank - 1}};
 };
 
 constexpr inferred infer_reshape(const reshape_attributes& a, const shape& x) {
@@ -128,6 +129,7 @@ inline constexpr op_record reshape_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_reshape(a.as<reshape_attributes>(), *x); },
     .facts = {.view = true, .passes_gradient = true},
+    .own = list_of<reshape_attributes>(),
 };
 
 } // namespace tessera::op

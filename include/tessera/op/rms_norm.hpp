@@ -8,6 +8,7 @@ namespace tessera::op {
 
 struct rms_norm_attributes {
     double epsilon = 1e-5; ///< added to the mean of squares
+    static constexpr attribute_field fields[] = {number_field("epsilon")};
 };
 
 struct rms_norm_body : expression::functions, nests::names {

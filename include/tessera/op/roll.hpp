@@ -9,6 +9,7 @@ namespace tessera::op {
 
 struct roll_attributes {
     index_t shift[max_rank] = {}; ///< by how many indices upwards; negative: downwards
+    static constexpr attribute_field fields[] = {{"shift", max_rank, INT32_MIN}};
 };
 
 /// How many parts of its input a roll joins: for each dimension that it moves, what stays below the end and what comes round.
@@ -63,6 +64,7 @@ inline constexpr op_record roll_record{
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_roll(a, *x); },
     .inputs = 0,
     .uses = roll_parts,
+    .own = list_of<roll_attributes>(),
 };
 
 } // namespace tessera::op

@@ -10,6 +10,7 @@ namespace tessera::op {
 struct rotary_attributes {
     index_t heads = 1;
     double base = 10000;
+    static constexpr attribute_field fields[] = {{"heads", 1, 1}, number_field("base")};
 };
 
 struct rotary_body : expression::functions, nests::names {

@@ -10,6 +10,7 @@ namespace op {
 
 struct smoothing_options {
     double smoothing = 0;
+    static constexpr attribute_field fields[] = {number_field("smoothing")};
 };
 
 /// The sum over classes of q (log sum exp - logit): nests of the maximum, the sum of exponentials and the loss, as in cross_entropy.

@@ -10,6 +10,7 @@ struct slice_attributes {
     index_t begin = 0; ///< first index
     index_t out = 0;   ///< extent of the result
     index_t axis = -1; ///< the dimension; -1 for the channels
+    static constexpr attribute_field fields[] = {{"begin"}, {"out", 1, 1}, {"axis", 1, -1, max_rank - 1}};
 };
 
 /// x -> its indices [begin, begin + out) along one axis.
@@ -58,6 +59,7 @@ inline constexpr op_record slice_record{
             a.set(own);
             return a;
         },
+    .own = list_of<slice_attributes>(),
 };
 
 } // namespace tessera::op

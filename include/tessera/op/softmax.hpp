@@ -8,6 +8,7 @@ namespace tessera::op {
 
 struct softmax_attributes {
     flag causal = false; ///< columns behind the row's own number count as minus infinity
+    static constexpr attribute_field fields[] = {flag_field("causal")};
 };
 
 /// Nests: the maximum of every row, the sum of its exponentials, the quotient. A split of the last dimension leaves partial maxima and
@@ -57,6 +58,7 @@ inline constexpr op_record softmax_record{
     .name = "softmax",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_softmax(a.as<softmax_attributes>(), *x); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_softmax(*x, false); },
+    .own = list_of<softmax_attributes>(),
 };
 
 constexpr inferred infer_padded_softmax(const softmax_attributes& a, const shape& x, const shape& lengths) {
@@ -78,6 +80,7 @@ inline constexpr op_record padded_softmax_record{
     .inputs = 2,
     .integers = [](const op_attributes&, const shape& x,
                    int slot) { return slot == 1 ? x[x.rank - 1] + 1 : index_t{0}; },
+    .own = list_of<softmax_attributes>(),
 };
 
 } // namespace tessera::op

@@ -110,6 +110,7 @@ inline constexpr op_record transposed_conv2d_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_transposed_conv2d(a.as<conv2d_attributes>(), *x); },
     .facts = {.work = work_kind::convolution},
+    .own = list_of<conv2d_attributes>(),
 };
 
 } // namespace tessera::op

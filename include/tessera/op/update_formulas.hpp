@@ -75,12 +75,15 @@
         return w > 0 && m > 0 ? how.trust_coefficient * w / (m + how.trust_decay * w + how.trust_epsilon) : 1.0;       \
     }
 
-#define TESSERA_UPDATE_FORMULAS(FUNCTION)                                                                              \
+#define TESSERA_IS_PRUNED(FUNCTION)                                                                                    \
     /* A pruned weight is -0: the one zero that no step makes, as 0 is added to what it makes (-0 + 0 is 0). */        \
     template <class V>                                                                                                 \
     FUNCTION bool is_pruned(V w) {                                                                                     \
         return w == V{} && V{1} / w < V{};                                                                             \
-    }                                                                                                                  \
+    }
+
+#define TESSERA_UPDATE_FORMULAS(FUNCTION)                                                                              \
+    TESSERA_IS_PRUNED(FUNCTION)                                                                                        \
     template <class V>                                                                                                 \
     FUNCTION V between(V x, V low, V high) {                                                                           \
         const V risen = x < low ? low : x;                                                                             \

@@ -8,6 +8,7 @@ namespace tessera::op {
 
 struct upsample_attributes {
     index_t factor[2] = {1, 1}; ///< of height and width
+    static constexpr attribute_field fields[] = {{"factor", 2, 1}};
 };
 
 /// What is made along one dimension of at most two places of the input.
@@ -93,6 +94,7 @@ inline constexpr op_record upsample_nearest_record{
                 int) { return infer_upsample(a.as<upsample_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_upsample(a.as<upsample_attributes>(), *x, false); },
+    .own = list_of<upsample_attributes>(),
 };
 inline constexpr op_record upsample_bilinear_record{
     .name = "upsample_bilinear",
@@ -100,6 +102,7 @@ inline constexpr op_record upsample_bilinear_record{
                 int) { return infer_upsample(a.as<upsample_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_upsample(a.as<upsample_attributes>(), *x, true); },
+    .own = list_of<upsample_attributes>(),
 };
 
 } // namespace tessera::op

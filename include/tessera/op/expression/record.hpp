@@ -21,6 +21,7 @@ constexpr description describe_formula(const shape* x, const expression::formula
 /// The numbers of an operator whose expression has attributes, in the order of its arguments.
 struct expression_attributes {
     double number[expression::most_attributes] = {};
+    static constexpr attribute_field fields[] = {number_field("number", expression::most_attributes)};
 };
 
 /// The record of an operator that is an expression.
@@ -33,6 +34,7 @@ constexpr op_record expression_record(const char* name, const expression::formul
         .inputs = f.inputs,
         .facts = {.passes_gradient = f.passes_gradient},
         .formula = &f,
+        .own = list_of<expression_attributes>(),
     };
 }
 

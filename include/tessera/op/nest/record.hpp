@@ -150,6 +150,16 @@ constexpr bool takes_integers(const program& p) {
     return false;
 }
 
+/// The list of its options, where they have one.
+template <class Body>
+constexpr const attribute_list* own_attributes_of() {
+    if constexpr (requires { Body::options::fields; }) {
+        return list_of<typename Body::options>();
+    } else {
+        return nullptr;
+    }
+}
+
 } // namespace detail
 
 /// The record of an operator whose Body::body(w) writes it down; see `operation`.
@@ -171,6 +181,7 @@ constexpr op_record record(const char* name) {
         .ignored = p.ignores ? detail::ignored_of_body<Body> : nullptr,
         .rows_weigh = detail::rows_weigh_of<Body>(),
         .generated = &detail::generator_of<Body>,
+        .own = detail::own_attributes_of<Body>(),
     };
 }
 

@@ -150,6 +150,9 @@ inline std::string precisions_of(const operator_row& r) {
 inline error refusal_of(const op_record& of, pass what, const std::string& layer) {
     const operator_row* const r = row_of(op_attributes{.kind = {&of}});
     const std::string name(of.name);
+    if (of.only_planned != nullptr) {
+        return error("tessera: " + layer + " cannot run: " + of.only_planned);
+    }
     if (r == nullptr) {
         return error(
             "tessera: " + layer + " is a " + name +

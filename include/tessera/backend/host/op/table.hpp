@@ -199,6 +199,9 @@ constexpr bool supports(const op_record& r, pass what, precision p) {
 
 /// Why the operator of this path is not supported, or not by a backend that was made for certain operators.
 inline std::string refusal_of(const op_record& r, precision p, const std::string& path) {
+    if (r.only_planned != nullptr) {
+        return "tessera: " + path + " cannot run: " + r.only_planned;
+    }
     if (p == precision::bf16) {
         return "tessera: " + path +
                " computes in bf16 and the host backend in fp32 alone; run the network without "

@@ -108,6 +108,9 @@ constexpr bool supports(const op_record& record, pass what, precision) {
 template <class Real>
 const operator_row<Real>& row_for(const op_record& record, row_table<Real> table) {
     const operator_row<Real>* const found = find_row<Real>(record, table);
+    if (found == nullptr && record.only_planned != nullptr) {
+        throw error(std::string("tessera: the operator ") + record.name + " cannot run: " + record.only_planned);
+    }
     if (found == nullptr) {
         throw error(library_rows.has(record)
                         ? std::string("tessera: the backend was made for a network without the operator ") +

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names for a language's identifiers, one for each text that is asked for: for those who write programs.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tessera {
+
+/// Letters, digits and single underscores: no name has two underscores in a row, so that what is put behind one with two is no other's.
+class free_names {
+public:
+    /// `reserved`: words of the language, which must outlive this. `taken`: names that are in use from the beginning.
+    explicit free_names(const std::set<std::string>& reserved, std::set<std::string> taken = {})
+        : reserved_(&reserved), taken_(std::move(taken)) {}
+
+    std::string next(std::string_view text) {
+        std::string name;
+        for (const char c : text) {
+            const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+            const bool is_digit = c >= '0' && c <= '9';
+            if (is_letter || is_digit) {
+                name += name.empty() && is_digit ? std::string("n") + c : std::string(1, c);
+            } else if (!name.empty() && name.back() != '_') {
+                name += '_';
+            }
+        }
+        name = name.empty() ? "node" : name;
+        std::string free = reserved_->count(name) != 0 ? name + "_" : name;
+        for (int more = 1; !taken_.insert(free).second; ++more) {
+            free = name + (name.back() == '_' ? "" : "_") + std::to_string(more);
+        }
+        return free;
+    }
+
+private:
+    const std::set<std::string>* reserved_;
+    std::set<std::string> taken_;
+};
+
+} // namespace tessera
