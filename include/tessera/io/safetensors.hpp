@@ -4,8 +4,10 @@
 // one, for torch.distributed.checkpoint: they say where in the whole tensor each of theirs begins.
 #pragma once
 
+#include "tessera/base/bfloat16.hpp"
 #include "tessera/base/file.hpp"
 #include "tessera/base/function_ref.hpp"
+#include "tessera/base/half.hpp"
 #include "tessera/io/crc32.hpp"
 #include "tessera/io/json.hpp"
 
@@ -253,16 +255,7 @@ private:
             return static_cast<float>(at<double>(bytes, i));
         }
         const auto half = at<std::uint16_t>(bytes, i);
-        if (type == "BF16") {
-            return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16U);
-        }
-        const int exponent = (half >> 10U) & 31;
-        const int digits = half & 1023;
-        const float size = exponent == 31  ? (digits != 0 ? std::numeric_limits<float>::quiet_NaN()
-                                                          : std::numeric_limits<float>::infinity())
-                           : exponent == 0 ? std::ldexp(static_cast<float>(digits), -24)
-                                           : std::ldexp(static_cast<float>(digits + 1024), exponent - 25);
-        return (half & 0x8000U) != 0 ? -size : size;
+        return type == "BF16" ? static_cast<float>(bfloat16::of_bits(half)) : float_of_half(half);
     }
 
     void add(const std::string& name, const json_value& value) {
