@@ -36,6 +36,20 @@ ts::index_t correct_of(const ts::reference::network& oracle, const ts::graph& g)
     return correct;
 }
 
+/// A session of 64 rows with data parallelism on one and on four emulated GPUs.
+template <class Use>
+void on_emulated_gpus(const Use& use) {
+    const ts::graph g = ts::describe<wide_net>(64);
+    const batch_data data(g.view(), 5);
+    for (const int devices : {1, 4}) {
+        emulated_backend backend({}, gpu_placement(devices, 0));
+        ts::workers threads(devices);
+        const ts::strategy s = ts::search::data_parallel(g.view(), devices);
+        ts::session<emulated_backend> session(g.view(), s, devices, {}, {.seed = 3}, backend, threads);
+        use(backend, session, data);
+    }
+}
+
 } // namespace
 
 TEST_CASE("short batches train and evaluations evaluate as one device does, on one GPU and on several") {
@@ -147,16 +161,21 @@ TEST_CASE("the largest logits of random pieces are those of the whole, of equal 
 }
 
 TEST_CASE("an evaluation copies 8 bytes of a row's logits to the host, not all of its classes") {
-    const ts::graph g = ts::describe<wide_net>(64);
-    const batch_data data(g.view(), 5);
-    for (const int devices : {1, 4}) {
-        emulated_backend backend({}, gpu_placement(devices, 0));
-        ts::workers threads(devices);
-        const ts::strategy s = ts::search::data_parallel(g.view(), devices);
-        ts::session<emulated_backend> session(g.view(), s, devices, {}, {.seed = 3}, backend, threads);
+    on_emulated_gpus([](emulated_backend& backend, auto& session, const batch_data& data) {
         backend.copied = 0;
         CHECK(session.evaluate(data.inputs).rows == 64);
         CHECK(backend.copied <= 64 * 8 + 64 * 4); // and the losses
         CHECK(backend.copied >= 64 * 8);
-    }
+    });
+}
+
+TEST_CASE("a training step copies every row's loss to the host once") {
+    on_emulated_gpus([](emulated_backend& backend, auto& session, const batch_data& data) {
+        for (int step = 0; step < 3; ++step) {
+            backend.copied = 0;
+            const double loss = session.step(data.inputs);
+            CHECK(backend.copied == 64 * 4);
+            CHECK(session.loss_of(1) == loss);
+        }
+    });
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans as programs for other libraries.
+#include "plan.hpp"
+
+#include <tessera/io/torch_export.hpp>
+
+#include <cstdio>
+
+namespace planner {
+
+void require_export(const request& r) {
+    if (!r.exports.empty() && r.exports[0] != "torch") {
+        throw ts::error("plans are exported to torch, not to '" + r.exports[0] + "'; say --export torch FOLDER");
+    }
+}
+
+void export_plan(const problem& p, const ts::strategy& s, const request& r) {
+    if (r.exports.empty()) {
+        return;
+    }
+    const std::string& folder = r.exports[1];
+    const int devices = p.on.devices();
+    ts::io::export_torch(folder, p.network, s.view(), devices, p.update, {.title = r.network});
+    std::fprintf(
+        stderr,
+        "plan: %s has a program for %d ranks; torchrun --standalone --nproc-per-node %d %s/program.py --data FILE\n",
+        folder.c_str(), devices, devices, folder.c_str());
+}
+
+} // namespace planner

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators that a program for PyTorch has lines for: one table, which is also its documentation.
+#pragma once
+
+#include "tessera/backend/torch/op/formulas.hpp"
+#include "tessera/backend/torch/op/images.hpp"
+#include "tessera/backend/torch/op/losses.hpp"
+#include "tessera/backend/torch/op/moves.hpp"
+#include "tessera/backend/torch/op/norms.hpp"
+#include "tessera/backend/torch/op/products.hpp"
+#include "tessera/op/slice.hpp"
+
+namespace tessera::torch {
+
+namespace detail {
+
+struct named_row {
+    op_kind kind;
+    operator_row row;
+};
+
+inline constexpr named_row rows[] = {
+    {op_kind::conv2d, {convolution_line<op::conv2d_attributes>}},
+    {op_kind::conv3d, {convolution_line<op::conv3d_attributes>}},
+    {op_kind::transposed_conv2d, {transposed_line}},
+    {op_kind::max_pool, {max_pool_line}},
+    {op_kind::max_pool3d, {max_pool_line}},
+    {op_kind::average_pool, {average_pool_line}},
+    {op_kind::average_pool3d, {average_pool_line}},
+    {op_kind::global_average_pool, {global_average_pool_line}},
+    {op_kind::upsample_nearest, {upsample_nearest_line}},
+    {op_kind::linear, {linear_line}},
+    {op_kind::matmul, {matmul_line}},
+    {op_kind::embedding, {embedding_line}},
+    {op_kind::position_embedding, {position_embedding_line}},
+    {op_kind::flatten, {view_line}},
+    {op_kind::reshape, {view_line}},
+    {op_kind::slice, {same_line}},
+    {op_kind::crop, {same_line}},
+    {op_kind::pad, {pad_line}},
+    {op_kind::flip, {flip_line}},
+    {op_kind::concat, {concat_line}},
+    {op_kind::permute, {permute_line}},
+    {op_kind::broadcast_to, {broadcast_to_line}},
+    {op_kind::dropout, {dropout_line}},
+    {op_kind::channel_dropout, {dropout_line}},
+    {op_kind::stochastic_depth, {dropout_line}},
+    {op_kind::batch_norm, {batch_norm_line, batch_norm_nest}},
+    {op_kind::layer_norm, {layer_norm_line, layer_norm_nest}},
+    {op_kind::group_norm, {group_norm_line}},
+    {op_kind::softmax, {softmax_line, softmax_nest}},
+    {op_kind::cross_entropy, {cross_entropy_line, cross_entropy_nest}},
+};
+
+} // namespace detail
+
+/// The row of an operator: its own, or that of all expressions; without a line where it has none.
+inline operator_row row_of(const op_attributes& a) {
+    for (const detail::named_row& r : detail::rows) {
+        if (r.kind == a.kind) {
+            return r.row;
+        }
+    }
+    return record_of(a).formula != nullptr ? operator_row{detail::formula_line} : operator_row{};
+}
+
+/// What is dropped as one, where an operator drops anything: "element", "channel", "sample"; empty otherwise.
+inline std::string dropped_by(const op_attributes& a) {
+    return a.kind == op_kind::dropout            ? "element"
+           : a.kind == op_kind::channel_dropout  ? "channel"
+           : a.kind == op_kind::stochastic_depth ? "sample"
+                                                 : "";
+}
+inline index_t dropped_percent(const op_attributes& a) { return a.as<op::dropout_attributes>().percent; }
+
+} // namespace tessera::torch

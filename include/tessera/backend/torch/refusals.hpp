@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a network, a strategy or an optimizer has no counterpart in a program for PyTorch.
+#pragma once
+
+#include "tessera/backend/torch/operators.hpp"
+#include "tessera/net/paths.hpp"
+#include "tessera/op/optimizer.hpp"
+#include "tessera/strategy/strategy_view.hpp"
+
+#include <string>
+#include <vector>
+
+namespace tessera::torch {
+
+namespace detail {
+
+inline void refuse_operators(const graph_view& g, std::vector<std::string>& all) {
+    for (int op = 0; op < g.op_count; ++op) {
+        const op_attributes& a = g.ops[op].attributes;
+        const std::string what = path_of(g, op) + ", a " + to_text(a.kind);
+        if (row_of(a).line == nullptr) {
+            all.push_back(what + ": the operator has no lines for PyTorch");
+        }
+        if (record_of(a).rows_weigh != nullptr || record_of(a).ignored != nullptr) {
+            all.push_back(what + ": a loss whose rows weigh differently");
+        }
+        if (a.math == precision::bf16) {
+            all.push_back(what + ": bf16, whose roundings PyTorch places otherwise");
+        }
+    }
+}
+
+inline void refuse_synchronization(const graph_view& g, const synchronization& s, std::vector<std::string>& all) {
+    if (s.shards_parameters) {
+        all.push_back("the strategy stores parameters as slices (ZeRO stage 3); plan with another policy");
+    }
+    if (s.average_every > 0) {
+        all.push_back("the strategy averages copies of parameters every " + std::to_string(s.average_every) +
+                      " steps instead of summing gradients");
+    }
+    if (s.compress != compression::none) {
+        all.push_back(std::string("the strategy compresses gradients (") + to_text(s.compress) + ")");
+    }
+    if (s.staleness > 0) {
+        all.push_back("updates come " + std::to_string(s.staleness) + " steps late (staleness)");
+    }
+    if (s.urgent_first) {
+        all.push_back("messages overtake each other by priority (P3, ByteScheduler), which torch.distributed has not");
+    }
+    for (const message& m : s.messages) {
+        for (const gradient_slice& x : m.slices) {
+            if (x.slices > 1) {
+                all.push_back("gradients are sent in slices, " + parameter_path_of(g, x.parameter) + " in " +
+                              std::to_string(x.slices));
+                return;
+            }
+        }
+    }
+}
+
+inline void refuse_schedule(const pipeline_schedule& s, std::vector<std::string>& all) {
+    for (const char x : s.mirrored) {
+        if (x != 0) {
+            all.push_back("the schedule runs micro-batches on a mirrored replica (Chimera, GEMS)");
+            break;
+        }
+    }
+    for (const auto& worker : s.workers) {
+        for (const action& a : worker) {
+            if (a.what == action_kind::backward_input || a.what == action_kind::backward_weight) {
+                all.push_back("the schedule takes gradients of inputs and of parameters apart (zero bubble), and "
+                              "autograd takes them together");
+                return;
+            }
+        }
+    }
+}
+
+inline void refuse_optimizer(const optimizer& o, std::vector<std::string>& all) {
+    if (o.is_layerwise()) {
+        all.push_back("the optimizer scales steps by norms of layers (LARS, LAMB), which torch.optim has not");
+    }
+    if (o.average != 0) {
+        all.push_back("the optimizer keeps moving averages of the weights");
+    }
+    if (o.prunes) {
+        all.push_back("the optimizer prunes weights");
+    }
+}
+
+} // namespace detail
+
+/// Everything at once, each in a sentence; none: it can be said.
+inline std::vector<std::string> refusals(const graph_view& g, const strategy_view& s, const optimizer& update) {
+    std::vector<std::string> all;
+    detail::refuse_operators(g, all);
+    if (s.sync != nullptr) {
+        detail::refuse_synchronization(g, *s.sync, all);
+    }
+    if (s.schedule != nullptr) {
+        detail::refuse_schedule(*s.schedule, all);
+    }
+    detail::refuse_optimizer(update, all);
+    if (s.parameters_on >= 0) {
+        all.push_back("parameters are stored on device " + std::to_string(s.parameters_on) +
+                      " alone and copied out in every step");
+    }
+    if (s.period > 1) {
+        all.push_back("the plan covers " + std::to_string(s.period) + " steps");
+    }
+    if (g.tensors[0].extents[0] % s.micro_batches != 0) {
+        all.push_back(std::to_string(s.micro_batches) + " micro-batches of different sizes, for " +
+                      std::to_string(g.tensors[0].extents[0]) + " samples");
+    }
+    bool takes_statistics = false;
+    for (int op = 0; op < g.op_count; ++op) {
+        takes_statistics = takes_statistics || g.describe(op).has_running_state();
+    }
+    if (s.micro_batches > 1 && s.statistics == statistics_over::mini_batch && takes_statistics) {
+        all.push_back("batch norms take their statistics over all micro-batches together; plan with statistics over "
+                      "each micro-batch");
+    }
+    return all;
+}
+
+/// The words of the error that lists them.
+inline std::string refusal_text(const std::vector<std::string>& all) {
+    std::string text = "tessera: the plan cannot be exported to PyTorch, and nothing was written:";
+    for (const std::string& line : all) {
+        text += "\n  " + line;
+    }
+    return text;
+}
+
+} // namespace tessera::torch

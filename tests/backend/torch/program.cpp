@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans as programs for torch.distributed: what the text says, what is refused and by which words, that exchanges bring every shard all that it
+// reads. (That they train to the same losses is tests/torch/train.py's, which needs torch.)
+#include "support/networks.hpp"
+#include "support/random_strategy.hpp"
+
+#include "tessera/backend/torch/build.hpp"
+#include "tessera/backend/torch/write.hpp"
+#include "tessera/base/file.hpp"
+#include "tessera/net/describe.hpp"
+#include "tessera/part/residual.hpp"
+#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policies.hpp"
+#include "tessera/schedule/schedules.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
+#include "tessera/search/pipeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace ts = tessera;
+using ts::torch::exchange_table;
+
+const auto lenet = ts::describe<test_networks::lenet5::network>(8);
+const auto residual = ts::describe<test_networks::residual_net::network>(8);
+
+std::string text_of(const ts::graph_view& g, const ts::strategy& s, int ranks,
+                    const ts::optimizer& update = ts::sgd{}) {
+    return ts::torch::to_text(ts::torch::make_program(g, s.view(), ranks, update), "A network", "a test");
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// The words of the refusal; empty where it is exported.
+std::string refusal_of(const ts::graph_view& g, const ts::strategy& s, int ranks,
+                       const ts::optimizer& update = ts::sgd{}) {
+    try {
+        (void)ts::torch::make_program(g, s.view(), ranks, update);
+    } catch (const ts::error& e) {
+        return e.what();
+    }
+    return {};
+}
+
+ts::strategy along(const ts::graph_view& g, ts::loop_name loop, int ranks) {
+    ts::strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        s.ops[static_cast<std::size_t>(op)] = ts::search::detail::split_along(g.describe(op), loop, ranks);
+    }
+    return s;
+}
+
+ts::strategy with_policy(const ts::graph_view& g, const ts::schedule::policy_record& r) {
+    ts::strategy s = ts::search::data_parallel(g, 2);
+    ts::schedule::policy_setting x;
+    x.gradients = ts::schedule::gradients_of(g);
+    x.members = 2;
+    s.sync = ts::schedule::make(r, x);
+    return s;
+}
+
+ts::strategy piped(const ts::graph_view& g, const ts::schedule::schedule_record& r, int micro_batches) {
+    ts::schedule::settings x{&r, 2, micro_batches, {}, ts::schedule::rematerialize::none};
+    std::vector<int> stage;
+    for (int op = 0; op < g.op_count; ++op) {
+        stage.push_back(op * x.stages() / g.op_count);
+    }
+    ts::search::pipeline_options how;
+    how.inside.assign(static_cast<std::size_t>(x.stages()), ts::search::baseline::single_device);
+    return ts::search::pipeline(g, stage, ts::schedule::make(x), how);
+}
+
+std::vector<std::string> kinds_of(const ts::torch::program& p) {
+    std::vector<std::string> all;
+    for (const exchange_table& x : p.exchanges) {
+        all.push_back(x.kind);
+    }
+    return all;
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// Layers of which one is called as a second shard of the other might be.
+namespace alike {
+struct conv : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
+struct conv_1 : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
+struct fc : ts::linear<3> {};
+struct network
+    : ts::sequential<ts::image<4, 6, 6>, ts::residual<conv, ts::relu, conv_1>, ts::flatten, fc, ts::cross_entropy> {};
+} // namespace alike
+
+/// Lines that give a variable a second value.
+int assigned_again(const ts::torch::program& p) {
+    int again = 0;
+    for (const auto& stage : p.stages) {
+        for (const auto& [rank, lines] : stage) {
+            std::set<std::string> seen;
+            for (const std::string& line : lines) {
+                std::string left = line.substr(0, line.find(" = "));
+                left = left.size() < line.size() ? left : std::string();
+                for (std::size_t at = 0; at < left.size();) {
+                    const std::size_t end = std::min(left.find(", ", at), left.size());
+                    const std::string name = left.substr(at, end - at);
+                    again += name.empty() || name == "," || seen.insert(name).second ? 0 : 1;
+                    at = end + 2;
+                }
+            }
+        }
+    }
+    return again;
+}
+
+} // namespace
+
+TEST_CASE("no variable is another's, whatever layers are called") {
+    const auto net = ts::describe<alike::network>(8);
+    ts::strategy s(net.view());
+    for (int op = 0; op < net.view().op_count; ++op) {
+        const ts::description d = net.view().describe(op);
+        s.ops[static_cast<std::size_t>(op)].degree[d.find_loop(ts::loop_name::sample)] = 4;
+        s.place(op, {0, 0, 1, 1});
+    }
+    CHECK(assigned_again(ts::torch::make_program(net.view(), s.view(), 2, ts::sgd{})) == 0);
+}
+
+TEST_CASE("ranks with the same lines share a function") {
+    const std::string text = text_of(lenet.view(), ts::search::data_parallel(lenet.view(), 2), 2);
+    CHECK(has(text, "def forward(r):"));
+    CHECK(has(text, "{0: forward, 1: forward}"));
+    CHECK(has(text,
+              "conv2 = F.conv2d(relu_0, r.parameter(\"conv2/weight\"), r.parameter(\"conv2/bias\"), stride=(1, 1))"));
+    CHECK(has(text, "r.loss(cross_entropy, 0.125)"));
+    CHECK(!has(text, "r.exchange("));
+}
+
+TEST_CASE("docs/torch_export.md has the lines of a program") {
+    const std::string text = text_of(lenet.view(), along(lenet.view(), ts::loop_name::height, 2), 2);
+    std::string here = __FILE__;
+    here.resize(here.rfind("tests/backend/"));
+    const std::string page = ts::files::read(here + "docs/torch_export.md");
+    const std::size_t begin = page.find("    average_pool = ");
+    REQUIRE(begin != std::string::npos);
+    CHECK(has(text, page.substr(begin, page.find("```", begin) - begin)));
+}
+
+TEST_CASE("exchanges are called what they are") {
+    const ts::graph_view g = lenet.view();
+    const auto of = [&](const ts::strategy& s, int ranks) {
+        return kinds_of(ts::torch::make_program(g, s.view(), ranks, ts::sgd{}));
+    };
+    CHECK(contains(of(along(g, ts::loop_name::height, 2), 2), "halo"));
+    CHECK(contains(of(along(g, ts::loop_name::reduction, 2), 2), "reduce"));
+    CHECK(contains(of(ts::search::model_parallel(g, 2), 2), "all-gather"));
+    CHECK(contains(of(ts::search::one_weird_trick(g, 2), 2), "all-gather"));
+    ts::strategy placed(g);
+    for (int op = g.op_count / 2; op < g.op_count; ++op) {
+        placed.ops[static_cast<std::size_t>(op)].start = 1;
+    }
+    CHECK(contains(of(placed, 2), "broadcast"));
+    // Statistics of a batch norm over samples that are split.
+    const auto norms =
+        ts::torch::make_program(residual.view(), ts::search::data_parallel(residual.view(), 2).view(), 2, ts::sgd{});
+    CHECK(contains(kinds_of(norms), "all-reduce"));
+}
+
+TEST_CASE("the optimizer is said in the words of torch.optim") {
+    const ts::strategy s = ts::search::data_parallel(lenet.view(), 2);
+    CHECK(has(text_of(lenet.view(), s, 2, ts::adamw{.learning_rate = 0.5F, .weight_decay = 0.25F}),
+              "dict(kind=\"adamw\", lr=0.5, betas="));
+    CHECK(has(text_of(lenet.view(), s, 2, ts::adamw{.weight_decay = 0.25F}), "decay=0.25"));
+    CHECK(has(text_of(lenet.view(), s, 2, ts::sgd{.learning_rate = 0.5F, .momentum = 0.5F, .nesterov = true}),
+              "dict(kind=\"sgd\", lr=0.5, momentum=0.5, nesterov=True)"));
+    CHECK(has(text_of(lenet.view(), s, 2, ts::optimizer(ts::sgd{}, 2.0F)), "clip_norm=2.0"));
+    CHECK(has(text_of(lenet.view(), s, 2, ts::rmsprop{.centered = true}), "centered=True"));
+}
+
+TEST_CASE("what has no counterpart is refused by name, everything at once") {
+    namespace schedule = ts::schedule;
+    const ts::graph_view g = lenet.view();
+    const auto refused = [&](const ts::strategy& s) { return refusal_of(g, s, 2); };
+    CHECK(has(refused(with_policy(g, schedule::zero_3_record)), "stores parameters as slices (ZeRO stage 3)"));
+    CHECK(has(refused(with_policy(g, schedule::eight_bit_gradients_record)), "compresses gradients"));
+    CHECK(has(refused(with_policy(g, schedule::parameter_average_record)), "averages copies of parameters every"));
+    CHECK(has(refused(with_policy(g, schedule::p3_record)), "overtake each other by priority"));
+    CHECK(has(refused(piped(g, schedule::zero_bubble_h1_record, 4)), "gradients of inputs and of parameters apart"));
+    CHECK(has(refused(piped(g, schedule::gems_record, 2)), "mirrored replica"));
+    ts::strategy s = ts::search::data_parallel(g, 2);
+    CHECK(has(refusal_of(g, s, 2, ts::lamb{}), "LARS, LAMB"));
+    CHECK(has(refusal_of(g, s, 2, ts::optimizer(ts::sgd{}).averaging(0.9F)), "moving averages"));
+    CHECK(has(refusal_of(g, s, 2, ts::optimizer(ts::sgd{}).pruning()), "prunes weights"));
+    s.parameters_on = 1;
+    s.micro_batches = 3;
+    const std::string both = refused(s);
+    CHECK(has(both, "stored on device 1 alone"));
+    CHECK(has(both, "3 micro-batches of different sizes, for 8 samples"));
+    CHECK(has(both, "nothing was written"));
+    ts::strategy joint = piped(residual.view(), schedule::gpipe_record, 2);
+    joint.statistics = ts::statistics_over::mini_batch;
+    CHECK(has(refusal_of(residual.view(), joint, 2), "statistics over all micro-batches together"));
+    joint.statistics = ts::statistics_over::micro_batch;
+    CHECK(refusal_of(residual.view(), joint, 2).empty());
+    CHECK(refused(with_policy(g, schedule::tensor_fusion_record)).empty());
+    CHECK(refused(piped(g, schedule::one_forward_one_backward_record, 4)).empty());
+    const auto transformer = ts::describe<test_networks::transformer::network>(8);
+    ts::strategy tied = ts::search::data_parallel(transformer.view(), 2); // the table and, split otherwise, the logits
+    const ts::optimizer clipping(ts::sgd{}, 1.0F);
+    CHECK(refusal_of(transformer.view(), tied, 2, clipping).empty());
+    for (int op = 0; op < transformer.view().op_count; ++op) {
+        if (transformer.view().ops[op].attributes.kind == ts::op_kind::linear) {
+            tied.ops[static_cast<std::size_t>(op)] =
+                ts::search::detail::split_along(transformer.view().describe(op), ts::loop_name::reduction, 2);
+        }
+    }
+    CHECK(has(refusal_of(transformer.view(), tied, 2, clipping), "the users of words/weight split it differently"));
+    CHECK(refusal_of(transformer.view(), tied, 2).empty());
+    const auto voxels = ts::describe<test_networks::voxels::network>(4);
+    CHECK(has(refusal_of(voxels.view(), ts::strategy(voxels.view()), 1),
+              "instance_norm: the operator has no lines for PyTorch"));
+}
+
+TEST_CASE("a strategy that breaks a rule is refused as everywhere") {
+    ts::strategy s(lenet.view());
+    s.ops[0].start = 7;
+    CHECK(has(refusal_of(lenet.view(), s, 2), "device"));
+}
+
+TEST_CASE("every element that a shard reads comes from as many boxes as there are parts, under any strategy") {
+    test_support::coverage seen;
+    int exchanges = 0;
+    int wrong = 0;
+    for (std::uint64_t draw = 0; draw < 40; ++draw) {
+        const auto& net = draw % 2 == 0 ? lenet : residual;
+        const ts::graph_view g = net.view();
+        const int ranks = 2 + static_cast<int>(draw % 3);
+        const ts::strategy s = test_support::random_strategy(g, ranks, draw, seen);
+        const ts::torch::program p = ts::torch::make_program(g, s.view(), ranks, ts::sgd{});
+        CHECK(assigned_again(p) == 0);
+        for (const exchange_table& x : p.exchanges) {
+            if (x.kind == "take") {
+                continue;
+            }
+            ++exchanges;
+            std::vector<ts::index_t> got(x.targets.size(), 0);
+            for (const ts::torch::box_move& m : x.moves) {
+                const auto& from = x.sources[static_cast<std::size_t>(m.from)].region;
+                const auto& to = x.targets[static_cast<std::size_t>(m.to)].region;
+                wrong += from.contains(m.region) && to.contains(m.region) && !m.region.empty() ? 0 : 1;
+                got[static_cast<std::size_t>(m.to)] += m.region.volume();
+            }
+            for (std::size_t i = 0; i < got.size(); ++i) { // one part or several whole ones
+                const ts::index_t volume = x.targets[i].region.volume();
+                wrong += got[i] >= volume && got[i] % volume == 0 ? 0 : 1;
+            }
+        }
+    }
+    CHECK(exchanges > 200);
+    CHECK(wrong == 0);
+}

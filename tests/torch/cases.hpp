@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans that are exported to PyTorch and trained there and here: networks, each under strategies of every kind, schedules and policies.
+#pragma once
+
+#include "networks.hpp"
+#include "random_strategy.hpp"
+
+#include "tessera/net/describe.hpp"
+#include "tessera/schedule/gradients.hpp"
+#include "tessera/schedule/policies.hpp"
+#include "tessera/schedule/schedules.hpp"
+#include "tessera/search/by_hand/baselines.hpp"
+#include "tessera/search/pipeline.hpp"
+
+#include <string>
+#include <vector>
+
+namespace torch_cases {
+
+namespace ts = tessera;
+
+/// AlexNet's operators for 3 x 40 x 40 pixels and narrow layers.
+namespace alexnet {
+struct conv1 : ts::conv2d<8, ts::window<5>, ts::stride<2>, ts::padding<2>> {};
+struct conv2 : ts::conv2d<12, ts::window<5>, ts::padding<2>> {};
+struct conv3 : ts::conv2d<16, ts::window<3>, ts::padding<1>> {};
+struct conv4 : ts::conv2d<12, ts::window<3>, ts::padding<1>> {};
+struct conv5 : ts::conv2d<12, ts::window<3>, ts::padding<1>> {};
+struct fc6 : ts::linear<24> {};
+struct fc7 : ts::linear<24> {};
+struct fc8 : ts::linear<10> {};
+struct network : ts::sequential<ts::image<3, 40, 40>, conv1, ts::relu, ts::max_pool<3, ts::stride<2>>, conv2, ts::relu,
+                                ts::max_pool<3, ts::stride<2>>, conv3, ts::relu, conv4, ts::relu, conv5, ts::relu,
+                                ts::max_pool<3, ts::stride<2>>, ts::flatten, ts::dropout<50>, fc6, ts::relu,
+                                ts::dropout<50>, fc7, ts::relu, fc8, ts::cross_entropy> {};
+} // namespace alexnet
+
+/// U-Net as its paper has it (Ronneberger et al. 2015): pools down, transposed convolutions up, crops of what is tapped.
+namespace unet {
+struct down1 : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
+struct down2 : ts::conv2d<8, ts::window<3>, ts::padding<1>> {};
+struct up : ts::transposed_conv2d<4, ts::window<2>, ts::stride<2>> {};
+struct merge : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
+struct classes : ts::conv2d<3, ts::window<1>> {};
+struct skip;
+struct network : ts::sequential<ts::image<1, 16, 16>, down1, ts::relu, ts::save<skip>, ts::max_pool<2>, down2, ts::relu,
+                                up, ts::tap<ts::concat, skip>, merge, ts::relu, classes, ts::cross_entropy> {};
+} // namespace unet
+
+/// The network of the report that Tessera's project began with: convolutions 1-10-20, dropout of channels, fully connected 320-50-10.
+namespace report {
+struct conv1 : ts::conv2d<10, ts::window<5>> {};
+struct conv2 : ts::conv2d<20, ts::window<5>> {};
+struct fc1 : ts::linear<50> {};
+struct fc2 : ts::linear<10> {};
+struct network
+    : ts::sequential<ts::image<1, 28, 28>, conv1, ts::max_pool<2>, ts::relu, conv2, ts::channel_dropout<50>,
+                     ts::max_pool<2>, ts::relu, ts::flatten, fc1, ts::relu, ts::dropout<50>, fc2, ts::cross_entropy> {};
+} // namespace report
+
+struct one_case {
+    std::string name;
+    ts::graph_view g;
+    ts::strategy how;
+    int ranks = 2;
+    ts::optimizer update = ts::sgd{.learning_rate = 0.05F};
+};
+
+/// Every operator that has the loop is split along it, unevenly where it must be; the others by samples or not at all.
+inline ts::strategy along(const ts::graph_view& g, ts::loop_name name, int ranks, bool others_by_samples) {
+    ts::strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        const ts::description d = g.describe(op);
+        const bool has = d.find_loop(name) >= 0 && ts::splittable(d, d.find_loop(name));
+        ts::configuration c =
+            ts::search::detail::split_along(d, has || !others_by_samples ? name : ts::loop_name::sample, ranks);
+        s.ops[static_cast<std::size_t>(op)] = c;
+    }
+    return s;
+}
+
+/// Samples cut at `first` of the batch.
+inline ts::strategy uneven(const ts::graph_view& g, ts::index_t first) {
+    ts::strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        const ts::description d = g.describe(op);
+        s.cut(op, d.find_loop(ts::loop_name::sample), {first});
+        s.ops[static_cast<std::size_t>(op)].reduces = true;
+    }
+    return s;
+}
+
+inline ts::strategy replicated(const ts::graph_view& g, int ranks) {
+    ts::strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        c = ranks > 2 ? ts::search::detail::split_along(g.describe(op), ts::loop_name::sample, ranks / 2) : c;
+        c.replicate = op % 3 == 2 ? 1 : 2;
+    }
+    return s;
+}
+
+/// Whole operators, one after the other on the ranks.
+inline ts::strategy placed(const ts::graph_view& g, int ranks) {
+    ts::strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        s.ops[static_cast<std::size_t>(op)].start = op * ranks / g.op_count;
+    }
+    return s;
+}
+
+inline ts::strategy piped(const ts::graph_view& g, const ts::schedule::schedule_record& which, int workers,
+                          int micro_batches, int width = 1,
+                          ts::schedule::rematerialize again = ts::schedule::rematerialize::none) {
+    ts::schedule::settings x{&which, workers, micro_batches, {}, again};
+    std::vector<int> stage;
+    for (int op = 0; op < g.op_count; ++op) {
+        stage.push_back(op * x.stages() / g.op_count);
+    }
+    ts::search::pipeline_options how;
+    how.width = width;
+    how.again = x.again;
+    how.inside.assign(static_cast<std::size_t>(x.stages()),
+                      width > 1 ? ts::search::baseline::data_parallel : ts::search::baseline::single_device);
+    return ts::search::pipeline(g, stage, ts::schedule::make(x), how);
+}
+
+/// The report's: convolutions and pools on both ranks, the fully connected layers and the labels on rank 0.
+inline ts::strategy of_report(const ts::graph_view& g) {
+    ts::strategy s(g);
+    bool images = true;
+    for (int op = 0; op < g.op_count; ++op) {
+        images = images && !g.facts(op).view;
+        if (images) {
+            s.ops[static_cast<std::size_t>(op)] =
+                ts::search::detail::split_along(g.describe(op), ts::loop_name::sample, 2);
+        }
+    }
+    return s;
+}
+
+inline ts::strategy with_policy(const ts::graph_view& g, ts::strategy s, int ranks,
+                                const ts::schedule::policy_record& r) {
+    ts::schedule::policy_setting x;
+    x.gradients = ts::schedule::gradients_of(g);
+    x.members = ranks;
+    s.sync = ts::schedule::make(r, x);
+    return s;
+}
+
+} // namespace torch_cases
