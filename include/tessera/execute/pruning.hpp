@@ -5,6 +5,7 @@
 #include "tessera/base/error.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/op/optimizer.hpp"
+#include "tessera/op/update_formulas.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -54,7 +55,7 @@ private:
 };
 
 /// A weight that has been pruned is -0. No step makes that number while an optimizer prunes, so that weights that are 0 for other reasons go on.
-inline bool is_pruned(float weight) { return weight == 0 && std::signbit(weight); }
+TESSERA_IS_PRUNED(inline)
 
 /// What is pruned where nothing else is said: what is trained and has two dimensions or more, so no biases and nothing that norms have.
 constexpr bool is_prunable(const parameter_node& p) { return p.trained && p.extents.rank >= 2; }
@@ -135,7 +136,7 @@ void prune(Session& s, int parameter, double fraction) {
 template <class Session>
 double pruned_share(const Session& s, int parameter) {
     const std::vector<float> weights = s.parameter(parameter);
-    const auto n = static_cast<double>(std::count_if(weights.begin(), weights.end(), is_pruned));
+    const auto n = static_cast<double>(std::count_if(weights.begin(), weights.end(), is_pruned<float>));
     return n / static_cast<double>(weights.size());
 }
 

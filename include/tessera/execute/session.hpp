@@ -484,12 +484,14 @@ private:
         const std::uint64_t before = state_.step;
         run(r, batches, rates, measured);
         const std::uint64_t end = before + batches.size();
-        if (queues_tasks<B> && !std::isfinite(total_loss(r, 0))) { // which its updates have seen on the devices
+        const double first = queues_tasks<B> ? total_loss(r, 0) : 0; // once: it comes from devices, of all processes
+        if (!std::isfinite(first)) {                                 // which its updates have seen on the devices
             report_->refuse(before);
         }
         const std::uint64_t taken = report_->refused() < end ? report_->refused() : end;
         while (state_.step < taken) {
-            losses.push_back(total_loss(r, static_cast<int>(state_.step - before)));
+            const int i = static_cast<int>(state_.step - before);
+            losses.push_back(queues_tasks<B> && i == 0 ? first : total_loss(r, i));
             ++state_.step;
         }
         staleness_.add(r.staleness, taken - before);

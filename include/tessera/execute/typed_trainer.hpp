@@ -68,6 +68,8 @@ struct addressed<instance<L, Instance>> {
 TESSERA_REFUSAL(no_such_layer, "the network has no such layer");
 TESSERA_REFUSAL(layer_is_no_loss, "the layer is no loss");
 TESSERA_REFUSAL(no_such_parameter, "the network has no such layer, or the layer has no such parameter");
+TESSERA_REFUSAL(summary_not_included,
+                "a summary wants tessera/execute/summary.hpp included, and a cluster, a timeline or nothing");
 TESSERA_REFUSAL(strategy_of_other_network, "the strategy was made for another network");
 
 /// The parameter of a layer by its slot; -1 where the network has no such layer or the layer no such parameter.
@@ -344,7 +346,18 @@ public:
     index_t batch() const { return batch_; }                          ///< samples of a full batch
     std::uint64_t steps() const { return session_.steps(); }          ///< steps taken
     double learning_rate() const { return session_.learning_rate(); } ///< of the last step
-    session_type& values() { return session_; }                       ///< the network as a value: parameters by number
+    /// Its layers with their shapes, parameters, floating-point operations and bytes, whole and on each device; to_text()
+    /// makes a table of it. With a cluster on which to simulate the plan (and task times), or with a timeline of the
+    /// plan, also their times. Of tessera/execute/summary.hpp, which must be included.
+    template <class... Times>
+    auto summary(const Times&... times) const {
+        if constexpr (requires { summarize(*this, times...); }) {
+            return summarize(*this, times...);
+        } else {
+            static_cast<void>(sizeof(detail::summary_not_included<Net, Times...>));
+        }
+    }
+    session_type& values() { return session_; } ///< the network as a value: parameters by number
     const local_devices& devices() const { return devices_; }
 
 private:

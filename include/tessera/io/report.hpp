@@ -151,10 +151,10 @@ private:
         for (const std::size_t i : used_) {
             const double share = static_cast<double>(busy_[i]) / static_cast<double>(r_.simulated.makespan);
             const double width =
-                420 * static_cast<double>(bytes_[i]) / static_cast<double>(std::max<index_t>(1, bytes_[used_[0]]));
+                100 * static_cast<double>(bytes_[i]) / static_cast<double>(std::max<index_t>(1, bytes_[used_[0]]));
             out += "<tr><td>" + xml_text(text_of_lane(r_.on->graph(), lanes_[i])) + "</td><td class=\"n\">" +
                    bytes_text(static_cast<double>(bytes_[i])) + "</td><td class=\"n\">" + plot_number(100 * share, 3) +
-                   " %</td><td><div class=\"bar\" style=\"width:" + pixels(width) + "px\"></div></td></tr>\n";
+                   " %</td><td><div class=\"bar\" style=\"width:" + pixels(width) + "%\"></div></td></tr>\n";
         }
         return out + "</table></div>\n";
     }

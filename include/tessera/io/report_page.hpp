@@ -24,6 +24,8 @@ th, td { text-align: left; padding: 2px 14px 2px 0; white-space: nowrap; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
 th { color: #59636e; font-weight: 600; border-bottom: 1px solid #d5dae0; }
 .bar { background: #e45756; height: 10px; border-radius: 2px; min-width: 1px; }
+.scroll > table { margin: 6px 12px; width: calc(100% - 24px); }
+.scroll td:last-child { width: 99%; padding-right: 0; }
 .scroll { overflow: auto; max-height: 900px; border: 1px solid #d5dae0; border-radius: 6px; }
 svg.network { font-family: system-ui, "DejaVu Sans", sans-serif; font-size: 11px; display: block; }
 svg.network .op { fill: #f6f8fa; stroke: #8c959f; }
@@ -40,7 +42,8 @@ details > summary { cursor: pointer; color: #0b4f9c; }
 
 inline constexpr const char* report_script = R"js(
 (function () {
-  const left = 190, axis = 22;
+  const axis = 22;
+  let left = 190; // for names of rows; less where there is little room, as in a notebook's column
   const view = { from: 0, to: D.end || 1 };
   const charts = [];
   const tip = document.getElementById('tip');
@@ -56,6 +59,7 @@ inline constexpr const char* report_script = R"js(
   function begin(c, height) {
     const k = window.devicePixelRatio || 1;
     c.width = c.canvas.clientWidth;
+    left = c.width < 720 ? 136 : 190;
     c.canvas.width = c.width * k; c.canvas.height = height * k; c.canvas.style.height = height + 'px';
     const p = c.canvas.getContext('2d');
     p.setTransform(k, 0, 0, k, 0, 0);

@@ -4,6 +4,7 @@
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/batches.hpp"
+#include "tessera/io/metrics_log.hpp"
 #include "tessera/io/prefetch.hpp"
 #include "tessera/io/progress.hpp"
 
@@ -36,7 +37,10 @@ struct train_options {
     progress_options progress{};    ///< the bar is silent unless it is on a terminal
     std::function<void(const epoch_record&)> after_epoch{};
     std::function<void(const data_position&)> after_step{}; ///< such as to save a checkpoint with this position
-    int prefetch = 0;                         ///< batches that a thread makes ahead, in the same order; 0: none
+    int prefetch = 0; ///< batches that a thread makes ahead, in the same order; 0: none
+    /// Takes "loss" and "learning_rate" after every step, "epoch/loss" and "epoch/samples_per_second" after every epoch,
+    /// by the number of steps taken. Over ranks one of them hands in a log. Must outlive the training; null: no log.
+    metrics_log* metrics = nullptr;
     std::optional<data_position> resume_at{}; ///< goes on there, with its shuffle seed, to the same last epoch
 };
 
@@ -66,6 +70,11 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
                 for (auto&& samples : batches) {
                     const double loss = network.step(samples);
                     record.losses.push_back(loss);
+                    if (options.metrics != nullptr) {
+                        options.metrics->add("loss", static_cast<std::int64_t>(network.steps()), loss);
+                        options.metrics->add("learning_rate", static_cast<std::int64_t>(network.steps()),
+                                             network.learning_rate());
+                    }
                     record.loss += loss * static_cast<double>(samples.size);
                     record.samples += static_cast<std::int64_t>(samples.size);
                     std::array<char, 32> note{};
@@ -89,6 +98,12 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
         if (record.samples == 0) throw error("tessera: an epoch without samples; hand in at least one batch");
         record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         record.loss /= static_cast<double>(record.samples);
+        if (options.metrics != nullptr) {
+            const auto step = static_cast<std::int64_t>(network.steps());
+            options.metrics->add("epoch/loss", step, record.loss);
+            options.metrics->add("epoch/samples_per_second", step, record.samples_per_second());
+            options.metrics->flush();
+        }
         if (options.after_epoch) options.after_epoch(record);
         records.push_back(std::move(record));
     }

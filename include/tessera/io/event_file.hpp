@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scalars as TensorBoard reads them: the record format of event files, and their encoding.
+//
+// A file is a row of records (TFRecord framing). All numbers are little-endian:
+//
+//     bytes 0 to 7     n, the length of the data
+//     bytes 8 to 11    masked CRC-32C of bytes 0 to 7
+//     n bytes          data
+//     4 bytes          masked CRC-32C of the data
+//
+// A CRC c is masked as ((c >> 15) | (c << 17)) + 0xa282ead8, modulo 2^32, so that a checksum of data that hold
+// checksums is a good one. The data are one Event in the wire format of protocol buffers; fields in the order of their
+// numbers, those that are zero too:
+//
+//     Event     1  wall_time     double   seconds since 1970-01-01 00:00 UTC
+//               2  step          int64
+//               3  file_version  string   "brain.Event:2"; of the first record alone, which has but the time besides
+//               5  summary       Summary
+//     Summary   1  value         Value    one for each scalar
+//     Value     1  tag           string
+//               2  simple_value  float
+//
+// Wire format: a field begins with the varint (number << 3 | type); type 0 is a varint (7 bits a byte, the lowest
+// first, the top bit set in all but the last byte), 1 is 8 bytes, 5 is 4 bytes, 2 is a varint n and n bytes. (Names and
+// numbers of fields as recalled of TensorFlow's event.proto and summary.proto; files were read by TensorBoard.)
+#pragma once
+
+#include "tessera/io/crc32.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tessera::io {
+
+/// One number of a training: `value` of `tag` after `step` steps.
+struct scalar {
+    std::string tag{};     ///< such as "loss" or "valid/accuracy"; not empty
+    std::int64_t step = 0; ///< steps taken
+    double value = 0;      ///< event files hold it as a float; NaN and infinities are kept as they are
+    double wall_time = 0;  ///< seconds since 1970-01-01 00:00 UTC
+};
+
+namespace detail {
+
+/// The lowest bytes of a number, the lowest first.
+inline void put_bytes(std::string& to, std::uint64_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) to += static_cast<char>((number >> (8 * i)) & 0xffU);
+}
+inline void put_varint(std::string& to, std::uint64_t number) {
+    for (; number >= 0x80U; number >>= 7U) to += static_cast<char>((number & 0x7fU) | 0x80U);
+    to += static_cast<char>(number);
+}
+inline void put_double(std::string& to, unsigned field, double value) {
+    put_varint(to, field << 3U | 1U);
+    put_bytes(to, std::bit_cast<std::uint64_t>(value), 8);
+}
+inline void put_float(std::string& to, unsigned field, float value) {
+    put_varint(to, field << 3U | 5U);
+    put_bytes(to, std::bit_cast<std::uint32_t>(value), 4);
+}
+inline void put_text(std::string& to, unsigned field, std::string_view text) {
+    put_varint(to, field << 3U | 2U);
+    put_varint(to, text.size());
+    to += text;
+}
+
+} // namespace detail
+
+/// CRC-32C of the bytes, masked.
+inline std::uint32_t masked_crc(std::string_view bytes) {
+    const std::uint32_t c = detail::crc_of<detail::crc_of_castagnoli>(bytes);
+    return ((c >> 15U) | (c << 17U)) + 0xa282ead8U;
+}
+
+/// Data as a record of an event file.
+inline std::string event_record(std::string_view data) {
+    std::string record;
+    detail::put_bytes(record, data.size(), 8);
+    detail::put_bytes(record, masked_crc(record), 4);
+    record += data;
+    detail::put_bytes(record, masked_crc(data), 4);
+    return record;
+}
+
+/// The record that every event file begins with.
+inline std::string first_event(double wall_time) {
+    std::string event;
+    detail::put_double(event, 1, wall_time);
+    detail::put_text(event, 3, "brain.Event:2");
+    return event_record(event);
+}
+
+/// The record of a scalar.
+inline std::string event_of(const scalar& s) {
+    std::string value;
+    detail::put_text(value, 1, s.tag);
+    detail::put_float(value, 2, static_cast<float>(s.value));
+    std::string summary;
+    detail::put_text(summary, 1, value);
+    std::string event;
+    detail::put_double(event, 1, s.wall_time);
+    detail::put_varint(event, 2U << 3U);
+    detail::put_varint(event, static_cast<std::uint64_t>(s.step));
+    detail::put_text(event, 5, summary);
+    return event_record(event);
+}
+
+} // namespace tessera::io
