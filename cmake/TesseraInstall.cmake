@@ -3,7 +3,8 @@
 
 include(CMakePackageConfigHelpers)
 
-set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/tessera")
+set(TESSERA_INSTALL_CMAKEDIR "${CMAKE_INSTALL_DATADIR}/cmake/tessera" CACHE STRING "Where the CMake package is installed, below the prefix")
+set(package_dir "${TESSERA_INSTALL_CMAKEDIR}")
 foreach(component core execute host mpi cuda io)
   if(TARGET tessera_${component})
     set(sets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${component})
@@ -20,8 +21,13 @@ endforeach()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tesseraConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" INSTALL_DESTINATION "${package_dir}"
   NO_SET_AND_CHECK_MACRO)
+# Semantic versions: before 1.0 a minor version may break what uses it (docs/packages.md).
+set(compatibility SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(compatibility SameMinorVersion)
+endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
-  COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
+  COMPATIBILITY ${compatibility} ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" "${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
         DESTINATION "${package_dir}" COMPONENT core)
 if(TARGET tessera_cuda)

@@ -14,7 +14,7 @@
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
 # What includes the JSON library, directly or not.
 set(TESSERA_JSON_HEADERS io/checkpoint.hpp io/checkpoint_files.hpp io/checkpoint_folder.hpp io/checkpoint_layout.hpp io/checkpoint_state.hpp
-                         io/checkpoint_writers.hpp io/load_weights.hpp io/safetensors.hpp io/json.hpp io/json_builder.hpp io/json_text.hpp io/rows_json.hpp io/machine_file.hpp io/report.hpp io/strategy_file.hpp
+                         io/checkpoint_writers.hpp io/load_weights.hpp io/safetensors.hpp io/json.hpp io/json_builder.hpp io/json_text.hpp io/rows_json.hpp io/machine_file.hpp io/network_file.hpp io/network_reader.hpp io/report.hpp io/strategy_file.hpp
                          io/strategy_reader.hpp io/trace.hpp)
 # What includes the headers of CUDA's libraries, directly or not; the rest of backend/cuda, to the list of calls, needs none.
 set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure
@@ -64,7 +64,7 @@ tessera_add_library(core FOLDERS ${TESSERA_CORE_LAYERS} UMBRELLA tessera.hpp ver
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-tessera_add_library(execute FOLDERS execute backend/reference)
+tessera_add_library(execute FOLDERS execute backend/reference backend/torch learned)
 target_link_libraries(tessera_execute INTERFACE tessera_core Threads::Threads)
 
 tessera_want(TESSERA_WITH_HOST TESSERA_HAS_HOST dnnl "install libdnnl-dev and ocl-icd-opencl-dev" CONFIG)

@@ -12,7 +12,7 @@ function(configure version choice code)
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/${version}-${choice}" -G "${GENERATOR}"
             "-DCMAKE_CXX_COMPILER=${COMPILER}" "-Ddnnl_DIR=${fake}" "-DTESSERA_WITH_HOST=${choice}" -DTESSERA_WITH_CUDA=OFF
-            -DTESSERA_WITH_IO=OFF -DTESSERA_WITH_MPI=OFF -DTESSERA_BUILD_TESTS=OFF -DTESSERA_BUILD_EXAMPLES=OFF -DTESSERA_INSTALL=OFF
+            -DTESSERA_WITH_IO=OFF -DTESSERA_WITH_MPI=OFF -DTESSERA_BUILD_TESTS=OFF -DTESSERA_BUILD_EXAMPLES=OFF -DTESSERA_BUILD_PYTHON=OFF -DTESSERA_INSTALL=OFF
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT (result EQUAL 0) STREQUAL (code EQUAL 0))
     message(FATAL_ERROR "oneDNN ${version}, ${choice}: configuring ended with ${result}\n${output}")

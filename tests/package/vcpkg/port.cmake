@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs the port's portfile with functions of the names that it calls, which do with CMake what vcpkg's do for a static library on this machine:
+# each refuses arguments that it does not know. FEATURES are those that are asked for; PACKAGES is the folder that the port installs into.
+cmake_minimum_required(VERSION 3.25)
+
+set(CURRENT_PACKAGES_DIR "${PACKAGES}")
+set(PORT tessera)
+set(port_dir "${ROOT}/cmake/packages/vcpkg/${PORT}")
+
+function(take prefix one many)
+  cmake_parse_arguments(arg "" "${one}" "${many}" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "the port hands on '${arg_UNPARSED_ARGUMENTS}', which is not taken")
+  endif()
+  foreach(name IN LISTS one many)
+    set(${prefix}_${name} "${arg_${name}}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+function(vcpkg_check_features)
+  take(arg OUT_FEATURE_OPTIONS FEATURES ${ARGN})
+  set(options "")
+  set(known "")
+  while(arg_FEATURES)
+    list(POP_FRONT arg_FEATURES feature variable)
+    list(APPEND known "${feature}")
+    set(value OFF)
+    if(feature IN_LIST FEATURES)
+      set(value ON)
+    endif()
+    list(APPEND options "-D${variable}=${value}")
+  endwhile()
+  # The manifest and the portfile name the same features.
+  file(READ "${port_dir}/vcpkg.json" manifest)
+  string(JSON count LENGTH "${manifest}" features)
+  math(EXPR last "${count} - 1")
+  set(named "")
+  foreach(i RANGE ${last})
+    string(JSON feature MEMBER "${manifest}" features ${i})
+    list(APPEND named "${feature}")
+  endforeach()
+  list(SORT known)
+  list(SORT named)
+  if(NOT known STREQUAL named)
+    message(FATAL_ERROR "the portfile has the features '${known}', the manifest '${named}'")
+  endif()
+  set(${arg_OUT_FEATURE_OPTIONS} "${options}" PARENT_SCOPE)
+endfunction()
+
+function(vcpkg_cmake_configure)
+  take(arg SOURCE_PATH OPTIONS ${ARGN})
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${arg_SOURCE_PATH}" -B "${WORK}/buildtree" -G "${GENERATOR}"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_INSTALL_PREFIX=${PACKAGES}" -DCMAKE_BUILD_TYPE=Release -DCMAKE_FIND_PACKAGE_NO_PACKAGE_REGISTRY=ON
+    ${arg_OPTIONS} OUTPUT_QUIET ERROR_VARIABLE warned COMMAND_ERROR_IS_FATAL ANY)
+  if(warned MATCHES "Manually-specified variables were not used")
+    message(FATAL_ERROR "the port sets what the project does not read:\n${warned}")
+  endif()
+endfunction()
+
+function(vcpkg_cmake_install)
+  take(arg "" "" ${ARGN})
+  execute_process(COMMAND "${CMAKE_COMMAND}" --build "${WORK}/buildtree" --target install OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# The port installs its CMake files where they belong, so that none is moved.
+function(vcpkg_cmake_config_fixup)
+  take(arg "PACKAGE_NAME;CONFIG_PATH" "" ${ARGN})
+  if(NOT EXISTS "${PACKAGES}/share/${PORT}/${PORT}Config.cmake")
+    message(FATAL_ERROR "there is no share/${PORT}/${PORT}Config.cmake")
+  endif()
+endfunction()
+
+function(vcpkg_install_copyright)
+  take(arg "" FILE_LIST ${ARGN})
+  list(LENGTH arg_FILE_LIST count)
+  if(NOT count EQUAL 1)
+    message(FATAL_ERROR "one licence, not '${arg_FILE_LIST}'")
+  endif()
+  file(COPY_FILE "${arg_FILE_LIST}" "${PACKAGES}/share/${PORT}/copyright")
+endfunction()
+
+include("${port_dir}/portfile.cmake")
+
+if(NOT VCPKG_BUILD_TYPE STREQUAL "release")
+  message(FATAL_ERROR "headers alone are built once, for release")
+endif()

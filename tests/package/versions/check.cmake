@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Which versions find_package takes: below 1.0 those of the same minor version, from 1.0 on those of the same major version, and none that is
+# newer than what is installed. Tried with the sources, and with sources that say that they are 1.4.2.
+cmake_minimum_required(VERSION 3.25)
+
+file(REMOVE_RECURSE "${WORK}")
+file(COPY "${ROOT}/CMakeLists.txt" "${ROOT}/LICENSE" "${ROOT}/cmake" "${ROOT}/include" DESTINATION "${WORK}/later")
+set(header "${WORK}/later/include/tessera/version.hpp")
+file(READ "${header}" text)
+set(parts MAJOR MINOR PATCH)
+set(numbers 1 4 2)
+foreach(part number IN ZIP_LISTS parts numbers)
+  string(REGEX REPLACE "(define TESSERA_VERSION_${part}) [0-9]+" "\\1 ${number}" text "${text}")
+endforeach()
+file(WRITE "${header}" "${text}")
+
+function(install_into prefix source)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${source}" -B "${prefix}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
+    -DTESSERA_BUILD_TESTS=OFF -DTESSERA_BUILD_EXAMPLES=OFF -DTESSERA_WITH_HOST=OFF -DTESSERA_WITH_CUDA=OFF -DTESSERA_WITH_IO=OFF
+    -DTESSERA_WITH_MPI=OFF -DTESSERA_BUILD_PYTHON=OFF OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND "${CMAKE_COMMAND}" --install "${prefix}/build" --prefix "${prefix}" --component core OUTPUT_QUIET
+    COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# expect(<prefix> TAKEN <version>... REFUSED <version>...)
+function(expect prefix)
+  cmake_parse_arguments(arg "" "" "TAKEN;REFUSED" ${ARGN})
+  list(GET arg_REFUSED 0 required)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${prefix}/consumer" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${prefix}" "-DVERSIONS=${arg_TAKEN};${arg_REFUSED}" "-DREQUIRED=${required}"
+    RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE why)
+  set(wrong "")
+  foreach(version IN LISTS arg_TAKEN)
+    if(NOT said MATCHES "-- ${version} is taken\n")
+      string(APPEND wrong " ${version}")
+    endif()
+  endforeach()
+  foreach(version IN LISTS arg_REFUSED)
+    if(NOT said MATCHES "-- ${version} is refused\n")
+      string(APPEND wrong " ${version}")
+    endif()
+  endforeach()
+  if(wrong OR status EQUAL 0 OR NOT why MATCHES "compatible with requested[ \n]+version \"${required}\"")
+    message(FATAL_ERROR "${prefix}: wrong:${wrong}\n${said}${why}")
+  endif()
+endfunction()
+
+string(REPLACE "." ";" numbers "${VERSION}")
+list(GET numbers 0 major)
+list(GET numbers 1 minor)
+list(GET numbers 2 patch)
+math(EXPR next_major "${major} + 1")
+math(EXPR next_minor "${minor} + 1")
+math(EXPR next_patch "${patch} + 1")
+set(refused ${next_major}.0 ${major}.${next_minor} ${major}.${minor}.${next_patch})
+set(taken ${major}.${minor} ${VERSION})
+if(minor GREATER 0)
+  math(EXPR before "${minor} - 1")
+  if(major EQUAL 0)
+    list(APPEND refused ${major}.${before})
+  else()
+    list(APPEND taken ${major}.${before})
+  endif()
+endif()
+install_into("${WORK}/now" "${ROOT}")
+expect("${WORK}/now" TAKEN ${taken} REFUSED ${refused})
+install_into("${WORK}/after" "${WORK}/later")
+expect("${WORK}/after" TAKEN 1 1.0 1.3.7 1.4.2 1.2...<2 REFUSED 2.0 0.2 0.4 1.5 1.4.3)
