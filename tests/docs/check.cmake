@@ -64,7 +64,7 @@ function(anchors_of page out)
   set(${out} "${anchors}" PARENT_SCOPE)
 endfunction()
 
-file(GLOB pages RELATIVE "${ROOT}" "${ROOT}/README.md" "${ROOT}/CONTRIBUTING.md" "${ROOT}/CHANGELOG.md" "${ROOT}/docs/*.md")
+file(GLOB pages RELATIVE "${ROOT}" "${ROOT}/README.md" "${ROOT}/CONTRIBUTING.md" "${ROOT}/CHANGELOG.md" "${ROOT}/docs/*.md" "${ROOT}/docs/tutorials/*.md")
 set(linked "")
 set(links 0)
 set(names 0)
@@ -156,7 +156,7 @@ endforeach()
 # Names in `...`, those with an underscore or behind ts::, are names of the code: in headers, sources, or what builds and runs them.
 set(all_code "")
 file(GLOB_RECURSE sources "${ROOT}/include/*.hpp" "${ROOT}/examples/*.[ch]pp" "${ROOT}/tests/*.[ch]pp" "${ROOT}/benchmarks/*.[ch]pp"
-     "${ROOT}/benchmarks/*.sh" "${ROOT}/cmake/*.cmake" "${ROOT}/tests/*.txt" "${ROOT}/bootstrap.sh" "${ROOT}/.ci/run")
+     "${ROOT}/benchmarks/*.sh" "${ROOT}/python/*.py" "${ROOT}/cmake/*.cmake" "${ROOT}/tests/*.txt" "${ROOT}/bootstrap.sh" "${ROOT}/.ci/run")
 foreach(source IN LISTS sources)
   file(READ "${source}" one)
   string(APPEND all_code "${one}")

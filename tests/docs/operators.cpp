@@ -44,7 +44,8 @@ answers the same.
 ## Precisions
 
 The reference backend has plain loops for all of them, and rounds what it stores in bf16. Where the host computes a tf32
-network it does so in fp32.
+network it does so in fp32. Of [opaque operators](network_file.md#opaque-operators) none computes anything: they are
+planned alone.
 
 | operator | inputs | host | CUDA |
 |---|---|---|---|

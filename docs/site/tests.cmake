@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of the pages and of the site, included where the planner is a target. What is not installed skips its test, with the reason.
+
+if(NOT Python3_EXECUTABLE OR NOT TARGET plan OR NOT TARGET tessera_host_runtime)
+  return()
+endif()
+set(site_tools "${PROJECT_SOURCE_DIR}/docs/site")
+set(site "${PROJECT_BINARY_DIR}/site")
+
+add_test(NAME docs.tools COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/site/tools.py" "$<TARGET_FILE:plan>")
+set_tests_properties(docs.tools PROPERTIES LABELS structure TIMEOUT 120)
+
+# One translation unit a page, not optimized, against the compiled runtime.
+set(without_ranks --without-ranks)
+if("ompi-c" IN_LIST TESSERA_MPIS)
+  set(without_ranks)
+endif()
+add_test(NAME docs.blocks
+  COMMAND "${Python3_EXECUTABLE}" "${site_tools}/blocks.py" --runtime "$<TARGET_FILE:tessera_host_runtime>" --plan "$<TARGET_FILE:plan>"
+    --work "${PROJECT_BINARY_DIR}/page_blocks" --compiler "${CMAKE_CXX_COMPILER}" ${without_ranks})
+set_tests_properties(docs.blocks PROPERTIES LABELS docs TIMEOUT 900 PROCESSORS 2)
+
+find_program(TESSERA_MKDOCS mkdocs)
+if(TESSERA_MKDOCS)
+  add_test(NAME structure.site COMMAND "${CMAKE_COMMAND}" "-DPYTHON=${Python3_EXECUTABLE}" "-DTOOLS=${site_tools}" "-DSITE=${site}"
+    "-DMKDOCS=${TESSERA_MKDOCS}" "-DPLAN=$<TARGET_FILE:plan>" -P "${PROJECT_SOURCE_DIR}/tests/site/build.cmake")
+  set_tests_properties(structure.site PROPERTIES LABELS structure TIMEOUT 600 FIXTURES_SETUP site SKIP_REGULAR_EXPRESSION "skipped: ")
+  add_test(NAME structure.site_seen COMMAND "${Python3_EXECUTABLE}" "${site_tools}/see_site.py" "${site}")
+  set_tests_properties(structure.site_seen PROPERTIES LABELS structure TIMEOUT 600 FIXTURES_REQUIRED site SKIP_RETURN_CODE 77)
+else()
+  add_test(NAME structure.site COMMAND "${CMAKE_COMMAND}" -E echo "skipped: there is no mkdocs; apt-get install mkdocs mkdocs-material")
+  set_tests_properties(structure.site PROPERTIES LABELS structure SKIP_REGULAR_EXPRESSION "skipped: ")
+endif()
