@@ -58,6 +58,7 @@ refused 1 "a learning rate of -1" fashion_mnist 1 --learning-rate -1 --data "$wo
 refused 1 "is not a finite number" fashion_mnist 3 --learning-rate 1e30 --data "$work/data"
 refused 1 "$work/nowhere" fashion_mnist --data "$work/nowhere"
 refused 1 "$work/damaged" fashion_mnist --data "$work/damaged"
+refused 1 "cannot make the folder 'no/such' for a log of metrics" fashion_mnist 1 --data "$work/data" --metrics no/such
 TESSERA_DATA=$work/data
 export TESSERA_DATA
 refused 2 "the number of epochs must be at least 1" two_device_placement 0 chart.svg

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a convolutional network on Fashion-MNIST over two devices of this host, under the strategy that the compiler found.
+// Trains a convolutional network on Fashion-MNIST over two devices of this host, under the strategy that the compiler
+// found.
 // Usage: fashion_mnist [epochs] [--devices N] [--device-memory BYTES] [--learning-rate RATE] [--data FOLDER]
+//                      [--metrics FOLDER]
+// A folder of metrics gets the loss of every step as CSV and for TensorBoard, and its curve as loss.svg.
 #include "examples/options.hpp"
 #include "examples/output.hpp"
 
@@ -8,11 +11,14 @@
 #include <tessera/tessera.hpp>
 
 #include <tessera/io/fashion_mnist.hpp>
+#include <tessera/io/file.hpp>
+#include <tessera/io/learning_curve.hpp>
 #include <tessera/io/train.hpp>
 #include <tessera/plan/print.hpp>
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 namespace ts = tessera;
@@ -37,6 +43,7 @@ struct settings {
     ts::index_t device_memory = 0; // bytes of each; 0: no limit
     double learning_rate = 0.02;
     std::string data = ts::io::fashion_mnist_directory();
+    std::string metrics{}; // empty: nothing is logged
 };
 
 settings read(int count, char** words) {
@@ -47,14 +54,16 @@ settings read(int count, char** words) {
             s.epochs = options::whole_number<int>("the number of epochs", name);
             continue;
         }
-        if (name != "--devices" && name != "--device-memory" && name != "--learning-rate" && name != "--data")
+        if (name != "--devices" && name != "--device-memory" && name != "--learning-rate" && name != "--data" &&
+            name != "--metrics")
             throw options::usage_error("there is no option " + name +
-                                       "; there are --devices, --device-memory, --learning-rate and --data");
+                                       "; there are --devices, --device-memory, --learning-rate, --data and --metrics");
         if (++i == count) throw options::usage_error(name + " takes a value");
         if (name == "--devices") s.devices = options::whole_number<int>(name, words[i]);
         if (name == "--device-memory") s.device_memory = options::whole_number<ts::index_t>(name, words[i]);
         if (name == "--learning-rate") s.learning_rate = options::number(name, words[i]);
         if (name == "--data") s.data = words[i];
+        if (name == "--metrics") s.metrics = words[i];
     }
     if (s.epochs < 1) throw options::usage_error("the number of epochs must be at least 1");
     if (s.device_memory < 0) throw options::usage_error("--device-memory takes at least 0 bytes; 0 is no limit");
@@ -69,6 +78,9 @@ void train(const settings& chosen) {
     const auto images = ts::io::fashion_mnist("train", chosen.data);
     const auto unseen = ts::io::fashion_mnist("test", chosen.data);
 
+    std::optional<ts::io::metrics_log> log;
+    if (!chosen.metrics.empty()) log.emplace(chosen.metrics);
+
     const ts::plan& plan = trainer.training_plan();
     std::printf("The strategy that the compiler found:\n%s\n", to_text(trainer.graph(), found::view()).c_str());
     std::printf("Its plan: %zu tasks, %lld bytes moved between devices in a step, hash %016llx\n", plan.tasks.size(),
@@ -81,13 +93,21 @@ void train(const settings& chosen) {
     trainer.set_learning_rate(ts::cosine_decay{.rate = chosen.learning_rate, .steps = steps, .warm_up = steps / 20});
     double seconds = 0;
     std::int64_t samples = 0;
-    ts::io::train(trainer, images, {.epochs = epochs, .after_epoch = [&](const ts::io::epoch_record& e) {
-                                        seconds += e.seconds;
-                                        samples += e.samples;
-                                        std::printf("epoch %d: loss %.4f, %.0f images/s\n", e.epoch, e.loss,
-                                                    e.samples_per_second());
-                                        std::fflush(stdout);
-                                    }});
+    const auto after_epoch = [&](const ts::io::epoch_record& e) {
+        seconds += e.seconds;
+        samples += e.samples;
+        std::printf("epoch %d: loss %.4f, %.0f images/s\n", e.epoch, e.loss, e.samples_per_second());
+        std::fflush(stdout);
+        if (log)
+            log->add("test/accuracy", static_cast<std::int64_t>(trainer.steps()),
+                     trainer.evaluate(unseen.batches(trainer.batch())).accuracy);
+    };
+    ts::io::train(trainer, images, {.epochs = epochs, .after_epoch = after_epoch, .metrics = log ? &*log : nullptr});
+    if (log) {
+        const ts::io::logged_run run{"training", ts::io::read_metrics(log->csv_path())};
+        ts::io::write_file_atomically(chosen.metrics + "/loss.svg",
+                                      to_svg(ts::io::learning_curve({run}, "loss", {.smoothing = 0.95})));
+    }
     const ts::scores test = trainer.evaluate(unseen.batches(trainer.batch()));
     std::printf("test accuracy %.2f %% (%lld of %lld), loss %.4f; %.0f images/s over %.1f s of training\n",
                 100 * test.accuracy, static_cast<long long>(test.correct), static_cast<long long>(test.rows), test.loss,

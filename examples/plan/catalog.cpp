@@ -10,6 +10,19 @@
 
 namespace planner {
 
+ts::optimizer optimizer_of(const request& r) {
+    if (r.optimizer == "adam") {
+        return ts::adam{};
+    }
+    if (r.optimizer == "momentum") {
+        return ts::sgd{.momentum = 0.9F};
+    }
+    if (r.optimizer != "sgd") {
+        throw ts::error("there is no optimizer '" + r.optimizer + "'; there are sgd, momentum and adam");
+    }
+    return ts::sgd{};
+}
+
 ts::index_t usual_batch(const ts::graph_view& one_sample) {
     ts::index_t parameters = 0;
     for (int p = 0; p < one_sample.parameter_count; ++p) {

@@ -57,7 +57,8 @@ void add_option(CLI::App& app, planner::request& r, const planner::known_option&
 }
 
 void add_options(CLI::App& app, planner::request& r) {
-    app.add_option("--network", r.network, "network of the zoo")->capture_default_str();
+    app.add_option("--network", r.network, "network of the zoo, a network file, or an ONNX model")
+        ->capture_default_str();
     app.add_option("--machine", r.machine, "kind of machine, or a machine file")->capture_default_str();
     app.add_option("--nodes", r.nodes, "nodes of the machine; a machine file says its own")
         ->check(CLI::Range(1, 2048))
@@ -85,6 +86,11 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--report", r.report_out, "write a report as HTML");
     app.add_option("--trace", r.trace_out, "write a trace for Perfetto");
     app.add_option("--write-machine", r.machine_out, "write the machine as JSON");
+    app.add_option("--write-network", r.network_out, "write the network as JSON");
+    app.add_option("--export", r.exports, "write the plan as a program: 'torch' and a folder, for torch.distributed")
+        ->expected(2)
+        ->type_name("LIBRARY FOLDER");
+    app.add_flag("--print-cpp", r.print_cpp, "print the network as a C++ header, and plan nothing");
     app.add_flag("--list", r.list, "name networks, machines, searches, schedules and policies");
     for (const planner::known_option& o : planner::known_options()) {
         add_option(app, r, o);
@@ -108,14 +114,27 @@ void list_all() {
     list("policies that synchronize gradients", planner::listed_policies(), &planner::listed::about);
 }
 
-void run(const planner::request& r) {
+/// The network of a request for so many samples; 0: as many as are usual on so many devices.
+planner::named_network network_of(const planner::request& r, int devices) {
+    if (planner::is_file_name(r.network)) {
+        return planner::network_in(r.network, r.batch);
+    }
     const std::vector<networks::zoo_entry> zoo = networks::zoo();
     const auto network =
         std::find_if(zoo.begin(), zoo.end(), [&](const networks::zoo_entry& n) { return n.name == r.network; });
     if (network == zoo.end()) {
         const auto names = zoo | views::transform(named) | ranges::to<std::vector>();
         throw ts::error("there is no network '" + r.network + "'" + ts::did_you_mean(r.network, names) +
-                        "; --list names them");
+                        "; --list names them, and a network file's name has a point or a slash");
+    }
+    const ts::index_t batch = r.batch > 0 ? r.batch : planner::usual_batch(network->describe(1).view()) * devices;
+    return {network->name, network->describe(batch), nullptr};
+}
+
+void run(const planner::request& r) {
+    if (r.print_cpp) {
+        planner::print_cpp(network_of(r, 1));
+        return;
     }
     std::vector<std::string> searches;
     if (r.from.empty()) {
@@ -133,13 +152,11 @@ void run(const planner::request& r) {
                                    "it is an option of " + planner::owners_of(unused) + "; leave --" + unused + " out");
     }
     planner::require_writable(r);
+    planner::require_export(r);
     const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
-    const ts::graph graph =
-        network->describe(r.batch > 0 ? r.batch : planner::usual_batch(network->describe(1).view()) * on.devices());
-    const planner::problem problem{on, graph.view(),
-                                   r.optimizer == "adam"       ? ts::optimizer(ts::adam{})
-                                   : r.optimizer == "momentum" ? ts::optimizer(ts::sgd{.momentum = 0.9F})
-                                                               : ts::optimizer(ts::sgd{})};
+    const planner::named_network network = network_of(r, on.devices());
+    planner::write_network(network, r);
+    const planner::problem problem{on, network.graph.view(), planner::optimizer_of(r)};
     for (const std::string& layer : r.explain) {
         (void)planner::find_layer(problem.network, layer); // before a search that takes long
     }
@@ -147,13 +164,15 @@ void run(const planner::request& r) {
     const ts::strategy found =
         read ? planner::strategy_in(problem, r.from) : planner::find_strategy(problem, r.search, r);
     planner::write_strategy(problem, found, r);
+    planner::export_plan(problem, found, r);
     if (planner::interruptible::flag()) {
         std::fprintf(stderr, "plan: interrupted; what follows is the best so far%s\n",
                      !planner::can_go_on(r.search) ? ""
                      : r.resume.empty()            ? "; with --resume FILE a search can go on"
                                                    : ("; the same command goes on from '" + r.resume + "'").c_str());
     }
-    planner::present(problem, found, read ? r.from : r.search, r);
+    planner::present(problem, found, read ? r.from : r.search, r,
+                     [](const std::string& text) { std::fputs(text.c_str(), stdout); });
 }
 
 } // namespace

@@ -5,11 +5,14 @@
 #include <tessera/base/registry.hpp>
 #include <tessera/machine/cluster.hpp>
 #include <tessera/op/optimizer.hpp>
+#include <tessera/search/record.hpp>
 #include <tessera/simulate/task_time.hpp>
 #include <tessera/strategy/strategy.hpp>
 
 #include <atomic>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,9 +57,18 @@ struct request {
     std::string resume; ///< file that keeps the state of mcmc
     std::string compare;
     std::vector<std::string> explain;
-    std::string strategy_out, report_out, trace_out, machine_out;
+    std::string strategy_out, report_out, trace_out, machine_out, network_out;
+    std::vector<std::string> exports; ///< what to, and a folder
+    bool print_cpp = false;
     bool table = false;
     bool list = false;
+};
+
+/// A network by the name that it has; where it is from a file, `texts` holds what its operators are called.
+struct named_network {
+    std::string name;
+    ts::graph graph;
+    std::shared_ptr<const void> texts;
 };
 
 /// What a search has to know.
@@ -105,9 +117,18 @@ void require_schedule(const request& r, const std::vector<std::string>& searches
 /// True where a search keeps its state in a file.
 bool can_go_on(const std::string& search);
 std::string those_that_go_on();
-/// Runs a search, with its progress on a terminal, and prints what it says; interrupted it returns the best so far. Throws tessera::error for names
-/// that do not exist and for what does not fit.
+/// Who follows a search: what it is told now and then, and what asks the search to end with the best so far.
+struct follower {
+    ts::search::search_report report;
+    const std::atomic<bool>* interrupted = nullptr;
+};
+/// Runs a search. Throws tessera::error for names that do not exist and for what does not fit.
+ts::search::search_found run_search(const problem& p, const std::string& name, const request& r, const follower& by);
+/// The same with its progress on a terminal; it prints what the search says. Ctrl-C ends it with the best so far.
 ts::strategy find_strategy(const problem& p, const std::string& name, const request& r);
+
+/// The optimizer of a request.
+ts::optimizer optimizer_of(const request& r);
 
 /// Throws tessera::error, in words, where the plan of a strategy would take too long to order or too much memory: its time grows with the cube of the devices
 /// among which gradients are exchanged.
@@ -119,6 +140,12 @@ ts::io::shown_run run_of(const problem& p, const ts::strategy& s);
 std::string explanation_of(const problem& p, const ts::strategy& s, const std::string& layer);
 
 ts::device_graph machine_in(const std::string& file);
+/// The network of a file, for so many samples (0: as many as it says).
+named_network network_in(const std::string& file, ts::index_t batch);
+/// Writes the network file that a request names.
+void write_network(const named_network& n, const request& r);
+/// A C++ header that holds the network as a type, on stdout.
+void print_cpp(const named_network& n);
 /// The strategy of a file. Throws tessera::error where it is for more devices than there are.
 ts::strategy strategy_in(const problem& p, const std::string& file);
 bool is_file_name(const std::string& s);
@@ -130,8 +157,21 @@ void write_strategy(const problem& p, const ts::strategy& s, const request& r);
 void write_files(const problem& p, const ts::io::shown_run& run, const request& r, const std::string& about,
                  const std::string& notes);
 
-/// The result of a request, on stdout and in the files that it names.
-void present(const problem& p, const ts::strategy& found, const std::string& called, const request& r);
+/// A strategy's simulated step, in numbers.
+struct presented {
+    ts::index_t step_ns = 0;
+    ts::index_t peak_bytes = 0; ///< on the device that has most
+    ts::index_t moved_bytes = 0;
+    std::string bound; ///< how far from the best possible it is at most, or why there is no bound
+};
+/// The result of a request, handed to `say` piece by piece, and in the files that the request names.
+presented present(const problem& p, const ts::strategy& found, const std::string& called, const request& r,
+                  const std::function<void(const std::string&)>& say);
+
+/// The strategy's plan as a program for another library, where one is asked for. Throws tessera::error for a library that there is no export to, and with
+/// all that has no counterpart there.
+void require_export(const request& r); // before a search
+void export_plan(const problem& p, const ts::strategy& s, const request& r);
 
 /// The operator of a layer's name. Throws tessera::error, with names that are like it, where there is none.
 int find_layer(const ts::graph_view& g, const std::string& name);

@@ -6,6 +6,7 @@
 #include <tessera/io/report_network.hpp>
 #include <tessera/io/waiting.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
+#include <tessera/search/certified/bound.hpp>
 #include <tessera/search/explain/print.hpp>
 #include <tessera/search/same_places.hpp>
 
@@ -14,7 +15,9 @@
 #include <range/v3/view/filter.hpp>
 #include <range/v3/view/zip_with.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 
 namespace planner {
@@ -36,26 +39,42 @@ std::string lacking(const problem& p, const ts::plan& plan) {
     return "";
 }
 
-void print_line(const problem& p, const std::string& name, const ts::io::shown_run& r) {
-    const ts::index_t peak = r.simulated.peak_bytes.empty() ? 0 : ranges::max(r.simulated.peak_bytes);
-    const std::string missing = lacking(p, r.plan);
-    std::printf("%-28s %12.3f ms a step, %9s move, at most %9s on a device%s\n", name.c_str(),
-                static_cast<double>(r.simulated.makespan) * 1e-6,
-                ts::io::detail::bytes_text(static_cast<double>(r.plan.moved_bytes)).c_str(),
-                ts::io::detail::bytes_text(static_cast<double>(peak)).c_str(),
-                missing.empty() ? "" : ", which is too much");
+/// At least so wide, at the left, or at the right where the width is negative.
+std::string in_column(const std::string& text, int width = 28) {
+    const std::string spaces(static_cast<std::size_t>(std::max(std::abs(width) - static_cast<int>(text.size()), 0)),
+                             ' ');
+    return width < 0 ? spaces + text : text + spaces;
+}
+
+using sayer = std::function<void(const std::string&)>;
+
+presented present_line(const problem& p, ts::search::strategy_bounds& bounds, const std::string& name,
+                       const ts::io::shown_run& r, const sayer& say) {
+    presented line;
+    line.step_ns = r.simulated.makespan;
+    line.peak_bytes = r.simulated.peak_bytes.empty() ? 0 : ranges::max(r.simulated.peak_bytes);
+    line.moved_bytes = r.plan.moved_bytes;
+    line.bound = to_text(bounds.of(r.how));
+    const auto bytes = [](ts::index_t n) { return ts::io::detail::bytes_text(static_cast<double>(n)); };
+    char text[40];
+    std::snprintf(text, sizeof text, " %12.3f ms a step, ", static_cast<double>(line.step_ns) * 1e-6);
+    say(in_column(name) + text + in_column(bytes(line.moved_bytes), -9) + " move, at most " +
+        in_column(bytes(line.peak_bytes), -9) + " on a device" +
+        (lacking(p, r.plan).empty() ? "" : ", which is too much") + "\n  " + line.bound + "\n");
+    return line;
 }
 
 /// A strategy that everybody knows, unless it is what was found.
-void print_baseline(const problem& p, const std::string& name, const ts::strategy& s, const ts::io::shown_run& found) {
+void present_baseline(const problem& p, ts::search::strategy_bounds& bounds, const std::string& name,
+                      const ts::strategy& s, const ts::io::shown_run& found, const sayer& say) {
     if (!ts::search::difference(p.network, s, found.how).any()) {
-        print_line(p, name, found);
+        present_line(p, bounds, name, found, say);
         return;
     }
     try {
-        print_line(p, name, run_of(p, s));
+        present_line(p, bounds, name, run_of(p, s), say);
     } catch (const ts::error& e) { // a baseline may be out of reach where what was found is not
-        std::printf("%-28s not simulated: %s\n", name.c_str(), e.what());
+        say(in_column(name) + " not simulated: " + e.what() + "\n");
     }
 }
 
@@ -88,7 +107,8 @@ int find_layer(const ts::graph_view& g, const std::string& name) {
                     "; --table lists its layers");
 }
 
-void present(const problem& p, const ts::strategy& found, const std::string& called, const request& r) {
+presented present(const problem& p, const ts::strategy& found, const std::string& called, const request& r,
+                  const sayer& say) {
     const ts::index_t batch = p.network.tensors[0].extents[0];
     const std::string about = r.network + ", batch " + std::to_string(batch) + ", on " + p.on.graph().name + " (" +
                               std::to_string(p.on.devices()) + " devices), " + called;
@@ -97,24 +117,27 @@ void present(const problem& p, const ts::strategy& found, const std::string& cal
     for (const std::string& layer : r.explain) {
         notes += explanation_of(p, found, layer) + "\n";
     }
-    std::printf("%s\n", about.c_str());
-    print_line(p, called, run);
+    say(about + "\n");
+    ts::search::bound_options how;
+    how.most_work = 400'000'000; // a second or two
+    how.states = p.update.state_count();
+    ts::search::strategy_bounds bounds(p.network, p.on, how);
+    const presented line = present_line(p, bounds, called, run, say);
     if (r.compare.empty()) {
-        print_baseline(p, "data parallel", ts::search::data_parallel(p.network, p.on.devices()), run);
-        print_baseline(p, "one device", ts::search::single_device(p.network), run);
+        present_baseline(p, bounds, "data parallel", ts::search::data_parallel(p.network, p.on.devices()), run, say);
+        present_baseline(p, bounds, "one device", ts::search::single_device(p.network), run, say);
     } else {
         const ts::strategy other = is_file_name(r.compare) ? strategy_in(p, r.compare) : find_strategy(p, r.compare, r);
-        print_line(p, r.compare, run_of(p, other));
+        present_line(p, bounds, r.compare, run_of(p, other), say);
         const std::string text = text_of_difference(p, found, other, called, r.compare);
-        std::printf("\n%s", text.c_str());
+        say("\n" + text);
         notes += text;
     }
     if (r.table) {
-        std::printf("\n%s", to_text(p.network, found.view()).c_str());
+        say("\n" + to_text(p.network, found.view()));
     }
     if (!r.explain.empty()) {
-        std::printf("\n%s", notes.substr(0, notes.find_last_not_of('\n') + 1).c_str());
-        std::printf("\n");
+        say("\n" + notes.substr(0, notes.find_last_not_of('\n') + 1) + "\n");
     }
     if (const std::string missing = lacking(p, run.plan); !missing.empty()) {
         throw ts::error("the strategy does not fit: " + missing +
@@ -122,6 +145,7 @@ void present(const problem& p, const ts::strategy& found, const std::string& cal
     }
     const ts::io::waiting sign("writing files");
     write_files(p, run, r, about, notes);
+    return line;
 }
 
 } // namespace planner

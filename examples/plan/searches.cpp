@@ -97,9 +97,22 @@ void require_schedule(const request& r, const std::vector<std::string>& searches
     }
 }
 
-ts::strategy find_strategy(const problem& p, const std::string& name, const request& r) {
+ts::search::search_found run_search(const problem& p, const std::string& name, const request& r, const follower& by) {
     const ts::search::search_record& search = search_of(name);
     ts::search::search_options how = options_of(p, name, r);
+    if (!search.unit.empty()) {
+        how.interrupted = by.interrupted;
+        how.report = by.report;
+    }
+    std::optional<ts::io::file_journal> journal;
+    if (!r.resume.empty() && search.resumes) {
+        how.journal = &journal.emplace(r.resume);
+    }
+    return ts::search::run(search, p.network, p.on, how);
+}
+
+ts::strategy find_strategy(const problem& p, const std::string& name, const request& r) {
+    const ts::search::search_record& search = search_of(name);
     const bool shows = !search.unit.empty();
     ts::io::progress_options line;
     line.unit = search.unit;
@@ -117,19 +130,13 @@ ts::strategy find_strategy(const problem& p, const std::string& name, const requ
     };
     if (shows) {
         while_searching.emplace();
-        how.interrupted = &interruptible::flag();
-        how.report = report;
     } else {
         sign.emplace(std::string(search.title));
     }
     if (shows && !search.fixed_budget) {
         bar.emplace(std::string(search.title), 0, line);
     }
-    std::optional<ts::io::file_journal> journal;
-    if (!r.resume.empty() && search.resumes) {
-        how.journal = &journal.emplace(r.resume);
-    }
-    const ts::search::search_found found = ts::search::run(search, p.network, p.on, how);
+    const ts::search::search_found found = run_search(p, name, r, {report, &interruptible::flag()});
     if (bar) {
         bar->clear();
     }

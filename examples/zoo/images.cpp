@@ -32,4 +32,6 @@ std::span<const zoo_entry> zoo_images() {
     return all;
 }
 
+std::vector<const tessera::op_record*> zoo_operators() { return {class_token::attributes.kind.record}; }
+
 } // namespace networks

@@ -31,6 +31,9 @@ inline std::vector<zoo_entry> zoo() {
 /// Where a network has many layers or steps: the same with few of them, for tests.
 std::span<const zoo_entry> zoo_shallow();
 
+/// Operators that networks of the zoo bring along, for those who read the zoo from files.
+std::vector<const tessera::op_record*> zoo_operators();
+
 /// Throws tessera::error with all names where there is none of this name.
 tessera::graph describe(std::string_view name, tessera::index_t batch);
 

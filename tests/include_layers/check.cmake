@@ -3,8 +3,8 @@
 #
 # A layer includes itself and the layers before it. io includes everything, and nothing else includes io. Umbrella
 # headers stand above the layers: tessera.hpp holds base to search. Core layers use no vendor header, no threads, no
-# iostream; each vendor belongs to one folder. Only op, part and backend name an operator or ask which one is. With
-# EXPECTED, the violations must be exactly the lines of that file.
+# iostream; each vendor belongs to one folder. Only op, part, backend and learned, which has networks, name an operator
+# or ask which one is. With EXPECTED, the violations must be exactly the lines of that file.
 #
 # Names of operators are those of TESSERA_OPERATORS in op/attributes.hpp, and the types that their headers define. Other
 # layers have no such identifier and include no such header. Prose, in comments and in messages, may speak of a field's
@@ -12,7 +12,7 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base op net part layout strategy machine task cost schedule plan simulate search execute backend ranks runtime)
+set(layers base op net part layout strategy machine task cost schedule plan simulate search execute backend ranks runtime learned)
 list(FIND layers search last_of_core)
 set(heavy "^(iostream|istream|ostream|sstream|fstream|iomanip|thread|mutex|shared_mutex|condition_variable|future|\
 ranges|regex|functional|memory|filesystem|nlohmann/.*|range/v3/.*)$")
@@ -96,7 +96,7 @@ foreach(here IN LISTS headers)
   cmake_path(GET here PARENT_PATH folder)
 
   # What other layers want to know of an operator is in its description and its record.
-  if(NOT here MATCHES "^(op|part|backend)/")
+  if(NOT here MATCHES "^(op|part|backend|learned)/")
     file(STRINGS "${ROOT}/tessera/${here}" named REGEX "op_kind")
     if(named)
       violation("asks for an operator by its op_kind")
@@ -155,7 +155,7 @@ foreach(here IN LISTS headers)
       violation("includes ${target}, which does not exist")
       continue()
     endif()
-    if(target IN_LIST operator_headers AND NOT here MATCHES "^(op|part|backend)/")
+    if(target IN_LIST operator_headers AND NOT here MATCHES "^(op|part|backend|learned)/")
       violation("includes ${target}, which belongs to an operator")
     endif()
     if(layer STREQUAL "io")

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/base/problem_text.hpp"
-#include "tessera/net/graph.hpp"
+#include "tessera/net/first_users.hpp"
 #include "tessera/op/analysis.hpp"
 #include "tessera/strategy/synchronization.hpp"
 
@@ -57,12 +57,7 @@ constexpr problem check_bucket(index_t size) {
 inline std::vector<ready_gradient> gradients_of(const graph_view& g, const worker_speed& speed = {}, int workers = 1) {
     require(check_workers(speed, workers));
     std::vector<ready_gradient> all;
-    std::vector<int> first_user(static_cast<std::size_t>(g.parameter_count), -1);
-    for (int op = g.op_count; op-- > 0;) {
-        for (const int p : g.ops[op].parameters) {
-            first_user[static_cast<std::size_t>(p)] = op;
-        }
-    }
+    const std::vector<int> first_user = first_users_of(g);
     double time = 0;
     for (int op = g.op_count; op-- > 0;) {
         time += 2.0 * static_cast<double>(forward_flops(g.describe(op))) / workers / speed.flops_per_ns;

@@ -3,6 +3,7 @@
 // grows.
 #pragma once
 
+#include "tessera/net/first_users.hpp"
 #include "tessera/net/parameter_groups.hpp"
 #include "tessera/plan/plan.hpp"
 
@@ -42,7 +43,7 @@ struct lowering_input {
 
     lowering_input(const graph_view& network, const strategy_view& how, int device_count, const Options& options)
         : g(network), s(how), o(options), devices(device_count), needs_gradient(at(network.tensor_count), 0),
-          first_user(at(network.parameter_count), -1), layerwise(at(network.parameter_count), 0) {
+          first_user(first_users_of(network)), layerwise(at(network.parameter_count), 0) {
         descriptions.reserve(at(g.op_count));
         for (int op = 0; op < g.op_count; ++op) {
             descriptions.push_back(g.describe(op));
@@ -148,7 +149,6 @@ private:
             bool needs = false;
             for (int p : g.ops[op].parameters) {
                 needs = needs || g.parameters[p].trained;
-                first_user[at(p)] = first_user[at(p)] < 0 ? op : first_user[at(p)];
             }
             for (const operand& x : desc(op).operands) { // none flows through where an expert's slots are
                 const bool flows = x.kind == operand_kind::input && x.differentiable;
