@@ -11,16 +11,18 @@
 namespace planner {
 
 ts::optimizer optimizer_of(const request& r) {
+    ts::optimizer made = ts::sgd{};
     if (r.optimizer == "adam") {
-        return ts::adam{};
-    }
-    if (r.optimizer == "momentum") {
-        return ts::sgd{.momentum = 0.9F};
-    }
-    if (r.optimizer != "sgd") {
+        made = ts::adam{};
+    } else if (r.optimizer == "momentum") {
+        made = ts::sgd{.momentum = 0.9F};
+    } else if (r.optimizer != "sgd") {
         throw ts::error("there is no optimizer '" + r.optimizer + "'; there are sgd, momentum and adam");
     }
-    return ts::sgd{};
+    if (r.learning_rate != 0) {
+        made.learning_rate = static_cast<float>(r.learning_rate);
+    }
+    return made;
 }
 
 ts::index_t usual_batch(const ts::graph_view& one_sample) {

@@ -4,7 +4,7 @@
 
 #include <tessera/io/torch_export.hpp>
 
-#include <cstdio>
+#include <string>
 
 namespace planner {
 
@@ -14,17 +14,16 @@ void require_export(const request& r) {
     }
 }
 
-void export_plan(const problem& p, const ts::strategy& s, const request& r) {
+std::string export_plan(const problem& p, const ts::strategy& s, const request& r) {
     if (r.exports.empty()) {
-        return;
+        return {};
     }
     const std::string& folder = r.exports[1];
     const int devices = p.on.devices();
     ts::io::export_torch(folder, p.network, s.view(), devices, p.update, {.title = r.network});
-    std::fprintf(
-        stderr,
-        "plan: %s has a program for %d ranks; torchrun --standalone --nproc-per-node %d %s/program.py --data FILE\n",
-        folder.c_str(), devices, devices, folder.c_str());
+    const std::string ranks = std::to_string(devices);
+    return folder + " has a program for " + ranks + " ranks; torchrun --standalone --nproc-per-node " + ranks + " " +
+           folder + "/program.py --data FILE";
 }
 
 } // namespace planner

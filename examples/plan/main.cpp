@@ -87,9 +87,13 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--trace", r.trace_out, "write a trace for Perfetto");
     app.add_option("--write-machine", r.machine_out, "write the machine as JSON");
     app.add_option("--write-network", r.network_out, "write the network as JSON");
-    app.add_option("--export", r.exports, "write the plan as a program: 'torch' and a folder, for torch.distributed")
-        ->expected(2)
-        ->type_name("LIBRARY FOLDER");
+    auto* exports = app.add_option("--export", r.exports,
+                                   "write the plan as a program: 'torch' and a folder, for torch.distributed")
+                        ->expected(2)
+                        ->type_name("LIBRARY FOLDER");
+    app.add_option("--learning-rate", r.learning_rate, "of the exported program")
+        ->check(CLI::Range(1e-12, 1e6))
+        ->needs(exports);
     app.add_flag("--print-cpp", r.print_cpp, "print the network as a C++ header, and plan nothing");
     app.add_flag("--list", r.list, "name networks, machines, searches, schedules and policies");
     for (const planner::known_option& o : planner::known_options()) {
@@ -143,36 +147,25 @@ void run(const planner::request& r) {
     if (!r.compare.empty() && !planner::is_file_name(r.compare)) {
         searches.push_back(r.compare);
     }
-    for (const std::string& name : searches) {
-        planner::require_search(name);
-    }
-    planner::require_schedule(r, searches);
     if (const std::string unused = planner::unused_option(r, searches); !unused.empty()) {
         throw CLI::ValidationError("--" + unused,
                                    "it is an option of " + planner::owners_of(unused) + "; leave --" + unused + " out");
     }
-    planner::require_writable(r);
-    planner::require_export(r);
+    planner::require_answerable(r, searches);
     const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
-    const planner::named_network network = network_of(r, on.devices());
-    planner::write_network(network, r);
-    const planner::problem problem{on, network.graph.view(), planner::optimizer_of(r)};
-    for (const std::string& layer : r.explain) {
-        (void)planner::find_layer(problem.network, layer); // before a search that takes long
-    }
-    const bool read = !r.from.empty();
-    const ts::strategy found =
-        read ? planner::strategy_in(problem, r.from) : planner::find_strategy(problem, r.search, r);
-    planner::write_strategy(problem, found, r);
-    planner::export_plan(problem, found, r);
-    if (planner::interruptible::flag()) {
-        std::fprintf(stderr, "plan: interrupted; what follows is the best so far%s\n",
-                     !planner::can_go_on(r.search) ? ""
-                     : r.resume.empty()            ? "; with --resume FILE a search can go on"
-                                                   : ("; the same command goes on from '" + r.resume + "'").c_str());
-    }
-    planner::present(problem, found, read ? r.from : r.search, r,
-                     [](const std::string& text) { std::fputs(text.c_str(), stdout); });
+    const auto note = [](const std::string& text) { std::fprintf(stderr, "plan: %s\n", text.c_str()); };
+    const auto find = [&](const planner::problem& p) {
+        ts::strategy found = planner::find_strategy(p, r.search, r);
+        if (planner::interruptible::flag()) {
+            note("interrupted; what follows is the best so far" +
+                 (!planner::can_go_on(r.search) ? ""
+                  : r.resume.empty()            ? "; with --resume FILE a search can go on"
+                                                : "; the same command goes on from '" + r.resume + "'"));
+        }
+        return found;
+    };
+    planner::answer(r, on, network_of(r, on.devices()),
+                    {find, [](const std::string& text) { std::fputs(text.c_str(), stdout); }, note});
 }
 
 } // namespace

@@ -59,6 +59,7 @@ struct request {
     std::vector<std::string> explain;
     std::string strategy_out, report_out, trace_out, machine_out, network_out;
     std::vector<std::string> exports; ///< what to, and a folder
+    double learning_rate = 0;         ///< of an exported program; 0: the optimizer's usual one
     bool print_cpp = false;
     bool table = false;
     bool list = false;
@@ -168,12 +169,24 @@ struct presented {
 presented present(const problem& p, const ts::strategy& found, const std::string& called, const request& r,
                   const std::function<void(const std::string&)>& say);
 
-/// The strategy's plan as a program for another library, where one is asked for. Throws tessera::error for a library that there is no export to, and with
-/// all that has no counterpart there.
+/// The strategy's plan as a program for another library, where one is asked for: a sentence about it, or nothing. Throws tessera::error for a library that
+/// there is no export to, and with all that has no counterpart there.
 void require_export(const request& r); // before a search
-void export_plan(const problem& p, const ts::strategy& s, const request& r);
+std::string export_plan(const problem& p, const ts::strategy& s, const request& r);
 
 /// The operator of a layer's name. Throws tessera::error, with names that are like it, where there is none.
 int find_layer(const ts::graph_view& g, const std::string& name);
+
+/// Throws tessera::error for what cannot be answered, whatever the network.
+void require_answerable(const request& r, const std::vector<std::string>& searches);
+
+/// Who asks: how a strategy is searched for, and who is told.
+struct asker {
+    std::function<ts::strategy(const problem&)> find;
+    std::function<void(const std::string&)> say;  ///< the result, piece by piece
+    std::function<void(const std::string&)> note; ///< a sentence beside it
+};
+/// Plans what a request asks for, and writes the files that it names.
+presented answer(const request& r, const ts::cluster& on, const named_network& network, const asker& who);
 
 } // namespace planner

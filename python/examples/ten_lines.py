@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a module of PyTorch to a plan for 16 P100, in ten lines for each network.
+"""From a module of PyTorch to a plan for 16 P100, and to a run on two ranks of this machine: ten lines for any network.
 
-    python ten_lines.py            names the networks
-    python ten_lines.py resnet50   plans one, prints its plan and writes its files into the folder resnet50
+    python ten_lines.py                names the networks
+    python ten_lines.py resnet50       plans one, prints its plan, writes its files and its program into the folder resnet50
+    python ten_lines.py resnet50 run   plans one for two devices and trains it on two ranks of this machine
 
 torchvision's networks, and HuggingFace's GPT-2 and BERT from configurations; nothing is downloaded.
 """
@@ -46,16 +47,28 @@ NETWORKS = {
 }
 
 
-def main(name):
+def plan(name):
     module, batch = NETWORKS[name]()
     plan = tessera.plan(module, batch, machine="p100", nodes=4, batch=512)
     print(plan)
     print(f"{plan.step_seconds * 1e3:.1f} ms a step; {plan.bound}")
-    plan.write(name)
+    plan.write(name)  # network.json, strategy.json, report.html
+    print(plan.export_torch(f"{name}/program"))  # for torchrun, on 16 GPUs
+
+
+def run(name):
+    module, batch = NETWORKS[name]()
+    plan = tessera.plan(module, batch, machine="p100", devices=2, search="data")
+    program = plan.export_torch(f"{name}/on_two", learning_rate=1e-3)
+    shape = program.inputs["labels"][0]
+    samples = dict(zip(program.inputs, (*batch, torch.randint(0, 10, shape))))
+    for step, loss in enumerate(program.train(samples, steps=3, save=f"{name}/trained.safetensors")):
+        print(f"step {step}: loss {loss:.6f}")
+    plan.network.load_weights(module, f"{name}/trained.safetensors")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1] in NETWORKS:
-        main(sys.argv[1])
+    if len(sys.argv) in (2, 3) and sys.argv[1] in NETWORKS and sys.argv[2:] in ([], ["run"]):
+        run(sys.argv[1]) if sys.argv[2:] else plan(sys.argv[1])
     else:
         print("networks:", *NETWORKS)

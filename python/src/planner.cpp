@@ -49,40 +49,29 @@ void require_sensible(const planner::request& r) {
             }
         }
     }
-    planner::require_search(r.search);
-    planner::require_schedule(r, {r.search});
     if (const std::string unused = planner::unused_option(r, {r.search}); !unused.empty()) {
         const std::string owners = planner::owners_of(unused);
         throw ts::error("tessera: " + unused +
                         (owners.empty() ? " is no option" : " is an option of " + owners + "; leave it out"));
     }
-    planner::require_writable(r);
+    planner::require_answerable(r, {r.search});
 }
 
 /// Plans, and writes the files that the request names.
-result plan(planner::request r, const std::atomic<bool>& interrupted) {
+result plan(const planner::request& r, const std::atomic<bool>& interrupted) {
     require_sensible(r);
     const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
     const planner::named_network network = planner::network_in(r.network, r.batch);
-    r.network = network.name; // as reports are titled
-    const planner::problem problem{on, network.graph.view(), planner::optimizer_of(r)};
-    for (const std::string& layer : r.explain) {
-        (void)planner::find_layer(problem.network, layer); // before a search that takes long
-    }
     result made;
     made.devices = on.devices();
     const auto say = [&made](const std::string& text) { made.text += text; };
-    ts::strategy found;
-    if (r.from.empty()) {
+    const auto find = [&](const planner::problem& p) {
         const auto report = [](const ts::search::search_progress&) {};
-        ts::search::search_found best = planner::run_search(problem, r.search, r, {report, &interrupted});
+        ts::search::search_found best = planner::run_search(p, r.search, r, {report, &interrupted});
         say(best.text);
-        found = std::move(best.best);
-    } else {
-        found = planner::strategy_in(problem, r.from);
-    }
-    planner::write_strategy(problem, found, r);
-    made.step = planner::present(problem, found, r.from.empty() ? r.search : r.from, r, say);
+        return std::move(best.best);
+    };
+    made.step = planner::answer(r, on, network, {find, say, [](const std::string&) {}});
     return made;
 }
 
@@ -105,6 +94,19 @@ result plan_while_listening(const planner::request& r) {
     result made = planned.get();
     made.interrupted = raised;
     return made;
+}
+
+/// The strategy of a file as a program for another library.
+void export_plan(planner::request r) {
+    if (!(r.learning_rate >= 0 && r.learning_rate <= 1e6)) {
+        throw ts::error("tessera: learning_rate must be above 0 and at most 1e6");
+    }
+    planner::require_export(r);
+    const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
+    const planner::named_network network = planner::network_in(r.network, r.batch);
+    r.network = network.name;
+    const planner::problem p{on, network.graph.view(), planner::optimizer_of(r)};
+    (void)planner::export_plan(p, planner::strategy_in(p, r.from), r);
 }
 
 std::vector<std::pair<std::string, std::string>> pairs(const std::vector<planner::listed>& all) {
@@ -140,6 +142,8 @@ PYBIND11_MODULE(_planner, m) {
         .def_readwrite("strategy", &planner::request::strategy_out)
         .def_readwrite("report", &planner::request::report_out)
         .def_readwrite("trace", &planner::request::trace_out)
+        .def_readwrite("exports", &planner::request::exports)
+        .def_readwrite("learning_rate", &planner::request::learning_rate)
         .def_readwrite("table", &planner::request::table);
     py::class_<result>(m, "Result")
         .def_readonly("text", &result::text)
@@ -151,6 +155,8 @@ PYBIND11_MODULE(_planner, m) {
         .def_property_readonly("bound", [](const result& r) { return r.step.bound; });
     m.def("plan", &plan_while_listening, py::arg("request"),
           "Plans, and writes the files that the request names. Raises Error.");
+    m.def("export_plan", &export_plan, py::arg("request"), py::call_guard<py::gil_scoped_release>(),
+          "Writes the plan of a strategy file as a program for another library. Raises Error.");
     m.def(
         "searches", [] { return pairs(planner::listed_searches()); }, "Names of searches, and what each does.");
     m.def(

@@ -3,15 +3,18 @@
 
     plan = tessera.plan(torchvision.models.resnet50(), (torch.randn(8, 3, 224, 224),), machine="p100", nodes=4)
 
+    program = plan.export_torch("resnet50_on_16")
+
 torch is needed only where a module comes in; network files are planned without.
 """
 
-from .planner import Error, Plan, machines, plan, plan_network, searches
+from .planner import Error, Plan, Program, machines, plan, plan_network, searches
 
 __all__ = [
     "Error",
     "Network",
     "Plan",
+    "Program",
     "UnsupportedModule",
     "machines",
     "network_of",

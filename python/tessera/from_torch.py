@@ -19,7 +19,7 @@ from .constants import folded, reads_shapes_alone
 from .network import CannotSay, NetworkWriter
 from .opaque import kept_opaque
 from .tensors import HANDLERS, Tensor
-from .weights import weights_of, write_safetensors
+from .weights import load_weights, read_safetensors, weights_of, write_safetensors
 
 
 class UnsupportedModule(Exception):
@@ -60,6 +60,10 @@ class Network:
     def write_weights(self, module, path) -> None:
         """The module's parameters as they are now, by the network's paths, as a safetensors file."""
         write_safetensors(path, weights_of(self, module))
+
+    def load_weights(self, module, path) -> None:
+        """The other way: into the module what a training of the network has written, running statistics included."""
+        load_weights(self, module, read_safetensors(path))
 
 
 class Converter:

@@ -10,6 +10,7 @@ import tempfile
 
 from . import _planner
 from ._planner import Error
+from .program import Program
 
 Error.__module__ = "tessera"
 UNITS = {"": 1, "b": 1}
@@ -41,7 +42,10 @@ def machines() -> dict[str, str]:
 class Plan:
     """A strategy for a network, with its simulated step. In a notebook it is the planner's report."""
 
-    def __init__(self, network_text: str, result, strategy: str, report: str, network=None):
+    def __init__(self, request, network_text: str, result, strategy: str, report: str, network=None):
+        self._request = request
+        self.module = None
+        """What it is a plan for, where that is a module."""
         self.network = network
         """What network_of made, where the plan is for a module."""
         self.network_text = network_text
@@ -79,6 +83,25 @@ class Plan:
         (folder / "network.json").write_text(self.network_text, encoding="utf-8")
         (folder / "strategy.json").write_text(json.dumps(self.strategy, indent=1) + "\n", encoding="utf-8")
         (folder / "report.html").write_text(self.report, encoding="utf-8")
+
+    def export_torch(self, folder, *, learning_rate=None) -> Program:
+        """Writes the plan as a program for torch.distributed, a rank for each device, and returns it: the distributed
+        module. A module's parameters go along as they are now; a network file's get initial values.
+
+        Raises Error, before anything is written, with all that has no counterpart in PyTorch.
+        """
+        request = self._request
+        request.learning_rate = learning_rate or 0.0
+        request.exports = ["torch", str(folder)]
+        with tempfile.TemporaryDirectory() as place:
+            network, strategy = pathlib.Path(place, "network.json"), pathlib.Path(place, "strategy.json")
+            network.write_text(self.network_text, encoding="utf-8")
+            strategy.write_text(json.dumps(self.strategy), encoding="utf-8")
+            request.network, request.from_ = str(network), str(strategy)
+            _planner.export_plan(request)
+        if self.module is not None:
+            self.network.write_weights(self.module, pathlib.Path(folder, "weights.safetensors"))
+        return Program(folder)
 
 
 REQUEST = {"devices", "schedule", "sync", "micro_batches", "recompute", "optimizer", "explain"}
@@ -123,7 +146,7 @@ def plan_network(
         result = _planner.plan(request)
         read = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
     made = network if hasattr(network, "text") else None
-    return Plan(text, result, read["strategy.json"], read["report.html"], made)
+    return Plan(request, text, result, read["strategy.json"], read["report.html"], made)
 
 
 def plan(
@@ -137,7 +160,9 @@ def plan(
     from .from_torch import network_of  # which needs torch
 
     network = network_of(module, example_inputs, loss=loss, output=output, opaque=opaque)
-    return plan_network(network, machine, nodes, **options)
+    planned = plan_network(network, machine, nodes, **options)
+    planned.module = module
+    return planned
 
 
-__all__ = ["Error", "Plan", "machines", "plan", "plan_network", "searches"]
+__all__ = ["Error", "Plan", "Program", "machines", "plan", "plan_network", "searches"]

@@ -44,3 +44,44 @@ def weights_of(network, module) -> dict[str, torch.Tensor]:
             value = state[name]
         weights[path] = value.reshape(network.tables[operator]) if operator in network.tables else value
     return weights
+
+
+def read_safetensors(path) -> dict[str, torch.Tensor]:
+    """What write_safetensors wrote. Raises ValueError for what is no such file."""
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    length = struct.unpack("<Q", data[:8])[0] if len(data) >= 8 else 0
+    if not 0 < length <= len(data) - 8:
+        raise ValueError(f"{path} is no safetensors file")
+    tensors = {}
+    for name, x in json.loads(data[8 : 8 + length]).items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + o for o in x["data_offsets"])
+        if x["dtype"] != "F32" or end > len(data):
+            raise ValueError(f"{path}: {name} is {x['dtype']}, or cut short; fp32 is read")
+        flat = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4, offset=begin) if end > begin else torch.empty(0)
+        tensors[name] = flat.reshape(x["shape"]).clone()
+    return tensors
+
+
+@torch.no_grad()
+def load_weights(network, module, tensors: dict[str, torch.Tensor]) -> None:
+    """Into the module what weights_of took from it. Raises ValueError for a parameter that is missing."""
+    state = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+    missing = [path for path in network.parameters if path not in tensors]
+    if missing:
+        raise ValueError(f"the weights have no {', '.join(missing)}")
+    for path, name in network.parameters.items():
+        value = tensors[path]
+        if path in network.made:  # each number of it is one of the state: which one, their places tell
+            sizes = {n: torch.arange(t.numel()).reshape(t.shape) for n, t in state.items()}
+            state[name].view(-1)[network.made[path](sizes).flatten()] = value.flatten().to(state[name].device)
+        elif path.endswith("/statistics"):
+            state[name].copy_(value[0])
+            state[name.replace("running_mean", "running_var")].copy_(value[1])
+        else:
+            state[name].copy_(value.reshape(state[name].shape))

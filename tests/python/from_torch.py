@@ -6,6 +6,7 @@ Usage: from_torch.py PACKAGE TRAIN_FILE PLAN: the folder that has the package, a
 Without torch it says so and is skipped.
 """
 
+import copy
 import pathlib
 import subprocess
 import sys
@@ -215,7 +216,59 @@ def check_plan():
         subprocess.run(command, check=True, capture_output=True)
 
 
+def trained(module, batches, rate):
+    """The losses of a module in PyTorch, which is trained."""
+    optimizer = torch.optim.SGD(module.parameters(), lr=rate)
+    module.train()
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(module(x).flatten(0, -2), y.flatten())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def check_programs():
+    """Plans of modules as programs that two ranks train: the losses, and the weights at the end, are those of the module."""
+    torch.manual_seed(4)
+    for module, x, y, search in (
+        (Residual(), torch.randn(12, 3, 16, 16), torch.randint(0, 5, (12,)), "data"),
+        (Attention(), torch.randn(8, 5, 6), torch.randint(0, 3, (8, 5)), "model"),
+        (Tied(), torch.randn(12, 7), torch.randint(0, 4, (12,)), "optcnn"),
+        (Positions(), torch.randn(8, 5, 6), torch.randint(0, 4, (8, 3)), "data"),
+    ):
+        name, half, steps = type(module).__name__, len(x) // 2, 4
+        before = copy.deepcopy(module)
+        plan = tessera.plan(module, (x[:half],), machine="p100", devices=2, search=search, optimizer="sgd")
+        with tempfile.TemporaryDirectory() as folder:
+            program = plan.export_torch(f"{folder}/program", learning_rate=0.05)
+            assert (program.ranks, program.batch) == (2, half), program
+            given = {next(iter(program.inputs)): x, "labels": y}
+            ours = program.train(given, steps, save=f"{folder}/trained")
+            assert ours[0] != ours[-1]
+            theirs = trained(module, [(x[:half], y[:half]), (x[half:], y[half:])] * (steps // 2), 0.05)
+            worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
+            plan.network.load_weights(before, f"{folder}/trained")
+            apart = max((a - b).abs().max().item() for a, b in zip(before.parameters(), module.parameters()))
+            print(f"{name} as a program, {search}: losses within {worst:.1e}, parameters within {apart:.1e} of PyTorch's")
+            assert worst < 1e-5 and apart < 1e-5, (ours, theirs)
+            running = zip(before.named_buffers(), module.named_buffers())
+            assert all(torch.allclose(a, b, atol=1e-5) for (n, a), (_, b) in running if "running" in n)
+            if search == "optcnn":
+                short = {**given, "labels": y[:2]}
+                assert "2 samples and a batch takes 6" in said(lambda: program.train(short, 1), RuntimeError)
+                missing = {"labels": y}
+                assert "has no" in said(lambda: program.train(missing, 1), RuntimeError)
+                assert "1e6" in said(lambda: plan.export_torch(f"{folder}/no", learning_rate=-1), tessera.Error)
+    assert "has no program.py" in said(lambda: tessera.Program("/nowhere"), FileNotFoundError)
+    text = said(lambda: tessera.plan(Odd(), (torch.randn(8, 4),), opaque=True).export_torch("never"), tessera.Error)
+    assert "cumsum" in text and "sort" in text and not pathlib.Path("never").exists(), text
+
+
 check_losses()
+check_programs()
 check_refusals()
 check_opaque()
 check_plan()

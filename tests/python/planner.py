@@ -79,6 +79,13 @@ def check_program(path, found, folder):
     assert json.loads(pathlib.Path(files[0]).read_text()) == found.strategy
     shown = float(re.search(r"([0-9.]+) ms a step", done.stdout).group(1))
     assert abs(shown - found.step_seconds * 1e3) < 1e-3
+    subprocess.run([*command, "--export", "torch", str(folder / "theirs"), "--learning-rate", "0.5"], check=True)
+    found.export_torch(folder / "ours", learning_rate=0.5)
+    for name in ("program.py", "tessera_runtime.py", "weights.safetensors"):
+        assert (folder / "theirs" / name).read_bytes() == (folder / "ours" / name).read_bytes(), name
+    assert "lr=0.5" in (folder / "ours/program.py").read_text()
+    found.export_torch(folder / "ours")
+    assert "lr=0.5" not in (folder / "ours/program.py").read_text()
 
 
 def check_refusals(path):
@@ -96,6 +103,9 @@ def check_refusals(path):
     bad = path.with_name("bad.json")
     bad.write_text(json.dumps({**NETWORK, "nodes": NETWORK["nodes"][:-1]}))
     assert "loss" in said(lambda: tessera.plan_network(bad), error)
+    late = tessera.plan_network(path, search="data", sync="p3")
+    assert "overtake" in said(lambda: late.export_torch(path.with_name("late")), error)
+    assert not path.with_name("late").exists()
     assert issubclass(error, RuntimeError)
     assert {"optcnn", "mcmc", "data"} <= set(tessera.searches()) and "p100" in tessera.machines()
 

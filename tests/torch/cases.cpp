@@ -199,6 +199,7 @@ int run(const std::string& folder, int steps, int first, int every) {
     const auto residual = ts::describe<test_networks::residual_net::network>(8);
     const auto unet_ = ts::describe<torch_cases::unet::network>(8);
     const auto transformer = ts::describe<test_networks::transformer::network>(8);
+    const auto nests_ = ts::describe<torch_cases::nests::network>(8);
     const auto report_ = ts::describe<report::network>(8);
     std::vector<one_case> all;
     all.push_back({"report-single-1", report_.view(), ts::strategy(report_.view()), 1});
@@ -208,6 +209,7 @@ int run(const std::string& folder, int steps, int first, int every) {
     add_cases(all, "residual", residual.view());
     add_cases(all, "unet", unet_.view());
     add_cases(all, "transformer", transformer.view());
+    add_cases(all, "nests", nests_.view());
     int exported = 0;
     for (std::size_t i = static_cast<std::size_t>(first); i < all.size(); i += static_cast<std::size_t>(every)) {
         const one_case& c = all[i];

@@ -6,6 +6,13 @@
 #include "random_strategy.hpp"
 
 #include "tessera/net/describe.hpp"
+#include "tessera/op/image_norm.hpp"
+#include "tessera/op/pad.hpp"
+#include "tessera/op/permute.hpp"
+#include "tessera/op/reduce.hpp"
+#include "tessera/op/reshape.hpp"
+#include "tessera/op/rms_norm.hpp"
+#include "tessera/op/row_losses.hpp"
 #include "tessera/schedule/gradients.hpp"
 #include "tessera/schedule/policies.hpp"
 #include "tessera/schedule/schedules.hpp"
@@ -57,6 +64,38 @@ struct network
     : ts::sequential<ts::image<1, 28, 28>, conv1, ts::max_pool<2>, ts::relu, conv2, ts::channel_dropout<50>,
                      ts::max_pool<2>, ts::relu, ts::flatten, fc1, ts::relu, ts::dropout<50>, fc2, ts::cross_entropy> {};
 } // namespace report
+
+/// Operators that are loop nests, the library's and own ones: means, maxima, a window, places, what is the same for all of a sample.
+namespace nests {
+struct stem : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
+struct gate : ts::conv2d<4, ts::window<1>> {};
+struct skip;
+/// A vector at the first position, whose row is zeros.
+struct first_token : ts::operation<first_token> {
+    static constexpr void body(auto& w) {
+        const auto [n, t, c] = w.loops(sample, position, channel);
+        const auto x = w.input(n, t, c);
+        const auto token = w.parameter(uniform, c);
+        w.output(n, t, c) = x + select(w.index(t) == 0, token, 0);
+    }
+};
+/// Each number and its right neighbour, which the last one has not.
+struct neighbours : ts::operation<neighbours> {
+    static constexpr void body(auto& w) {
+        const auto [n, c, h] = w.loops(sample, channel, height);
+        const auto v = w.loop(width, w.extent(0, 3));
+        const auto k = w.window(window_width, 2);
+        const auto weight = w.parameter(ones, k);
+        w.output(n, c, h, v) = w.sum(k, w.input(n, c, h, v + k) * weight);
+    }
+};
+struct classes : ts::linear<5> {};
+struct network : ts::sequential<ts::image<2, 8, 8>, stem, neighbours, ts::instance_norm<>, ts::save<skip>,
+                                ts::mean_over_kept<2, 3>, gate, ts::sigmoid, ts::tap<ts::multiply, skip>,
+                                ts::max_pool<2>, ts::reshape<4, 16>, ts::permute<0, 2, 1>, ts::pad<ts::margin<1, 1, 0>>,
+                                first_token, ts::rms_norm<>, ts::max_over<1>, classes, ts::smooth_cross_entropy<0.1>> {
+};
+} // namespace nests
 
 struct one_case {
     std::string name;

@@ -123,6 +123,30 @@ TEST_CASE("a backend that was made for other operators refuses a network by name
     }
 }
 
+namespace own {
+struct softmax : tessera::operation<softmax> { // not the library's
+    static constexpr const char* name = "softmax";
+    static constexpr void body(auto& w) {
+        const auto [n, c] = w.loops(sample, channel);
+        const auto x = exp(w.input(n, c));
+        w.output(n, c) = x / w.sum(c, x);
+    }
+};
+} // namespace own
+
+TEST_CASE("an operator of one's own with the name of one of the library is refused") {
+    struct fc : tessera::linear<4> {};
+    struct network : tessera::sequential<tessera::features<3>, fc, own::softmax, tessera::mse_loss> {};
+    const tessera::graph g = tessera::describe<network>(4);
+    try {
+        cuda::require_kernels_of(cuda::rows_of<tessera::all_operators>(), g.view());
+        FAIL("bound");
+    } catch (const tessera::error& e) {
+        CHECK(std::string(e.what()).find("tessera: softmax: an operator of the library is called softmax, and this is "
+                                         "another") == 0);
+    }
+}
+
 TEST_CASE("an architecture that does not exist is an error with the compiler's words") {
     try {
         cuda::compile_kernels(12);

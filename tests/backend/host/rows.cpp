@@ -162,6 +162,36 @@ TEST_CASE("a backend that was made for certain operators has their rows, refuses
     CHECK_NOTHROW(bind(all, other));
 }
 
+namespace own {
+struct without_gain : ts::operation<without_gain> {
+    static constexpr void body(auto& w) {
+        const auto [n, c] = w.loops(sample, channel);
+        const auto x = w.input(n, c);
+        w.output(n, c) = x * rsqrt(w.mean(c, x * x) + 1e-5);
+    }
+};
+struct rms_norm : ts::operation<rms_norm> { // the library's has a parameter
+    static constexpr const char* name = "rms_norm";
+    static constexpr void body(auto& w) { without_gain::body(w); }
+};
+struct fc : ts::linear<4> {};
+template <class Norm>
+struct network : ts::sequential<ts::features<3>, fc, Norm, ts::cross_entropy> {};
+} // namespace own
+
+TEST_CASE("an operator of one's own with the name of one of the library is refused, not computed as that one") {
+    const auto bind = [](const ts::graph& g) {
+        ts::plan p = ts::lower(g.view(), ts::strategy(g.view()).view(), 1);
+        host::backend().bind(p, g.view(), nullptr);
+    };
+    CHECK(
+        test_support::message_of([&] { bind(ts::describe<own::network<own::rms_norm>>(4)); }) ==
+        "tessera: rms_norm: an operator of the library is called rms_norm, and this is another; give it a name of its "
+        "own: static constexpr const char* name = \"...\"");
+    CHECK_NOTHROW(bind(ts::describe<own::network<own::without_gain>>(4)));
+    CHECK_NOTHROW(bind(ts::describe<own::network<ts::rms_norm<>>>(4)));
+}
+
 TEST_CASE("a kernel that a plan names and nobody has is refused, not computed as another") {
     const op_case row{"flatten", {.kind = ts::op_kind::flatten}, {ts::make_shape(2, 3, 4, 4)}};
     const ts::description d = row.describe();

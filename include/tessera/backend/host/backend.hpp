@@ -45,6 +45,9 @@ public:
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
             const op_attributes& a = g.ops[op].attributes;
+            if (takes_a_name_of_the_library(record_of(a))) {
+                throw error("tessera: " + path_of(g, op) + refusal_of_name(record_of(a)));
+            }
             if (!supports(record_of(a), pass::forward, a.math) || !rows_.has(record_of(a))) {
                 throw error(refusal_of(record_of(a), a.math, path_of(g, op)));
             }

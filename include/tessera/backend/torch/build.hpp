@@ -46,6 +46,7 @@ private:
         s.ranges = t.ranges;
         s.first_part = t.first_part;
         s.samples = t.samples > 0 ? t.samples : out_.batch / out_.micro_batches;
+        s.micro_batches = out_.micro_batches;
         s.name = names_[at(op)];
         s.number = number;
         s.out = numbered(s.name, number);
@@ -147,7 +148,9 @@ private:
             shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
             last ? take_state(op, t, s) : void();
             const std::string name = last ? s.out : derived(s.out, "nest" + std::to_string(k));
-            add_lines(stage, t.device, name + " = " + row_of(s.attributes()).nest(s, k));
+            std::string why;
+            const std::string made_of = row_of(s.attributes()).nest(s, k, why);
+            why.empty() ? add_lines(stage, t.device, name + " = " + made_of) : refuse(op, why);
             values_[at(stage)][t.value[made]] = name;
             pieces.push_back({tile_at(t.value[made]).region, t.device, tile_at(t.value[made]).part, t.value[made]});
         }

@@ -6,6 +6,7 @@
 #include "tessera/backend/torch/op/images.hpp"
 #include "tessera/backend/torch/op/losses.hpp"
 #include "tessera/backend/torch/op/moves.hpp"
+#include "tessera/backend/torch/op/nests.hpp"
 #include "tessera/backend/torch/op/norms.hpp"
 #include "tessera/backend/torch/op/products.hpp"
 #include "tessera/op/slice.hpp"
@@ -54,14 +55,17 @@ inline constexpr named_row rows[] = {
 
 } // namespace detail
 
-/// The row of an operator: its own, or that of all expressions; without a line where it has none.
+/// The row of an operator: its own, or that of all expressions or loop nests; without a line where it has none.
 inline operator_row row_of(const op_attributes& a) {
     for (const detail::named_row& r : detail::rows) {
         if (r.kind == a.kind) {
             return r.row;
         }
     }
-    return record_of(a).formula != nullptr ? operator_row{detail::formula_line} : operator_row{};
+    const op_record& r = record_of(a);
+    return r.formula != nullptr     ? operator_row{detail::formula_line}
+           : r.generated != nullptr ? operator_row{detail::nest_line, detail::nest_pass_line}
+                                    : operator_row{};
 }
 
 /// What is dropped as one, where an operator drops anything: "element", "channel", "sample"; empty otherwise.

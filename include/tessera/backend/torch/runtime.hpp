@@ -262,6 +262,58 @@ def layer_norm(x, sums, count, gamma, beta, epsilon):
     return _normalized(x, sums, count, epsilon, (-1,)) * gamma + beta
 
 
+def spread(x, places, rank):
+    """x among `rank` dimensions, dimension d at places[d]; where that is -1 it has one element, and goes away."""
+    x = x.reshape([e for e, place in zip(x.shape, places) if place >= 0])
+    kept = [place for place in places if place >= 0]
+    x = x.permute([kept.index(place) for place in sorted(kept)])
+    for place in range(rank):
+        x = x if place in kept else x.unsqueeze(place)
+    return x
+
+
+def counted(first, end, place, rank, device):
+    """The numbers from `first` to `end` along one of `rank` dimensions."""
+    return torch.arange(first, end, device=device).reshape([-1 if d == place else 1 for d in range(rank)])
+
+
+def _index(index, sizes, device):
+    """first + the sum of step * i over loops of these sizes, a dimension for each of them."""
+    first, terms = index
+    at = torch.full([1] * len(sizes), first, device=device)
+    for place, step in terms:
+        at = at + step * counted(0, sizes[place], place, len(sizes), device)
+    return at
+
+
+def points(x, indices, first, sizes):
+    """A number of x for each point of some loops; x begins at `first` of the whole tensor. See inside()."""
+    at = [_index(i, sizes, x.device) - f for i, f in zip(indices, first)]
+    return x[tuple(i.clamp(0, max(e - 1, 0)) for i, e in zip(at, x.shape))]
+
+
+def inside(indices, whole, sizes, device):
+    """Which points of the loops lie in the whole tensor."""
+    all_of = torch.ones([1] * len(sizes), dtype=torch.bool, device=device)
+    for index, extent in zip(indices, whole):
+        at = _index(index, sizes, device)
+        all_of = all_of & (at >= 0) & (at < extent)
+    return all_of
+
+
+def total(x, dims):
+    return x.double().sum(dims)
+
+
+def first_largest(x, dims):
+    """The largest; its gradient goes to the first of equal ones. NaN is larger than all."""
+    kept = [d for d in range(x.dim()) if d not in dims]
+    x = x.permute(*kept, *dims).flatten(len(kept))
+    most = (x == x.detach().amax(-1, keepdim=True)) | x.isnan()
+    first = most & (most.cumsum(-1) == 1)
+    return torch.where(first, x, torch.zeros_like(x)).sum(-1)
+
+
 # -------------------------------------------------------------------------------------------------------------- transport
 
 

@@ -19,9 +19,10 @@ struct shard_text {
     const interval* ranges = nullptr; ///< of the shard's loops
     bool first_part = true;           ///< it adds what is added once (a bias)
     index_t samples = 0;              ///< over which statistics are taken
-    std::string name;                 ///< the operator's, as the program's tables know it
-    int number = 0;                   ///< among the rank's shards of the operator
-    std::string out;                  ///< variable
+    int micro_batches = 1;
+    std::string name; ///< the operator's, as the program's tables know it
+    int number = 0;   ///< among the rank's shards of the operator
+    std::string out;  ///< variable
     std::vector<std::string>
         value; ///< by operand: variable of an input or of an exchanged intermediate, expression of a parameter
     std::vector<box> region; ///< by operand, of what the variable holds
@@ -58,8 +59,8 @@ struct shard_text {
 struct operator_row {
     /// The line, or lines, of the operator in one piece; empty: it cannot be said, and `why` has been told.
     std::string (*line)(const shard_text&, std::string& why) = nullptr;
-    /// Where its nests exchange intermediates: the expression that nest `nest` makes. Null: it cannot be split so.
-    std::string (*nest)(const shard_text&, int nest) = nullptr;
+    /// Where its nests exchange intermediates: the expression that nest `nest` makes; empty as above. Null: it cannot be split so.
+    std::string (*nest)(const shard_text&, int nest, std::string& why) = nullptr;
 };
 
 /// "out = expression".

@@ -1,63 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators and losses that are expressions, element by element: their tapes as Python.
+// Expressions as Python, and the operators and losses that are one, element by element.
 #pragma once
 
 #include "tessera/backend/torch/shard_text.hpp"
+#include "tessera/base/function_ref.hpp"
 #include "tessera/op/expression/record.hpp"
+
+#include <string>
+#include <utility>
 
 namespace tessera::torch::detail {
 
-/// Writes a tape down. A node that several read gets a variable of its own.
-class formula_text {
+/// Writes a tape down. Leaves that are no constants are said by `leaf`.
+class tape_text {
 public:
-    explicit formula_text(const shard_text& s)
-        : s_(s), f_(*record_of(s.attributes()).formula), attributes_(s.as<op::expression_attributes>()) {
-        const std::uint64_t needed = expression::nodes_for(f_.nodes, f_.result);
-        for (int i = 0; i < f_.nodes.count; ++i) {
+    using leaf_text = function_ref<std::string(const expression::node&)>;
+    using leaf_kind = function_ref<bool(const expression::node&)>;
+
+    /// Nodes that several read get variables, derived from `stem`; where it is empty they are said again. `is_number`: of a leaf that is no tensor.
+    tape_text(const expression::tape& nodes, int root, std::string stem, leaf_text leaf, leaf_kind is_number)
+        : nodes_(nodes), root_(root), stem_(std::move(stem)), leaf_(leaf), is_number_(is_number) {
+        const std::uint64_t needed = expression::nodes_for(nodes_, root_);
+        for (int i = 0; i < nodes_.count; ++i) {
             for (int k = 0;
-                 k < expression::operands_of(f_.nodes.nodes[i].what) && (needed >> static_cast<unsigned>(i) & 1U) != 0;
+                 k < expression::operands_of(nodes_.nodes[i].what) && (needed >> static_cast<unsigned>(i) & 1U) != 0;
                  ++k) {
-                ++readers_[f_.nodes.nodes[i].of[k]];
+                ++readers_[nodes_.nodes[i].of[k]];
             }
         }
     }
 
-    std::string lines() {
-        const std::string result = text(f_.result);
-        return before_ + assign(s_, result);
+    /// The root as an expression; the lines that it needs before it are in `before`.
+    std::string expression(std::string& before) {
+        const std::string result = text(root_);
+        before += before_;
+        return result;
     }
 
 private:
     static bool is_leaf(const expression::node& n) { return expression::operands_of(n.what) == 0; }
 
     std::string text(int i) {
-        const expression::node& n = f_.nodes.nodes[i];
-        if (is_leaf(n) || readers_[i] < 2) {
+        const expression::node& n = nodes_.nodes[i];
+        if (is_leaf(n) || readers_[i] < 2 || stem_.empty()) {
             return written(n);
         }
         if (names_[i].empty()) {
             const std::string value = written(n);
-            names_[i] = derived(s_.out, "n" + std::to_string(i));
+            names_[i] = derived(stem_, "n" + std::to_string(i));
             before_ += names_[i] + " = " + value + "\n";
         }
         return names_[i];
     }
 
-    std::string leaf(const expression::node& n) {
-        if (n.what == expression::opcode::constant) {
-            return text_of(n.constant);
-        }
-        if (n.what == expression::opcode::attribute) {
-            return text_of(attributes_.number[n.of[0]]);
-        }
-        const int rank = s_.output_extents().rank;
-        const std::string& x = s_.input(n.of[0]);
-        return s_.input_extents(n.of[0]).rank == rank ? x : "rt.align(" + x + ", " + std::to_string(rank) + ")";
-    }
-
     bool is_number(int i) const {
-        const expression::opcode what = f_.nodes.nodes[i].what;
-        return what == expression::opcode::constant || what == expression::opcode::attribute;
+        const expression::node& n = nodes_.nodes[i];
+        return n.what == expression::opcode::constant || (is_leaf(n) && is_number_(n));
+    }
+    /// What a function of torch takes: numbers by themselves are none of its tensors.
+    bool needs_tensor(int i) const {
+        const expression::node& n = nodes_.nodes[i];
+        bool numbers = is_leaf(n) ? is_number(i) : true;
+        for (int k = 0; k < expression::operands_of(n.what); ++k) {
+            numbers = numbers && needs_tensor(n.of[k]);
+        }
+        return numbers;
     }
 
     /// The larger or smaller of two, one of which may be a number.
@@ -72,10 +79,13 @@ private:
     std::string written(const expression::node& n) {
         using expression::opcode;
         if (is_leaf(n)) {
-            return leaf(n);
+            return n.what == opcode::constant ? text_of(n.constant) : leaf_(n);
         }
         const auto infix = [&](const char* sign) { return "(" + text(n.of[0]) + sign + text(n.of[1]) + ")"; };
-        const auto call = [&](const std::string& name) { return name + "(" + text(n.of[0]) + ")"; };
+        const auto call = [&](const std::string& name) {
+            return name + (needs_tensor(n.of[0]) ? "(torch.tensor(" + text(n.of[0]) + ", dtype=torch.float64))"
+                                                 : "(" + text(n.of[0]) + ")");
+        };
         switch (n.what) {
         case opcode::add:
             return infix(" + ");
@@ -122,14 +132,31 @@ private:
         return names[static_cast<int>(what)];
     }
 
-    const shard_text& s_;
-    const expression::formula& f_;
-    op::expression_attributes attributes_;
+    const expression::tape& nodes_;
+    int root_;
+    std::string stem_;
+    leaf_text leaf_;
+    leaf_kind is_number_;
     int readers_[expression::max_nodes] = {};
     std::string names_[expression::max_nodes];
     std::string before_;
 };
 
-inline std::string formula_line(const shard_text& s, std::string&) { return formula_text(s).lines(); }
+inline std::string formula_line(const shard_text& s, std::string&) {
+    const expression::formula& f = *record_of(s.attributes()).formula;
+    const auto attributes = s.as<op::expression_attributes>();
+    const int rank = s.output_extents().rank;
+    const auto leaf = [&](const expression::node& n) {
+        if (n.what == expression::opcode::attribute) {
+            return text_of(attributes.number[n.of[0]]);
+        }
+        const std::string& x = s.input(n.of[0]);
+        return s.input_extents(n.of[0]).rank == rank ? x : "rt.align(" + x + ", " + std::to_string(rank) + ")";
+    };
+    const auto is_number = [](const expression::node& n) { return n.what == expression::opcode::attribute; };
+    std::string lines;
+    const std::string result = tape_text(f.nodes, f.result, s.out, leaf, is_number).expression(lines);
+    return lines + assign(s, result);
+}
 
 } // namespace tessera::torch::detail

@@ -16,7 +16,7 @@ inline std::string cross_entropy_line(const shard_text& s, std::string&) {
 }
 
 /// Of some of the classes: a row's loss is the sum over its shards, of which the one that has the label's class adds all.
-inline std::string cross_entropy_nest(const shard_text& s, int nest) {
+inline std::string cross_entropy_nest(const shard_text& s, int nest, std::string&) {
     const std::string dim = std::to_string(class_dimension(s));
     return nest == 0   ? "rt.largest(" + s.input() + ", " + dim + ")"
            : nest == 1 ? "rt.powers(" + s.input() + ", " + s.intermediate(0) + ", " + dim + ").sum(" + dim + ")"

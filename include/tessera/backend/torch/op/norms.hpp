@@ -20,7 +20,7 @@ inline index_t elements_of_channel(const shard_text& s) {
     return s.samples * (x.volume() / (x[0] * x[1]));
 }
 
-inline std::string batch_norm_nest(const shard_text& s, int nest) {
+inline std::string batch_norm_nest(const shard_text& s, int nest, std::string&) {
     const auto a = s.as<op::batch_norm_attributes>();
     if (nest == 0) {
         return "rt.moments(" + s.input() + ", " + all_but_channels(s.input_extents().rank) + ")";
@@ -33,14 +33,14 @@ inline std::string batch_norm_nest(const shard_text& s, int nest) {
 }
 
 /// Both nests, whose statistics stay where they are made.
-inline std::string batch_norm_line(const shard_text& s, std::string&) {
+inline std::string batch_norm_line(const shard_text& s, std::string& why) {
     shard_text whole = s;
     const std::string moments = derived(s.out, "moments");
     whole.value[shard_text::at(s.operand_of(operand_kind::intermediate, 0))] = moments;
-    return moments + " = " + batch_norm_nest(s, 0) + "\n" + assign(s, batch_norm_nest(whole, 1));
+    return moments + " = " + batch_norm_nest(s, 0, why) + "\n" + assign(s, batch_norm_nest(whole, 1, why));
 }
 
-inline std::string layer_norm_nest(const shard_text& s, int nest) {
+inline std::string layer_norm_nest(const shard_text& s, int nest, std::string&) {
     const shape& x = s.input_extents();
     return nest == 0 ? "rt.moments(" + s.input() + ", (-1,))"
                      : "rt.layer_norm(" + s.input() + ", " + s.intermediate(0) + ", " + std::to_string(x[x.rank - 1]) +
@@ -71,7 +71,7 @@ inline std::string seen_by_softmax(const shard_text& s) {
 inline std::string softmax_line(const shard_text& s, std::string&) {
     return assign(s, "torch.softmax(" + seen_by_softmax(s) + ", -1)");
 }
-inline std::string softmax_nest(const shard_text& s, int nest) {
+inline std::string softmax_nest(const shard_text& s, int nest, std::string&) {
     const std::string x = seen_by_softmax(s);
     const auto powers = [&] { return "rt.powers(" + x + ", " + s.intermediate(0) + ", -1)"; };
     return nest == 0   ? "rt.largest(" + x + ", -1)"
