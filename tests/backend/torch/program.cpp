@@ -8,6 +8,9 @@
 #include "tessera/backend/torch/write.hpp"
 #include "tessera/base/file.hpp"
 #include "tessera/net/describe.hpp"
+#include "tessera/op/reduce.hpp"
+#include "tessera/op/rms_norm.hpp"
+#include "tessera/op/roll.hpp"
 #include "tessera/part/residual.hpp"
 #include "tessera/schedule/gradients.hpp"
 #include "tessera/schedule/policies.hpp"
@@ -29,6 +32,43 @@ using ts::torch::exchange_table;
 
 const auto lenet = ts::describe<test_networks::lenet5::network>(8);
 const auto residual = ts::describe<test_networks::residual_net::network>(8);
+
+namespace own {
+struct first : ts::operation<first> {
+    static constexpr void body(auto& w) {
+        const auto [n, t, c] = w.loops(sample, position, channel);
+        const auto token = w.parameter(zeros, c);
+        w.output(n, t, c) = w.input(n, t, c) + select(w.index(t) == 0, token, 0);
+    }
+};
+/// A position and the one behind it.
+struct shift : ts::operation<shift> {
+    static constexpr void body(auto& w) {
+        const auto [n, c] = w.loops(sample, channel);
+        const auto t = w.loop(position, w.extent(0, 1));
+        w.output(n, t, c) = w.input(n, t + 1, c);
+    }
+};
+struct numbered : ts::operation<numbered> {
+    static constexpr void body(auto& w) {
+        const auto [n, c] = w.loops(sample, channel);
+        w.output(n, c) = w.input(n, c) * w.index(n);
+    }
+};
+struct below : ts::operation<below> {
+    static constexpr void body(auto& w) {
+        const auto [n, t, c] = w.loops(sample, position, channel);
+        const auto x = w.input(n, t, c);
+        w.output(n, t, c) = x - w.max(t, x);
+    }
+};
+struct words : ts::embedding<5, 4> {};
+struct fc : ts::linear<3> {};
+struct nests : ts::sequential<ts::tokens<6>, words, first, below, shift, ts::rms_norm<>, ts::max_over<1>, fc,
+                              ts::cross_entropy> {};
+struct counting : ts::sequential<ts::features<4>, numbered, fc, ts::cross_entropy> {};
+struct shifted : ts::sequential<ts::image<1, 4, 4>, ts::roll<ts::shift<2, 1>>, ts::flatten, fc, ts::cross_entropy> {};
+} // namespace own
 
 std::string text_of(const ts::graph_view& g, const ts::strategy& s, int ranks,
                     const ts::optimizer& update = ts::sgd{}) {
@@ -221,9 +261,33 @@ TEST_CASE("what has no counterpart is refused by name, everything at once") {
     }
     CHECK(has(refusal_of(transformer.view(), tied, 2, clipping), "the users of words/weight split it differently"));
     CHECK(refusal_of(transformer.view(), tied, 2).empty());
-    const auto voxels = ts::describe<test_networks::voxels::network>(4);
-    CHECK(has(refusal_of(voxels.view(), ts::strategy(voxels.view()), 1),
-              "instance_norm: the operator has no lines for PyTorch"));
+    const auto shifted = ts::describe<own::shifted>(4);
+    CHECK(has(refusal_of(shifted.view(), ts::strategy(shifted.view()), 1),
+              "roll: the operator has no lines for PyTorch"));
+}
+
+TEST_CASE("loop nests are expressions of tensors with a dimension for every loop") {
+    const auto network = ts::describe<own::nests>(8);
+    const ts::graph_view g = network.view();
+    const std::string whole = text_of(g, ts::strategy(g), 1);
+    const std::string apart = text_of(g, along(g, ts::loop_name::channel, 2), 2); // sums of channels are exchanged
+    CHECK(has(whole, "    rms_norm__nest0 = rt.total((shift * shift), (2,))\n"));
+    CHECK(has(whole, "rt.select((rt.counted(0, 6, 1, 3, "));
+    CHECK(has(whole, "rt.spread(r.parameter(\"first/weight\"), (2,), 3)"));
+    CHECK(has(whole, "    max_over__nest0 = rt.first_largest(rms_norm, (1,))\n"));
+    CHECK(has(whole, "rt.points(shift_in, ((0, ((0, 1),)), (1, ((2, 1),)), (0, ((1, 1),))), (0, 1, 0), (8, 4, 6))"));
+    CHECK(has(apart, "r.exchange(\"rms_norm.nest0\", rms_norm__nest0)  # all-reduce"));
+    CHECK(has(apart, "((0, ((0, 1),)), (1, ((2, 1),)), (2, ((1, 1),))), (0, 1, 2), (8, 2, 6))")); // of the second rank
+    CHECK(has(refusal_of(g, along(g, ts::loop_name::position, 2), 2),
+              "below: it is split along a loop whose largest number its shards find together"));
+}
+
+TEST_CASE("an operator that counts samples is refused where micro-batches have some of them") {
+    const auto network = ts::describe<own::counting>(8);
+    ts::strategy s(network.view());
+    CHECK(refusal_of(network.view(), s, 1).empty());
+    s.micro_batches = 2;
+    CHECK(has(refusal_of(network.view(), s, 1), "it counts samples, of which a micro-batch has some"));
 }
 
 TEST_CASE("a strategy that breaks a rule is refused as everywhere") {
