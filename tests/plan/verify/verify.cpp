@@ -67,9 +67,9 @@ void renumber(ts::plan& p) {
     }
 }
 
-/// What comes before what, as sets; false if a task comes before itself.
+/// What comes before what, as sets of bits; whether a task comes before itself.
 struct closure {
-    std::vector<std::vector<bool>> before; ///< [task][earlier task]
+    std::vector<std::vector<std::uint64_t>> before; ///< [task]: the tasks before it, 64 in a word
     bool cyclic = false;
 
     explicit closure(const ts::plan& p) : before(p.tasks.size()) {
@@ -78,19 +78,25 @@ struct closure {
             visit(p, static_cast<int>(i), state);
         }
     }
+    bool comes(int earlier, int later) const {
+        return (before[at(later)][at(earlier) / 64] >> (at(earlier) % 64) & 1U) != 0;
+    }
+
+private:
     void visit(const ts::plan& p, int i, std::vector<int>& state) {
         if (state[at(i)] != 0) {
             cyclic = cyclic || state[at(i)] == 1;
             return;
         }
         state[at(i)] = 1;
-        std::vector<bool> mine(p.tasks.size(), false);
+        std::vector<std::uint64_t> mine(p.tasks.size() / 64 + 1, 0);
         const ts::task& t = p.tasks[at(i)];
         const auto follow = [&](int earlier) {
             visit(p, earlier, state);
-            mine[at(earlier)] = true;
-            for (std::size_t k = 0; k < before[at(earlier)].size(); ++k) {
-                mine[k] = mine[k] || before[at(earlier)][k];
+            mine[at(earlier) / 64] |= std::uint64_t{1} << (at(earlier) % 64);
+            const std::vector<std::uint64_t>& theirs = before[at(earlier)];
+            for (std::size_t k = 0; k < theirs.size(); ++k) {
+                mine[k] |= theirs[k];
             }
         };
         if (t.position > 0) {
@@ -156,7 +162,7 @@ bool keeps_order(const ts::plan& p, const std::vector<touch>& all) {
             }
             if (a.tile == b.tile) {
                 const bool meet = a.elements.begin < b.elements.end && b.elements.begin < a.elements.end;
-                if (meet && (a.write || b.write) && !c.before[at(b.task)][at(a.task)]) {
+                if (meet && (a.write || b.write) && !c.comes(a.task, b.task)) {
                     return false;
                 }
                 continue;
@@ -167,9 +173,7 @@ bool keeps_order(const ts::plan& p, const std::vector<touch>& all) {
                 x.offset + x.bytes <= y.offset || y.offset + y.bytes <= x.offset) {
                 continue;
             }
-            const int first = c.before[at(b.task)][at(a.task)]   ? a.tile
-                              : c.before[at(a.task)][at(b.task)] ? b.tile
-                                                                 : -1;
+            const int first = c.comes(a.task, b.task) ? a.tile : c.comes(b.task, a.task) ? b.tile : -1;
             const auto found = direction.insert({{std::min(a.tile, b.tile), std::max(a.tile, b.tile)}, first});
             if (first < 0 || found.first->second != first || p.tiles[at(first)].keep) { // what is kept outlives the run
                 return false;
