@@ -5,7 +5,8 @@ Usage: torch_ddp.py PLANNED SINGLE [--rounds 15] [--seed 1]
 
 PLANNED and SINGLE are folders that `plan --export torch` wrote of one network and batch: on two devices, and on one. DDP trains SINGLE's
 lines on half of the batch in each rank. Both are in the same processes and take turns, step by step; the first two rounds are left out.
-Printed are the median step times and the ratio of pairs, with the quartiles; and both losses, which must agree.
+Printed are the median step times and the ratio of pairs, with the quartiles; and both losses, which must agree, but that a batch norm of DDP's
+sees the samples of its rank alone, and one of the plan's all of them.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import importlib.util
 import multiprocessing
 import os
 import pathlib
+import queue
 import socket
 import statistics
 import sys
@@ -38,7 +40,9 @@ class Whole(torch.nn.Module):
     def __init__(self, program, rt, rank, ranks):
         super().__init__()
         whole = rt.read_safetensors(pathlib.Path(program.folder) / "weights.safetensors")
-        self.kept = torch.nn.ParameterList([torch.nn.Parameter(whole[name]) for name in program.parameters])
+        self.kept = torch.nn.ParameterList(
+            [torch.nn.Parameter(whole[name], requires_grad=p.trained) for name, p in program.parameters.items()]
+        )
         self.place = {name: i for i, name in enumerate(program.parameters)}
         self.program, self.rt, self.rank, self.ranks, self.steps = program, rt, rank, ranks, 0
 
@@ -57,6 +61,9 @@ class Whole(torch.nn.Module):
         own = [(self.rank * half, (self.rank + 1) * half), *[(0, e) for e in d.shape[1:]]]
         return x * self.rt.dropout_factors(d, own, self.program.seed, self.steps)
 
+    def batch_norm(self, x, sums, count, gamma, beta, epsilon, running=None, momentum=0.0):
+        return torch.nn.functional.batch_norm(x, None, None, gamma, beta, training=True, eps=epsilon)
+
     def forward(self, batch):
         self.batch, self.losses = batch, []
         self.program.stages[0][0](self)
@@ -69,6 +76,7 @@ def run(rank, ranks, port, given, results):
     dist.init_process_group("gloo", rank=rank, world_size=ranks)
     planned_program, rt = load(given.planned)
     single, single_rt = load(given.single)
+    single_rt.moments = lambda x, dims: None  # batch_norm takes its own
     planned = rt.Rank(planned_program)
     module = Whole(single, single_rt, rank, ranks)
     ddp = torch.nn.parallel.DistributedDataParallel(module)
@@ -123,7 +131,15 @@ def main():
     ranks = [context.Process(target=run, args=(r, 2, port, given, results)) for r in range(2)]
     for p in ranks:
         p.start()
-    times, losses = results.get()
+    while True:
+        try:
+            times, losses = results.get(timeout=1)
+            break
+        except queue.Empty:
+            if any(p.exitcode for p in ranks):
+                for p in ranks:
+                    p.terminate()
+                sys.exit(1)  # with the words of the rank that failed above
     for p in ranks:
         p.join()
     ratio = sorted(a / b for a, b in zip(*times))

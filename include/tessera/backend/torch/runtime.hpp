@@ -246,8 +246,8 @@ def class_loss(x, labels, most, total, dim, first):
 
 def moments(x, dims):
     """Sums of x and of x^2, in double."""
-    x = x.double()
-    return torch.stack([x.sum(dims), (x * x).sum(dims)])
+    variance, mean = (t.double() for t in torch.var_mean(x, dims, correction=0))
+    return torch.stack([mean, variance + mean * mean]) * (x.numel() // mean.numel())
 
 
 def _normalized(x, sums, count, epsilon, dims):
@@ -545,11 +545,10 @@ class Rank:
             whole = self.statistics.setdefault(id(running), [running, momentum, torch.zeros_like(sums), 0])
             whole[2] += sums.detach()
             whole[3] += count
-        y = _normalized(x, sums, count, epsilon, (-1,) * (x.dim() - 2))
+        mean, square = sums[0] / count, sums[1] / count
+        scale = torch.rsqrt((square - mean * mean).clamp(min=0) + epsilon) * gamma
         shape = [1, -1, *[1] * (x.dim() - 2)]
-        return y * gamma.view(shape) + beta.view(shape)
-
-    # Transport --------------------------------------------------------------------------------------------------------
+        return x * scale.to(x.dtype).view(shape) + (beta - mean * scale).to(x.dtype).view(shape)
 
     def move(self, name, tensors, like, back=False):
         """Runs an exchange: an all-reduce and an all-gather as such, anything else as batched sends and receives."""
