@@ -10,6 +10,7 @@
 #include "tessera/learned/gdp.hpp"
 #include "tessera/learned/mirhoseini.hpp"
 #include "tessera/learned/placeto.hpp"
+#include "tessera/search/placement/cut_placement.hpp"
 #include "tessera/search/placement/list_placement.hpp"
 #include "tessera/search/placement/metropolis.hpp"
 
@@ -31,12 +32,13 @@ constexpr int devices = 4;
 constexpr int most_groups = 24;
 constexpr int samples = 16;
 constexpr tl::gdp_shape gdp_shape{.nodes = 288, .edges = 1280, .devices = devices, .segment = 32, .samples = samples};
-constexpr tl::placeto_shape placeto_shape{.nodes = 32, .edges = 192, .devices = devices};
-constexpr tl::mirhoseini_shape recurrent_shape{.devices = devices};
+constexpr tl::placeto_shape placeto_shape{.nodes = 32, .edges = 320, .devices = devices};
+constexpr tl::mirhoseini_shape recurrent_shape{.groups = 32, .devices = devices};
+
+using seen_by = tessera::function_ref<void(const sp::found&)>;
 
 /// One learner on one graph from one seed: calls `seen` with the best so far after every update, until so many placements have been priced.
-using run = std::function<void(placing&, std::int64_t prices, std::uint64_t seed,
-                               tessera::function_ref<void(const sp::found&)> seen)>;
+using run = std::function<void(placing&, std::int64_t prices, std::uint64_t seed, seen_by seen)>;
 
 /// Updates of this learner until so many prices.
 template <class Policy, class Seen>
@@ -47,9 +49,14 @@ void learn(Policy& policy, int number, std::int64_t prices, const Seen& seen) {
     } while (policy.best(number).evaluations < prices);
 }
 
-void learn_placeto(placing& p, std::int64_t prices, std::uint64_t seed, bool all_actions,
-                   tessera::function_ref<void(const sp::found&)> seen) {
-    const sp::grouping groups = sp::chain_groups(p.graph, p.prices.order(), most_groups);
+/// Chains contracted; where too many are left, a cut by weight.
+sp::grouping groups_of(placing& p) {
+    sp::grouping chains = sp::chain_groups(p.graph, p.prices.order(), most_groups);
+    return chains.count <= placeto_shape.nodes ? chains : sp::cut_groups(p.prices, most_groups);
+}
+
+void learn_placeto(placing& p, std::int64_t prices, std::uint64_t seed, bool all_actions, seen_by seen) {
+    const sp::grouping groups = groups_of(p);
     const std::int64_t each = std::int64_t{8} * groups.count * (all_actions ? devices : 1);
     const int updates = static_cast<int>(std::max<std::int64_t>(1, prices / each));
     tl::placeto<placeto_shape> policy({.learning_rate = 5e-3,
@@ -63,7 +70,6 @@ void learn_placeto(placing& p, std::int64_t prices, std::uint64_t seed, bool all
 }
 
 std::vector<std::pair<std::string, run>> learners() {
-    using seen_by = tessera::function_ref<void(const sp::found&)>;
     return {
         {"GDP",
          [](placing& p, std::int64_t prices, std::uint64_t seed, seen_by seen) {
@@ -82,7 +88,7 @@ std::vector<std::pair<std::string, run>> learners() {
                                                      .entropy_updates = static_cast<int>(prices / samples),
                                                      .infeasible = -3,
                                                      .seed = seed});
-             learn(policy, policy.add(p.graph, p.on), prices, seen);
+             learn(policy, policy.add(p.graph, p.on, groups_of(p)), prices, seen);
          }},
         {"Placeto", [](placing& p, std::int64_t prices, std::uint64_t seed,
                        seen_by seen) { learn_placeto(p, prices, seed, false, seen); }},
@@ -99,7 +105,7 @@ std::vector<std::pair<std::string, search>> searches() {
          [](placing& p, std::int64_t prices, std::uint64_t seed) { return sp::at_random(p.prices, prices, seed); }},
         {"random placements of the groups",
          [](placing& p, std::int64_t prices, std::uint64_t seed) {
-             return sp::at_random(p.prices, prices, seed, sp::chain_groups(p.graph, p.prices.order(), most_groups));
+             return sp::at_random(p.prices, prices, seed, groups_of(p));
          }},
         {"Markov chain",
          [](placing& p, std::int64_t prices, std::uint64_t seed) {

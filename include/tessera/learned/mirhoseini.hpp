@@ -33,10 +33,12 @@ public:
           stepper_(local_devices(1), strategy(describe<step_network>(o.samples).view()), o.samples, sgd{},
                    {.trains = false}) {}
 
-    /// The number of a graph on its machine, which both must outlive the policy. Throws tessera::error where it has more groups than the policy takes.
-    int add(const search::placement::cost_graph& g, const cluster& on) {
+    /// The number of a graph on its machine, which both must outlive the policy. `together`: what is placed as one; empty: chains. Throws tessera::error where
+    /// there are more groups than the policy takes.
+    int add(const search::placement::cost_graph& g, const cluster& on, search::placement::grouping together = {}) {
         evaluator e(g, on);
-        const search::placement::grouping groups = search::placement::chain_groups(g, e.order(), S.groups);
+        const search::placement::grouping groups =
+            together.of.empty() ? search::placement::chain_groups(g, e.order(), S.groups) : std::move(together);
         if (groups.count > S.groups || e.devices() != S.devices) {
             throw error("tessera: the graph '" + g.name + "' has " + std::to_string(groups.count) +
                         " groups to be placed on " + std::to_string(e.devices()) + " devices, and the policy takes " +
