@@ -10,7 +10,6 @@
 #include "tessera/learned/gdp.hpp"
 #include "tessera/learned/mirhoseini.hpp"
 #include "tessera/learned/placeto.hpp"
-#include "tessera/search/placement/cut_placement.hpp"
 #include "tessera/search/placement/list_placement.hpp"
 #include "tessera/search/placement/metropolis.hpp"
 
@@ -49,11 +48,7 @@ void learn(Policy& policy, int number, std::int64_t prices, const Seen& seen) {
     } while (policy.best(number).evaluations < prices);
 }
 
-/// Chains contracted; where too many are left, a cut by weight.
-sp::grouping groups_of(placing& p) {
-    sp::grouping chains = sp::chain_groups(p.graph, p.prices.order(), most_groups);
-    return chains.count <= placeto_shape.nodes ? chains : sp::cut_groups(p.prices, most_groups);
-}
+sp::grouping groups_of(placing& p) { return benchmarks::groups_of(p, most_groups, placeto_shape.nodes); }
 
 void learn_placeto(placing& p, std::int64_t prices, std::uint64_t seed, bool all_actions, seen_by seen) {
     const sp::grouping groups = groups_of(p);

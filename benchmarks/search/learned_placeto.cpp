@@ -26,7 +26,8 @@ using benchmarks::placing;
 constexpr int devices = 4;
 constexpr int most_groups = 24;
 constexpr int seeds = 5;
-constexpr tl::placeto_shape shape{.nodes = 32, .edges = 192, .devices = devices};
+constexpr tl::placeto_shape shape{.nodes = 32, .edges = 320, .devices = devices};
+constexpr tl::placeto_shape medium{.nodes = 96, .edges = 320, .devices = devices};
 constexpr tl::placeto_shape large{.nodes = 288, .edges = 640, .devices = devices};
 
 tl::placeto_options options(int updates, std::uint64_t seed) {
@@ -38,7 +39,7 @@ tl::placeto_options options(int updates, std::uint64_t seed) {
             .seed = seed};
 }
 
-sp::grouping chains(placing& p) { return sp::chain_groups(p.graph, p.prices.order(), most_groups); }
+sp::grouping chains(placing& p) { return benchmarks::groups_of(p, most_groups, shape.nodes); }
 
 /// The best after a quarter, half and all updates, and what the policy then does by itself; returns the prices of one
 /// training, on average.
@@ -111,12 +112,17 @@ void one_graph(tl::family of, int updates, bool groupings) {
                 updates / 4, updates / 2, updates);
     tl::placeto_options o = options(updates, 1);
     if (groupings) {
-        curve<shape>("chains contracted", problems, updates, o, chains);
-        curve<shape>("a cut by weight", problems, updates, o,
-                     [](placing& p) { return sp::cut_groups(p.prices, most_groups); });
-        curve<large>("co-located", problems, updates, o,
-                     [](placing& p) { return sp::colocated_groups(p.graph, p.prices.order()); });
-        curve<large>("none", problems, updates, o, [](placing&) { return sp::grouping{}; });
+        const auto grouped = [&](const char* name, auto groups) {
+            const int count = groups(problems[0]).count;
+            count == 0 || count > medium.nodes ? curve<large>(name, problems, updates, o, groups)
+            : count > shape.nodes              ? curve<medium>(name, problems, updates, o, groups)
+                                               : curve<shape>(name, problems, updates, o, groups);
+        };
+        grouped("chains contracted",
+                [](placing& p) { return sp::chain_groups(p.graph, p.prices.order(), most_groups); });
+        grouped("a cut by weight", [](placing& p) { return sp::cut_groups(p.prices, most_groups); });
+        grouped("co-located", [](placing& p) { return sp::colocated_groups(p.graph, p.prices.order()); });
+        grouped("none", [](placing&) { return sp::grouping{}; });
         return;
     }
     const std::int64_t prices = curve<shape>("immediate rewards", problems, updates, o, chains);

@@ -5,6 +5,7 @@
 #include "tessera/learned/families.hpp"
 #include "tessera/learned/ppo.hpp"
 #include "tessera/search/placement/annealing.hpp"
+#include "tessera/search/placement/cut_placement.hpp"
 #include "tessera/search/placement/experts.hpp"
 
 #include <chrono>
@@ -25,6 +26,13 @@ struct placing {
         : graph(tessera::learned::member(of, number)), on(tessera::learned::family_machine(graph, devices)),
           prices(graph, on), unit(tessera::learned::reward_unit(prices)) {}
 };
+
+/// Chains contracted to `most` groups; where more than `limit` are left, a cut by weight into `most`.
+inline tessera::search::placement::grouping groups_of(placing& p, int most, int limit) {
+    namespace sp = tessera::search::placement;
+    sp::grouping chains = sp::chain_groups(p.graph, p.prices.order(), most);
+    return chains.count <= limit ? chains : sp::cut_groups(p.prices, most);
+}
 
 /// Steps over the work of their graphs, of those that fit.
 struct placed_cell {

@@ -78,6 +78,9 @@ class OnMesh:
     def loss(self, rows, factor):
         self.losses.append(rows.sum() * factor)
 
+    def batch_norm(self, x, sums, count, gamma, beta, epsilon, running=None, momentum=0.0):
+        return torch.nn.functional.batch_norm(x, None, None, gamma, beta, training=True, eps=epsilon)
+
     def dropout(self, name, x, number=0):
         from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -130,21 +133,29 @@ def train_on_mesh(rank, ranks, port, folder, single_folder, steps, results):
     dist.init_process_group("gloo", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=120))
     try:
         from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.experimental import implicit_replication
 
         mesh = init_device_mesh("cpu", (ranks,))
         program, _ = train.load(folder)
         single, rt = train.load(single_folder)
+        rt.moments = lambda x, dims: None  # batch_norm takes its own
         layouts = read_layouts(folder)
         here = OnMesh(single, rt, mesh, layouts, folder)
         how = {k: v for k, v in program.optimizer.items() if k not in ("kind", "clip_norm", "clip_value", "loss_scale")}
         kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[program.optimizer["kind"]]
-        optimizer = kind([p for p in here.parameters.values() if p.requires_grad], **how)
+        groups = [
+            {"params": [here.parameters[name]], "lr": how["lr"] * p.rate, "weight_decay": p.decay}
+            for name, p in program.parameters.items()
+            if p.trained
+        ]
+        optimizer = kind(groups, **how)
         feed = rt.batches(program, rt.read_data(program, folder / "samples.safetensors"), train.SHUFFLE)
         losses = []
         for _ in range(steps):
-            loss = run(single, rt, here, next(feed), layouts)
-            losses.append(loss.full_tensor().item())
-            loss.backward()
+            with implicit_replication():  # of masks and numbers of positions
+                loss = run(single, rt, here, next(feed), layouts)
+                losses.append(loss.full_tensor().item())
+                loss.backward()
             optimizer.step()
             optimizer.zero_grad()
             here.steps += 1
