@@ -149,8 +149,8 @@ private:
             last ? take_state(op, t, s) : void();
             const std::string name = last ? s.out : derived(s.out, "nest" + std::to_string(k));
             std::string why;
-            const std::string made_of = row_of(s.attributes()).nest(s, k, why);
-            why.empty() ? add_lines(stage, t.device, name + " = " + made_of) : refuse(op, why);
+            const std::string line = joined({name, " = ", row_of(s.attributes()).nest(s, k, why)});
+            why.empty() ? add_lines(stage, t.device, line) : refuse(op, why);
             values_[at(stage)][t.value[made]] = name;
             pieces.push_back({tile_at(t.value[made]).region, t.device, tile_at(t.value[made]).part, t.value[made]});
         }

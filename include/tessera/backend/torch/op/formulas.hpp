@@ -32,7 +32,7 @@ public:
 
     /// The root as an expression; the lines that it needs before it are in `before`.
     std::string expression(std::string& before) {
-        const std::string result = text(root_);
+        std::string result = text(root_);
         before += before_;
         return result;
     }

@@ -47,7 +47,7 @@ public:
             const std::string name = to == s_.d->output() ? s_.out : derived(s_.out, "nest" + std::to_string(k));
             std::string before;
             const std::string result = pass(k, name, before);
-            all += before + name + " = " + result + (to == s_.d->output() ? "" : "\n");
+            all += joined({before, name, " = ", result, to == s_.d->output() ? "" : "\n"});
             s_.value[shard_text::at(to)] = name;
         }
         return all;
@@ -200,9 +200,9 @@ private:
     std::string with_windows(std::string text, const nests::nest_pass& pass) const {
         for (int o = 0; o < s_.d->operands.size(); ++o) {
             if (has(pass.inside, o)) {
-                text = "torch.where(rt.inside(" + indices_text(o, pass) + ", " + text_of(s_.d->operands[o].extents) +
-                       ", " + sizes(pass) + ", " + device() + "), " + text + ", " +
-                       (pass.reduce == reducer::max ? "float(\"-inf\")" : "0.0") + ")";
+                text = joined({"torch.where(rt.inside(", indices_text(o, pass), ", ",
+                               text_of(s_.d->operands[o].extents), ", ", sizes(pass), ", ", device(), "), ", text, ", ",
+                               pass.reduce == reducer::max ? "float(\"-inf\")" : "0.0", ")"});
             }
         }
         return text;
@@ -232,7 +232,9 @@ private:
         }
         text = as_it_is ? text : text + ".permute" + tuple(order);
         for (int d = 0; d < x.extents.rank; ++d) {
-            text = x.dim[d].terms.empty() ? text + ".unsqueeze(" + std::to_string(d) + ")" : text;
+            if (x.dim[d].terms.empty()) {
+                text += joined({".unsqueeze(", std::to_string(d), ")"});
+            }
         }
         return x.type != element::f64 && is_double(pass) ? text + ".float()" : text;
     }
