@@ -38,6 +38,12 @@ def peers(results):
     return svg.bars("A step of PyTorch over one of Tessera", "times as long", names, series, (1, "as long"))
 
 
+def programs(results):
+    rows = table(results / "torch-ddp-2026-11-26.md", None, "| network, batch | the plan |")
+    return svg.bars("A step of DDP over one of the plan, both run by PyTorch", "times as long", [r[0] for r in rows],
+                    {"DDP over gloo": [round(1 / number(r[4]), 2) for r in rows]}, (1, "as long"))
+
+
 def simulator(results):
     rows = table(results / "simulator-host-2026-11-22.md", None, "| network | strategies | noise |")
     return svg.bars("Error of simulated steps", "%", [r[0] for r in rows],
@@ -64,9 +70,10 @@ def bounds(results):
                     {"found by OptCNN's search": [number(r[7]) for r in rows]})
 
 
-PLOTS = {f.__name__: f for f in (peers, simulator, pipelines, accuracy, bounds)}
+PLOTS = {f.__name__: f for f in (peers, programs, simulator, pipelines, accuracy, bounds)}
 ABOUT = {
     "peers": "Bars: how many times longer PyTorch takes for a training step than Tessera, by network and devices",
+    "programs": "Bars: how many times longer DistributedDataParallel takes for a step than the exported plan, by network",
     "simulator": "Bars: mean and largest error of the simulator on six networks",
     "pipelines": "Bars: steps of pipelines, predicted and measured",
     "accuracy": "Bars: seconds to 90 % accuracy for each policy",
