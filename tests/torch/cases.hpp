@@ -90,10 +90,10 @@ struct neighbours : ts::operation<neighbours> {
     }
 };
 struct classes : ts::linear<5> {};
-struct network : ts::sequential<ts::image<2, 8, 8>, stem, neighbours, ts::instance_norm<>, ts::save<skip>,
-                                ts::mean_over_kept<2, 3>, gate, ts::sigmoid, ts::tap<ts::multiply, skip>,
+struct network : ts::sequential<ts::image<2, 8, 8>, stem, neighbours, ts::instance_norm<>, ts::relu, ts::save<skip>,
+                                ts::max_over_kept<2, 3>, gate, ts::sigmoid, ts::tap<ts::multiply, skip>,
                                 ts::max_pool<2>, ts::reshape<4, 16>, ts::permute<0, 2, 1>, ts::pad<ts::margin<1, 1, 0>>,
-                                first_token, ts::rms_norm<>, ts::max_over<1>, classes, ts::smooth_cross_entropy<0.1>> {
+                                first_token, ts::rms_norm<>, ts::mean_over<1>, classes, ts::smooth_cross_entropy<0.1>> {
 };
 } // namespace nests
 
