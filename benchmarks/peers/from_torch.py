@@ -12,6 +12,7 @@ folder that has the package, build/release/python for one)
 
 import copy
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -68,27 +69,13 @@ def batch_of(name):
     return torch.randn(BATCH, 3, pixels, pixels), torch.randint(0, 10, (BATCH,))
 
 
-def losses(module, x, y, rate=RATE):
-    optimizer = torch.optim.SGD(module.parameters(), lr=rate)
-    module.train()
-    all_ = []
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        result = module(x)
-        result = result if isinstance(result, torch.Tensor) else result[0]
-        loss = torch.nn.functional.cross_entropy(result.flatten(0, -2), y.flatten())
-        loss.backward()
-        optimizer.step()
-        all_.append(loss.item())
-    return all_
-
-
 def off(a, b):
     return abs(a - b) / abs(b)
 
 
 def row(name, train_file, folder):
     import tessera
+    from beside import trained
     from tessera.weights import write_safetensors
 
     torch.manual_seed(1)
@@ -122,8 +109,8 @@ def row(name, train_file, folder):
     plan = tessera.plan(module, (x,), machine="p100", devices=2, search="data", optimizer="sgd")
     program = plan.export_torch(os.path.join(folder, name), learning_rate=RATE)
     exported_losses = program.train({next(iter(program.inputs)): x, "labels": y}, STEPS)
-    exact = losses(copy.deepcopy(module).double(), x.double() if x.is_floating_point() else x, y)
-    theirs = losses(module, x, y)
+    exact = trained(copy.deepcopy(module).double(), [(x.double() if x.is_floating_point() else x, y)] * STEPS, RATE)
+    theirs = trained(module, [(x, y)] * STEPS, RATE)
     parameters = sum(p.numel() for p in module.parameters()) / 1e6
     print(
         f"| {name} | {len(network.nodes)} | {parameters:.1f} | {exported:.1f} | {planned:.1f} "
@@ -136,7 +123,7 @@ def row(name, train_file, folder):
 
 def main():
     package, train_file, *names = sys.argv[1:]
-    sys.path.insert(0, package)
+    sys.path[:0] = [package, str(pathlib.Path(__file__).resolve().parents[2] / "tests/python")]
     print(
         "| network | nodes | parameters, millions | export s | plan s | first loss | third loss | third of PyTorch "
         "| first of a program | third of a program |\n|---|---|---|---|---|---|---|---|---|---|"

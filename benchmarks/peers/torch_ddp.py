@@ -10,7 +10,6 @@ sees the samples of its rank alone, and one of the plan's all of them.
 """
 
 import argparse
-import importlib.util
 import multiprocessing
 import os
 import pathlib
@@ -23,15 +22,8 @@ import time
 import torch
 import torch.distributed as dist
 
-
-def load(folder):
-    sys.path.insert(0, str(folder))
-    sys.modules.pop("tessera_runtime", None)
-    spec = importlib.util.spec_from_file_location("program", folder / "program.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.path.pop(0)
-    return module.PROGRAM, module.rt
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/torch"))
+from train import load  # noqa: E402
 
 
 class Whole(torch.nn.Module):

@@ -12,6 +12,22 @@ import tessera
 from tessera.weights import write_safetensors
 
 
+def trained(module, batches, rate):
+    """The losses of a module in PyTorch, which is trained by plain SGD."""
+    optimizer = torch.optim.SGD(module.parameters(), lr=rate)
+    module.train()
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        result = module(x)
+        result = result if isinstance(result, torch.Tensor) else result[0]
+        loss = torch.nn.functional.cross_entropy(result.flatten(0, -2), y.flatten())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
 def losses_of(module, x, y, steps=3, rate=0.05):
     """PyTorch's, Tessera's over two devices, and the network. The program train_file is the second argument."""
     network = tessera.network_of(module, (x,), name="net")
@@ -27,15 +43,4 @@ def losses_of(module, x, y, steps=3, rate=0.05):
         assert done.returncode == 0, done.stderr
         assert " 0 missing, 0 unexpected" in done.stdout, done.stdout
         ours = [float(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("step")]
-    optimizer = torch.optim.SGD(module.parameters(), lr=rate)
-    module.train()
-    theirs = []
-    for _ in range(steps):
-        optimizer.zero_grad()
-        result = module(x)
-        result = result if isinstance(result, torch.Tensor) else result[0]
-        loss = torch.nn.functional.cross_entropy(result.flatten(0, -2), y.flatten())
-        loss.backward()
-        optimizer.step()
-        theirs.append(loss.item())
-    return theirs, ours, network
+    return trained(module, [(x, y)] * steps, rate), ours, network

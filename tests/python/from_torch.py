@@ -23,7 +23,7 @@ package, train_file, planner = sys.argv[1:4]
 sys.path[:0] = [package, str(pathlib.Path(__file__).parent)]
 
 import tessera  # noqa: E402  (found beside this file's project, not where packages are)
-from beside import losses_of  # noqa: E402
+from beside import losses_of, trained  # noqa: E402
 from tessera.weights import write_safetensors  # noqa: E402
 
 
@@ -214,20 +214,6 @@ def check_plan():
             f"{folder}/strategy.json",
         ]
         subprocess.run(command, check=True, capture_output=True)
-
-
-def trained(module, batches, rate):
-    """The losses of a module in PyTorch, which is trained."""
-    optimizer = torch.optim.SGD(module.parameters(), lr=rate)
-    module.train()
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(module(x).flatten(0, -2), y.flatten())
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
 
 
 def check_programs():

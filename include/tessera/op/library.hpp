@@ -5,8 +5,6 @@
 
 #include "tessera/op/records.hpp"
 
-#include <string>
-
 namespace tessera {
 
 namespace op {
@@ -31,20 +29,5 @@ inline constexpr op_kind op_kind::bilinear{&op::bilinear_record};
 /// Records of all operators of the library.
 inline constexpr const op_record* library_operators[] = {TESSERA_OPERATORS(TESSERA_OPERATOR)};
 #undef TESSERA_OPERATOR
-
-/// Whether an operator of one's own has the name of one of the library, for which backends and files, which know operators by their names, would take it.
-inline bool takes_a_name_of_the_library(const op_record& r) {
-    for (const op_record* const known : library_operators) {
-        if (same_operator(*known, r)) {
-            return known != &r;
-        }
-    }
-    return false;
-}
-/// Why it is refused, behind the path of its layer.
-inline std::string refusal_of_name(const op_record& r) {
-    return std::string(": an operator of the library is called ") + r.name +
-           ", and this is another; give it a name of its own: static constexpr const char* name = \"...\"";
-}
 
 } // namespace tessera

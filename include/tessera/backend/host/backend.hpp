@@ -6,6 +6,7 @@
 #include "tessera/backend/host/update_jobs.hpp"
 #include "tessera/execute/jobs_by_plan.hpp"
 #include "tessera/execute/session.hpp"
+#include "tessera/net/own_names.hpp"
 
 namespace tessera::host {
 
@@ -42,12 +43,10 @@ public:
 
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.
     void bind(Plan& p, const graph_view& g, const parameter_store* store) {
+        require_own_names(g);
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
             const op_attributes& a = g.ops[op].attributes;
-            if (takes_a_name_of_the_library(record_of(a))) {
-                throw error("tessera: " + path_of(g, op) + refusal_of_name(record_of(a)));
-            }
             if (!supports(record_of(a), pass::forward, a.math) || !rows_.has(record_of(a))) {
                 throw error(refusal_of(record_of(a), a.math, path_of(g, op)));
             }

@@ -250,16 +250,10 @@ def moments(x, dims):
     return torch.stack([mean, variance + mean * mean]) * (x.numel() // mean.numel())
 
 
-def _normalized(x, sums, count, epsilon, dims):
+def layer_norm(x, sums, count, gamma, beta, epsilon):
     mean, square = sums[0] / count, sums[1] / count
     scale = torch.rsqrt((square - mean * mean).clamp(min=0) + epsilon)
-    for d in dims:
-        mean, scale = mean.unsqueeze(d), scale.unsqueeze(d)
-    return ((x - mean) * scale).to(x.dtype)
-
-
-def layer_norm(x, sums, count, gamma, beta, epsilon):
-    return _normalized(x, sums, count, epsilon, (-1,)) * gamma + beta
+    return ((x - mean.unsqueeze(-1)) * scale.unsqueeze(-1)).to(x.dtype) * gamma + beta
 
 
 def spread(x, places, rank):

@@ -26,6 +26,7 @@
 #include "tessera/backend/cuda/op/transposed_convolution.hpp"
 #include "tessera/backend/cuda/op/upsample.hpp"
 #include "tessera/net/operator_set.hpp"
+#include "tessera/net/own_names.hpp"
 #include "tessera/net/paths.hpp"
 #include "tessera/op/records.hpp"
 
@@ -182,12 +183,9 @@ inline const operator_row& offered_row(const graph_view& g, int op, pass what) {
 /// Throws tessera::error for a network with an operator that the table has not and the backend has, whose kernels are not compiled, and for one that has the name
 /// of another.
 inline void require_kernels_of(row_table rows, const graph_view& g) {
+    require_own_names(g);
     for (int op = 0; op < g.op_count; ++op) {
-        const op_record& r = record_of(g.ops[op].attributes);
-        if (takes_a_name_of_the_library(r)) {
-            throw error("tessera: " + path_of(g, op) + refusal_of_name(r));
-        }
-        const operator_row* const needed = row_of(r);
+        const operator_row* const needed = row_of(record_of(g.ops[op].attributes));
         if (needed != nullptr && std::find(rows.begin(), rows.end(), needed) == rows.end()) {
             throw error("tessera: " + path_of(g, op) + ": the backend was made for a network without the operator " +
                         needed->of->name +

@@ -20,17 +20,13 @@ public:
     /// Why it cannot be said; empty: it can.
     std::string refusal() const {
         for (int k = 0; k < p_.forward.size(); ++k) {
-            const nests::nest_pass& pass = p_.forward[k];
-            if (!is_needed(k)) {
-                continue;
-            }
-            if (has(pass.inside, pass.target)) {
+            if (is_needed(k) && has(p_.forward[k].inside, p_.forward[k].target)) {
                 return "it writes to windows";
             }
-            for (const nests::scalar& x : p_.scalars) {
-                if (x.kind == nests::scalar_kind::index && counts_samples(x.loop) && s_.micro_batches > 1) {
-                    return "it counts samples, of which a micro-batch has some";
-                }
+        }
+        for (const nests::scalar& x : p_.scalars) {
+            if (x.kind == nests::scalar_kind::index && counts_samples(x.loop) && s_.micro_batches > 1) {
+                return "it counts samples, of which a micro-batch has some";
             }
         }
         return "";
