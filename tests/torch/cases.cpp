@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports plans of every kind to PyTorch, and trains each here: cases FOLDER [steps] [first] [every]
 //
-// Below FOLDER every case has a folder: the program, samples.safetensors, and losses.txt with the losses of Tessera's own training of the same plan on the
-// same samples in the same order. tests/torch/train.py trains the programs and compares. What cannot be exported is printed with why, and no case.
+// Below FOLDER every case has a folder: the program, samples.safetensors, and of Tessera's own training of the same plan on the same samples in the same order
+// losses.txt and gradients.safetensors, those of the first step. tests/torch/train.py trains the programs and compares. What cannot be exported is printed with why, and no case.
 #include "cases.hpp"
 
 #include "tessera/execute/workers.hpp"
@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <list>
 
 namespace {
 
@@ -57,12 +58,13 @@ struct samples {
     }
 };
 
-/// The losses of steps with the samples in the order of an epoch, then of the next.
-std::vector<double> train_here(const one_case& c, const samples& data, int steps) {
+/// The losses of steps with the samples in the order of an epoch, then of the next. Writes the first step's gradients.
+std::vector<double> train_here(const one_case& c, const samples& data, int steps, const std::string& gradients) {
     ts::host::runtime backend(c.update);
     ts::workers threads(c.ranks);
     ts::session_options options;
     options.seed = seed;
+    options.keep_gradients = true;
     ts::host::runtime_session session(c.g, c.how, c.ranks, c.update, options, backend, threads);
     const ts::index_t batch = c.g.tensors[0].extents[0];
     std::vector<double> losses;
@@ -94,6 +96,20 @@ std::vector<double> train_here(const one_case& c, const samples& data, int steps
             ++k;
         }
         losses.push_back(session.step(inputs));
+        if (step > 0) {
+            continue;
+        }
+        std::vector<ts::io::named_tensor> all;
+        std::list<std::vector<float>> values; // which `all` refers to
+        const ts::network_paths paths = ts::paths_of(c.g);
+        for (int p = 0; p < c.g.parameter_count; ++p) {
+            const ts::shape& e = c.g.parameters[p].extents;
+            if (c.g.parameters[p].trained) {
+                values.push_back(session.gradient(p));
+                all.push_back({paths.parameter(p), {e.extent, e.extent + e.rank}, values.back()});
+            }
+        }
+        ts::io::write_safetensors(gradients, all);
     }
     return losses;
 }
@@ -223,7 +239,7 @@ int run(const std::string& folder, int steps, int first, int every) {
         const samples data(c.g);
         data.write(place + "/samples.safetensors");
         std::string text;
-        for (const double loss : train_here(c, data, steps)) {
+        for (const double loss : train_here(c, data, steps, place + "/gradients.safetensors")) {
             char line[40];
             std::snprintf(line, sizeof line, "%.9g\n", loss);
             text += line;

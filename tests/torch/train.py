@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains exported programs on gloo ranks of this machine and compares their losses with Tessera's.
+"""Trains exported programs on gloo or NCCL ranks of this machine and compares their losses with Tessera's.
 
-Usage: train.py FOLDER [--steps 20] [--only TEXT] [--damage N] [--verbose]
+Usage: train.py FOLDER [--steps 20] [--only TEXT] [--damage N] [--backend nccl] [--every N] [--verbose]
 
 FOLDER is what tests/torch/cases.cpp writes. Losses must be within 1e-6 of Tessera's, relative, over three steps, and within
 1e-4 over 20: most are within 2e-7, but where Adam or a batch norm of few numbers lets rounding grow, two builds of Tessera
 are as far apart. --damage N: of every N-th case each exchange that moves anything between ranks, and each bucket of gradients, is
 left out once, on all ranks; what is then trained must differ, or fail (but where operators are replicated, which are left
-alone: what only a copy needs whose result nobody reads changes nothing). Without torch it says so and is skipped;
+alone: what only a copy needs whose result nobody reads changes nothing). Messages of pipelines must be asked for in the
+order in which they are sent, which NCCL needs and gloo does not. --backend nccl: ranks have the GPUs in turn, and NCCL
+takes each for a node of its own, so that it connects ranks on one GPU too. Without torch it says so and is skipped;
 TESSERA_TORCH_PYTHON names a python that has it.
 """
 
@@ -34,7 +36,8 @@ except ImportError as e:
     print(f"skipped: {e}; TESSERA_TORCH_PYTHON may name a python that has torch")
     sys.exit(77)
 
-WITHIN = (1e-6, 1e-4)  # of Tessera's losses, relative: over 3 steps, and over all
+WITHIN = {"gloo": (1e-6, 1e-4), "nccl": (1e-5, 1e-4)}  # of Tessera's losses, relative: over 3 steps, and over all
+OF_GRADIENT = 1e-3  # of the norm of its parameter's, or of a thousandth of the largest
 SHUFFLE = 3  # what cases.cpp draws the order of samples by
 
 
@@ -104,6 +107,58 @@ def without_bucket(rt, number):
     return Damaged
 
 
+def listening(rt, kind):
+    """A rank that remembers which messages it has sent and asked for, and the first step's gradients."""
+
+    class Listening(kind):
+        def __init__(self, *given):
+            super().__init__(*given)
+            self.sent, self.asked, self.first = {}, {}, {}
+
+        def _clip(self):
+            if self.steps == 0:
+                served = {p: b.server for b in self.program.buckets if b.how == "server" for p in b.parameters}
+                for name, pieces in self.pieces.items():
+                    ranks = sorted({r for r, _ in self.program.parameters[name].homes})
+                    if name in served and ranks[served[name] % len(ranks)] != self.rank:
+                        continue  # only the server has the sum
+                    self.first[name] = [(self.program.parameters[name].homes[i][1], self._gradient(t).cpu().clone())
+                                        for i, t in pieces if t.requires_grad]  # fmt: skip
+            super()._clip()
+
+        def gradient_difference(self, path):
+            """The largest of a parameter's gradient from Tessera's."""
+            whole = rt.read_safetensors(path)
+            largest = max(g.norm().item() for g in whole.values())
+            worst = 0.0
+            for name, pieces in self.first.items():
+                for region, g in pieces:
+                    expected = whole[name][rt.within(region, [(0, e) for e in whole[name].shape])]
+                    off = (g - expected).norm().item() / max(whole[name].norm().item(), 1e-3 * largest)
+                    worst = max(worst, off if off == off else float("inf"))
+            return worst
+
+        def _post(self, which, tensors, back):
+            for to in self.transports[which, back].sends:
+                self.sent.setdefault((self.rank, to, back), []).append((which, self.micro_batch))
+            super()._post(which, tensors, back)
+
+        def _collect(self, which, back):
+            for source in self.transports[which, back].receives:
+                self.asked.setdefault((source, self.rank, back), []).append((which, self.micro_batch))
+            return super()._collect(which, back)
+
+        def require_order(self):
+            heard = [None] * self.program.ranks
+            dist.all_gather_object(heard, (self.sent, self.asked))
+            sent = {way: messages for s, _ in heard for way, messages in s.items()}
+            asked = {way: messages for _, a in heard for way, messages in a.items()}
+            if sent != asked:
+                raise RuntimeError("messages are asked for in another order than that in which they are sent")
+
+    return Listening
+
+
 def damages(program):
     """Everything that moves between ranks, one by one."""
     found = []
@@ -126,19 +181,27 @@ def shared(homes):
     )
 
 
-def train(rank, ranks, port, folder, steps, damage, results):
+def train(rank, ranks, port, folder, steps, damage, backend, results):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=170))
+    device = "cpu"
+    if backend == "nccl":
+        os.environ.update(NCCL_HOSTID=f"{os.getpid()}", NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1")
+        device = f"cuda:{rank % torch.cuda.device_count()}"
+        torch.cuda.set_device(device)
+    dist.init_process_group(backend, rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=170))
     trainer = feed = None
     try:
         program, rt = load(folder)
         kind = rt.Rank
         if damage is not None:
             kind = without_exchange(rt, *damage[1:]) if damage[0] == "exchange" else without_bucket(rt, damage[1])
-        trainer = kind(program)
+        trainer = listening(rt, kind)(program, None, device)
         feed = rt.batches(program, rt.read_data(program, folder / "samples.safetensors"), SHUFFLE)
         losses = [trainer.step(next(feed)) for _ in range(steps)]
+        if damage is None and backend == "gloo":
+            trainer.require_order()
+        results.put(("gradient", trainer.gradient_difference(folder / "gradients.safetensors")))
         if rank == 0:
             results.put(("losses", losses))
     except Exception as e:  # noqa: BLE001  (told to the parent, whatever it is)
@@ -152,8 +215,7 @@ def train(rank, ranks, port, folder, steps, damage, results):
 
 def worker(rank, ranks, tasks, results):
     for task in iter(tasks.get, None):
-        port, folder, steps, damage = task
-        train(rank, ranks, port, folder, steps, damage, results)
+        train(rank, ranks, *task, results)
         results.put(("done", rank))
 
 
@@ -185,8 +247,8 @@ class Ranks:
             s.bind(("127.0.0.1", 0))
             return s.getsockname()[1]
 
-    def run(self, folder, steps, damage=None):
-        return self.ask((self.free_port(), folder, steps, damage))
+    def run(self, folder, steps, damage=None, backend="gloo"):
+        return self.ask((self.free_port(), folder, steps, damage, backend))
 
     def ask(self, task):
         """The losses of rank 0, or none, and what went wrong. Processes serve a few programs only: torch keeps threads of groups that are gone."""
@@ -197,6 +259,7 @@ class Ranks:
         for tasks in self.tasks:
             tasks.put(task)
         losses, errors, done = None, [], 0
+        self.gradient = 0.0  # the largest difference of all ranks
         while done < self.count:
             try:
                 what, value = self.results.get(timeout=self.patience)
@@ -204,6 +267,7 @@ class Ranks:
                 return None, [*errors, f"{self.count - done} of {self.count} ranks did not end in {self.patience} s"]
             done += what == "done"
             losses = value if what == "losses" else losses
+            self.gradient = max(self.gradient, value) if what == "gradient" else self.gradient
             errors += [value] if what == "error" else []
             if errors and self.gives_up:
                 return None, errors
@@ -227,12 +291,15 @@ def main():
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--only", default="")
     parser.add_argument("--damage", type=int, default=0)
+    parser.add_argument("--backend", default="gloo", choices=["gloo", "nccl"])
+    parser.add_argument("--every", type=int, default=1, help="only every so many programs")
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
-    folders = sorted(p.parent for p in given.folder.glob("*/program.py") if given.only in p.parent.name)
+    folders = sorted(p.parent for p in given.folder.glob("*/program.py") if given.only in p.parent.name)[:: given.every]
+    within = WITHIN[given.backend]
     ranks = {}
     wrong, right, removed, unnoticed = [], 0, 0, []
-    worst = [0.0, 0.0]
+    worst = [0.0, 0.0, 0.0]
     began = time.time()
     for number, folder in enumerate(folders):
         program, _ = load(folder)
@@ -240,32 +307,35 @@ def main():
         count = program.ranks
         if count not in ranks:
             ranks[count] = Ranks(count)
-        losses, errors = ranks[count].run(folder, len(own))
+        losses, errors = ranks[count].run(folder, len(own), None, given.backend)
         first, all_ = (difference(losses[:3], own[:3]), difference(losses, own)) if losses else (float("inf"),) * 2
         if errors and "did not end" in errors[-1]:
             ranks.pop(count).end()
-        if errors or losses is None or first > WITHIN[0] or all_ > WITHIN[1]:
+        off = ranks[count].gradient if count in ranks else 0.0
+        said = f"{first:.1e} over 3 steps, {all_:.1e} over {len(own)}, gradients {off:.1e}"
+        if errors or losses is None or first > within[0] or all_ > within[1] or off > OF_GRADIENT:
             wrong.append(folder.name)
-            print(f"{folder.name}: {errors or ''} differs by {first:.1e} over 3 steps, {all_:.1e} over {len(own)}", flush=True)
+            print(f"{folder.name}: {errors or ''} differs by {said}", flush=True)
             continue
-        worst = [max(worst[0], first), max(worst[1], all_)]
+        worst = [max(worst[0], first), max(worst[1], all_), max(worst[2], off)]
         right += 1
         if given.verbose:
-            print(f"{folder.name}: {first:.1e} over 3 steps, {all_:.1e} over {len(own)}", flush=True)
+            print(f"{folder.name}: {said}", flush=True)
         copies = "replicated" in folder.name or "random" in folder.name  # of copies that nobody reads nothing is missed
         if given.damage and number % given.damage == 0 and not copies:
             for damage in damages(program):
                 removed += 1
-                losses, errors = ranks[count].run(folder, len(own), damage)
-                if not errors and losses and difference(losses[:3], own[:3]) <= WITHIN[0] and difference(losses, own) <= WITHIN[1]:
+                losses, errors = ranks[count].run(folder, len(own), damage, given.backend)
+                same = losses and difference(losses[:3], own[:3]) <= within[0] and difference(losses, own) <= within[1]
+                if not errors and same and ranks[count].gradient <= OF_GRADIENT:
                     unnoticed.append(f"{folder.name} without {damage}")
                     print(f"{folder.name}: nobody notices that {damage} is left out", flush=True)
     for r in ranks.values():
         r.end()
     print(
         f"{right} of {len(folders)} programs train to Tessera's losses: within {worst[0]:.1e} over 3 steps and "
-        f"{worst[1]:.1e} over {given.steps}; {removed} times something was left out, {len(unnoticed)} times unnoticed; "
-        f"torch {torch.__version__}, {time.time() - began:.0f} s"
+        f"{worst[1]:.1e} over {given.steps}, gradients within {worst[2]:.1e}; {removed} times something was left out, {len(unnoticed)} times unnoticed; "
+        f"{given.backend}, torch {torch.__version__}, {time.time() - began:.0f} s"
     )
     if not folders or wrong or unnoticed:
         sys.exit(1)

@@ -420,6 +420,8 @@ class Rank:
                 f"start it with --nproc-per-node {program.ranks}"
             )
         self.device = torch.device(device or "cpu")
+        if self.device.type == "cuda":
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # fp32, as Tessera
         self.steps = 0
         self.anchor = torch.zeros((), device=self.device, requires_grad=True)
         self.transports = {
@@ -440,9 +442,22 @@ class Rank:
             everyone.add(tuple(sorted({r for r, _ in p.homes})))
             everyone.update(_sharers(p.homes, region) for _, region in p.homes)
         self.groups = {ranks: dist.new_group(list(ranks)) for ranks in sorted(everyone) if len(ranks) > 1}
-        # A pipeline's messages forward and backward, apart: with NCCL they would wait for each other.
         everyone = list(range(self.program.ranks))
-        self.ways = (dist.new_group(everyone), dist.new_group(everyone))
+        if self.device.type == "cpu":
+            ways = (dist.new_group(everyone), dist.new_group(everyone))
+            self.way = lambda source, to, back: ways[back]
+            return
+        # NCCL has no tags, and what two ranks send each other in one group waits for each other: a group for either
+        # direction between two ranks, where messages must be asked for in the order in which they are sent.
+        pairs = {(x.sources[a][0], x.targets[b][0]) for x in self.program.exchanges.values() for a, b, _ in x.moves}
+        pairs = {(*p, False) for p in pairs} | {(*reversed(p), True) for p in pairs} if len(self.program.stages) > 1 else ()
+        ways = {pair: dist.new_group(list(pair[:2])) for pair in sorted(pairs) if pair[0] != pair[1]}
+        self.way = lambda source, to, back: ways[source, to, back]
+        # NCCL connects a group when all of its ranks call it, and some exchanges are of a few ranks.
+        members = [(everyone, None), *self.groups.items(), *((pair[:2], group) for pair, group in ways.items())]
+        for ranks, group in members:
+            if self.rank in ranks:
+                dist.all_reduce(torch.zeros(1, device=self.device), group=group)
 
     def _load(self, path):
         whole = read_safetensors(path)
@@ -571,13 +586,17 @@ class Rank:
     def _tag(self, name, back):
         return 1 + (self.numbers[name] * self.program.micro_batches + self.micro_batch) * 2 + int(back)
 
+    def _message(self, what, flat, way, peer, name):
+        """Of a group's own communicator, which NCCL takes for batches alone."""
+        return dist.batch_isend_irecv([dist.P2POp(what, flat, peer, self.way(*way), self._tag(name, way[2]))])
+
     def _post(self, name, tensors, back):
         transport = self.transports[name, back]
         tensors = [t.detach() for t in tensors]
         self.mail[name, self.micro_batch, back] = tensors
         for to, flat in transport.messages(tensors):
-            work = dist.isend(flat, to, group=self.ways[back], tag=self._tag(name, back))
-            self.pending.append((work, flat))
+            for work in self._message(dist.isend, flat, (self.rank, to, back), to, name):
+                self.pending.append((work, flat))
 
     def _collect(self, name, back):
         transport = self.transports[name, back]
@@ -585,7 +604,8 @@ class Rank:
         like = here[0][:0] if here else torch.empty(0, device=self.device)
         arrived = {source: flat for source, flat in transport.buffers(like)}
         for source, flat in arrived.items():
-            dist.irecv(flat, source, group=self.ways[back], tag=self._tag(name, back)).wait()
+            for work in self._message(dist.irecv, flat, (source, self.rank, back), source, name):
+                work.wait()
         return transport.assemble(here, arrived, like, False)
 
     # A step -----------------------------------------------------------------------------------------------------------
@@ -605,7 +625,7 @@ class Rank:
         if stage in self.program.recomputes:
             frame = self._run(stage, again=True)
         roots = [root for root in frame.roots if root[0].requires_grad]
-        for name, tensors in frame.sent:
+        for name, tensors in reversed(frame.sent):  # as they are posted
             if self.program.exchanges[name].differentiable:
                 roots += [r for r in zip(tensors, self._collect(name, back=True)) if r[0].requires_grad]
         if roots:
@@ -816,6 +836,8 @@ def main(program):
     given = parser.parse_args()
     device = "cpu"
     if given.backend == "nccl":
+        if not torch.cuda.is_available():
+            sys.exit("there is no GPU that torch can use; --backend gloo runs on the CPU")
         device = f"cuda:{int(os.environ.get('LOCAL_RANK', 0))}"
         torch.cuda.set_device(device)
     dist.init_process_group(given.backend)
