@@ -2,13 +2,20 @@
 // Pools of images and of volumes. Their kernels take windows of shards: any padding on any side, dilation, and gradients that are gathered, so that
 // no two threads add to one element. n of all of them: planes, rows and columns of the tile of x, rows and columns of that of y, the tile row and
 // column of x at which the first window begins (negative: in the padding), strides, dilations, window, then 0 maximum or 1 average, then 1 if padding
-// counts; of volumes the same six numbers of the depth behind them. Every element of x that a window covers is in the tile. Of images the depth is 1
-// for the compiler, too.
+// counts, then the same six numbers of the depth: an image is a volume of depth 1. Every element of x that a window covers is in the tile.
+// Gradients of images are made by blocks (see cut_pool()), each for some rows and columns of a plane, or for several
+// whole planes: n[21] planes, n[22] rows, n[23] columns of a block; n[24], n[25] blocks along rows and columns; n[26],
+// n[27] the most windows that touch a block, along rows and columns; n[28], n[29] how far the windows that cover an
+// element are apart, in windows; n[30] rows, n[31] rows of windows that a thread takes at once; n[32], n[33] how many
+// such stacks a block has of a plane; n[34] to n[37] what quotient() takes for n[32], n[23], n[33] and n[27]. Where one
+// element is in more windows than a block has room for, an image's kernel is that of volumes.
 #pragma once
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/windows.hpp"
 #include "tessera/op/pool.hpp"
+
+#include <numeric>
 
 namespace tessera::cuda::kernels {
 
@@ -41,23 +48,18 @@ struct window {
     }
 };
 
-/// Numbers i and i + 1, of height and width, and number `depth` before them.
-template <bool Volume>
-__device__ inline three three_of(const arguments& a, int i, int depth, long long of_images) {
-    const long long d = Volume ? a.n[depth] : of_images;
-    return {d, a.n[i], a.n[i + 1]};
-}
-template <bool Volume>
 __device__ inline window window_of(const arguments& a) {
-    return {a.n[0], three_of<Volume>(a, 1, 15, 1), three_of<Volume>(a, 3, 16, 1), three_of<Volume>(a, 5, 17, 0),
-            three_of<Volume>(a, 7, 18, 1), three_of<Volume>(a, 9, 19, 1), three_of<Volume>(a, 11, 20, 1), a.n[13] == 1, a.n[14] == 1};
+    return {a.n[0], {a.n[15], a.n[1], a.n[2]}, {a.n[16], a.n[3], a.n[4]}, {a.n[17], a.n[5], a.n[6]},
+            {a.n[18], a.n[7], a.n[8]}, {a.n[19], a.n[9], a.n[10]}, {a.n[20], a.n[11], a.n[12]},
+            a.n[13] == 1, a.n[14] == 1};
 }
 
 /// Positions of a window along one dimension that are not padding.
-__device__ inline long long inside(long long first, long long dilation, long long size, long long extent) {
-    long long count = 0;
-    for (long long r = 0; r < size; ++r) {
-        const long long x = first + r * dilation;
+template <class Index>
+__device__ Index inside(Index first, Index dilation, Index size, Index extent) {
+    Index count = 0;
+    for (Index r = 0; r < size; ++r) {
+        const Index x = first + r * dilation;
         count += x >= 0 && x < extent ? 1 : 0;
     }
     return count;
@@ -71,14 +73,14 @@ __device__ inline float divisor(const window& w, const three& at) {
     return static_cast<float>(count);
 }
 
-template <bool Volume, class T>
-__device__ void pool_each(const arguments& a) {
-    const window w = window_of<Volume>(a);
+/// at: x, y.
+template <class T>
+__device__ void pool3d_forward_of(const arguments& a) {
+    const window w = window_of(a);
     const long long count = w.planes * w.outputs();
     for (long long i = first_index(); i < count; i += index_step()) {
-        const long long plane = Volume ? i / (w.out.h * w.out.w) % w.out.d : 0;
-        const three at = {w.first.d + plane * w.stride.d, w.first.h + i / w.out.w % w.out.h * w.stride.h,
-                          w.first.w + i % w.out.w * w.stride.w};
+        const three at = {w.first.d + i / (w.out.h * w.out.w) % w.out.d * w.stride.d,
+                          w.first.h + i / w.out.w % w.out.h * w.stride.h, w.first.w + i % w.out.w * w.stride.w};
         const T* x = pointer<const T>(a, 0) + i / w.outputs() * w.volume();
         float result = w.average ? 0.0f : -1.0f / 0.0f;
         for (long long q = 0; q < w.size.d; ++q) {
@@ -96,17 +98,6 @@ __device__ void pool_each(const arguments& a) {
         }
         pointer<T>(a, 1)[i] = w.average ? result / divisor(w, at) : result;
     }
-}
-
-/// at: x, y.
-template <class T>
-__device__ void pool_forward_of(const arguments& a) {
-    pool_each<false, T>(a);
-}
-TYPED_KERNEL(pool_forward)
-template <class T>
-__device__ void pool3d_forward_of(const arguments& a) {
-    pool_each<true, T>(a);
 }
 TYPED_KERNEL(pool3d_forward)
 
@@ -141,16 +132,16 @@ __device__ inline long long window_at(long long from_first, long long stride, lo
 }
 
 /// Sum over the windows that cover an element, in row-major order of the windows.
-template <bool Volume, bool Average, class T>
+template <bool Average, class T>
 __device__ void pool_backward(const arguments& a) {
-    const window w = window_of<Volume>(a);
+    const window w = window_of(a);
     const T* all_dy = pointer<const T>(a, Average ? 0 : 1);
     T* dx = pointer<T>(a, Average ? 1 : 2);
     const long long count = w.planes * w.volume();
     for (long long i = first_index(); i < count; i += index_step()) {
         const long long plane = i / w.volume();
         const long long place = i % w.volume();
-        const long long d = Volume ? place / (w.in.h * w.in.w) : 0;
+        const long long d = place / (w.in.h * w.in.w);
         const long long h = i / w.in.w % w.in.h;
         const long long v = i % w.in.w;
         const T* x = pointer<const T>(a, 0) + plane * w.volume();
@@ -184,27 +175,255 @@ __device__ void pool_backward(const arguments& a) {
 
 /// at: x, dy, dx.
 template <class T>
-__device__ void pool_maximum_backward_of(const arguments& a) {
-    pool_backward<false, false, T>(a);
-}
-TYPED_KERNEL(pool_maximum_backward)
-template <class T>
 __device__ void pool3d_maximum_backward_of(const arguments& a) {
-    pool_backward<true, false, T>(a);
+    pool_backward<false, T>(a);
 }
 TYPED_KERNEL(pool3d_maximum_backward)
 
 /// at: dy, dx.
 template <class T>
-__device__ void pool_average_backward_of(const arguments& a) {
-    pool_backward<false, true, T>(a);
-}
-TYPED_KERNEL(pool_average_backward)
-template <class T>
 __device__ void pool3d_average_backward_of(const arguments& a) {
-    pool_backward<true, true, T>(a);
+    pool_backward<true, T>(a);
 }
 TYPED_KERNEL(pool3d_average_backward)
+
+__device__ inline int smaller(int a, int b) { return a < b ? a : b; }
+
+/// Rows or columns of an image. All that is within a plane fits 32 bits.
+struct side {
+    int in, out, first, stride, dilation, size;
+
+    __device__ bool has(int x) const { return x >= 0 && x < in; }
+    __device__ int nearest(int x) const { return x < 0 ? 0 : x < in ? x : in - 1; }
+    /// How many windows begin before `x`.
+    __device__ int begun(int x) const { return x <= first ? 0 : smaller((x - first + stride - 1) / stride, out); }
+    /// Where the first window would begin whose last element is at `x`; those before it end before `x`.
+    __device__ int before(int x) const { return x - (size - 1) * dilation; }
+};
+
+/// k: 0 rows, 1 columns.
+__device__ inline side side_of(const arguments& a, int k) {
+    return {static_cast<int>(a.n[1 + k]), static_cast<int>(a.n[3 + k]), static_cast<int>(a.n[5 + k]),
+            static_cast<int>(a.n[7 + k]), static_cast<int>(a.n[9 + k]), static_cast<int>(a.n[11 + k])};
+}
+
+__device__ inline float divisor(const arguments& a, const side& h, const side& w, int top, int left) {
+    return static_cast<float>(a.n[14] == 1 ? static_cast<long long>(h.size) * w.size
+                                           : static_cast<long long>(inside(top, h.dilation, h.size, h.in)) *
+                                                 inside(left, w.dilation, w.size, w.in));
+}
+
+/// at: x, y. There are less than 2^31 windows.
+template <class T>
+__device__ void pool_forward_of(const arguments& a) {
+    const side h = side_of(a, 0);
+    const side w = side_of(a, 1);
+    const bool average = a.n[13] == 1;
+    const unsigned wide = static_cast<unsigned>(w.out);
+    const unsigned high = static_cast<unsigned>(h.out);
+    const long long count = a.n[0] * h.out * w.out;
+    for (long long i = first_index(); i < count; i += index_step()) {
+        const unsigned line = static_cast<unsigned>(i) / wide;
+        const unsigned plane = line / high;
+        const int top = h.first + static_cast<int>(line - plane * high) * h.stride;
+        const int left = w.first + static_cast<int>(static_cast<unsigned>(i) - line * wide) * w.stride;
+        const T* x = pointer<const T>(a, 0) + static_cast<long long>(plane) * (h.in * w.in);
+        float result = average ? 0.0f : -1.0f / 0.0f;
+        for (int r = 0; r < h.size; ++r) {
+            const int y = top + r * h.dilation;
+            for (int s = 0; s < w.size && h.has(y); ++s) {
+                const int v = left + s * w.dilation;
+                if (w.has(v)) {
+                    const float value = x[y * w.in + v];
+                    result = average ? result + value : larger(result, value);
+                }
+            }
+        }
+        pointer<T>(a, 1)[i] = average ? result / divisor(a, h, w, top, left) : result;
+    }
+}
+TYPED_KERNEL(pool_forward)
+
+/// What is_first_maximum() asks for; -1 where all is padding.
+template <class T>
+__device__ int first_maximum(const T* x, const side& h, const side& w, int top, int left) {
+    int best = -1;
+    float largest = 0.0f;
+    for (int r = 0; r < h.size; ++r) {
+        const int y = top + r * h.dilation;
+        for (int s = 0; s < w.size && h.has(y); ++s) {
+            const int v = left + s * w.dilation;
+            if (w.has(v)) {
+                const float value = x[y * w.in + v];
+                if (best < 0 || value > largest || value != value) {
+                    best = y * w.in + v;
+                    largest = value;
+                }
+            }
+        }
+    }
+    return best;
+}
+
+/// The same of a square window without gaps, all of it loaded at once. In place of padding there is the nearest element,
+/// which is of the window, too: a second time, next to the first, it changes neither which of the largest comes first
+/// nor which NaN last.
+template <int Size, class T>
+__device__ int first_of_square(const T* x, const side& h, const side& w, int top, int left) {
+    if (top + Size <= 0 || top >= h.in || left + Size <= 0 || left >= w.in) {
+        return -1;
+    }
+    float values[Size * Size];
+    for (int k = 0; k < Size * Size; ++k) {
+        const T* row = x + h.nearest(top + k / Size) * w.in;
+        values[k] = row[w.nearest(left + k % Size)];
+    }
+    int best = 0;
+    float largest = values[0];
+    for (int k = 1; k < Size * Size; ++k) {
+        if (values[k] > largest || values[k] != values[k]) {
+            best = k;
+            largest = values[k];
+        }
+    }
+    return h.nearest(top + best / Size) * w.in + w.nearest(left + best % Size);
+}
+
+/// i / n, where i * n < 2^31 and `factor` is 2^31 / n + 1.
+__device__ inline int quotient(int i, long long factor) {
+    return static_cast<int>(static_cast<unsigned long long>(2u * i) * static_cast<unsigned>(factor) >> 32);
+}
+
+/// The windows that cover element `x`: the first and, in the upper half, the one behind the last, counted from window
+/// `from` on.
+__device__ inline unsigned covering(const side& s, int x, int from) {
+    const int end = s.begun(x + 1);
+    int o = s.begun(s.before(x));
+    while (o < end && (x - s.first - o * s.stride) % s.dilation != 0) {
+        ++o;
+    }
+    return o < end ? static_cast<unsigned>(o - from) | static_cast<unsigned>(end - from) << 16 : 0;
+}
+
+struct alignas(8) pooled {
+    int place; ///< of the maximum, from the block's first plane on
+    float dy; ///< what the element there, or in an average each element, gets
+};
+
+/// First what each window that touches the block gives, and to which element; then for every element the sum over the
+/// windows that cover it, in row-major order of the windows.
+template <bool Average, class T>
+__device__ void pool_block_backward(const arguments& a) {
+    __shared__ pooled found[2048]; // most_pool_windows
+    __shared__ unsigned rows[256]; // most_pool_side
+    __shared__ unsigned columns[256];
+    const side h = side_of(a, 0);
+    const side w = side_of(a, 1);
+    const unsigned along_columns = static_cast<unsigned>(a.n[25]);
+    const unsigned along_rows = static_cast<unsigned>(a.n[24]);
+    const unsigned band = blockIdx.x / along_columns;
+    const unsigned group = band / along_rows;
+    const int tall = static_cast<int>(a.n[22]);
+    const int broad = static_cast<int>(a.n[23]);
+    const int top = static_cast<int>(band - group * along_rows) * tall;
+    const int left = static_cast<int>(blockIdx.x - band * along_columns) * broad;
+    const int bottom = smaller(top + tall, h.in);
+    const int right = smaller(left + broad, w.in);
+    const int first_row = h.begun(h.before(top));
+    const int first_column = w.begun(w.before(left));
+    const long long first_plane = group * a.n[21];
+    const int planes = static_cast<int>(a.n[0] - first_plane < a.n[21] ? a.n[0] - first_plane : a.n[21]);
+    const int threads = static_cast<int>(blockDim.x);
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int i = thread; i < bottom - top; i += threads) {
+        rows[i] = covering(h, top + i, first_row);
+    }
+    for (int i = thread; i < right - left; i += threads) {
+        columns[i] = covering(w, left + i, first_column);
+    }
+    const T* x = pointer<const T>(a, 0) + first_plane * (h.in * w.in);
+    const T* dy = pointer<const T>(a, Average ? 0 : 1) + first_plane * (h.out * w.out);
+    T* dx = pointer<T>(a, Average ? 1 : 2) + first_plane * (h.in * w.in);
+
+    const int high = static_cast<int>(a.n[26]);
+    const int wide = static_cast<int>(a.n[27]);
+    const int stack_of_windows = static_cast<int>(a.n[31]);
+    const int stacks_of_windows = static_cast<int>(a.n[33]);
+    const int windows_down = h.begun(bottom) - first_row;
+    const int windows_across = w.begun(right) - first_column;
+    const int square = h.dilation == 1 && w.dilation == 1 && h.size == w.size ? h.size : 0;
+    for (int i = thread; i < planes * stacks_of_windows * wide; i += threads) {
+        const int line = quotient(i, a.n[37]);
+        const int plane = quotient(line, a.n[36]);
+        const int column = i - line * wide;
+        const int begin = (line - plane * stacks_of_windows) * stack_of_windows;
+        const int end = column < windows_across ? smaller(begin + stack_of_windows, windows_down) : 0;
+        const int start = plane * (h.in * w.in);
+        const int v = w.first + (first_column + column) * w.stride;
+        const T* from = dy + static_cast<long long>(plane) * (h.out * w.out) + (first_column + column);
+        pooled* to = found + plane * high * wide + column;
+        for (int row = begin; row < end; ++row) {
+            const int y = h.first + (first_row + row) * h.stride;
+            const float g = from[(first_row + row) * w.out];
+            if (Average) {
+                to[row * wide].dy = g / divisor(a, h, w, y, v);
+            } else {
+                const int place = square == 3   ? first_of_square<3>(x + start, h, w, y, v)
+                                  : square == 2 ? first_of_square<2>(x + start, h, w, y, v)
+                                                : first_maximum(x + start, h, w, y, v);
+                to[row * wide] = {start + place, g};
+            }
+        }
+    }
+    __syncthreads();
+
+    const int step_row = static_cast<int>(a.n[28]);
+    const int step = static_cast<int>(a.n[29]);
+    const int stack = static_cast<int>(a.n[30]);
+    const int stacks = static_cast<int>(a.n[32]);
+    for (int i = thread; i < planes * stacks * broad; i += threads) {
+        const int line = quotient(i, a.n[35]);
+        const int plane = quotient(line, a.n[34]);
+        const int column = i - line * broad;
+        const int begin = (line - plane * stacks) * stack;
+        const int end = left + column < right ? smaller(begin + stack, bottom - top) : begin;
+        const unsigned along_w = begin < end ? columns[column] : 0;
+        const int first_w = static_cast<int>(along_w & 0xffffu);
+        const int end_w = static_cast<int>(along_w >> 16);
+        const pooled* of_plane = found + plane * high * wide;
+        int place = plane * (h.in * w.in) + (top + begin) * w.in + left + column;
+        for (int row = begin; row < end; ++row) {
+            const unsigned along_h = rows[row];
+            float sum = 0.0f;
+            for (int r = static_cast<int>(along_h & 0xffffu); r < static_cast<int>(along_h >> 16); r += step_row) {
+                const pooled* from = of_plane + r * wide;
+                for (int s = first_w; s < end_w; s += 2 * step) { // two at once
+                    const bool has_second = s + step < end_w;
+                    const pooled one = from[s];
+                    const pooled two = from[has_second ? s + step : s];
+                    sum = Average || one.place == place ? sum + one.dy : sum;
+                    sum = has_second && (Average || two.place == place) ? sum + two.dy : sum;
+                }
+            }
+            dx[place] = sum;
+            place += w.in;
+        }
+    }
+}
+
+/// at: x, dy, dx.
+template <class T>
+__device__ void pool_maximum_backward_of(const arguments& a) {
+    pool_block_backward<false, T>(a);
+}
+TYPED_KERNEL(pool_maximum_backward)
+
+/// at: dy, dx.
+template <class T>
+__device__ void pool_average_backward_of(const arguments& a) {
+    pool_block_backward<true, T>(a);
+}
+TYPED_KERNEL(pool_average_backward)
 
 /// The gradient of a global average: every element of a plane gets the plane's number. at: dy, dx. n: count, plane. f: factor.
 template <class T>
@@ -225,10 +444,11 @@ TYPED_KERNEL(spread)
 
 namespace tessera::cuda::detail {
 
-/// The numbers of the kernels above.
+/// The numbers of the kernels above, but for those of blocks.
 inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w, bool average) {
     kernel_numbers n;
     n.n[0] = s.size(s.output(), 0) * s.size(s.output(), 1);
+    n.n[15] = n.n[16] = n.n[18] = n.n[19] = n.n[20] = 1;
     const int deep = w.a.dimensions - 2; // 1 where there is a depth, which is the first dimension
     for (int k = 0; k < w.a.dimensions; ++k) {
         const index_t numbers[] = {w.extent[k],   s.size(s.output(), 2 + k), -w.before[k],
@@ -240,6 +460,87 @@ inline kernel_numbers pool_numbers(const shard_call& s, const window_place& w, b
     n.n[13] = average ? 1 : 0;
     n.n[14] = op::counts_padding(s.attributes(), 2 + w.a.dimensions) ? 1 : 0;
     return n;
+}
+
+/// Whether all places in a plane, and where windows begin and end, fit 32 bits.
+inline bool has_small_planes(const kernel_numbers& k) {
+    constexpr index_t most = std::numeric_limits<int>::max() / 2;
+    const index_t* const n = k.n;
+    bool small = n[1] * n[2] < most && n[3] * n[4] < most;
+    for (int d = 0; d < 2; ++d) {
+        const index_t reach = n[1 + d] + n[3 + d] * n[7 + d] + n[9 + d] * n[11 + d];
+        small = small && reach < most && n[5 + d] < most && -n[5 + d] < most;
+    }
+    return small;
+}
+
+inline constexpr index_t most_pool_windows = 2048; ///< that touch a block
+inline constexpr index_t most_pool_side = 256;     ///< of rows, and of columns, of a block
+
+/// Adds the numbers of blocks, of at least so many elements where there are as many. They are large, so that few windows
+/// touch two of them, but where that would leave a GPU idle. Returns how many there are, 0 where none can be made.
+inline index_t cut_pool(kernel_numbers& k, index_t least = 512) {
+    constexpr index_t enough = 2048; // blocks for any GPU
+    constexpr index_t most = 8192;   // elements of a block
+    index_t* const n = k.n;
+    const index_t total = n[0] * n[1] * n[2];
+    if (total == 0 || n[3] * n[4] == 0 || !has_small_planes(k)) {
+        return 0;
+    }
+    const auto in_parts = [](index_t x, index_t parts) { return (x + parts - 1) / parts; };
+    const auto windows = [&](int d, index_t elements) { // the most that touch so many neighbours
+        const index_t reach = (n[11 + d] - 1) * n[9 + d];
+        return std::min(n[3 + d], (elements + reach - 1) / n[7 + d] + 1);
+    };
+    const auto fit = [&](index_t rows, index_t columns) {
+        return windows(0, rows) * windows(1, columns) <= most_pool_windows;
+    };
+    index_t columns = std::min(n[2], most_pool_side);
+    while (columns > 1 && !fit(1, columns)) {
+        columns = in_parts(columns, 2);
+    }
+    if (!fit(1, columns)) {
+        return 0;
+    }
+    const index_t work = std::clamp(total / enough, least, most);
+    n[25] = in_parts(n[2], columns);
+    n[23] = columns = in_parts(n[2], n[25]);
+    index_t rows = std::clamp<index_t>(work / columns, 1, std::min(n[1], most_pool_side));
+    while (!fit(rows, columns)) {
+        --rows;
+    }
+    n[24] = in_parts(n[1], rows);
+    n[22] = rows = in_parts(n[1], n[24]);
+    n[26] = windows(0, rows);
+    n[27] = windows(1, columns);
+    n[21] = 1;
+    if (n[24] == 1 && n[25] == 1) {
+        n[21] = std::clamp<index_t>(std::min(work / (rows * columns), most_pool_windows / (n[26] * n[27])), 1, n[0]);
+    }
+    for (int d = 0; d < 2; ++d) {
+        n[28 + d] = n[9 + d] / std::gcd(n[9 + d], n[7 + d]);
+        // Stacks of four, which share what is the same in a column, where that leaves work for all threads.
+        const index_t across = n[d == 0 ? 23 : 27];
+        const index_t down = n[d == 0 ? 22 : 26];
+        n[30 + d] = n[21] * down * across >= 4 * 256 ? 4 : 1;
+        n[32 + d] = in_parts(down, n[30 + d]);
+        n[34 + 2 * d] = (index_t{1} << 31) / n[32 + d] + 1;
+        n[35 + 2 * d] = (index_t{1} << 31) / across + 1;
+    }
+    return in_parts(n[0], n[21]) * n[24] * n[25];
+}
+
+/// The kernel of images by blocks, or that of volumes.
+inline void pool_backward(const shard_call& s, const window_place& w, bool average, const kernel& of_images,
+                          const kernel& of_volumes, std::vector<memory_use> memory) {
+    kernel_numbers n = pool_numbers(s, w, average);
+    const index_t blocks = w.a.dimensions == 3 ? 0 : cut_pool(n);
+    if (blocks == 0) {
+        s.to.launch(of_volumes, static_cast<std::vector<memory_use>&&>(memory), n, s.volume(s.input()));
+        return;
+    }
+    const index_t work = n.n[21] * std::max(n.n[22] * n.n[23], n.n[26] * n.n[27]);
+    s.to.launch_blocks(of_images, static_cast<std::vector<memory_use>&&>(memory), n, blocks, work);
 }
 
 inline void pool_forward(const shard_call& s, bool average) {
@@ -256,8 +557,11 @@ inline void pool_forward(const shard_call& s, bool average) {
         c.stride[k] = to_int(a.stride[k]);
     }
     if (!vendor) {
-        s.to.launch(a.dimensions == 3 ? kernels::pool3d_forward : kernels::pool_forward,
-                    {s.value(s.input()), s.value_to(s.output())}, pool_numbers(s, w, average), s.volume(s.output()));
+        const kernel_numbers n = pool_numbers(s, w, average);
+        const index_t count = s.volume(s.output());
+        const bool small = has_small_planes(n) && count <= std::numeric_limits<int>::max();
+        s.to.launch(a.dimensions == 3 || !small ? kernels::pool3d_forward : kernels::pool_forward,
+                    {s.value(s.input()), s.value_to(s.output())}, n, count);
         return;
     }
     for (int k = 0; k < c.x.size(); ++k) {
@@ -275,16 +579,13 @@ inline void average_pool_forward(const shard_call& s) { pool_forward(s, true); }
 
 /// Kernels of our own: cuDNN's need the output, which the plan has freed, and do not say which of several maxima they take.
 inline void max_pool_backward(const shard_call& s) {
-    const window_place w = place_of(s);
-    s.to.launch(w.a.dimensions == 3 ? kernels::pool3d_maximum_backward : kernels::pool_maximum_backward,
-                {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.input())}, pool_numbers(s, w, false),
-                s.volume(s.input()));
+    pool_backward(s, place_of(s), false, kernels::pool_maximum_backward, kernels::pool3d_maximum_backward,
+                  {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.input())});
 }
 
 inline void average_pool_backward(const shard_call& s) {
-    const window_place w = place_of(s);
-    s.to.launch(w.a.dimensions == 3 ? kernels::pool3d_average_backward : kernels::pool_average_backward,
-                {s.gradient(s.output()), s.gradient_to(s.input())}, pool_numbers(s, w, true), s.volume(s.input()));
+    pool_backward(s, place_of(s), true, kernels::pool_average_backward, kernels::pool3d_average_backward,
+                  {s.gradient(s.output()), s.gradient_to(s.input())});
 }
 
 /// One window that is the whole tile, scaled from the tile's mean to its part of the plane's. The planes of a volume are rows of one image.
