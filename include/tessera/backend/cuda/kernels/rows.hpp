@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest element of a row and the sum of its exponentials, which softmax and losses begin with. Arrays are [samples, classes, plane]; a row is a sample's
-// pixel. n of all: samples, classes of the shard, plane, number of the shard's first class; in a softmax rows, columns, 1, -, and what seen_columns takes.
+// The largest element of a row and the sum of its exponentials, which softmax and losses begin with. Arrays are
+// [samples, classes, plane]; a row is a sample's pixel. n of all: samples, classes of the shard, plane, number of the
+// shard's first class; in a softmax rows, columns, 1, -, and what seen_columns takes; and n[9], what share_rows says.
 #pragma once
 
 #include "tessera/backend/cuda/kernels/common.hpp"
@@ -11,12 +12,32 @@ inline constexpr kernel row_maximum{"row_maximum", true};
 inline constexpr kernel row_exponentials{"row_exponentials", true};
 inline constexpr kernel row_leader{"row_leader", true};
 
+/// Of a block that works on rows together: so many that it has 256 threads.
+inline constexpr index_t row_work = 1024;
+
+/// The number of blocks for rows, and in n[9] how many threads of a block each has, 2^n[9]: some 32 elements for a
+/// thread, fewer where there are few rows. A warp's threads take neighbours in memory: elements of a row, or of rows
+/// that lie between each other.
+inline index_t share_rows(kernel_numbers& n) {
+    constexpr index_t enough = 65536; // threads for any GPU
+    const index_t rows = n.n[0] * n.n[2];
+    index_t& log = n.n[9];
+    for (log = n.n[2] > 1 ? 1 : 5; log < 8; ++log) {
+        const index_t columns = n.n[1] >> log; // of a thread
+        if (columns <= 4 || (columns <= 32 && rows << log >= enough)) {
+            break;
+        }
+    }
+    return (rows + (256 >> log) - 1) / (256 >> log);
+}
+
 // clang-format off
 TESSERA_DEVICE_CODE(row_code,
 
-/// How many of its columns a row of a softmax sees: all, or (n[4], rows of a matrix, above 0) in a causal one those up to the row's own number, which is n[5] for
-/// the first row, counted from the shard's first column; and (n[6], rows of a sample, above 0) of padded sequences those within the sample's length, at[n[8]], where
-/// n[7] is the number of the shard's first column.
+/// How many of its columns a row of a softmax sees: all, or (n[4], rows of a matrix, above 0) in a causal one those up
+/// to the row's own number, which is n[5] for the first row, counted from the shard's first column; and (n[6], rows of
+/// a sample, above 0) of padded sequences those within the sample's length, at[n[8]], where n[7] is the number of the
+/// shard's first column.
 __device__ inline long long seen_columns(const arguments& a, long long row) {
     long long seen = a.n[1];
     if (a.n[4] > 0) {
@@ -30,39 +51,141 @@ __device__ inline long long seen_columns(const arguments& a, long long row) {
     return seen;
 }
 
-/// A block for each row. at: logits, to.
+/// What a thread has of the rows that a block shares out (see share_rows): elements of one row, eight at a time, every
+/// gap-th. Its neighbours have the elements beside its own in memory: of its row, or (plane above 1) of rows that lie
+/// between each other.
+struct row_share {
+    static constexpr int gap = 32; // but of mixed rows 1
+    unsigned threads; // of a row
+    unsigned own;     // this one among them
+    unsigned apart;   // from one to the next in the block
+    bool mixed;
+    bool is_inside;
+    long long row;
+    long long start; // of the row in memory
+    long long first; // element
+
+    /// Of a block of 256 threads. Kernels that are never given a plane need no code for one.
+    __device__ explicit row_share(const arguments& a, bool has_plane) {
+        const int log = static_cast<int>(a.n[9]);
+        threads = 1u << log;
+        const unsigned rows = 256u >> log;
+        mixed = has_plane && a.n[2] > 1;
+        apart = mixed ? rows : 1;
+        own = mixed ? threadIdx.x >> (8 - log) : threadIdx.x & (threads - 1);
+        row = static_cast<long long>(blockIdx.x) * rows + (mixed ? threadIdx.x & (rows - 1) : threadIdx.x >> log);
+        is_inside = row < (mixed ? a.n[0] * a.n[2] : a.n[0]);
+        start = mixed ? row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2] : row * a.n[1];
+        first = mixed ? own * 8 : own / gap * (8 * gap) + own % gap;
+    }
+    /// From eight elements to the next.
+    __device__ long long step() const { return 8 * threads; }
+
+    /// The elements from k on; `rest` for those from `end` on. Their loads are under way together.
+    template <class T>
+    __device__ void load(const arguments& a, const T* all, long long k, long long end, float rest, float* to) const {
+        const T* from = all + start + (mixed ? k * a.n[2] : k);
+        const int left = end - k < 8 * gap ? static_cast<int>(end - k) : 8 * gap;
+        if (mixed) {
+            for (int u = 0; u < 8; ++u) {
+                to[u] = u < left ? static_cast<float>(*from) : rest;
+                from += a.n[2];
+            }
+        } else if (left > 7 * gap) {
+            for (int u = 0; u < 8; ++u) {
+                to[u] = from[u * gap];
+            }
+        } else {
+            for (int u = 0; u < 8; ++u) {
+                to[u] = u * gap < left ? static_cast<float>(from[u * gap]) : rest;
+            }
+        }
+    }
+    template <class T>
+    __device__ void store(const arguments& a, T* all, long long k, const float* from) const {
+        T* to = all + start + (mixed ? k * a.n[2] : k);
+        const int left = a.n[1] - k < 8 * gap ? static_cast<int>(a.n[1] - k) : 8 * gap;
+        if (mixed) {
+            for (int u = 0; u < 8; ++u) {
+                if (u < left) {
+                    *to = from[u];
+                }
+                to += a.n[2];
+            }
+        } else if (left > 7 * gap) {
+            for (int u = 0; u < 8; ++u) {
+                to[u * gap] = from[u];
+            }
+        } else {
+            for (int u = 0; u < 8; ++u) {
+                if (u * gap < left) {
+                    to[u * gap] = from[u];
+                }
+            }
+        }
+    }
+};
+
+/// Sum over the threads of each row, in an order that is always the same, for the first of them.
+__device__ inline double row_sum(const row_share& s, double value, double* shared) {
+    shared[threadIdx.x] = value;
+    __syncthreads();
+    for (unsigned width = s.threads / 2; width > 0; width /= 2) {
+        if (s.own < width) {
+            shared[threadIdx.x] += shared[threadIdx.x + width * s.apart];
+        }
+        __syncthreads();
+    }
+    return shared[threadIdx.x];
+}
+
+/// at: logits, to.
 template <class T>
 __device__ void row_maximum_of(const arguments& a) {
     __shared__ float shared[256];
-    const long long row = blockIdx.x;
-    const T* x = pointer<const T>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
-    const long long seen = seen_columns(a, row);
+    const row_share s(a, true);
+    const long long seen = s.is_inside ? seen_columns(a, s.row) : 0;
     float largest = -1.0f / 0.0f;
-    for (long long k = threadIdx.x; k < seen; k += blockDim.x) {
-        largest = larger(largest, x[k * a.n[2]]);
+    for (long long k = s.first; k < seen; k += s.step()) {
+        float x[8];
+        s.load(a, pointer<const T>(a, 0), k, seen, -1.0f / 0.0f, x);
+        for (int u = 0; u < 8; ++u) {
+            largest = larger(largest, x[u]);
+        }
     }
-    largest = block_maximum(largest, shared);
-    if (threadIdx.x == 0) {
-        pointer<float>(a, 1)[row] = largest;
+    shared[threadIdx.x] = largest;
+    __syncthreads();
+    for (unsigned width = s.threads / 2; width > 0; width /= 2) {
+        if (s.own < width) {
+            shared[threadIdx.x] = larger(shared[threadIdx.x], shared[threadIdx.x + width * s.apart]);
+        }
+        __syncthreads();
+    }
+    if (s.own == 0 && s.is_inside) {
+        pointer<float>(a, 1)[s.row] = shared[threadIdx.x];
     }
 }
 TYPED_KERNEL(row_maximum)
 
-/// The sum of exp(logit - maximum). A block for each row. at: logits, maxima, to.
+/// The sum of exp(logit - maximum). at: logits, maxima, to.
 template <class T>
 __device__ void row_exponentials_of(const arguments& a) {
     __shared__ double shared[256];
-    const long long row = blockIdx.x;
-    const T* x = pointer<const T>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
-    const float largest = pointer<const float>(a, 1)[row];
-    const long long seen = seen_columns(a, row);
+    const row_share s(a, true);
+    const long long seen = s.is_inside ? seen_columns(a, s.row) : 0;
+    const float largest = s.is_inside ? pointer<const float>(a, 1)[s.row] : 0.0f;
     double sum = 0;
-    for (long long k = threadIdx.x; k < seen; k += blockDim.x) {
-        sum += expf(x[k * a.n[2]] - largest);
+    for (long long k = s.first; k < seen; k += s.step()) {
+        float x[8];
+        s.load(a, pointer<const T>(a, 0), k, seen, -1.0f / 0.0f, x); // the exponential of which is 0
+        for (int u = 0; u < 8; ++u) {
+            x[u] = expf(x[u] - largest);
+        }
+        sum += ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
     }
-    sum = block_sum(sum, shared);
-    if (threadIdx.x == 0) {
-        pointer<float>(a, 2)[row] = static_cast<float>(sum);
+    sum = row_sum(s, sum, shared);
+    if (s.own == 0 && s.is_inside) {
+        pointer<float>(a, 2)[s.row] = static_cast<float>(sum);
     }
 }
 TYPED_KERNEL(row_exponentials)

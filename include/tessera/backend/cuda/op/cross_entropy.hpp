@@ -34,15 +34,23 @@ TYPED_KERNEL(row_loss)
 /// (softmax - 1 at the label) * f[0]. at: logits, labels, maxima, sums, dx.
 template <class T>
 __device__ void softmax_gradient_of(const arguments& a) {
-    const T* x = pointer<const T>(a, 0);
+    const row_share s(a, true);
+    if (!s.is_inside) {
+        return;
+    }
     const float scale = static_cast<float>(a.f[0]);
-    const long long count = a.n[0] * a.n[1] * a.n[2];
-    for (long long i = first_index(); i < count; i += index_step()) {
-        const long long k = i / a.n[2] % a.n[1];
-        const long long row = i / (a.n[1] * a.n[2]) * a.n[2] + i % a.n[2];
-        const float p = expf(x[i] - pointer<const float>(a, 2)[row]) / pointer<const float>(a, 3)[row];
-        const bool hit = pointer<const int>(a, 1)[row] == k + a.n[3];
-        pointer<T>(a, 4)[i] = (p - (hit ? 1.0f : 0.0f)) * scale;
+    const float largest = pointer<const float>(a, 2)[s.row];
+    const float part = 1.0f / pointer<const float>(a, 3)[s.row];
+    const long long label = pointer<const int>(a, 1)[s.row] - a.n[3];
+    const long long gap = s.mixed ? 1 : s.gap;
+    for (long long k = s.first; k < a.n[1]; k += s.step()) {
+        float x[8];
+        s.load(a, pointer<const T>(a, 0), k, a.n[1], 0.0f, x);
+        for (int u = 0; u < 8; ++u) {
+            const float hit = k + u * gap == label ? 1.0f : 0.0f;
+            x[u] = (expf(x[u] - largest) * part - hit) * scale;
+        }
+        s.store(a, pointer<T>(a, 4), k, x);
     }
 }
 TYPED_KERNEL(softmax_gradient)
@@ -71,16 +79,18 @@ inline kernel_numbers class_numbers(const shard_call& s) {
 }
 
 inline void cross_entropy_forward(const shard_call& s) {
-    const kernel_numbers n = class_numbers(s);
+    kernel_numbers n = class_numbers(s);
     const index_t rows = n.n[0] * n.n[2];
+    const index_t blocks = kernels::share_rows(n);
     const memory_use logits = s.value(s.input());
     const int largest = s.intermediate(0);
     const int total = s.intermediate(1);
     if (s.call.first_nest == 0) {
-        s.to.launch_blocks(kernels::row_maximum, {logits, s.value_to(largest)}, n, rows, n.n[1]);
+        s.to.launch_blocks(kernels::row_maximum, {logits, s.value_to(largest)}, n, blocks, kernels::row_work);
     }
     if (s.call.first_nest <= 1 && s.call.last_nest >= 1) {
-        s.to.launch_blocks(kernels::row_exponentials, {logits, s.value(largest), s.value_to(total)}, n, rows, n.n[1]);
+        s.to.launch_blocks(kernels::row_exponentials, {logits, s.value(largest), s.value_to(total)}, n, blocks,
+                           kernels::row_work);
     }
     if (s.call.last_nest == 2) {
         s.to.launch(kernels::row_loss,
@@ -91,10 +101,11 @@ inline void cross_entropy_forward(const shard_call& s) {
 inline void cross_entropy_backward(const shard_call& s) {
     kernel_numbers n = class_numbers(s);
     n.f[0] = s.call.loss_scale;
-    s.to.launch(kernels::softmax_gradient,
-                {s.value(s.input()), s.value(s.input(1)), s.value(s.intermediate(0)), s.value(s.intermediate(1)),
-                 s.gradient_to(s.input())},
-                n, s.volume(s.input()));
+    const index_t blocks = kernels::share_rows(n);
+    s.to.launch_blocks(kernels::softmax_gradient,
+                       {s.value(s.input()), s.value(s.input(1)), s.value(s.intermediate(0)), s.value(s.intermediate(1)),
+                        s.gradient_to(s.input())},
+                       n, blocks, kernels::row_work);
 }
 
 } // namespace tessera::cuda::detail

@@ -17,44 +17,74 @@ inline constexpr kernel softmax_input_gradient{"softmax_input_gradient", true};
 // clang-format off
 TESSERA_DEVICE_CODE(softmax_code,
 
-/// exp(x - maximum) / sum, and 0 where a causal row does not see. at: x, maxima, sums, y. n: rows, columns, 1, -, then what
-/// seen_columns takes; so have row_maximum and row_exponentials in a softmax.
+/// exp(x - maximum) / sum, and 0 where a causal row does not see. at: x, maxima, sums, y. n of all: rows, columns, 1,
+/// -, what seen_columns takes, and what share_rows says; so have row_maximum and row_exponentials in a softmax.
 template <class T>
 __device__ void softmax_forward_of(const arguments& a) {
-    const T* x = pointer<const T>(a, 0);
-    for (long long i = first_index(); i < a.n[0] * a.n[1]; i += index_step()) {
-        const long long row = i / a.n[1];
-        pointer<T>(a, 3)[i] = i % a.n[1] < seen_columns(a, row)
-                                      ? expf(x[i] - pointer<const float>(a, 1)[row]) / pointer<const float>(a, 2)[row]
-                                      : 0.0f;
+    const row_share s(a, false);
+    if (!s.is_inside) {
+        return;
+    }
+    const long long seen = seen_columns(a, s.row);
+    const float largest = pointer<const float>(a, 1)[s.row];
+    const float part = 1.0f / pointer<const float>(a, 2)[s.row];
+    for (long long k = s.first; k < a.n[1]; k += s.step()) {
+        float x[8] = {};
+        if (k < seen) {
+            s.load(a, pointer<const T>(a, 0), k, seen, 0.0f, x);
+            for (int u = 0; u < 8; ++u) {
+                x[u] = k + u * s.gap < seen ? expf(x[u] - largest) * part : 0.0f;
+            }
+        }
+        s.store(a, pointer<T>(a, 3), k, x);
     }
 }
 TYPED_KERNEL(softmax_forward)
 
-/// The sum of dy * y of every row: a block for each. at: dy, y, to. n: rows, columns.
+/// The sum of dy * y of every row. at: dy, y, to. y is 0 where the row does not see, and NaN comes of a dy there that
+/// is not finite.
 template <class T>
 __device__ void softmax_total_gradient_of(const arguments& a) {
     __shared__ double shared[256];
-    const long long row = blockIdx.x;
-    const T* dy = pointer<const T>(a, 0) + row * a.n[1];
-    const T* y = pointer<const T>(a, 1) + row * a.n[1];
+    const row_share s(a, false);
+    const long long seen = s.is_inside ? seen_columns(a, s.row) : 0;
     double sum = 0;
-    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
-        sum += static_cast<double>(dy[k]) * y[k];
+    for (long long k = s.first; s.is_inside && k < a.n[1]; k += s.step()) {
+        float dy[8];
+        float y[8];
+        s.load(a, pointer<const T>(a, 0), k, a.n[1], 0.0f, dy);
+        s.load(a, pointer<const T>(a, 1), k, seen, 0.0f, y);
+        for (int u = 0; u < 8; ++u) {
+            sum += static_cast<double>(dy[u]) * y[u];
+        }
     }
-    sum = block_sum(sum, shared);
-    if (threadIdx.x == 0) {
-        pointer<float>(a, 2)[row] = static_cast<float>(sum);
+    sum = row_sum(s, sum, shared);
+    if (s.own == 0 && s.is_inside) {
+        pointer<float>(a, 2)[s.row] = static_cast<float>(sum);
     }
 }
 TYPED_KERNEL(softmax_total_gradient)
 
-/// y * (dy - sum of dy * y). at: dy, y, sums, dx. n: rows, columns.
+/// y * (dy - sum of dy * y); the sum is not finite where a dy is not. at: dy, y, sums, dx.
 template <class T>
 __device__ void softmax_input_gradient_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0] * a.n[1]; i += index_step()) {
-        pointer<T>(a, 3)[i] =
-            pointer<const T>(a, 1)[i] * (pointer<const T>(a, 0)[i] - pointer<const float>(a, 2)[i / a.n[1]]);
+    const row_share s(a, false);
+    if (!s.is_inside) {
+        return;
+    }
+    const long long seen = seen_columns(a, s.row);
+    const float sum = pointer<const float>(a, 2)[s.row];
+    for (long long k = s.first; k < a.n[1]; k += s.step()) {
+        float dy[8] = {};
+        float y[8] = {};
+        if (k < seen) {
+            s.load(a, pointer<const T>(a, 0), k, seen, 0.0f, dy);
+            s.load(a, pointer<const T>(a, 1), k, seen, 0.0f, y);
+        }
+        for (int u = 0; u < 8; ++u) {
+            y[u] = y[u] * (dy[u] - sum);
+        }
+        s.store(a, pointer<T>(a, 3), k, y);
     }
 }
 TYPED_KERNEL(softmax_input_gradient)
@@ -66,6 +96,17 @@ TYPED_KERNEL(softmax_input_gradient)
 
 namespace tessera::cuda::detail {
 
+/// Rows and columns, and up to which column a causal row sees.
+inline kernel_numbers softmax_numbers(const shard_call& s, int o) {
+    kernel_numbers n = row_numbers(s, o);
+    const box x = s.region_of(o);
+    if (s.attributes().as<op::softmax_attributes>().causal) {
+        n.n[4] = x.dim[x.rank - 2].size();
+        n.n[5] = x.dim[x.rank - 2].begin - x.dim[x.rank - 1].begin;
+    }
+    return n;
+}
+
 inline void softmax_forward(const shard_call& s) {
     if (s.to.what().implementation == whole_operator) {
         const kernel_numbers n = row_numbers(s, s.input());
@@ -74,11 +115,8 @@ inline void softmax_forward(const shard_call& s) {
         return;
     }
     const box x = s.region_of(s.input());
-    kernel_numbers n = row_numbers(s, s.input());
-    if (s.attributes().as<op::softmax_attributes>().causal) {
-        n.n[4] = x.dim[x.rank - 2].size();
-        n.n[5] = x.dim[x.rank - 2].begin - x.dim[x.rank - 1].begin;
-    }
+    kernel_numbers n = softmax_numbers(s, s.input());
+    const index_t blocks = kernels::share_rows(n);
     const int lengths = s.input(1);
     if (lengths >= 0) {
         n.n[6] = n.n[0] / x.dim[0].size();
@@ -96,20 +134,20 @@ inline void softmax_forward(const shard_call& s) {
     const int total = s.intermediate(1);
     if (s.call.first_nest == 0) {
         const auto all = with_lengths({from, s.value_to(largest)});
-        s.to.launch_blocks(kernels::row_maximum, all, n, n.n[0], n.n[1]);
+        s.to.launch_blocks(kernels::row_maximum, all, n, blocks, kernels::row_work);
     }
     if (s.call.first_nest <= 1 && s.call.last_nest >= 1) {
         const auto all = with_lengths({from, s.value(largest), s.value_to(total)});
-        s.to.launch_blocks(kernels::row_exponentials, all, n, n.n[0], n.n[1]);
+        s.to.launch_blocks(kernels::row_exponentials, all, n, blocks, kernels::row_work);
     }
     if (s.call.last_nest == 2) {
         const auto all = with_lengths({from, s.value(largest), s.value(total), s.value_to(s.output())});
-        s.to.launch(kernels::softmax_forward, all, n, s.volume(s.output()));
+        s.to.launch_blocks(kernels::softmax_forward, all, n, blocks, kernels::row_work);
     }
 }
 
 inline void softmax_backward(const shard_call& s) {
-    const kernel_numbers n = row_numbers(s, s.output());
+    kernel_numbers n = softmax_numbers(s, s.output());
     const memory_use dy = s.gradient(s.output());
     const memory_use y = s.value(s.output());
     if (s.to.what().implementation == whole_operator) {
@@ -117,12 +155,14 @@ inline void softmax_backward(const shard_call& s) {
         return;
     }
     const int total = s.intermediate(1);
+    const index_t blocks = kernels::share_rows(n);
     if (s.emits(total)) {
-        s.to.launch_blocks(kernels::softmax_total_gradient, {dy, y, s.gradient_to(total)}, n, n.n[0], n.n[1]);
+        s.to.launch_blocks(kernels::softmax_total_gradient, {dy, y, s.gradient_to(total)}, n, blocks,
+                           kernels::row_work);
     }
     if (s.emits(s.input())) {
-        s.to.launch(kernels::softmax_input_gradient, {dy, y, s.gradient(total), s.gradient_to(s.input())}, n,
-                    s.volume(s.input()));
+        s.to.launch_blocks(kernels::softmax_input_gradient, {dy, y, s.gradient(total), s.gradient_to(s.input())}, n,
+                           blocks, kernels::row_work);
     }
 }
 
