@@ -64,6 +64,12 @@ inline const std::vector<op_case>& op_table() {
                            ts::op::conv2d_attributes{
                                .window = {2, 3}, .stride = {3, 2}, .padding = {1, 2}, .dilation = {2, 2}, .out = 2}),
          {make_shape(2, 2, 10, 9)}},
+        {"conv2d of one element",
+         ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.out = 4, .bias = true}),
+         {make_shape(3, 2, 4, 4)}},
+        {"conv2d of one element, strided",
+         ts::attributes_of(op_kind::conv2d, ts::op::conv2d_attributes{.stride = {2, 3}, .out = 5}),
+         {make_shape(2, 3, 7, 24)}},
         {"conv2d groups",
          ts::attributes_of(
              op_kind::conv2d,
@@ -284,6 +290,9 @@ inline const std::vector<op_case>& op_table() {
          ts::attributes_of(op_kind::transposed_conv2d,
                            ts::op::conv2d_attributes{.window = {1, 2}, .stride = {2, 3}, .out = 2, .bias = true}),
          {make_shape(2, 2, 3, 3)}},
+        {"transposed_conv2d of one element",
+         ts::attributes_of(op_kind::transposed_conv2d, ts::op::conv2d_attributes{.out = 3}),
+         {make_shape(2, 2, 4, 2)}},
         {"expert_linear",
          ts::attributes_of(op_kind::expert_linear, ts::op::expert_linear_attributes{.out = 4, .groups = 3}),
          {make_shape(2, 6, 5)}},

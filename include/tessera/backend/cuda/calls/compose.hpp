@@ -142,6 +142,12 @@ public:
         k.reads_step = reads_step;
         add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
     }
+    /// The same on elements of another type than the task's activations.
+    void launch_as(element of, const kernel& which, std::vector<memory_use> memory, const kernel_numbers& numbers,
+                   index_t elements) {
+        launch(which, static_cast<std::vector<memory_use>&&>(memory), numbers, elements);
+        std::get<kernel_launch>(calls_.back().body).type = of;
+    }
     /// A block for each of `blocks`, with threads for `work` elements each.
     void launch_blocks(const kernel& which, std::vector<memory_use> memory, const kernel_numbers& numbers,
                        index_t blocks, index_t work) {

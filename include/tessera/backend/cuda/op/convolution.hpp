@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of images and of volumes. A shard of planes, rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is
+// Convolutions of images and of volumes. One whose window is one element is a product of matrices. A shard of planes, rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is
 // copied into a padded array first (or its gradient out of one). So is a shard of the input channels of a grouped convolution,
 // whose channels lie apart.
 #pragma once
 
 #include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/calls/products.hpp"
 #include "tessera/backend/cuda/calls/windows.hpp"
 #include "tessera/backend/cuda/kernels/channels.hpp"
 #include "tessera/op/conv3d.hpp"
@@ -159,8 +160,96 @@ inline memory_use convolution_value(const shard_call& s, const convolution_input
     return composer::as_read(staged);
 }
 
+/// True where a convolution is a product of matrices for every sample: a window of one element, whose planes lie as cublasLt
+/// reads fast. Of the gradient of the weights, which are summed over the samples afterwards, where these sums are small.
+inline bool is_product(const convolution& c, convolution::direction way) {
+    index_t plane = 1;
+    bool one = c.groups == 1;
+    bool strided = false;
+    for (int k = 0; k < c.stride.size(); ++k) {
+        one = one && c.w[2 + k] == 1 && c.padding[k] == 0;
+        strided = strided || c.stride[k] != 1;
+        plane *= c.y[2 + k];
+    }
+    const index_t together = c.math == precision::bf16 ? 8 : c.math == precision::tf32 ? 4 : 1; // 16 bytes of a row
+    if (!one || plane % together != 0) {
+        return false;
+    }
+    if (way == convolution::direction::backward_data) {
+        return !strided || c.stride.size() == 2;
+    }
+    return !strided &&
+           (way == convolution::direction::forward || volume_of(c.w) * c.x[0] <= volume_of(c.x) + volume_of(c.y));
+}
+
+/// The product that is such a convolution. A plane is a column of cublasLt's, so that x and y are their own transposes.
+inline void add_product_of(const shard_call& s, const convolution& c, convolution::direction way, memory_use x,
+                           memory_use w, memory_use y) {
+    const index_t in = c.x[1];
+    const index_t out = c.y[1];
+    const index_t plane = volume_of(c.y) / (c.y[0] * out);
+    matrix_product m;
+    m.math = c.math;
+    m.result = c.type();
+    m.batch = c.x[0];
+    m.m = plane;
+    if (way == convolution::direction::forward) { // y = w x
+        m.n = out;
+        m.k = in;
+        m.apart[0] = in * plane;
+        m.apart[2] = out * plane;
+        return add_product(s, m, {x, w, y});
+    }
+    if (way == convolution::direction::backward_data) { // dx = w^T dy
+        m.n = in;
+        m.k = out;
+        m.transpose_b = true;
+        m.apart[0] = out * plane;
+        m.apart[2] = in * plane;
+        if (volume_of(c.x) == c.x[0] * in * plane) {
+            return add_product(s, m, {y, w, x});
+        }
+        // Of a stride: what the windows see, among zeros.
+        const memory_use seen = s.to.take(c.x[0] * in * plane * bytes_of(c.type()));
+        add_product(s, m, {y, w, seen});
+        strided_box b;
+        const index_t count[] = {index_t{c.x[0]} * in, c.y[2], c.y[3]};
+        const index_t to[] = {index_t{c.x[2]} * c.x[3], index_t{c.stride[0]} * c.x[3], c.stride[1]};
+        index_t from = 1;
+        for (int k = 2; k >= 0; --k) {
+            b.count[2 + k] = count[k];
+            b.from[2 + k] = from;
+            b.to[2 + k] = to[k];
+            from *= count[k];
+        }
+        s.to.add(memory_clear{}, {x});
+        return s.to.copy(b, composer::as_read(seen), x, s.type(), true, reducer::none);
+    }
+    // dw = dy x^T of every sample, then their sum.
+    const memory_use each = m.batch == 1 ? w : s.to.take(m.batch * in * out * bytes_of(element::f32));
+    m.m = in;
+    m.n = out;
+    m.k = plane;
+    m.transpose_a = true;
+    m.result = element::f32;
+    m.apart[0] = in * plane;
+    m.apart[1] = out * plane;
+    m.apart[2] = in * out;
+    add_product(s, m, {x, y, each});
+    if (m.batch == 1) {
+        return;
+    }
+    kernel_numbers n;
+    n.n[0] = m.batch;
+    n.n[1] = in * out;
+    s.to.launch_as(element::f32, kernels::column_sums, {composer::as_read(each), w}, n, n.n[1]);
+}
+
 inline void add_convolution(const shard_call& s, convolution c, convolution::direction way, memory_use x, memory_use w,
                             memory_use y) {
+    if (is_product(c, way)) {
+        return add_product_of(s, c, way, x, w, y);
+    }
     c.way = way;
     c = s.algorithms.choose(c);
     std::vector<memory_use> memory{x, w, y};
@@ -201,6 +290,9 @@ inline void convolution_bias(const shard_call& s) {
 /// The gradient of the weights from x and dy of a convolution.
 inline void filter_gradient(const shard_call& s, const convolution& c, memory_use x, memory_use dy) {
     const memory_use dw = s.gradient_to(s.parameter(0));
+    if (is_product(c, convolution::direction::backward_filter)) { // whose sums are fp32
+        return add_convolution(s, c, convolution::direction::backward_filter, x, dw, dy);
+    }
     const index_t weights = s.volume(s.parameter(0));
     // cuDNN writes the gradient in the type of the activations.
     const memory_use to = s.in_bf16() ? s.to.take(weights * bytes_of(element::bf16)) : dw;
@@ -222,18 +314,15 @@ inline void convolution_bias_gradient(const shard_call& s) {
         s.to.add(memory_clear{}, {db});
         return;
     }
-    bias_gradient b;
-    copy_y(s, b.y);
-    if (s.in_bf16()) { // summed in fp32: the sums of dy alone, as of batch norm
-        kernel_numbers n;
-        n.n[0] = b.y[0];
-        n.n[1] = b.y[1];
-        n.n[2] = index_t{b.y[2]} * b.y[3];
-        n.n[3] = 4;
-        s.to.launch_channels(kernels::statistics_gradient, {dy, dy, dy}, {dy, dy, db}, n);
-        return;
-    }
-    s.to.add(b, {dy, db});
+    // The sums of dy alone, as of batch norm.
+    int y[4];
+    copy_y(s, y);
+    kernel_numbers n;
+    n.n[0] = y[0];
+    n.n[1] = y[1];
+    n.n[2] = index_t{y[2]} * y[3];
+    n.n[3] = 4;
+    s.to.launch_channels(kernels::statistics_gradient, {dy, dy, dy}, {dy, dy, db}, n);
 }
 
 /// The region of the tile of a convolution's input, or of its gradient; an empty one where there is none.
@@ -303,20 +392,27 @@ inline bool convolution_takes_relu(const op_attributes& a, bool first_part) {
 
 namespace tessera::cuda {
 
-constexpr operator_row convolution_row_of(const op_record& of) {
+inline constexpr const char* why_own_bias_sums = "cudnnConvolutionBackwardBias takes 20 times as long of large planes";
+
+constexpr operator_row convolution_row_of(const op_record& of, const char* calls_backward) {
     return {
         .of = &of,
         .forward = detail::convolution_forward,
         .backward = detail::convolution_backward,
-        .calls_forward = "cudnnConvolutionForward cudnnAddTensor",
-        .calls_backward = "cudnnConvolutionBackwardData cudnnConvolutionBackwardFilter cudnnConvolutionBackwardBias",
+        .calls_forward = "cudnnConvolutionForward cublasLtMatmul cudnnAddTensor",
+        .calls_backward = calls_backward,
+        .why = why_own_bias_sums,
         .code = kernels::bias_code,
         .takes_relu = detail::convolution_takes_relu,
         .takes_tile = detail::windows_fit,
     };
 }
 
-inline constexpr operator_row convolution_rows[] = {convolution_row_of(op::conv2d_record),
-                                                    convolution_row_of(op::conv3d_record)};
+inline constexpr operator_row convolution_rows[] = {
+    convolution_row_of(op::conv2d_record,
+                       "cudnnConvolutionBackwardData cudnnConvolutionBackwardFilter cublasLtMatmul cudaMemsetAsync "
+                       "kernel:strided_copy_f32 kernel:column_sums kernel:statistics_gradient"),
+    convolution_row_of(op::conv3d_record, "cudnnConvolutionBackwardData cudnnConvolutionBackwardFilter cublasLtMatmul "
+                                          "kernel:column_sums kernel:statistics_gradient")};
 
 } // namespace tessera::cuda

@@ -28,37 +28,131 @@ __device__ void look_up_of(const arguments& a) {
 }
 TYPED_KERNEL(look_up)
 
-/// A block for each row of the table, a thread for each column of it: it adds up the gradients of the row's tokens in their order.
-/// at: tokens, dy, to.
+/// Adds to four columns of a row, every blockDim-th of those `left`, what the tokens of a list have from its place i
+/// on.
+template <class T>
+__device__ inline void add_listed(const T* dy, long long columns, long long left, const unsigned short* at,
+                                  const unsigned short* next, int i, float* row) {
+    const int step = static_cast<int>(blockDim.x);
+    const int few = left < 4 * step ? static_cast<int>(left) : 4 * step;
+    float sum[4];
+    for (int v = 0; v < 4; ++v) {
+        sum[v] = v * step < few ? row[v * step] : 0.0f;
+    }
+    for (bool goes_on = true; goes_on;) {
+        float x[4][4]; // of four tokens, whose loads are under way together
+        for (int u = 0; u < 4; ++u) {
+            const T* from = dy + at[i] * columns;
+            const int end = goes_on ? few : 0;
+            for (int v = 0; v < 4; ++v) {
+                x[u][v] = v * step < end ? static_cast<float>(from[v * step]) : 0.0f;
+            }
+            goes_on = goes_on && next[i] != 0;
+            i = goes_on ? next[i] : i;
+        }
+        for (int u = 0; u < 4; ++u) {
+            for (int v = 0; v < 4; ++v) {
+                sum[v] += x[u][v];
+            }
+        }
+    }
+    for (int v = 0; v < 4; ++v) {
+        if (v * step < few) {
+            row[v * step] = sum[v];
+        }
+    }
+}
+
+/// The gradients of each row's tokens, added in the tokens' order. n[4], a power of two: the number of blocks; a block
+/// has the rows whose numbers are its own modulo n[4], so that tokens that are frequent together fall to many. It looks
+/// through the tokens, eight for a thread at a time, lists those of its rows in their order, each leading to the next
+/// of its row, and then has a thread for each column. at: tokens, dy, to.
 template <class T>
 __device__ void look_up_gradient_of(const arguments& a) {
-    __shared__ int hits[256];
+    __shared__ int row_of[2048];          // of a token in the list; -1 of one that another leads to
+    __shared__ unsigned short at[2048];   // its place among those looked through
+    __shared__ unsigned short next[2048]; // in the list; 0: none
+    __shared__ int before[256];           // of the tokens in the list those of the threads before, and at last of all
     __shared__ int found[1];
     const int* tokens = pointer<const int>(a, 0);
     const T* dy = pointer<const T>(a, 1);
-    const long long row = blockIdx.x;
-    float* to = pointer<float>(a, 2) + row * a.n[1];
-    for (long long c = threadIdx.x; c < a.n[1]; c += blockDim.x) {
-        to[c] = 0.0f;
+    const unsigned rows = static_cast<unsigned>(a.n[2]);
+    const unsigned first_row = static_cast<unsigned>(a.n[3]);
+    const unsigned blocks = static_cast<unsigned>(a.n[4]);
+    for (long long row = blockIdx.x; row < a.n[2]; row += blocks) {
+        for (long long c = threadIdx.x; c < a.n[1]; c += blockDim.x) {
+            pointer<float>(a, 2)[row * a.n[1] + c] = 0.0f;
+        }
     }
-    for (long long first = 0; first < a.n[0]; first += blockDim.x) {
+    for (long long first = 0; first < a.n[0]; first += 8 * blockDim.x) {
+        const int* own = tokens + first + 8 * threadIdx.x;
+        const long long left = a.n[0] - first - 8 * threadIdx.x;
+        unsigned row[8];
+        for (int u = 0; u < 8; ++u) {
+            row[u] = u < left ? static_cast<unsigned>(own[u]) - first_row : rows;
+        }
+        int count = 0;
+        unsigned hits = 0;
+        for (int u = 0; u < 8; ++u) {
+            if (row[u] < rows && (row[u] & (blocks - 1)) == blockIdx.x) {
+                ++count;
+                hits |= 1u << u;
+            }
+        }
         if (threadIdx.x == 0) {
             found[0] = 0;
         }
         __syncthreads();
-        const long long own = first + threadIdx.x;
-        const bool hit = own < a.n[0] && tokens[own] == row + a.n[3];
-        hits[threadIdx.x] = hit ? 1 : 0;
-        if (hit) {
+        if (count > 0) {
             found[0] = 1;
         }
+        before[threadIdx.x] = count;
         __syncthreads();
-        for (long long c = threadIdx.x; found[0] == 1 && c < a.n[1]; c += blockDim.x) {
-            float sum = to[c];
-            for (unsigned k = 0; k < blockDim.x; ++k) {
-                sum += hits[k] == 1 ? dy[(first + k) * a.n[1] + c] : 0.0f;
+        if (found[0] == 1) {
+            for (unsigned width = 1; width < blockDim.x; width *= 2) {
+                const int more = threadIdx.x >= width ? before[threadIdx.x - width] : 0;
+                __syncthreads();
+                before[threadIdx.x] += more;
+                __syncthreads();
             }
-            to[c] = sum;
+            int to = before[threadIdx.x] - count;
+            for (int u = 0; u < 8; ++u) {
+                if ((hits >> u & 1u) != 0) {
+                    row_of[to] = static_cast<int>(static_cast<unsigned>(own[u]) - first_row);
+                    at[to] = static_cast<unsigned short>(8 * threadIdx.x + u);
+                    next[to] = 0;
+                    ++to;
+                }
+            }
+            __syncthreads();
+            const int all = before[blockDim.x - 1];
+            unsigned is_led_to = 0;
+            for (int u = 0; u < 8; ++u) {
+                const int i = static_cast<int>(threadIdx.x + u * blockDim.x);
+                int k = i - 1;
+                while (i < all && k >= 0 && row_of[k] != row_of[i]) {
+                    --k;
+                }
+                if (i < all && k >= 0) {
+                    is_led_to |= 1u << u;
+                    next[k] = static_cast<unsigned short>(i);
+                }
+            }
+            __syncthreads();
+            for (int u = 0; u < 8; ++u) {
+                if ((is_led_to >> u & 1u) != 0) {
+                    row_of[threadIdx.x + u * blockDim.x] = -1;
+                }
+            }
+            __syncthreads();
+            for (int i = 0; i < all; ++i) {
+                if (row_of[i] >= 0) {
+                    float* row = pointer<float>(a, 2) + row_of[i] * a.n[1];
+                    for (long long c = threadIdx.x; c < a.n[1]; c += 4 * blockDim.x) {
+                        add_listed(dy + first * a.n[1] + c, a.n[1], a.n[1] - c, at, next, i, row + c);
+                    }
+                }
+            }
         }
         __syncthreads();
     }
@@ -113,10 +207,14 @@ inline void look_up_forward(const shard_call& s) {
 }
 
 inline void look_up_backward(const shard_call& s) {
-    const kernel_numbers n = table_numbers(s);
+    kernel_numbers n = table_numbers(s);
     if (s.emits(s.parameter(0))) {
+        constexpr index_t most = 2048; // blocks, twice what any GPU runs at a time
+        for (n.n[4] = 1; n.n[4] < most && n.n[4] < n.n[2];) {
+            n.n[4] *= 2;
+        }
         s.to.launch_blocks(kernels::look_up_gradient,
-                           {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.parameter(0))}, n, n.n[2],
+                           {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.parameter(0))}, n, n.n[4],
                            n.n[0] > n.n[1] ? n.n[0] : n.n[1]);
     }
 }
@@ -159,10 +257,6 @@ inline void position_backward(const shard_call& s) {
             s.to.launch(kernels::table_gradient, {dy, s.gradient_to(s.parameter(0))}, n, n.n[2]);
             return;
         }
-        if (!s.in_bf16()) { // a bias with as many channels as the table has elements
-            s.to.add(bias_gradient{{to_int(n.n[0]), to_int(n.n[1]), 1, 1}}, {dy, s.gradient_to(s.parameter(0))});
-            return;
-        }
         s.to.launch(kernels::column_sums, {dy, s.gradient_to(s.parameter(0))}, n, n.n[1]);
     }
 }
@@ -183,8 +277,8 @@ inline constexpr operator_row embedding_rows[] = {
      .forward = detail::position_forward,
      .backward = detail::position_backward,
      .calls_forward = "cudnnOpTensor",
-     .calls_backward = "cudaMemcpyAsync cudnnConvolutionBackwardBias kernel:table_gradient",
-     .why = "no vendor call sums into a table that has more rows than there are positions",
+     .calls_backward = "cudaMemcpyAsync kernel:column_sums kernel:table_gradient",
+     .why = "cuDNN's sums of columns are slow, and no vendor call sums into a table of more rows than positions",
      .code = kernels::embedding_code},
 };
 

@@ -92,8 +92,10 @@ inline constexpr operator_row transposed_convolution_row{
     .of = &op::transposed_conv2d_record,
     .forward = detail::transposed_forward,
     .backward = detail::transposed_backward,
-    .calls_forward = "cudnnConvolutionBackwardData cudnnAddTensor",
-    .calls_backward = "cudnnConvolutionForward cudnnConvolutionBackwardFilter cudnnConvolutionBackwardBias",
+    .calls_forward = "cudnnConvolutionBackwardData cublasLtMatmul cudnnAddTensor",
+    .calls_backward = "cudnnConvolutionForward cudnnConvolutionBackwardFilter cublasLtMatmul kernel:column_sums "
+                      "kernel:statistics_gradient",
+    .why = why_own_bias_sums,
     .code = kernels::bias_code,
 };
 
