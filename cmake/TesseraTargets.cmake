@@ -17,7 +17,7 @@ set(TESSERA_JSON_HEADERS io/checkpoint.hpp io/checkpoint_files.hpp io/checkpoint
                          io/checkpoint_writers.hpp io/load_weights.hpp io/safetensors.hpp io/json.hpp io/json_builder.hpp io/json_text.hpp io/rows_json.hpp io/machine_file.hpp io/network_file.hpp io/network_reader.hpp io/report.hpp io/strategy_file.hpp
                          io/strategy_reader.hpp io/trace.hpp)
 # What includes the headers of CUDA's libraries, directly or not; the rest of backend/cuda, to the list of calls, needs none.
-set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure
+set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure measure/product_search
                          issue/communicators issue/descriptors issue/error issue/gpu_numbers issue/guards issue/handles issue/module issue/prepare
                          issue/prepared_call issue/prepared_fused issue/program)
 set(TESSERA_CORE_LAYERS base op net part layout strategy machine task cost schedule plan simulate search)

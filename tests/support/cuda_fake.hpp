@@ -658,24 +658,34 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) {
 /// Without the epilogue of a bias' gradient where the test says so.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t how, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t*,
-                                              int* count) {
+                                              cublasLtMatmulPreference_t, int most,
+                                              cublasLtMatmulHeuristicResult_t* results, int* count) {
     cublasLtEpilogue_t after{};
     std::size_t written = 0;
     tessera::cuda::check(
         cublasLtMatmulDescGetAttribute(how, CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof after, &written),
         "GetAttribute");
-    *count = 1;
+    *count = std::min(most, static_cast<int>(cuda_fake::here().proposal_costs.size()));
+    for (int i = 0; i < *count; ++i) {
+        results[i].state = CUBLAS_STATUS_SUCCESS;
+        results[i].algo.data[0] = static_cast<std::uint64_t>(i);
+    }
     return after == CUBLASLT_EPILOGUE_BGRADB && !cuda_fake::here().sums_beside_products ? CUBLAS_STATUS_NOT_SUPPORTED
                                                                                         : CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const void* scale, const void* a,
                               cublasLtMatrixLayout_t da, const void* b, cublasLtMatrixLayout_t db, const void*,
                               const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t dd,
-                              const cublasLtMatmulAlgo_t*, void* space, size_t bytes, cudaStream_t s) {
+                              const cublasLtMatmulAlgo_t* algorithm, void* space, size_t bytes, cudaStream_t s) {
     if (cuda_fake::fails("cublasLtMatmul")) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
+    const auto proposal = static_cast<std::size_t>(algorithm->data[0]);
+    if (const double more = cuda_fake::here().proposal_costs.at(proposal); more > 0) {
+        (void)cuda_fake::put(
+            s, [] {}, more);
+    }
+    ++cuda_fake::here().proposals_run[proposal];
     tessera::cuda::matrix_product m;
     std::size_t written = 0;
     cublasOperation_t ta{};

@@ -104,6 +104,8 @@ struct machine {
     std::vector<std::shared_ptr<communicator>> ended; ///< that were aborted, while streams still know them
     bool activates_convolutions = true;               ///< whether cuDNN has the fused call for an algorithm
     bool sums_beside_products = true;                 ///< whether cublasLt has CUBLASLT_EPILOGUE_BGRADB
+    std::vector<double> proposal_costs{0};    ///< ns that a product takes longer by each of cublasLt's proposals
+    std::map<std::size_t, int> proposals_run; ///< how often, by proposal
     int exchanges = 0;
     int launches = 0; ///< of graphs
     std::mutex texts_lock;

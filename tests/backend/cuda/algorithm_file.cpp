@@ -82,6 +82,54 @@ TEST_CASE("choices are read as they were written") {
     CHECK(read.known().size() == 3);
 }
 
+TEST_CASE("products are read as they were written, beside convolutions") {
+    const temporary file;
+    cuda::algorithm_table written;
+    written.add(example(1, cuda::convolution::direction::forward), {1, 0, 1});
+    cuda::matrix_product m;
+    m.m = 768;
+    m.n = 8192;
+    m.k = 50257;
+    m.transpose_b = m.sums = true;
+    m.batch = 3;
+    for (int i = 0; i < 3; ++i) {
+        m.lead[i] = 1000 + i;
+        m.apart[i] = 2000 + i;
+    }
+    m.alignment = 64;
+    m.math = tessera::precision::bf16;
+    m.result = tessera::element::bf16;
+    m.workspace = cuda::algorithm_table::product_workspace;
+    written.add(m, {5, m.workspace, 1.25});
+    cuda::write_algorithms(written, file.path, "a GPU");
+    cuda::write_algorithms({}, file.path, "a GPU"); // which loses nothing
+    cuda::algorithm_table read;
+    cuda::read_algorithms(read, file.path, "a GPU");
+    REQUIRE(read.known().size() == 1);
+    REQUIRE(read.known_products().size() == 1);
+    CHECK(read.known_products()[0].first == m);
+    CHECK(read.known_products()[0].second.algorithm == 5);
+    CHECK(read.known_products()[0].second.milliseconds == doctest::Approx(1.25));
+    m.workspace = 0;
+    m.scale = 0.5F; // which changes nothing
+    CHECK(read.choose(m).algorithm == 5);
+    CHECK(read.choose(m).scale == 0.5F);
+    m.sums = false;
+    CHECK(read.choose(m).algorithm == 0);
+    // A product that there is not, a proposal that is not asked for.
+    for (const char* line : {"3 8 4 16 2 0 0 0 0 1 0 0 0 0 0 0 256 0 0 0 1 5 0 0 0 0 0 0 0 0 0 0\n",
+                             "3 8 4 16 0 0 0 0 0 1 0 0 0 0 0 0 256 0 0 0 8 5 0 0 0 0 0 0 0 0 0 0\n",
+                             "3 8 4 16 0 0 0 0 0 1 0 0 0 0 0 0 256 7 0 0 1 5 0 0 0 0 0 0 0 0 0 0\n"}) {
+        append(file.path, line);
+    }
+    cuda::algorithm_table again;
+    cuda::read_algorithms(again, file.path, "a GPU");
+    CHECK(again.known_products().size() == 1);
+    append(file.path, "3 8 4 16 0 0 0 0 0 1 0 0 0 0 0 0 256 0 0 0 1 5 0 0 0 0 0 0 0 0 0 0\n");
+    cuda::read_algorithms(again, file.path, "a GPU");
+    CHECK(again.known_products().size() == 3); // twice what was there
+}
+
 TEST_CASE("another machine's file, a missing one and damaged lines teach nothing") {
     const temporary file;
     cuda::algorithm_table table;

@@ -10,6 +10,7 @@
 #include "tessera/backend/cuda/measure/call_timer.hpp"
 #include "tessera/backend/cuda/measure/call_times.hpp"
 #include "tessera/backend/cuda/measure/measure.hpp"
+#include "tessera/backend/cuda/measure/product_search.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/plan/print.hpp"
 
@@ -22,7 +23,7 @@ struct backend_options {
     /// The GPU of every device of a plan. Empty: device d on GPU d modulo the number of GPUs. Over ranks that of every
     /// device of this rank, and empty: the ranks of a node take its GPUs one after the other.
     std::vector<int> gpus = {};
-    bool measure = true; ///< choose convolution algorithms by measurement when a plan is bound
+    bool measure = true; ///< choose algorithms of convolutions and products by measurement when a plan is bound
     /// Bytes for one convolution; 0: a 32nd of the GPU's memory, and never less than its arrays together.
     index_t most_workspace = 0;
     bool graph = false; ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
@@ -51,7 +52,9 @@ public:
     explicit backend(const optimizer& update = {}, const backend_options& given = {}, Set = {})
         : optimizer_(update), options_(given), rows_(rows_of<Set>()), there_(require_devices()),
           search_(given.gpus.empty() ? 0 : given.gpus[0], given.most_workspace, given.measure),
+          product_search_(given.gpus.empty() ? 0 : given.gpus[0], given.measure),
           algorithms_(convolution_search::search, &search_), communicators_(given.same_bits, given.patience) {
+        algorithms_.measure_products(product_search::search, &product_search_);
         for (int gpu : options_.gpus) {
             if (gpu < 0 || gpu >= there_) {
                 throw error("tessera: a device is placed on GPU " + std::to_string(gpu) + " and there are " +
@@ -104,13 +107,13 @@ public:
     /// with the same plan.
     void bind(plan& p, const graph_view& g, const parameter_store*) {
         require_kernels_of(rows_, g);
-        const std::size_t before = algorithms_.known().size();
+        const std::size_t before = algorithms_.size();
         const list_options how{placement(p.devices), optimizer_, options_.fuse};
         if (group_ != nullptr) {
             take_algorithms_of_first(p, g, how);
         }
         cuda::bind(p, g, how, algorithms_);
-        if (!options_.profile_path.empty() && algorithms_.known().size() > before && is_first()) {
+        if (!options_.profile_path.empty() && algorithms_.size() > before && is_first()) {
             write_algorithms(algorithms_, options_.profile_path, machine_name());
         }
     }
@@ -506,6 +509,7 @@ private:
     process_group* group_ = nullptr; ///< whose devices plans are for, or null
     group_placement placed_;         ///< in a group
     convolution_search search_;
+    product_search product_search_;
     algorithm_table algorithms_;
     call_times times_;
     communicator_table communicators_;

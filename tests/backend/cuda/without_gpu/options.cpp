@@ -58,6 +58,45 @@ TEST_CASE(
     gpu.third_wants = usual;
 }
 
+TEST_CASE("of cublasLt's proposals for a product the fastest is taken, where there is room to measure") {
+    auto& gpu = cuda_fake::here();
+    const std::size_t all = gpu.gpu_bytes;
+    gpu.proposal_costs = {5000, 7000, 100, 9000};
+    ts::cuda::matrix_product m;
+    m.m = 8;
+    m.n = 4;
+    m.k = 16;
+    m.workspace = 1024;
+    CHECK(ts::cuda::product_search(0, true).search(m).algorithm == 2);
+    CHECK(ts::cuda::product_search(0, true).search(m).milliseconds > 0);
+    CHECK(ts::cuda::product_search(0, false).search(m).algorithm == 0);
+    m.sums = true; // for which cublasLt may have no epilogue
+    gpu.sums_beside_products = false;
+    CHECK(ts::cuda::product_search(0, true).search(m).algorithm == 0);
+    gpu.sums_beside_products = true;
+    gpu.gpu_bytes = 1 << 10;
+    const std::size_t allocations = gpu.memory.size();
+    CHECK(ts::cuda::product_search(0, true).search(m).algorithm == 0);
+    CHECK(gpu.memory.size() == allocations);
+    gpu.gpu_bytes = all;
+    // In a training every product runs by what was found, and the numbers are the same.
+    const ts::graph g = ts::describe<test_networks::mlp::network>(8);
+    const batch_data data(g.view(), 1);
+    double losses[2] = {};
+    for (const bool measures : {false, true}) {
+        ts::cuda::backend backend({}, {.gpus = {0}, .measure = measures});
+        ts::workers threads(1);
+        ts::session<ts::cuda::backend> session(g.view(), ts::strategy(g.view()), 1, {}, {.seed = 4}, backend, threads);
+        gpu.proposals_run.clear();
+        losses[measures ? 1 : 0] = session.step(data.inputs);
+        CHECK((gpu.proposals_run[2] > 0) == measures);
+        CHECK((gpu.proposals_run[0] > 0) == !measures);
+        CHECK(gpu.proposals_run[1] + gpu.proposals_run[3] == 0);
+    }
+    CHECK(losses[0] == losses[1]);
+    gpu.proposal_costs = {0};
+}
+
 TEST_CASE("before a graph is replayed the processor copies nothing that lies in a row") {
     const ts::graph g = ts::describe<test_networks::mlp::network>(8);
     const ts::optimizer how(ts::sgd{.learning_rate = 0.1F});
@@ -120,7 +159,7 @@ TEST_CASE("a trainer and a sharded operator hand the backend its own options and
         for (; std::fgets(line, sizeof line, f) != nullptr; ++measured) {
         }
         std::fclose(f);
-        CHECK(measured == 2); // forward and backward filter
+        CHECK(measured == 5); // forward and backward filter, three products
         std::remove(path.c_str());
     }
     std::remove((path + ".times").c_str());

@@ -117,6 +117,7 @@ struct matrix_product {
     precision math = precision::fp32;
     element result = element::f32; ///< of d and the bias; a and b are of bf16 in bf16, else of f32
     index_t workspace = 0;         ///< bytes
+    int algorithm = 0;             ///< which of those that cublasLt proposes for all this
 
     /// Of a (0), b (1) or d (2).
     constexpr element type_of(int i) const {

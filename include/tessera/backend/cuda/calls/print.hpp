@@ -101,7 +101,8 @@ struct size_text {
                (c.batch > 1 ? " batch " + std::to_string(c.batch) + " apart " + joined(c.apart, ",") : "") +
                (c.lead[0] > 0 ? " lead " + joined(c.lead, ",") : "") +
                (c.scale < 1 ? " scale " + number(static_cast<double>(c.scale)) : "") + detail::said(c.math) +
-               " workspace " + std::to_string(c.workspace);
+               (c.algorithm > 0 ? " algorithm " + std::to_string(c.algorithm) : "") + " workspace " +
+               std::to_string(c.workspace);
     }
     std::string operator()(const pooling& c) const {
         constexpr const char* names[] = {"maximum", "average", "average with padding"};

@@ -165,4 +165,27 @@ inline preference_handle describe_preference(const matrix_product& m) {
     return owner;
 }
 
+/// What cublasLt proposes for a product whose descriptors are complete, the best by its own estimate first; none where it has no such
+/// epilogue. All give the same bits each time (describe_preference).
+inline std::vector<cublasLtMatmulAlgo_t> proposals_for(cublasLtHandle_t handle, const matrix_product& m,
+                                                       const product_descriptors& d, int most) {
+    const preference_handle preference = describe_preference(m);
+    std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
+    int count = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle, d.product.get(), d.a.get(), d.b.get(), d.d.get(), d.d.get(),
+                                       preference.get(), most, found.data(), &count);
+    std::vector<cublasLtMatmulAlgo_t> all;
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+        return all;
+    }
+    check(status, "cublasLtMatmulAlgoGetHeuristic");
+    for (int i = 0; i < count; ++i) {
+        if (found[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS) {
+            all.push_back(found[static_cast<std::size_t>(i)].algo);
+        }
+    }
+    return all;
+}
+
 } // namespace tessera::cuda

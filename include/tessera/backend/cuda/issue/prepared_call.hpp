@@ -147,18 +147,12 @@ public:
 
 private:
     bool find_algorithm(const matrix_product& m) {
-        const preference_handle preference = describe_preference(m);
-        cublasLtMatmulHeuristicResult_t found{};
-        int count = 0;
-        const cublasStatus_t status =
-            cublasLtMatmulAlgoGetHeuristic(t_.cublas, d_.product.get(), d_.a.get(), d_.b.get(), d_.d.get(), d_.d.get(),
-                                           preference.get(), 1, &found, &count);
-        if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+        const auto proposed = proposals_for(t_.cublas, m, d_, m.algorithm + 1);
+        if (proposed.empty()) {
             return false;
         }
-        check(status, "cublasLtMatmulAlgoGetHeuristic");
-        algorithm_ = found.algo;
-        return count > 0;
+        algorithm_ = proposed[std::min(proposed.size() - 1, static_cast<std::size_t>(m.algorithm))];
+        return true;
     }
 
     pointers at_; ///< a, b, d, bias or sums, workspace

@@ -17,15 +17,24 @@ struct algorithm_choice {
     math_type multipliers = math_type::plain; ///< those of the measurement
 };
 
+/// So many of cublasLt's proposals for a product are measured.
+inline constexpr int most_proposals = 8;
+
 /// Choices by what is computed. Without a measurement it takes the algorithms of which NVIDIA says that they are deterministic on
 /// every GPU (cuDNN's developer guide, "Reproducibility"): implicit precomputed GEMM forward, algorithm 1 backward.
 class algorithm_table {
 public:
     /// A way to measure: fills a choice for a call, called at most once for each.
     using measure_convolution = algorithm_choice (*)(void* context, const convolution& c);
+    using measure_matrix_product = algorithm_choice (*)(void* context, const matrix_product& m);
 
     algorithm_table() = default;
     algorithm_table(measure_convolution how, void* context) : measure_(how), context_(context) {}
+    /// Products are measured too, from now on.
+    void measure_products(measure_matrix_product how, void* context) {
+        measure_product_ = how;
+        product_context_ = context;
+    }
 
     /// `c` without algorithm, multipliers and workspace; returns it with all three.
     convolution choose(convolution c) {
@@ -43,9 +52,23 @@ public:
         convolutions_.push_back({c, choice});
         return with(c, choice);
     }
-    /// Matrix products take cublasLt's first heuristic answer for this workspace, which does not change between calls.
-    matrix_product choose(matrix_product m) const {
+    /// A product with its workspace and, of what cublasLt proposes for that, what was measured to be fastest, or the first.
+    matrix_product choose(matrix_product m) {
         m.workspace = product_bytes_;
+        m.algorithm = 0;
+        const matrix_product what = without_scale(m);
+        const locked lock(mutex_);
+        for (const auto& [known, choice] : products_) {
+            if (known == what) {
+                m.algorithm = choice.algorithm;
+                return m;
+            }
+        }
+        if (measure_product_ != nullptr) {
+            const algorithm_choice choice = measure_product_(product_context_, what);
+            products_.push_back({what, choice});
+            m.algorithm = choice.algorithm;
+        }
         return m;
     }
     /// Workspace of a matrix product, instead of product_workspace.
@@ -53,10 +76,16 @@ public:
 
     /// Adds what was measured before.
     void add(const convolution& c, const algorithm_choice& choice) { convolutions_.push_back({c, choice}); }
+    void add(const matrix_product& m, const algorithm_choice& choice) { products_.push_back({m, choice}); }
 
-    void forget() { convolutions_.clear(); }
+    void forget() {
+        convolutions_.clear();
+        products_.clear();
+    }
 
     const std::vector<std::pair<convolution, algorithm_choice>>& known() const { return convolutions_; }
+    const std::vector<std::pair<matrix_product, algorithm_choice>>& known_products() const { return products_; }
+    std::size_t size() const { return convolutions_.size() + products_.size(); }
 
     static constexpr index_t unmeasured = index_t{8} << 20; ///< workspace of a convolution that was not measured
     static constexpr index_t product_workspace = index_t{32} << 20; ///< NVIDIA recommends 32 MiB on Hopper
@@ -69,11 +98,20 @@ private:
         return c;
     }
 
+    /// The factor of a product does not decide how fast it is.
+    static matrix_product without_scale(matrix_product m) {
+        m.scale = 1;
+        return m;
+    }
+
     measure_convolution measure_ = nullptr;
     void* context_ = nullptr;
+    measure_matrix_product measure_product_ = nullptr;
+    void* product_context_ = nullptr;
     index_t product_bytes_ = product_workspace;
     mutex mutex_;
     std::vector<std::pair<convolution, algorithm_choice>> convolutions_;
+    std::vector<std::pair<matrix_product, algorithm_choice>> products_;
 };
 
 } // namespace tessera::cuda
