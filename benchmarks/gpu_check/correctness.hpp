@@ -24,7 +24,8 @@ struct differences {
 };
 
 /// Adam divides by the gradient's own size. In low precision a gradient that is nothing in theory is noise, and a pool may find another maximum
-/// among numbers that rounding made equal: there all gradients count together, and weights are only shown.
+/// among numbers that rounding made equal: there all gradients count together, and weights are only shown. (In bf16 the reference backend is up to
+/// 0.31 away from double, in a residual net of volumes.)
 inline differences allowed_of(const options& o, const ts::optimizer& how) {
     differences d;
     if (o.precision == "fp32") {
@@ -32,7 +33,7 @@ inline differences allowed_of(const options& o, const ts::optimizer& how) {
     } else {
         d.joint = true;
         d.most[0] = allowed_difference(o);
-        d.most[1] = o.precision == "tf32" ? 2e-2 : 0.15;
+        d.most[1] = o.precision == "tf32" ? 2e-2 : 0.35;
         d.most[2] = std::numeric_limits<double>::infinity();
     }
     return d;
@@ -114,7 +115,7 @@ inline int check_operators(const options& o, row_filter& filter) {
         ts::graph network = graph_of(row);
         set_precision(network, o);
         const ts::graph_view g = network.view();
-        const batch_data data(g, 3);
+        const batch_data data = data_of(row, g, 3);
         for (std::uint64_t seed = 0; seed < (o.tiny ? 1 : 6); ++seed) {
             const int devices = 1 + static_cast<int>(seed % 4) * 2;
             const ts::strategy s = random_strategy(g, devices, seed + 90, seen);

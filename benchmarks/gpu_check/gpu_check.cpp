@@ -7,7 +7,7 @@
 //     gpu_check simulator      the same steps as predicted from measured tasks
 //     gpu_operators            ts::sharded over the operators: kernels, movement, dispatch
 //
-// Options: --precision fp32|tf32|bf16, --only NAME (rows that begin so), --strategies N, --limit SECONDS, --profile FILE, --tiny.
+// Options: --precision fp32|tf32|bf16, --only NAME (rows that begin so), --share K/N (of N processes), --strategies N, --limit SECONDS, --profile FILE, --tiny.
 // Exit: 0 all well, 1 something failed or was left out, 2 a wrong option, 77 no GPU. Needs CUDA, cuDNN, NCCL and a C++20 compiler.
 // With TESSERA_MAKE_BELIEVE defined and --tiny it runs on the processor, on the make-believe libraries of tests/support/cuda_fake.hpp.
 #ifdef TESSERA_MAKE_BELIEVE

@@ -98,7 +98,9 @@ inline peer_times ask_peer(const options& o, const network_row& row) {
     const char* const python = std::getenv("PYTHON");
     const std::string command = "timeout 420 '" + std::string(python != nullptr ? python : "python3") + "' '" + o.peer +
                                 "' " + row.name + " " + std::to_string(row.batch) + " " + o.precision +
-                                (o.tiny ? " --cpu" : "");
+                                (o.tiny    ? " --cpu"
+                                 : o.eager ? " --eager"
+                                           : "");
     FILE* answer = popen(command.c_str(), "r");
     if (answer != nullptr) {
         if (std::fscanf(answer, "%lf %lf", &t.eager, &t.compiled) != 2) {
@@ -133,14 +135,17 @@ public:
         }
         return median(walls);
     }
-    call_sums calls() {
-        const ts::addresses& where = session_->training_executor().memory();
+    /// Times of the calls of a step, each alone, in milliseconds.
+    std::vector<double> times() {
         ts::run_state state;
         state.inputs = batch_.pointers.data();
-        const ts::cuda::call_list& list = backend_.calls(where);
-        return sums_of(list, backend_.time_calls(where, state, o_.tiny ? 1 : 5), 0,
-                       static_cast<int>(list.first.size()) - 1);
+        return backend_.time_calls(session_->training_executor().memory(), state, o_.tiny ? 1 : 5);
     }
+    static call_sums sums(const ts::cuda::call_list& list, const std::vector<double>& times) {
+        return sums_of(list, times, 0, static_cast<int>(list.first.size()) - 1);
+    }
+    call_sums sums() { return sums(calls(), times()); }
+    const ts::cuda::call_list& calls() { return backend_.calls(session_->training_executor().memory()); }
     const ts::plan& plan() const { return session_->training_plan(); }
     ts::cuda::backend& backend() { return backend_; }
 
@@ -158,6 +163,19 @@ private:
 /// "ok", or what was missed.
 inline const char* verdict(bool asked, bool reached) { return !asked ? "" : reached ? " ok" : " MISSED"; }
 
+inline void print_costliest(const options& o, training& t, const ts::graph_view& g, const std::vector<double>& times) {
+    std::vector<int> order(times.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = static_cast<int>(i);
+    }
+    const auto costs = [&](int call) { return times[static_cast<std::size_t>(call)]; };
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return costs(a) > costs(b); });
+    for (int i = 0; i < o.calls && i < static_cast<int>(order.size()); ++i) {
+        const int call = order[static_cast<std::size_t>(i)];
+        std::printf("  %8.3f ms %s\n", costs(call), ts::cuda::to_text(t.calls(), t.plan(), g, call).c_str());
+    }
+}
+
 inline void time_network(const options& o, const network_row& row) {
     const ts::graph_view g = row.network.view();
     double build = 0;
@@ -168,7 +186,9 @@ inline void time_network(const options& o, const network_row& row) {
         training t(o, g, ts::strategy(g), false);
         build = t.build();
         plain = t.step();
-        calls = t.calls();
+        const std::vector<double> times = t.times();
+        calls = training::sums(t.calls(), times);
+        print_costliest(o, t, g, times);
     }
     {
         training t(o, g, ts::strategy(g), true);

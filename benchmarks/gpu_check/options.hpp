@@ -22,13 +22,16 @@ using benchmarks::milliseconds;
 struct options {
     std::string part;
     std::string precision = "fp32";
-    std::string only;    ///< rows whose name begins so; empty: all
-    std::string peer;    ///< path of peer.py; empty: no peer
-    std::string profile; ///< file for measured algorithms and times; empty: none is kept
-    std::string data;    ///< folder of Fashion-MNIST's files, unpacked; empty: left out
-    int strategies = 8;  ///< for each network, on 1 to 8 devices in turn, and as many pipelines
-    double limit = 540;  ///< seconds after which no further row is begun
-    bool tiny = false;   ///< sizes for a machine that makes believe
+    std::string only;          ///< rows whose name begins so; empty: all
+    std::string peer;          ///< path of peer.py; empty: no peer
+    std::string profile;       ///< file for measured algorithms and times; empty: none is kept
+    std::string data;          ///< folder of Fashion-MNIST's files, unpacked; empty: left out
+    std::string share = "0/1"; ///< rows of process 0 of 1, so that several may share a part
+    int strategies = 8;        ///< for each network, on 1 to 8 devices in turn, and as many pipelines
+    double limit = 540;        ///< seconds after which no further row is begun
+    int calls = 0;             ///< of the costliest calls of a network's step, that many are printed
+    bool eager = false;        ///< the peer is not compiled
+    bool tiny = false;         ///< sizes for a machine that makes believe
 };
 
 /// Throws tessera::error for an option that there is not, or a value that is none.
@@ -48,24 +51,26 @@ inline options read_options(int count, char** words) {
             o.part = word;
             continue;
         }
-        if (word == "--tiny") {
-            o.tiny = true;
+        if (word == "--tiny" || word == "--eager") {
+            (word == "--tiny" ? o.tiny : o.eager) = true;
             continue;
         }
         const bool known = word == "--precision" || word == "--only" || word == "--peer" || word == "--profile" ||
-                           word == "--data" || word == "--strategies" || word == "--limit";
+                           word == "--data" || word == "--share" || word == "--calls" || word == "--strategies" ||
+                           word == "--limit";
         if (!known || i + 1 == count) {
             throw ts::error((known ? "there is no value after " : "there is no option ") + word);
         }
         const std::string value = words[++i];
-        std::string* const texts[] = {&o.precision, &o.only, &o.peer, &o.profile, &o.data};
-        const char* const names[] = {"--precision", "--only", "--peer", "--profile", "--data"};
-        for (int k = 0; k < 5; ++k) {
+        std::string* const texts[] = {&o.precision, &o.only, &o.peer, &o.profile, &o.data, &o.share};
+        const char* const names[] = {"--precision", "--only", "--peer", "--profile", "--data", "--share"};
+        for (int k = 0; k < 6; ++k) {
             if (word == names[k]) {
                 *texts[k] = value;
             }
         }
         o.strategies = word == "--strategies" ? static_cast<int>(number(word, value)) : o.strategies;
+        o.calls = word == "--calls" ? static_cast<int>(number(word, value)) : o.calls;
         o.limit = word == "--limit" ? number(word, value) : o.limit;
     }
     if (o.precision != "fp32" && o.precision != "tf32" && o.precision != "bf16") {
@@ -90,10 +95,14 @@ inline double allowed_difference(const options& o) {
 /// Rows that are begun while there is time, and those that are not.
 class row_filter {
 public:
-    explicit row_filter(const options& o) : only_(o.only), limit_(o.limit), begin_(benchmarks::clock_type::now()) {}
+    explicit row_filter(const options& o) : only_(o.only), limit_(o.limit), begin_(benchmarks::clock_type::now()) {
+        if (std::sscanf(o.share.c_str(), "%d/%d", &mine_, &shares_) != 2 || mine_ < 0 || mine_ >= shares_) {
+            throw ts::error("--share takes K/N with K from 0 to N - 1, not '" + o.share + "'");
+        }
+    }
 
     bool takes(const std::string& name) {
-        if (name.rfind(only_, 0) != 0) {
+        if (name.rfind(only_, 0) != 0 || rows_++ % shares_ != mine_) {
             return false;
         }
         if (benchmarks::milliseconds_since(begin_) < limit_ * 1000) {
@@ -113,6 +122,9 @@ public:
 private:
     std::string only_;
     double limit_;
+    int mine_ = 0;
+    int shares_ = 1;
+    int rows_ = 0;
     benchmarks::clock_type::time_point begin_;
     std::vector<std::string> late_;
 };

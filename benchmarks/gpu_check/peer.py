@@ -5,7 +5,7 @@ compiled (0 where it does not compile).
 
 The same layers, optimizer and precision: SGD with momentum; fp32 with TF32 off, with TF32 on, or autocast to bf16; algorithms chosen by
 measurement. A step begins with the batch in pinned memory of the processor and ends when the loss is there. Images are tried
-channels-last too; the faster counts. --cpu: a few steps on the processor, to see that a network runs at all.
+channels-last too; the faster counts. --eager: not compiled. --warm: compiles alone, which PyTorch keeps for the next time. --cpu: a few steps on the processor, to see that a network runs at all.
 """
 import contextlib
 import statistics
@@ -117,6 +117,8 @@ NETWORKS = {
     "gpt2": (Gpt, (1024,), 50257),
 }
 
+WARM, STEPS = 10, 20  # that are not timed, and that are
+
 
 def median_step(name, batch, precision, device, compiles, channels_last):
     build, shape, classes = NETWORKS[name]
@@ -132,7 +134,7 @@ def median_step(name, batch, precision, device, compiles, channels_last):
     if device == "cuda":
         x, y = x.pin_memory(), y.pin_memory()
     times = []
-    for i in range(30 if device == "cuda" else 2):
+    for i in range(WARM + STEPS if device == "cuda" else 2):
         start = time.perf_counter()
         inputs, labels = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
         if channels_last:
@@ -146,7 +148,7 @@ def median_step(name, batch, precision, device, compiles, channels_last):
         loss.item()
         if device == "cuda":
             torch.cuda.synchronize()
-        if i >= (10 if device == "cuda" else 1):
+        if i >= (WARM if device == "cuda" else 1):
             times.append((time.perf_counter() - start) * 1000)
     return statistics.median(times)
 
@@ -166,14 +168,17 @@ def best_step(name, batch, precision, device, compiles):
 
 
 def main():
-    words = [w for w in sys.argv[1:] if w != "--cpu"]
+    words = [w for w in sys.argv[1:] if not w.startswith("--")]
     name, batch, precision = words[0], int(words[1]), words[2] if len(words) > 2 else "fp32"
     device = "cpu" if "--cpu" in sys.argv else "cuda"
     torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
     torch.backends.cudnn.allow_tf32 = precision != "fp32"
     torch.backends.cudnn.benchmark = True
-    eager = best_step(name, batch, precision, device, False)
-    compiled = best_step(name, batch, precision, device, True) if device == "cuda" else 0
+    if "--warm" in sys.argv:
+        global WARM, STEPS
+        WARM, STEPS = 1, 1
+    eager = best_step(name, batch, precision, device, False) if "--warm" not in sys.argv else 0
+    compiled = best_step(name, batch, precision, device, True) if device == "cuda" and "--eager" not in sys.argv else 0
     print(eager, compiled)
 
 

@@ -4,10 +4,11 @@
 # benchmarks/results/gpu-<part>.txt (RESULTS=FOLDER: there). Each part stays under 10 minutes.
 #
 #   run.sh build | correctness | operators | roofline | networks | simulator | sanitizer | all  [options of gpu_check]
+#   run.sh ranks [options of gpu_ranks]   over 2 and 4 ranks of MPI (MPICH), which NCCL connects though they may have one GPU
 #   run.sh --make-believe PART ...   on the processor, tiny, to see that a part runs at all
 #
 # networks with one network alone: run.sh networks --only resnet50. Environment: CXX, CUDA_HOME, CUDNN_ROOT, NCCL_ROOT, PYTHON (one with
-# PyTorch), FASHION_MNIST (folder of its four files, packed or not), BUILD (where programs go), SECONDS_PER_PART.
+# PyTorch), MPICXX and MPIRUN (of MPICH), FASHION_MNIST (folder of its four files, packed or not), BUILD (where programs go), SECONDS_PER_PART.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
@@ -20,7 +21,7 @@ fi
 part=${1:-}
 [[ -n $part ]] && shift
 case $part in
-  build | correctness | operators | roofline | networks | simulator | sanitizer | all) ;;
+  build | correctness | operators | roofline | networks | simulator | sanitizer | ranks | all) ;;
   *) sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
 
@@ -67,7 +68,7 @@ find_library() {
 for header in cuda_runtime_api.h cublasLt.h nvrtc.h cudnn.h nccl.h; do find_header $header; done
 for library in cudart cublasLt nvrtc cudnn nccl; do find_library $library; done
 
-# make <program>: only where a source is newer
+# make <program> [compiler]: only where a source is newer
 make_program() {
   local program=$build/$1 flags=(-std=c++20 -O2 -Iinclude -Itests -I.)
   [[ -z $believe ]] || flags+=(-DTESSERA_MAKE_BELIEVE tests/support/cuda_kernels.cpp)
@@ -75,7 +76,7 @@ make_program() {
     return
   fi
   printf 'building %s\n' "$1"
-  "${CXX:-g++}" "${flags[@]}" "${includes[@]}" "benchmarks/gpu_check/$1.cpp" "${linked[@]}" -pthread -o "$program.new"
+  "${2:-${CXX:-g++}}" "${flags[@]}" "${includes[@]}" "benchmarks/gpu_check/$1.cpp" "${linked[@]}" -pthread -ldl -o "$program.new"
   mv "$program.new" "$program"
 }
 
@@ -146,6 +147,13 @@ run_part() {
       for check in memcheck racecheck initcheck; do
         run "sanitizer-$check" "$tool" --tool $check --error-exitcode 9 "$build/gpu_check" correctness --limit $((limit / 3)) \
           --tiny --strategies 1 "${@:2}"
+      done
+      ;;
+    ranks)
+      make_program gpu_ranks "${MPICXX:-mpicxx.mpich}"
+      local ranks
+      for ranks in 2 4; do
+        run "ranks-$ranks" "${MPIRUN:-mpirun.mpich}" -n "$ranks" "$build/gpu_ranks" --limit "$((limit / 3))" "${@:2}"
       done
       ;;
     all) for one in correctness operators roofline networks simulator sanitizer; do run_part "$one" "${@:2}"; done ;;

@@ -18,7 +18,7 @@ inline double error_of(const options& o, const network_row& row, int micro_batch
     s.micro_batches = micro_batches;
     training plain(o, g, s, false);
     const double step = plain.step();
-    const call_sums calls = plain.calls();
+    const call_sums calls = plain.sums();
     const ts::cost::profile times = plain.backend().task_times(plain.plan(), g);
     const ts::cost::roofline_efficiency reached{{100, 100, 100}, 100}; // the machine's figures are measured ones
     const ts::simulation::timeline t = ts::simulation::simulate(g, plain.plan(), machine, {&times, reached});

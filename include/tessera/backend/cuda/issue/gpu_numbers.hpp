@@ -6,6 +6,8 @@
 #include "tessera/backend/cuda/issue/error.hpp"
 #include "tessera/execute/processes.hpp"
 
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace tessera::cuda {
@@ -34,12 +36,14 @@ struct group_placement {
 
 namespace detail {
 
-/// Of a GPU what tells it from all others, of every machine, in 52 bits, which a double holds.
+/// Of a GPU what tells it from all others, of every machine, in 52 bits, which a double holds. NCCL_HOSTID names a node:
+/// of ranks that name different ones NCCL connects those on one GPU too.
 inline double identity_of(int gpu) {
     cudaDeviceProp p{};
     check(cudaGetDeviceProperties(&p, gpu), "cudaGetDeviceProperties");
+    const char* const node = std::getenv("NCCL_HOSTID");
     std::uint64_t hash = 14695981039346656037U; // FNV-1a
-    for (const char c : p.uuid.bytes) {
+    for (const char c : std::string(p.uuid.bytes, sizeof p.uuid.bytes) + (node != nullptr ? node : "")) {
         hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
     }
     return static_cast<double>(hash >> 12U);
