@@ -38,6 +38,13 @@ def peers(results):
     return svg.bars("A step of PyTorch over one of Tessera", "times as long", names, series, (1, "as long"))
 
 
+def gpu(results):
+    rows = table(results / "gpu-2026-11-26.md", "## Training steps", "| network | batch | precision |")
+    rows = [r for r in rows if r[7]]
+    return svg.bars("A step of PyTorch over one of Tessera, on one H200", "times as long", [f"{r[0]}, {r[2]}" for r in rows],
+                    {"PyTorch, eager": [number(r[7]) for r in rows]}, (1, "as long"))
+
+
 def programs(results):
     rows = table(results / "torch-ddp-2026-11-26.md", None, "| network, batch | the plan |")
     return svg.bars("A step of DDP over one of the plan, both run by PyTorch", "times as long", [r[0] for r in rows],
@@ -70,9 +77,10 @@ def bounds(results):
                     {"found by OptCNN's search": [number(r[7]) for r in rows]})
 
 
-PLOTS = {f.__name__: f for f in (peers, programs, simulator, pipelines, accuracy, bounds)}
+PLOTS = {f.__name__: f for f in (peers, gpu, programs, simulator, pipelines, accuracy, bounds)}
 ABOUT = {
     "peers": "Bars: how many times longer PyTorch takes for a training step than Tessera, by network and devices",
+    "gpu": "Bars: how many times longer PyTorch takes for a training step than Tessera on an H200, by network and precision",
     "programs": "Bars: how many times longer DistributedDataParallel takes for a step than the exported plan, by network",
     "simulator": "Bars: mean and largest error of the simulator on six networks",
     "pipelines": "Bars: steps of pipelines, predicted and measured",

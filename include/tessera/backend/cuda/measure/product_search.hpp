@@ -52,9 +52,7 @@ private:
             return best;
         }
         device_pointer memory[5];
-        for (int i = 0; i < 5; ++i) {
-            memory[i] = make_device_memory(bytes[i]);
-        }
+        memory[3] = make_device_memory(bytes[3]);
         const product_descriptors d = describe_product(m);
         if (m.bias || m.sums) {
             void* const bias = memory[3].get();
@@ -63,6 +61,12 @@ private:
                 "cublasLtMatmulDescSetAttribute");
         }
         const std::vector<cublasLtMatmulAlgo_t> proposed = proposals_for(handle_.get(), m, d, most_proposals);
+        if (proposed.size() < 2) { // none where a kernel sums beside the product
+            return best;
+        }
+        for (const int i : {0, 1, 2, 4}) {
+            memory[i] = make_device_memory(bytes[i]);
+        }
         for (std::size_t i = 0; i < proposed.size(); ++i) {
             double fastest = -1;
             for (int run = 0; run < 4; ++run) { // the first of which loads the kernel
