@@ -29,15 +29,28 @@ struct settings {
     double limit = 300;
 };
 
+/// Throws tessera::error for an option that there is not, or a value that is none.
 settings read(int argc, char** argv) {
     settings s;
-    for (int i = 1; i + 1 < argc; i += 2) {
+    for (int i = 1; i < argc; i += 2) {
         const std::string word = argv[i];
-        const double value = std::atof(argv[i + 1]);
-        s.first = word == "--first" ? static_cast<std::uint64_t>(value) : s.first;
-        s.count = word == "--count" ? static_cast<std::uint64_t>(value) : s.count;
-        s.devices_each = word == "--devices" ? static_cast<int>(value) : s.devices_each;
-        s.limit = word == "--limit" ? value : s.limit;
+        char* end = nullptr;
+        const double value = i + 1 < argc ? std::strtod(argv[i + 1], &end) : -1;
+        if (value < 0 || end == argv[i + 1] || *end != '\0') {
+            throw ts::error(word + " takes a number from 0 on");
+        }
+        if (word == "--first") {
+            s.first = static_cast<std::uint64_t>(value);
+        } else if (word == "--count") {
+            s.count = static_cast<std::uint64_t>(value);
+        } else if (word == "--devices" && value >= 1) {
+            s.devices_each = static_cast<int>(value);
+        } else if (word == "--limit") {
+            s.limit = value;
+        } else {
+            throw ts::error("there is no option " + word +
+                            " of this value; there are --first, --count, --devices and --limit");
+        }
     }
     return s;
 }

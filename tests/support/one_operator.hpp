@@ -8,6 +8,7 @@
 #include "tessera/plan/lower/lower.hpp"
 
 #include <map>
+#include <string>
 #include <tuple>
 
 namespace test_support {
@@ -108,6 +109,21 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
     add(run.bound().results, 0, [&](int t) { return g.tensors[t].extents; });
     add(run.bound().gradients, 1000, [&](int i) { return g.parameters[i].extents; });
     return result;
+}
+
+/// Calls each(key, got, expected) for every result of a plan on `other`, beside those on `plain`. Throws tessera::error
+/// where they have other results.
+template <class Plain, class Other, class Each>
+void each_result_beside(Plain& plain, Other& other, const ts::graph_view& g, const ts::strategy& s, int devices,
+                        const batch_data& data, Each&& each) {
+    const std::map<int, std::vector<double>> expected = values_after(plain, g, s, devices, data);
+    const std::map<int, std::vector<double>> got = values_after(other, g, s, devices, data);
+    if (expected.size() != got.size()) {
+        throw ts::error(std::to_string(got.size()) + " results instead of " + std::to_string(expected.size()));
+    }
+    for (const auto& [key, values] : expected) {
+        each(key, got.at(key), values);
+    }
 }
 
 } // namespace test_support

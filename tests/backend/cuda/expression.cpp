@@ -105,12 +105,9 @@ void check_splits(const tests::op_case& row) {
         CAPTURE(seed);
         ts::reference::backend plain;
         emulated_backend emulated({}, gpu_placement(devices, static_cast<int>(seed % 3)));
-        const auto expected = values_after(plain, g, s, devices, data);
-        const auto got = values_after(emulated, g, s, devices, data);
-        REQUIRE(expected.size() == got.size());
-        for (const auto& [key, values] : expected) {
-            CHECK(relative(got.at(key), values, 1e-6) < (half ? 2e-2 : 1e-4));
-        }
+        each_result_beside(plain, emulated, g, s, devices, data, [&](int, const auto& got, const auto& expected) {
+            CHECK(relative(got, expected, 1e-6) < (half ? 2e-2 : 1e-4));
+        });
     }
 }
 

@@ -33,16 +33,11 @@ void check_splits(const tests::op_case& row, std::uint64_t count) {
         CAPTURE(seed);
         ts::reference::backend plain;
         emulated_backend emulated({}, gpu_placement(devices, static_cast<int>(seed % 3)));
-        const auto expected = values_after(plain, g, s, devices, data);
-        const auto got = values_after(emulated, g, s, devices, data);
-        REQUIRE(expected.size() == got.size());
-        for (const auto& of_key : expected) {
-            const auto& key = of_key.first; // clang 14 captures no structured binding
-            const auto& values = of_key.second;
-            const int result = key; // a structured binding cannot be captured
-            CAPTURE(result);
-            CHECK(relative(got.at(key), values, 1e-6) < (half ? 5e-2 : 1e-4));
-        }
+        each_result_beside(plain, emulated, g, s, devices, data,
+                           [&](int result, const auto& got, const auto& expected) {
+                               CAPTURE(result);
+                               CHECK(relative(got, expected, 1e-6) < (half ? 5e-2 : 1e-4));
+                           });
     }
 }
 

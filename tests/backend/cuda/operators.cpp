@@ -195,16 +195,13 @@ TEST_CASE("every row of the operator table computes what the reference backend c
             CAPTURE(std::string(ts::to_text(math)));
             ts::reference::backend plain;
             emulated_backend emulated({}, gpu_placement(devices, static_cast<int>(seed % 3)));
-            const auto expected = values_after(plain, g, s, devices, data);
-            const auto got = values_after(emulated, g, s, devices, data);
-            REQUIRE(expected.size() == got.size());
-            for (const auto& [key, values] : expected) {
-                const double difference = relative(got.at(key), values, 1e-6);
-                const int result = key; // a structured binding cannot be captured
-                CAPTURE(result);
-                CHECK(difference < allowed[static_cast<int>(math)]);
-                worst[static_cast<int>(math)] = std::max(worst[static_cast<int>(math)], difference);
-            }
+            each_result_beside(plain, emulated, g, s, devices, data,
+                               [&](int result, const auto& got, const auto& expected) {
+                                   const double difference = relative(got, expected, 1e-6);
+                                   CAPTURE(result);
+                                   CHECK(difference < allowed[static_cast<int>(math)]);
+                                   worst[static_cast<int>(math)] = std::max(worst[static_cast<int>(math)], difference);
+                               });
             emulated.each_call([&](const ts::cuda::call& c) { std::visit(descriptor_check{c, vendor}, c.body); });
         }
         ++kinds[test_support::number_of(row.attributes.kind)];
@@ -244,11 +241,10 @@ TEST_CASE("blocks share a channel where there are few, and their sums are those 
                 CAPTURE(seed);
                 ts::reference::backend plain;
                 emulated_backend emulated({}, gpu_placement(devices, 0));
-                const auto expected = values_after(plain, g, s, devices, data);
-                const auto got = values_after(emulated, g, s, devices, data);
-                for (const auto& [key, values] : expected) {
-                    CHECK(relative(got.at(key), values, 1e-6) < (seed < 3 ? 1e-4 : 2e-2));
-                }
+                each_result_beside(plain, emulated, g, s, devices, data,
+                                   [&](int, const auto& got, const auto& expected) {
+                                       CHECK(relative(got, expected, 1e-6) < (seed < 3 ? 1e-4 : 2e-2));
+                                   });
                 emulated.each_call([&](const ts::cuda::call& c) {
                     const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
                     shared += k != nullptr && k->which == &ts::cuda::kernels::add_channel_parts ? 1 : 0;

@@ -121,12 +121,9 @@ void check_splits(const ts::op_record& r, ts::precision math, double tolerance) 
         CAPTURE(seed);
         ts::reference::backend plain;
         emulated_backend emulated({}, gpu_placement(devices, static_cast<int>(seed % 3)));
-        const auto expected = values_after(plain, g, s, devices, data);
-        const auto got = values_after(emulated, g, s, devices, data);
-        REQUIRE(expected.size() == got.size());
-        for (const auto& [key, values] : expected) {
-            CHECK(relative(got.at(key), values, 1e-6) < tolerance);
-        }
+        each_result_beside(plain, emulated, g, s, devices, data, [&](int, const auto& got, const auto& expected) {
+            CHECK(relative(got, expected, 1e-6) < tolerance);
+        });
     }
 }
 

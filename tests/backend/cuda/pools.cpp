@@ -75,14 +75,11 @@ void check_splits(const tests::op_case& row, std::uint64_t seeds, std::set<std::
         CAPTURE(seed);
         ts::reference::backend plain;
         emulated_backend emulated({}, gpu_placement(devices, static_cast<int>(seed % 3)));
-        const auto expected = values_after(plain, g, s, devices, data);
-        const auto got = values_after(emulated, g, s, devices, data);
-        REQUIRE(expected.size() == got.size());
-        for (const auto& [key, values] : expected) {
-            const int result = key; // a structured binding cannot be captured
-            CAPTURE(result);
-            CHECK(relative(got.at(key), values, 1e-6) < 1e-6);
-        }
+        each_result_beside(plain, emulated, g, s, devices, data,
+                           [&](int result, const auto& got, const auto& expected) {
+                               CAPTURE(result);
+                               CHECK(relative(got, expected, 1e-6) < 1e-6);
+                           });
         emulated.each_call([&](const cuda::call& c) {
             const auto* k = std::get_if<cuda::kernel_launch>(&c.body);
             launched.insert(k != nullptr ? k->which->name : "");

@@ -58,14 +58,11 @@ std::set<ts::index_t> hold(const tests::op_case& row, const batch_data* given = 
         CAPTURE(run);
         ts::reference::backend plain;
         emulated_backend emulated({}, gpu_placement(devices, 0));
-        const auto expected = values_after(plain, g, s, devices, data);
-        const auto got = values_after(emulated, g, s, devices, data);
-        CHECK(expected.size() == got.size());
-        for (const auto& [key, values] : expected) {
-            const int result = key; // a structured binding cannot be captured
-            CAPTURE(result);
-            CHECK(wrong(got.at(key), values, rounded ? 4e-2 : 2e-5) == 0);
-        }
+        each_result_beside(plain, emulated, g, s, devices, data,
+                           [&](int result, const auto& got, const auto& expected) {
+                               CAPTURE(result);
+                               CHECK(wrong(got, expected, rounded ? 4e-2 : 2e-5) == 0);
+                           });
         emulated.each_call([&](const ts::cuda::call& c) {
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
             if (k != nullptr && k->which->name == std::string("row_maximum") && run == 0) {
