@@ -20,9 +20,9 @@ inline tessera::tile tile_of(tessera::tile_kind kind, int device, int part, tess
     return t;
 }
 
-/// Two devices with a contribution (tiles 0 and 2) and a copy of a parameter (1 and 3) each: each device sums its half of both contributions into
-/// both copies.
-inline tessera::plan summing_plan(tessera::index_t elements) {
+/// Two devices with a contribution (tiles 0 and 2) and a copy of a parameter (1 and 3) each: each device sums its half of both contributions, and steps
+/// both copies by it, or, of a plan that reduces, writes it to both contributions.
+inline tessera::plan summing_plan(tessera::index_t elements, bool reduces = false) {
     using tessera::tile_kind;
     tessera::plan p;
     p.devices = 2;
@@ -32,13 +32,13 @@ inline tessera::plan summing_plan(tessera::index_t elements) {
         p.arena_bytes.push_back(elements * 4);
         p.persistent_bytes.push_back(elements * 4);
         tessera::task t;
-        t.kind = tessera::task_kind::update;
+        t.kind = reduces ? tessera::task_kind::reduce : tessera::task_kind::update;
         t.device = device;
         t.parameter = 0;
         t.slice = device;
         t.slices = 2;
         t.reads = {0, 2};
-        t.writes = {1, 3};
+        t.writes = reduces ? std::vector<int>{0, 2} : std::vector<int>{1, 3};
         p.tasks.push_back(t);
     }
     tessera::number_tasks(p);
