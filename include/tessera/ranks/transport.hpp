@@ -52,6 +52,11 @@ public:
     /// Throws tessera::error where the system has no thread for it.
     void start() {
         hear_of_all();
+        pthread_condattr_t with;
+        pthread_condattr_init(&with);
+        pthread_condattr_setclock(&with, CLOCK_MONOTONIC);
+        pthread_cond_init(&posted_, &with);
+        pthread_condattr_destroy(&with);
         if (pthread_create(&thread_, nullptr, &sit, this) != 0) {
             throw error("tessera: the system has no thread that writes to other nodes; end other programs");
         }
@@ -61,9 +66,13 @@ public:
     void stop() {
         if (started_) {
             stop_.store(true);
+            pthread_mutex_lock(&mutex_);
+            wake();
+            pthread_mutex_unlock(&mutex_);
             pthread_join(thread_, nullptr);
             started_ = false;
         }
+        pthread_cond_destroy(&posted_);
         pthread_mutex_destroy(&mutex_);
         pthread_mutex_destroy(&packing_);
     }
@@ -79,6 +88,7 @@ public:
         j.priority = l.priority;
         pthread_mutex_lock(&mutex_);
         put(links_[static_cast<std::size_t>(l.node)], j);
+        wake();
         pthread_mutex_unlock(&mutex_);
     }
     /// This process has come to a meeting: to be told to every node when what was posted has been sent; at the begin and end of a run, when what was posted without
@@ -98,6 +108,7 @@ public:
         for (link& l : links_) {
             is_own(l) ? void() : put(l, j);
         }
+        wake();
         pthread_mutex_unlock(&mutex_);
     }
 
@@ -168,6 +179,8 @@ private:
     /// urgent nor a meeting.
     static constexpr index_t most_urgent_under_way = index_t{112} << 10;
     static constexpr index_t beat_every = 500'000'000; ///< ns
+    static constexpr index_t long_rest = 400'000;      ///< ns, from which on what is posted ends it
+    static constexpr index_t longest_rest = 2'000'000;
 
     static void* sit(void* where) {
         static_cast<transport*>(where)->serve();
@@ -223,9 +236,37 @@ private:
             // A yield would give a thread that computes the core for milliseconds; who sleeps has it back at once.
             idle_since = busy ? now : idle_since;
             if (now - idle_since > 10'000) {
-                tessera::detail::nap(idle_since);
+                rest(idle_since);
             }
         }
+    }
+
+    /// Sleeps as other waits do, after a long time without anything to do for longer, but not after something was posted: a look at what MPI has takes tens of
+    /// microseconds of a core, which is to compute meanwhile.
+    void rest(index_t idle_since) {
+        const index_t part = (nanoseconds_now() - idle_since) / 16;
+        if (part < long_rest) {
+            tessera::detail::nap(idle_since);
+            return;
+        }
+        timespec until{};
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        const index_t ns = until.tv_nsec + std::min(part, longest_rest);
+        until.tv_sec += ns / 1'000'000'000;
+        until.tv_nsec = ns % 1'000'000'000;
+        pthread_mutex_lock(&mutex_);
+        if (posts_ == posts_seen_ && !stop_.load()) {
+            resting_ = true;
+            pthread_cond_timedwait(&posted_, &mutex_, &until);
+            resting_ = false;
+        }
+        posts_seen_ = posts_;
+        pthread_mutex_unlock(&mutex_);
+    }
+    /// To be called with the mutex.
+    void wake() {
+        ++posts_;
+        resting_ ? void(pthread_cond_signal(&posted_)) : void();
     }
 
     bool is_own(const link& l) const { return &l == &links_[static_cast<std::size_t>(group_.node())]; }
@@ -519,6 +560,10 @@ private:
     std::vector<link> links_; ///< by node; that of the own one stays empty
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_t packing_ = PTHREAD_MUTEX_INITIALIZER; ///< while a letter that was posted is read
+    pthread_cond_t posted_ = PTHREAD_COND_INITIALIZER;
+    std::uint64_t posts_ = 0; ///< this and the next two: with the mutex
+    std::uint64_t posts_seen_ = 0;
+    bool resting_ = false;
     pthread_t thread_{};
     bool started_ = false;
     std::uint64_t arrived_ = 0;
