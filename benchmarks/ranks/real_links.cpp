@@ -23,13 +23,16 @@
 #include <tessera/simulate/threads.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sched.h>
@@ -75,23 +78,96 @@ std::vector<candidate> searched(const ts::graph_view& g, const ts::cluster& on) 
              benchmarks::with(found, benchmarks::policy_by("p3", gradients, on.devices(), {{"slice", slice}})), false}};
 }
 
-/// Seconds of a core that a byte takes from node to node, on both sides together: both nodes send letters to each other
-/// as fast as the cores let them.
-double seconds_of_core_per_byte(int rank) {
-    constexpr int bytes = 56 << 10;
-    constexpr int rounds = 1000;
-    std::vector<std::byte> out(bytes), in(bytes);
-    double seconds = 0;
-    if (rank < 2) {
-        seconds = 1e-3 * benchmarks::milliseconds([&] {
-                      for (int i = 0; i < rounds; ++i) {
-                          MPI_Sendrecv(out.data(), bytes, MPI_BYTE, 1 - rank, 0, in.data(), bytes, MPI_BYTE, 1 - rank,
-                                       0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                      }
-                  });
+/// What a link gives, and takes, at the rate that is set: letters go both ways, so many at a time, by a thread that packs, probes, copies and waits as that of
+/// the ranks does, beside one that computes. Bytes per second each way, and seconds of a core for a byte, on both sides together: what the one that
+/// computes has lost.
+struct link_figures {
+    double bytes_per_second = 0;
+    double core_seconds_per_byte = 0;
+};
+constexpr int letter_size = 56 << 10;
+
+/// So many letters each way; returns bytes per second.
+double exchange(int peer, int letters, int at_a_time) {
+    constexpr int tag = 1;
+    std::vector<std::byte> from(letter_size), to(letter_size);
+    struct sent {
+        std::vector<std::byte> bytes;
+        MPI_Request request;
+    };
+    std::deque<sent> out;
+    const double begin = ts::seconds_now();
+    std::int64_t idle_since = ts::nanoseconds_now();
+    for (int posted = 0, come = 0, gone = 0; come < letters || gone < letters;) {
+        bool busy = false;
+        for (; posted < letters && posted < std::min(come, gone) + at_a_time; ++posted, busy = true) {
+            out.push_back({from, MPI_REQUEST_NULL});
+            MPI_Isend(out.back().bytes.data(), letter_size, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &out.back().request);
+        }
+        for (int done = 1; !out.empty() && done != 0;) {
+            MPI_Test(&out.front().request, &done, MPI_STATUS_IGNORE);
+            if (done != 0) {
+                out.pop_front();
+                ++gone;
+                busy = true;
+            }
+        }
+        int there = 0;
+        MPI_Message which = MPI_MESSAGE_NULL;
+        MPI_Improbe(peer, tag, MPI_COMM_WORLD, &there, &which, MPI_STATUS_IGNORE);
+        if (there != 0) {
+            std::vector<std::byte> in(letter_size);
+            MPI_Mrecv(in.data(), letter_size, MPI_BYTE, &which, MPI_STATUS_IGNORE);
+            to = in;
+            ++come;
+            busy = true;
+        }
+        idle_since = busy ? ts::nanoseconds_now() : idle_since;
+        if (ts::nanoseconds_now() - idle_since > 10'000) {
+            ts::detail::nap(idle_since);
+        }
     }
-    return benchmarks::of_first(seconds) /
-           (static_cast<double>(bytes) * rounds); // two cores' time, for two letters a round
+    return letters * static_cast<double>(letter_size) / (ts::seconds_now() - begin);
+}
+
+/// Passes over a megabyte in a second, for 0.2 s or until `stop`.
+double passes_per_second(const std::atomic<bool>* stop) {
+    std::vector<float> numbers(1 << 18, 1.0F);
+    const double begin = ts::seconds_now();
+    double passes = 0;
+    for (; stop != nullptr ? !stop->load() : ts::seconds_now() - begin < 0.2; ++passes) {
+        for (float& x : numbers) {
+            x = x * 0.5F + 0.5F;
+        }
+    }
+    return passes / (ts::seconds_now() - begin);
+}
+
+link_figures measured_link(int rank, double rate, int at_a_time) {
+    constexpr int rounds = 3;
+    double lost = 0;
+    double reached = 0;
+    for (int round = 0; round < rounds; ++round) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double alone = passes_per_second(nullptr);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank >= 2) {
+            continue;
+        }
+        std::atomic<bool> stop{false};
+        std::thread letters([&] {
+            const auto count = static_cast<int>(0.2 * rate / letter_size);
+            reached += exchange(1 - rank, std::max(60, count), at_a_time) / rounds;
+            stop = true;
+        });
+        lost += std::max(0.0, 1 - passes_per_second(&stop) / alone) / rounds;
+        letters.join();
+    }
+    const double all = benchmarks::sum_over_nodes(rank < 2 ? lost : 0);
+    link_figures f;
+    f.bytes_per_second = benchmarks::of_first(reached);
+    f.core_seconds_per_byte = f.bytes_per_second > 0 ? all / (2 * f.bytes_per_second) : 0;
+    return f;
 }
 
 /// A strategy's plan of all steps of a round (of one, of a pipeline), and what the simulation says of it.
@@ -101,25 +177,24 @@ struct prediction {
     std::vector<simulation::thread_time> times; ///< on the first rank
     double letters = 0;                         ///< bytes of a step, from all nodes
     int steps = 1;                              ///< of the plan
+    bool is_urgent = false;                     ///< its letters have priorities, and few are on their way at a time
 
-    double handling = 0; ///< seconds of a core for a byte of a letter
-
-    double milliseconds(const simulation::thread_costs& costs, int nodes, double rate, index_t latency) const {
-        return static_cast<double>(simulation::simulate(p, times, costs, &links(nodes, rate, latency)).makespan) *
+    double milliseconds(const simulation::thread_costs& costs, int nodes, const link_figures& link,
+                        index_t latency) const {
+        return static_cast<double>(simulation::simulate(p, times, costs, &links(nodes, link, latency)).makespan) *
                1e-6 / steps;
     }
 
 private:
-    simulation::node_links& links(int nodes, double rate, index_t latency) const {
+    simulation::node_links& links(int nodes, const link_figures& link, index_t latency) const {
         links_.traffic = &traffic;
         links_.nodes = nodes;
         links_.node_of.resize(static_cast<std::size_t>(nodes));
         std::iota(links_.node_of.begin(), links_.node_of.end(), 0);
-        links_.bytes_per_second = rate;
+        links_.bytes_per_second = link.bytes_per_second;
         links_.latency = latency;
-        links_.letter_bytes = 200;               // header and rows
-        links_.bytes_per_second *= 1448. / 1514; // what Ethernet's frames of 1,514 bytes carry of TCP's
-        links_.core_seconds_per_byte = handling;
+        links_.letter_bytes = 200; // header and rows
+        links_.core_seconds_per_byte = link.core_seconds_per_byte;
         return links_;
     }
     mutable simulation::node_links links_;
@@ -152,7 +227,7 @@ double rank_correlation(std::vector<double> a, std::vector<double> b) {
 
 template <class Net>
 void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi::environment& mpi,
-           const ts::local_devices& over, double handling, std::vector<one_case>& cases, double& worst_choice) {
+           const ts::local_devices& over, std::vector<one_case>& cases, double& worst_choice) {
     const bool first = mpi.rank() == 0;
     const int nodes = mpi.size();
     ts::host::backend b(ts::optimizer(ts::sgd{.momentum = 0.9F}));
@@ -182,7 +257,6 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
             prediction& x = predicted[i];
             const ts::strategy how = lasting(all[i], true);
             x.steps = how.period;
-            x.handling = handling;
             ts::lower_options o;
             o.update = b.update();
             x.p = ts::lower(g, how.view(), nodes, o);
@@ -197,6 +271,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
             x.traffic = ts::traffic_between_nodes(x.p, node_of, nodes);
             for (const auto& of_task : x.traffic.after) {
                 for (const auto& m : of_task) {
+                    x.is_urgent = x.is_urgent || m.priority >= 0;
                     x.letters += static_cast<double>(ts::node_traffic::bytes_of_parts(x.p, m)) / x.steps;
                 }
             }
@@ -212,7 +287,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     const std::size_t blocking = fixed - 1;
     constexpr index_t latency =
         100'000; // ns, of a letter between two threads over a link without load: measured by rank_exchange
-    const double alone = benchmarks::of_first(first ? predicted[blocking].milliseconds(costs, nodes, 0, 0) : 0);
+    const double alone = benchmarks::of_first(first ? predicted[blocking].milliseconds(costs, nodes, {}, 0) : 0);
     if (first) {
         std::printf("\n%s, batch %d: a step takes %.1f ms without links; each node sends %.2f MB in it under P3\n\n| "
                     "ratio | MB/s |",
@@ -235,6 +310,8 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
         all.insert(all.end(), found.begin(), found.end());
         predicted = predict(all); // anew: the machine is not as fast all the time
         benchmarks::set_rate(rate);
+        const link_figures urgent = measured_link(mpi.rank(), rate, 2);
+        const link_figures plain = measured_link(mpi.rank(), rate, 9);
         std::vector<ts::owned<ts::session<ts::host::backend>>> sides;
         std::vector<std::vector<double>> milliseconds(all.size());
         std::vector<double> bytes(all.size(), 0.0);
@@ -263,12 +340,16 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
         if (!first) {
             continue;
         }
+        std::fprintf(stderr,
+                     "%.1f MB/s: two letters at a time %.1f MB/s, %.2f ns of a core for a byte; nine %.1f, %.2f\n",
+                     rate * 1e-6, urgent.bytes_per_second * 1e-6, 1e9 * urgent.core_seconds_per_byte,
+                     plain.bytes_per_second * 1e-6, 1e9 * plain.core_seconds_per_byte);
         std::printf("| %.2f | %.1f |", ratio, rate * 1e-6);
         std::vector<one_case> now;
         for (std::size_t i = 0; i < all.size(); ++i) {
             const one_case c{rate, benchmarks::median(milliseconds[i]),
-                             predicted[i].milliseconds(costs, nodes, rate, latency),
-                             predicted[i].milliseconds(costs, nodes, 0, 0), bytes[i] / predicted[i].letters};
+                             predicted[i].milliseconds(costs, nodes, predicted[i].is_urgent ? urgent : plain, latency),
+                             predicted[i].milliseconds(costs, nodes, {}, 0), bytes[i] / predicted[i].letters};
             std::printf(" %.1f | %.1f | %.3f |", c.measured, c.simulated, c.bytes_ratio);
             now.push_back(c);
         }
@@ -293,13 +374,12 @@ int program(const ts::mpi::environment& mpi, int rounds, int steps) {
     }
     std::vector<one_case> cases;
     double worst_choice = 0;
-    const double handling = seconds_of_core_per_byte(mpi.rank());
     if (mpi.rank() == 0) {
-        std::printf("%ld cores, %d nodes of one device, rounds of %d steps; a letter's byte takes %.2f ns of a core\n",
-                    sysconf(_SC_NPROCESSORS_ONLN), mpi.size(), steps, 1e9 * handling);
+        std::printf("%ld cores, %d nodes of one device, rounds of %d steps\n", sysconf(_SC_NPROCESSORS_ONLN),
+                    mpi.size(), steps);
     }
-    sweep<benchmarks::tower::network>("tower", 32, rounds, steps, mpi, over, handling, cases, worst_choice);
-    sweep<networks::lenet5>("LeNet-5", 512, rounds, 3 * steps, mpi, over, handling, cases, worst_choice);
+    sweep<benchmarks::tower::network>("tower", 32, rounds, steps, mpi, over, cases, worst_choice);
+    sweep<networks::lenet5>("LeNet-5", 512, rounds, 3 * steps, mpi, over, cases, worst_choice);
     if (mpi.rank() == 0) {
         double error = 0;
         double without = 0;
