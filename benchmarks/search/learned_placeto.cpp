@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placeto on a generated family of graphs, four devices, beside annealing, a Markov chain and random placements: one graph
-// with different rewards and groupings, and several graphs together with others that are held out.
+// with different rewards and groupings, and a family of graphs, with others that are held out.
 // Usage: learned_placeto one | groups | family [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2
 #include "benchmarks/support/placing.hpp"
 #include "tessera/host_runtime.hpp"
@@ -145,73 +145,134 @@ tl::group_graph shuffled(tl::group_graph g, std::uint64_t seed) {
     return g;
 }
 
+/// The best of so many placements of a policy that learns nothing from them: what it has made of random starts after each of four passes.
+template <class Policy>
+sp::found drawn(Policy& policy, int number, int count, std::uint64_t seed) {
+    constexpr int passes = 4;
+    sp::found best;
+    for (int k = 0; k < count / passes; ++k) {
+        sp::found f = policy.place(number, {passes, true, seed * 1'000'003 + static_cast<std::uint64_t>(k), {}});
+        best = k == 0 || f.better_than(best) ? std::move(f) : best;
+    }
+    return best;
+}
+
+/// One column of a family's table: means over the graphs of each seed, of costs, which memory that is missing makes higher.
+struct column {
+    std::string name;
+    std::vector<double> cost{}; ///< by seed
+    int fit = 0;
+    int all = 0;
+
+    void begin() { cost.push_back(0); }
+    void add(const placing& p, const sp::found& f, std::size_t graphs) {
+        const double penalty = 2 * static_cast<double>(f.excess_bytes) / static_cast<double>(p.prices.capacity(0));
+        cost.back() += (static_cast<double>(f.step) / p.unit + penalty) / static_cast<double>(graphs);
+        fit += f.feasible() ? 1 : 0;
+        ++all;
+    }
+};
+
+/// Trains on the members of a family that are not held out, every device priced; the held-out ones are placed by the trained policy without any training
+/// on them, beside what the same policy does before it is trained or with edges that are drawn at random, random placements, and annealing.
 void family(tl::family of, int updates) {
-    constexpr int tuning = 4;
     std::deque<placing> training;
     std::deque<placing> held_out;
     const tl::family_split split = tl::split_family();
-    for (std::size_t i = 0; i < 4; ++i) {
-        training.emplace_back(of, split.training[i], devices);
-        held_out.emplace_back(of, split.held_out[i], devices);
+    for (const int i : split.training) {
+        training.emplace_back(of, i, devices);
     }
-    std::vector<cell> c(8);
-    std::vector<cell> searched(4);
-    const auto begin = std::chrono::steady_clock::now();
-    for (int seed = 1; seed <= seeds; ++seed) {
-        const auto s = static_cast<std::uint64_t>(seed);
-        tl::placeto<shape> policy(options(updates, s));
-        tl::placeto<shape> untrained(options(updates, s));
+    for (const int i : split.held_out) {
+        held_out.emplace_back(of, i, devices);
+    }
+    constexpr int counts[] = {16, 64};
+    std::deque<column> all;
+    std::vector<column*> trained, untrained, shuffled_edges, random, annealing;
+    for (const int n : counts) {
+        const auto add = [&](std::vector<column*>& list, const std::string& name, int prices) {
+            all.push_back({name + ", " + std::to_string(prices) + " prices"});
+            list.push_back(&all.back());
+        };
+        add(trained, "trained", n);
+        add(untrained, "before training", n);
+        add(shuffled_edges, "trained, edges drawn at random", n);
+        add(random, "random placements of the groups", n);
+        add(annealing, "annealing", n);
+        add(annealing, "annealing", 10 * n);
+    }
+    double seconds = 0;
+    double prices = 0;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        const auto begin = std::chrono::steady_clock::now();
+        tl::placeto_options o = options(updates, seed);
+        o.all_actions = true;
+        tl::placeto<shape> policy(o);
+        tl::placeto<shape> before(o);
         std::vector<int> numbers;
         for (placing& p : training) {
             numbers.push_back(policy.add(p.graph, p.on, chains(p)));
         }
         policy.train(numbers, updates);
-        for (std::size_t i = 0; i < training.size(); ++i) {
-            c[0].add(training[i], policy.best(numbers[i]));
-            c[1].add(training[i], policy.place(numbers[i], {.passes = 3}));
+        for (const int number : numbers) {
+            prices +=
+                static_cast<double>(policy.best(number).evaluations) / static_cast<double>(numbers.size()) / seeds;
+        }
+        seconds += seconds_since(begin) / seeds;
+        for (column& c : all) {
+            c.begin();
         }
         for (placing& p : held_out) {
             const int number = policy.add(p.graph, p.on, chains(p));
-            c[2].add(p, untrained.best_of(untrained.add(p.graph, p.on, chains(p)), 16));
-            c[3].add(p, policy.place(number, {.passes = 3}));
-            c[4].add(p, policy.best_of(number, 16));
+            const int first = before.add(p.graph, p.on, chains(p));
             const tl::group_graph seen = policy.at(number).seen;
-            policy.see(number, shuffled(seen, s));
-            c[5].add(p, policy.best_of(number, 16));
-            policy.see(number, seen);
-            tl::placeto_options few = options(tuning, s);
-            tl::placeto<shape> tuned(few);
-            tl::placeto<shape> scratch(few);
-            tuned.take_weights(policy);
-            tuned.add(p.graph, p.on, chains(p));
-            scratch.add(p.graph, p.on, chains(p));
-            tuned.train({0}, tuning);
-            scratch.train({0}, tuning);
-            c[6].add(p, tuned.best(0));
-            c[7].add(p, scratch.best(0));
-            const std::int64_t prices = tuned.best(0).evaluations;
-            searched[0].add(p, sp::at_random(p.prices, 16, s, chains(p)));
-            searched[1].add(p, annealed(p, 16, s));
-            searched[2].add(p, annealed(p, prices, s));
-            searched[3].add(p, annealed(p, 10 * prices, s));
+            for (std::size_t i = 0; i < std::size(counts); ++i) {
+                const auto put = [&](column* to, const sp::found& f) { to->add(p, f, held_out.size()); };
+                put(trained[i], drawn(policy, number, counts[i], seed));
+                put(untrained[i], drawn(before, first, counts[i], seed));
+                policy.see(number, shuffled(seen, seed));
+                put(shuffled_edges[i], drawn(policy, number, counts[i], seed));
+                policy.see(number, seen);
+                put(random[i], sp::at_random(p.prices, counts[i], seed, chains(p)));
+                put(annealing[2 * i], annealed(p, counts[i], seed));
+                put(annealing[2 * i + 1], annealed(p, 10 * counts[i], seed));
+            }
         }
+        std::fprintf(stderr, "%s, seed %d: %.0f s, trained %.3f, before %.3f\n", tl::to_text(of),
+                     static_cast<int>(seed), seconds_since(begin), trained[0]->cost.back(), untrained[0]->cost.back());
     }
-    std::printf(
-        "%s: 4 graphs to train on, %d updates in all, 4 held out, %d seeds of %.1f s\n\n| training: best | by the "
-        "trained policy | held out: untrained, best of 16 | trained, 3 passes | best of 16 | edges shuffled, best "
-        "of 16 | %d updates after training | %d updates from scratch |\n|---|---|---|---|---|---|---|---|\n|",
-        tl::to_text(of), updates, seeds, seconds_since(begin) / seeds, tuning, tuning);
-    for (const cell& x : c) {
-        x.print();
+    std::printf("%s: %zu graphs to train on, %d updates in all (%.0f prices of each graph, %.0f s), %zu held out\n\n"
+                "| held out |",
+                tl::to_text(of), training.size(), updates, prices, seconds, held_out.size());
+    for (int seed = 1; seed <= seeds; ++seed) {
+        std::printf(" seed %d |", seed);
     }
-    std::printf(
-        "\n\n| held out: random, 16 prices | annealing, 16 prices | annealing, as many as %d updates | 10 times as "
-        "many |\n|---|---|---|---|\n|",
-        tuning);
-    for (const cell& x : searched) {
-        x.print();
+    std::printf(" mean | fit |\n|---|");
+    for (int i = 0; i < seeds + 2; ++i) {
+        std::printf("---|");
     }
     std::printf("\n");
+    for (const column& c : all) {
+        std::printf("| %s |", c.name.c_str());
+        double mean = 0;
+        for (const double x : c.cost) {
+            std::printf(" %.3f |", x);
+            mean += x / seeds;
+        }
+        std::printf(" %.3f | %d of %d |\n", mean, c.fit, c.all);
+    }
+    std::printf("\n");
+    for (std::size_t i = 0; i < std::size(counts); ++i) {
+        const auto wins = [&](const std::vector<column*>& others) {
+            int count = 0;
+            for (std::size_t k = 0; k < seeds; ++k) {
+                count += trained[i]->cost[k] < others[i]->cost[k] ? 1 : 0;
+            }
+            return count;
+        };
+        std::printf("%d prices: the trained policy is better than before training in %d of %d seeds, than random "
+                    "placements in %d, than with edges drawn at random in %d\n",
+                    counts[i], wins(untrained), seeds, wins(random), wins(shuffled_edges));
+    }
 }
 
 } // namespace
