@@ -241,8 +241,8 @@ private:
         }
     }
 
-    /// Sleeps as other waits do, after a long time without anything to do for longer, but not after something was posted: a look at what MPI has takes tens of
-    /// microseconds of a core, which is to compute meanwhile.
+    /// Sleeps as other waits do; after a long time without anything to do for longer, but not after something was posted:
+    /// a look at what MPI has takes tens of microseconds of a core, which is to compute meanwhile.
     void rest(index_t idle_since) {
         const index_t part = (nanoseconds_now() - idle_since) / 16;
         if (part < long_rest) {
@@ -255,17 +255,17 @@ private:
         until.tv_sec += ns / 1'000'000'000;
         until.tv_nsec = ns % 1'000'000'000;
         pthread_mutex_lock(&mutex_);
-        if (posts_ == posts_seen_ && !stop_.load()) {
+        if (!has_news_) {
             resting_ = true;
             pthread_cond_timedwait(&posted_, &mutex_, &until);
             resting_ = false;
         }
-        posts_seen_ = posts_;
+        has_news_ = false;
         pthread_mutex_unlock(&mutex_);
     }
     /// To be called with the mutex.
     void wake() {
-        ++posts_;
+        has_news_ = true;
         resting_ ? void(pthread_cond_signal(&posted_)) : void();
     }
 
@@ -561,8 +561,7 @@ private:
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_t packing_ = PTHREAD_MUTEX_INITIALIZER; ///< while a letter that was posted is read
     pthread_cond_t posted_ = PTHREAD_COND_INITIALIZER;
-    std::uint64_t posts_ = 0; ///< this and the next two: with the mutex
-    std::uint64_t posts_seen_ = 0;
+    bool has_news_ = false; ///< something was posted since the last long rest; this and the next: with the mutex
     bool resting_ = false;
     pthread_t thread_{};
     bool started_ = false;
