@@ -52,4 +52,17 @@ inline text find(const std::vector<source>& sources = debian()) {
                          "fortunes");
 }
 
+/// A text in two: what to train with, and every tenth stretch of 2048 bytes, to test with.
+struct parts {
+    std::string known;
+    std::string unseen;
+};
+inline parts cut(const std::string& contents) {
+    constexpr std::size_t stretch = 2048;
+    parts two;
+    for (std::size_t i = 0; i * stretch < contents.size(); ++i)
+        (i % 10 == 9 ? two.unseen : two.known) += contents.substr(i * stretch, stretch);
+    return two;
+}
+
 } // namespace texts

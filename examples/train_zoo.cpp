@@ -149,14 +149,10 @@ bool generated_shapes(const settings& s) {
     return reached("mean intersection over union", all.mean_intersection_over_union(), s.aim, false);
 }
 
-/// Bytes of a text, of which every tenth stretch of 2048 is left for the test.
+/// Bytes of a text.
 bool language(const settings& s) {
     const texts::text text = texts::find();
-    std::string known;
-    std::string unseen;
-    constexpr std::size_t stretch = 2048;
-    for (std::size_t i = 0; i * stretch < text.contents.size(); ++i)
-        (i % 10 == 9 ? unseen : known) += text.contents.substr(i * stretch, stretch);
+    auto [known, unseen] = texts::cut(text.contents);
     const auto most = static_cast<std::size_t>(s.samples * window + 1);
     if (s.samples > 0) known.resize(std::min(known.size(), most));
     if (s.samples > 0) unseen.resize(std::min(unseen.size(), most));

@@ -3,9 +3,10 @@
 //
 //     mpirun -n 2 --bind-to core rank_exchange [ROUNDS]
 //
-// The sum of 16 MiB of floats: a task on each rank sums its half of both contributions and writes it to both, the rank's meetings around the run included,
-// against MPI_Allreduce in place; and an update task, which sums and steps the parameter's copies, against MPI_Allreduce and the same step. Four bytes: a chain of copies to and fro, each waiting for the one before, in
-// one run, against MPI_Send and MPI_Recv.
+// The sum of 16 MiB of floats: a task on each rank sums its half of both contributions and writes it to both, the rank's
+// meetings around the run included, against MPI_Allreduce in place; and an update task, which sums and steps the
+// parameter's copies, against MPI_Allreduce and the same step. Four bytes: a chain of copies to and fro, each waiting for
+// the one before, in one run, against MPI_Send and MPI_Recv.
 #include "benchmarks/support/summing_plan.hpp"
 #include "benchmarks/support/timing.hpp"
 
@@ -101,23 +102,25 @@ int program(const ts::mpi::environment& mpi, int rounds) {
     std::vector<float> own(elements, 1.0F);
     std::vector<float> total(elements);
     std::vector<float> weights(elements);
-    std::vector<double> times[6];
+    struct pair {
+        std::vector<double> ours, theirs;
+    } summed, stepping, hopped;
     for (int round = 0; round < rounds; ++round) {
         for (int i = 0; i < 5; ++i) {
-            times[0].push_back(sum.milliseconds());
+            summed.ours.push_back(sum.milliseconds());
         }
         for (int i = 0; i < 5; ++i) {
             std::fill(total.begin(), total.end(), 0.0F);
             MPI_Barrier(MPI_COMM_WORLD);
-            times[1].push_back(benchmarks::milliseconds(
+            summed.theirs.push_back(benchmarks::milliseconds(
                 [&] { MPI_Allreduce(MPI_IN_PLACE, total.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }));
         }
         for (int i = 0; i < 5; ++i) {
-            times[2].push_back(step.milliseconds());
+            stepping.ours.push_back(step.milliseconds());
         }
         for (int i = 0; i < 5; ++i) {
             MPI_Barrier(MPI_COMM_WORLD);
-            times[5].push_back(benchmarks::milliseconds([&] {
+            stepping.theirs.push_back(benchmarks::milliseconds([&] {
                 MPI_Allreduce(own.data(), total.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
                 for (int k = 0; k < elements; ++k) {
                     weights[static_cast<std::size_t>(k)] -= 0.1F * total[static_cast<std::size_t>(k)];
@@ -125,30 +128,33 @@ int program(const ts::mpi::environment& mpi, int rounds) {
             }));
         }
         for (int i = 0; i < 5; ++i) {
-            times[3].push_back(hop.milliseconds() * 1000 / hops);
+            hopped.ours.push_back(hop.milliseconds() * 1000 / hops);
         }
         MPI_Barrier(MPI_COMM_WORLD);
         float x = 0;
-        times[4].push_back(benchmarks::milliseconds([&] {
-                               for (int i = 0; i < hops; ++i) {
-                                   i % 2 == mpi.rank() ? MPI_Send(&x, 1, MPI_FLOAT, 1 - mpi.rank(), 0, MPI_COMM_WORLD)
-                                                       : MPI_Recv(&x, 1, MPI_FLOAT, 1 - mpi.rank(), 0, MPI_COMM_WORLD,
-                                                                  MPI_STATUS_IGNORE);
-                               }
-                           }) *
-                           1000 / hops);
+        hopped.theirs.push_back(benchmarks::milliseconds([&] {
+                                    for (int i = 0; i < hops; ++i) {
+                                        i % 2 == mpi.rank()
+                                            ? MPI_Send(&x, 1, MPI_FLOAT, 1 - mpi.rank(), 0, MPI_COMM_WORLD)
+                                            : MPI_Recv(&x, 1, MPI_FLOAT, 1 - mpi.rank(), 0, MPI_COMM_WORLD,
+                                                       MPI_STATUS_IGNORE);
+                                    }
+                                }) *
+                                1000 / hops);
     }
     if (mpi.rank() == 0) {
-        const auto print = [](const char* what, double ours, double theirs) {
+        const auto print = [](const char* what, const pair& all) {
+            const double ours = benchmarks::median(all.ours);
+            const double theirs = benchmarks::median(all.theirs);
             std::printf("%s of %d floats over two ranks: tasks of a plan %.3f ms, MPI_Allreduce %.3f ms; ratio %.2f "
                         "(wanted: at least 4)\n",
                         what, elements, ours, theirs, theirs / ours);
         };
-        print("sum in place", benchmarks::median(times[0]), benchmarks::median(times[1]));
-        print("sum and step", benchmarks::median(times[2]), benchmarks::median(times[5]));
+        print("sum in place", summed);
+        print("sum and step", stepping);
         std::printf(
             "4 bytes from rank to rank: tasks of a plan %.3f us (wanted: under 2), MPI_Send and MPI_Recv %.3f us\n",
-            benchmarks::median(times[3]), benchmarks::median(times[4]));
+            benchmarks::median(hopped.ours), benchmarks::median(hopped.theirs));
     }
     return 0;
 }

@@ -65,22 +65,12 @@ struct text_task {
     static constexpr bool by_loss = true;
     static ts::optimizer how() { return ts::adamw{.learning_rate = static_cast<float>(rate), .weight_decay = 0.1F}; }
 
-    explicit text_task(const std::string& text) : known(part(text, false), 64), unseen(part(text, true), 64) {}
-    text_task() : text_task(texts::find().contents) {}
+    explicit text_task(const texts::parts& text)
+        : known(ts::io::byte_tokens(text.known), 64), unseen(ts::io::byte_tokens(text.unseen), 64) {}
+    text_task() : text_task(texts::cut(texts::find().contents)) {}
     ts::io::text_set known;
     ts::io::text_set unseen;
     static constexpr int trials = 8;
-
-private:
-    /// Every tenth stretch of 2048 bytes is left for trials.
-    static std::vector<std::int32_t> part(const std::string& text, bool left) {
-        constexpr std::size_t stretch = 2048;
-        std::string all;
-        for (std::size_t i = 0; i * stretch < text.size(); ++i) {
-            (i % 10 == 9) == left ? void(all += text.substr(i * stretch, stretch)) : void();
-        }
-        return ts::io::byte_tokens(all);
-    }
 };
 
 struct candidate {

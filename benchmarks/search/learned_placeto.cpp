@@ -165,9 +165,8 @@ struct column {
     int all = 0;
 
     void begin() { cost.push_back(0); }
-    void add(const placing& p, const sp::found& f, std::size_t graphs) {
-        const double penalty = 2 * static_cast<double>(f.excess_bytes) / static_cast<double>(p.prices.capacity(0));
-        cost.back() += (static_cast<double>(f.step) / p.unit + penalty) / static_cast<double>(graphs);
+    void add(double of_one, const sp::found& f, std::size_t graphs) {
+        cost.back() += of_one / static_cast<double>(graphs);
         fit += f.feasible() ? 1 : 0;
         ++all;
     }
@@ -226,7 +225,9 @@ void family(tl::family of, int updates) {
             const int first = before.add(p.graph, p.on, chains(p));
             const tl::group_graph seen = policy.at(number).seen;
             for (std::size_t i = 0; i < std::size(counts); ++i) {
-                const auto put = [&](column* to, const sp::found& f) { to->add(p, f, held_out.size()); };
+                const auto put = [&](column* to, const sp::found& f) {
+                    to->add(policy.at(number).cost(f, o.memory_penalty), f, held_out.size());
+                };
                 put(trained[i], drawn(policy, number, counts[i], seed));
                 put(untrained[i], drawn(before, first, counts[i], seed));
                 policy.see(number, shuffled(seen, seed));
