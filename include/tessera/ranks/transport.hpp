@@ -5,14 +5,18 @@
 #include "tessera/execute/processes.hpp"
 #include "tessera/ranks/mpi_calls.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
 #include <string>
 #include <vector>
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace tessera::mpi::detail {
 
@@ -52,11 +56,6 @@ public:
     /// Throws tessera::error where the system has no thread for it.
     void start() {
         hear_of_all();
-        pthread_condattr_t with;
-        pthread_condattr_init(&with);
-        pthread_condattr_setclock(&with, CLOCK_MONOTONIC);
-        pthread_cond_init(&posted_, &with);
-        pthread_condattr_destroy(&with);
         if (pthread_create(&thread_, nullptr, &sit, this) != 0) {
             throw error("tessera: the system has no thread that writes to other nodes; end other programs");
         }
@@ -66,13 +65,10 @@ public:
     void stop() {
         if (started_) {
             stop_.store(true);
-            pthread_mutex_lock(&mutex_);
             wake();
-            pthread_mutex_unlock(&mutex_);
             pthread_join(thread_, nullptr);
             started_ = false;
         }
-        pthread_cond_destroy(&posted_);
         pthread_mutex_destroy(&mutex_);
         pthread_mutex_destroy(&packing_);
     }
@@ -88,8 +84,8 @@ public:
         j.priority = l.priority;
         pthread_mutex_lock(&mutex_);
         put(links_[static_cast<std::size_t>(l.node)], j);
-        wake();
         pthread_mutex_unlock(&mutex_);
+        wake();
     }
     /// This process has come to a meeting: to be told to every node when what was posted has been sent; at the begin and end of a run, when what was posted without
     /// a priority has, for transfers may go on beside the next run.
@@ -108,8 +104,8 @@ public:
         for (link& l : links_) {
             is_own(l) ? void() : put(l, j);
         }
-        wake();
         pthread_mutex_unlock(&mutex_);
+        wake();
     }
 
     /// After a failure: letters that have not been sent are not any more. Else all have gone.
@@ -249,24 +245,19 @@ private:
             tessera::detail::nap(idle_since);
             return;
         }
-        timespec until{};
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        const index_t ns = until.tv_nsec + std::min(part, longest_rest);
-        until.tv_sec += ns / 1'000'000'000;
-        until.tv_nsec = ns % 1'000'000'000;
-        pthread_mutex_lock(&mutex_);
-        if (!has_news_) {
-            resting_ = true;
-            pthread_cond_timedwait(&posted_, &mutex_, &until);
-            resting_ = false;
+        // By how long, not until when: the kernel's clock may not be the one that nanoseconds_now() reads.
+        const timespec at_most{0, std::min(part, longest_rest)};
+        rests_.store(true);
+        if (news_.load() == news_seen_) {
+            syscall(SYS_futex, &news_, FUTEX_WAIT_PRIVATE, news_seen_, &at_most, nullptr, 0);
         }
-        has_news_ = false;
-        pthread_mutex_unlock(&mutex_);
+        rests_.store(false);
+        news_seen_ = news_.load();
     }
-    /// To be called with the mutex.
+    /// After something was posted.
     void wake() {
-        has_news_ = true;
-        resting_ ? void(pthread_cond_signal(&posted_)) : void();
+        ++news_;
+        rests_.load() ? void(syscall(SYS_futex, &news_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0)) : void();
     }
 
     bool is_own(const link& l) const { return &l == &links_[static_cast<std::size_t>(group_.node())]; }
@@ -560,9 +551,9 @@ private:
     std::vector<link> links_; ///< by node; that of the own one stays empty
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_t packing_ = PTHREAD_MUTEX_INITIALIZER; ///< while a letter that was posted is read
-    pthread_cond_t posted_ = PTHREAD_COND_INITIALIZER;
-    bool has_news_ = false; ///< something was posted since the last long rest; this and the next: with the mutex
-    bool resting_ = false;
+    std::atomic<std::uint32_t> news_{0};                  ///< how often something was posted
+    std::uint32_t news_seen_ = 0;                         ///< at the end of the last long rest
+    std::atomic<bool> rests_{false};
     pthread_t thread_{};
     bool started_ = false;
     std::uint64_t arrived_ = 0;
