@@ -3,6 +3,7 @@
 // under the additive model. bounds DEVICES [NETWORK...]
 #include "benchmarks/support/timing.hpp"
 #include "examples/zoo/zoo.hpp"
+#include "tessera/execute/search_threads.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/certified/bound.hpp"
 #include "tessera/search/quick_searches.hpp"
@@ -29,7 +30,9 @@ void row(const networks::zoo_entry& entry, const ts::cluster& on, std::vector<do
     const ts::graph g = entry.describe(on.devices() * 16);
     const ts::machine m = ts::uniform_machine(on);
     const auto start = benchmarks::clock_type::now();
-    const search::optcnn_result found = search::optcnn_search(g.view(), m);
+    search::optcnn_options options;
+    options.threads = ts::search_threads();
+    const search::optcnn_result found = search::optcnn_search(g.view(), m, options);
     const double searched = benchmarks::milliseconds_since(start);
     search::bound_options how;
     how.most_work = 8'000'000'000;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/cost/additive.hpp"
 
+#include "support/random_network.hpp"
+
 #include "examples/networks.hpp"
-#include "tessera/cost/tiling.hpp"
+#include "tessera/cost/edge_tables.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/search/configurations.hpp"
 
@@ -169,6 +171,10 @@ TEST_CASE("additive: tables for all pairs equal the bytes of each pair") {
                 std::vector<index_t> scratch(static_cast<std::size_t>(ts::cost::edge_scratch(written, needed)));
                 std::vector<index_t> times(from.size() * to.size());
                 ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
+                REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
+                std::vector<index_t> forward(times.size());
+                ts::cost::edge_times(written, needed, 2, false, test_machine, scratch.data(), forward.data());
+                REQUIRE(ts::cost::edge_table(written, needed, 2, false, test_machine) == forward);
                 for (std::size_t i = 0; i < from.size(); i += 1 + i % 3) {
                     for (std::size_t j = 0; j < to.size(); j += 1 + j % 2) {
                         const auto bytes =
@@ -178,6 +184,37 @@ TEST_CASE("additive: tables for all pairs equal the bytes of each pair") {
                 }
             });
     }
+}
+
+TEST_CASE("additive: tables of random networks on more devices than a word has bits are those of all shards") {
+    int compared = 0;
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+        CAPTURE(seed);
+        const ts::graph g = test_support::random_network(seed);
+        const int devices = seed % 3 == 0 ? 96 : seed % 3 == 1 ? 64 : 12;
+        const ts::search::configuration_options options{.powers_of = seed % 2 == 0 ? 2 : 0, .uneven = seed % 4 > 1};
+        for_each_edge(
+            g.view(), [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
+                ts::cost::tiling<0, 0, 0> written;
+                ts::cost::tiling<0, 0, 0> needed;
+                for (const auto& c : ts::search::enumerate(producer, devices, options)) {
+                    REQUIRE(written.add(producer, producer.output(), c));
+                }
+                for (const auto& c : ts::search::enumerate(consumer, devices, options)) {
+                    REQUIRE(needed.add(consumer, input, c));
+                }
+                const std::size_t cells = written.each.items.size() * needed.each.items.size();
+                if (cells > 200'000) {
+                    return;
+                }
+                std::vector<index_t> scratch(static_cast<std::size_t>(ts::cost::edge_scratch(written, needed)));
+                std::vector<index_t> times(cells);
+                ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
+                REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
+                ++compared;
+            });
+    }
+    CHECK(compared > 60);
 }
 
 TEST_CASE("additive: compute time is that of the slowest shard where degrees divide, and no less elsewhere") {

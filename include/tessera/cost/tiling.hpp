@@ -44,6 +44,9 @@ struct tiled {
     int readers = 1;       ///< shards, not counting copies, that need the same piece
     int first_place = 0;   ///< rank numbers for each shard: its piece along each dimension
     int grids[max_rank]{}; ///< along each dimension
+    /// How far apart the shards are that go from one piece to the next, along each dimension: configurations with the same grid and
+    /// the same distance have their pieces in the same order.
+    std::uint32_t apart[max_rank]{};
 };
 
 /// How all configurations of an operator cut one of its operands (its output, or what it needs of an input). Capacities: Configurations,
@@ -82,6 +85,9 @@ struct tiling {
             stride *= c.degree[l];
             t.readers *= has(indexed, l) ? 1 : c.degree[l];
         }
+        for (int k = 0; k < rank; ++k) {
+            t.apart[k] = distance(o.dim[k].terms, c, before);
+        }
         for (int s = 0; s < t.shards && !full; ++s) {
             for (int k = 0; k < rank; ++k) {
                 int piece = 0;
@@ -98,6 +104,19 @@ struct tiling {
     }
 
 private:
+    /// Where several loops are split, a number that no other configuration has.
+    template <class Terms>
+    constexpr std::uint32_t distance(const Terms& terms, const configuration& c, const int* before) const {
+        std::uint32_t all = 0;
+        for (const affine::term& a : terms) {
+            if (c.degree[a.loop] > 1) {
+                all = all == 0 ? static_cast<std::uint32_t>(before[a.loop])
+                               : (1U << 31) + static_cast<std::uint32_t>(each.size());
+            }
+        }
+        return all;
+    }
+
     constexpr int find_grid(const description& d, int which, int k, const configuration& c, const index_t* pool) {
         const auto& terms = d.operands[which].dim[k].terms;
         grid wanted;

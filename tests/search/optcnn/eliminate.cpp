@@ -35,6 +35,80 @@ search::elimination_statistics reduce(const search::additive_problem& problem, b
     return search::eliminate(problem, {.leaf_rule = leaf_rule}).statistics;
 }
 
+/// A random problem whose nodes and edges are often like ones before, as those of deep networks are.
+search::additive_problem random_repetitions(unsigned seed, search::cost_t scale) {
+    std::mt19937 random{seed};
+    const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+    search::additive_problem problem;
+    const int nodes = 4 + below(5);
+    for (int v = 0; v < nodes; ++v) {
+        if (v > 1 && below(3) > 0) {
+            problem.add_node_like(below(v));
+            continue;
+        }
+        std::vector<search::cost_t> costs = random_costs(random, 1 + below(3), 9, seed % 4 == 3);
+        for (search::cost_t& c : costs) {
+            c *= c < search::forbidden ? scale : 1;
+        }
+        problem.add_node(costs);
+    }
+    for (int to = 1; to < nodes; ++to) {
+        for (int n = 1 + (below(4) == 0 ? 1 : 0); n > 0; --n) {
+            const int from = below(3) == 0 ? below(to) : to - 1;
+            int like = -1;
+            for (int e = 0; e < problem.edges(); ++e) {
+                const bool fits = problem.configurations(problem.edge(e).from) == problem.configurations(from) &&
+                                  problem.configurations(problem.edge(e).to) == problem.configurations(to);
+                like = fits && below(2) == 0 ? e : like;
+            }
+            if (like >= 0) {
+                problem.add_edge_like(from, to, like);
+            } else {
+                add_random_edge(problem, random, from, to, 9, seed % 4 == 3);
+            }
+        }
+    }
+    return problem;
+}
+
+TEST_CASE("elimination is exact where nodes and edges are alike, and where costs are more than doubles tell apart") {
+    int shared = 0;
+    for (unsigned seed = 0; seed < 600; ++seed) {
+        CAPTURE(seed);
+        // 2^54 + 1 is no double: were it taken for one, ties would be broken wrongly.
+        const search::cost_t scale = seed % 3 == 0 ? (search::cost_t{1} << 54) + 1 : 1;
+        const search::additive_problem problem = random_repetitions(seed, scale);
+        const search::exhaustive_solution expected = search::brute_force(problem);
+        const search::elimination_solution found = search::eliminate(problem, {.leaf_rule = seed % 2 == 0});
+        REQUIRE(found.state == expected.state);
+        REQUIRE(found.cost == expected.cost);
+        CHECK((found.state != search::status::solved || problem.cost(found.choice) == found.cost));
+        shared += problem.tables() < problem.edges() ? 1 : 0;
+    }
+    CHECK(shared > 300);
+}
+
+TEST_CASE("an edge like another is refused where its nodes have other numbers of configurations") {
+    search::additive_problem problem;
+    problem.add_node({1, 2});
+    problem.add_node({1, 2, 3});
+    problem.add_node_like(0);
+    problem.add_edge(0, 1, {1, 2, 3, 4, 5, 6});
+    CHECK(problem.add_edge_like(2, 1, 0) == 1);
+    CHECK(problem.table(1) == problem.table(0));
+    CHECK(problem.tables() == 1);
+    CHECK_THROWS_WITH_AS(
+        problem.add_edge_like(1, 0, 0),
+        "tessera::search: edge from node 1 to node 0: the cost table has 2 rows and 3 columns but needs 3 and 2; "
+        "give the edge a table of its own",
+        ts::error);
+    CHECK_THROWS_WITH_AS(
+        problem.add_edge_like(0, 2, 5),
+        "tessera::search: edge from node 0 to node 2: is to be like edge 5, and there are only 2 edges", ts::error);
+    CHECK_THROWS_WITH_AS(problem.add_node_like(3),
+                         "tessera::search: node 3: is to be repeated, and there are only 3 nodes", ts::error);
+}
+
 TEST_CASE("elimination is exact, with and without the leaf rule") {
     int eliminated[3] = {};
     for (unsigned seed = 0; seed < 400; ++seed) {

@@ -53,7 +53,7 @@ std::vector<std::vector<std::int64_t>> most_held(const graph_view& g, const Prob
 /// that of the first limit. Throws tessera::error where no choice fits, with the memory that would do.
 template <class Problem = optcnn_problem>
 optimum_result optimum_search(const graph_view& g, const cluster& on, const optimum_options& o = {}) {
-    const Problem problem = make_optcnn_problem<Problem>(g, on, o.offered);
+    const Problem problem = make_optcnn_problem<Problem>(g, on, o.offered, o.solver.shortly.threads);
     const int states = o.lowering.update.state_count();
     const auto usages = detail::most_held(g, problem, states);
     optimum_result r;

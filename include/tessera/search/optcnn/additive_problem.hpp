@@ -107,6 +107,17 @@ public:
             detail::refuse_node(nodes(), "has a negative cost; costs are nanoseconds, at least 0");
         }
         unary_.push_back(std::move(unary));
+        unary_number_.push_back(nodes() - 1);
+        return nodes() - 1;
+    }
+    /// Adds a node with the configurations and costs of another and returns its index. Throws tessera::error for an unknown node.
+    constexpr int add_node_like(int node) {
+        if (node < 0 || node >= nodes()) {
+            detail::refuse_problem("node " + std::to_string(node),
+                                   "is to be repeated, and there are only " + std::to_string(nodes()) + " nodes");
+        }
+        unary_.push_back(unary(node));
+        unary_number_.push_back(unary_number(node));
         return nodes() - 1;
     }
 
@@ -123,18 +134,46 @@ public:
             detail::refuse_edge(from, to, "has a negative cost; costs are nanoseconds, at least 0");
         }
         ends_.push_back({from, to});
+        table_of_.push_back(static_cast<int>(tables_.size()));
         tables_.push_back(std::move(table));
         return edges() - 1;
     }
 
+    /// Adds an edge with the costs of another, which are kept once, and returns its index. Throws tessera::error for an unknown node or edge, an edge from a
+    /// node to itself, and other numbers of configurations than the other edge's nodes have.
+    constexpr int add_edge_like(int from, int to, int edge) {
+        detail::require_ends(from, to, nodes());
+        if (edge < 0 || edge >= edges()) {
+            detail::refuse_edge(from, to,
+                                "is to be like edge " + std::to_string(edge) + ", and there are only " +
+                                    std::to_string(edges()) + " edges");
+        }
+        const edge_ends other = this->edge(edge);
+        if (configurations(from) != configurations(other.from) || configurations(to) != configurations(other.to)) {
+            detail::refuse_edge(from, to,
+                                "the cost table has " + std::to_string(configurations(other.from)) + " rows and " +
+                                    std::to_string(configurations(other.to)) + " columns but needs " +
+                                    std::to_string(configurations(from)) + " and " +
+                                    std::to_string(configurations(to)) + "; give the edge a table of its own");
+        }
+        ends_.push_back({from, to});
+        table_of_.push_back(table_number(edge));
+        return edges() - 1;
+    }
+
     constexpr int nodes() const { return static_cast<int>(unary_.size()); }
-    constexpr int edges() const { return static_cast<int>(tables_.size()); }
+    constexpr int edges() const { return static_cast<int>(ends_.size()); }
     constexpr int configurations(int node) const { return static_cast<int>(unary_[detail::at(node)].size()); }
     constexpr edge_ends edge(int e) const { return ends_[detail::at(e)]; }
     /// Costs of a node, one per configuration.
     constexpr const std::vector<cost_t>& unary(int node) const { return unary_[detail::at(node)]; }
+    /// Nodes with one number have the same costs.
+    constexpr int unary_number(int node) const { return unary_number_[detail::at(node)]; }
     /// Costs of an edge, one row per configuration of its first node.
-    constexpr const std::vector<cost_t>& table(int e) const { return tables_[detail::at(e)]; }
+    constexpr const std::vector<cost_t>& table(int e) const { return tables_[detail::at(table_number(e))]; }
+    /// Edges with one number have one table; numbers are below tables().
+    constexpr int table_number(int e) const { return table_of_[detail::at(e)]; }
+    constexpr int tables() const { return static_cast<int>(tables_.size()); }
 
     /// The total cost of a choice. Throws tessera::error unless it names an existing configuration for every node.
     constexpr cost_t cost(const std::vector<choice_t>& choice) const {
@@ -148,17 +187,19 @@ public:
             }
             sum = add_costs(sum, unary_[detail::at(v)][choice[detail::at(v)]]);
         }
-        for (std::size_t e = 0; e < tables_.size(); ++e) {
-            const std::size_t row = choice[detail::at(ends_[e].from)];
-            const std::size_t column = choice[detail::at(ends_[e].to)];
-            sum = add_costs(sum, tables_[e][row * unary_[detail::at(ends_[e].to)].size() + column]);
+        for (int e = 0; e < edges(); ++e) {
+            const std::size_t row = choice[detail::at(edge(e).from)];
+            const std::size_t column = choice[detail::at(edge(e).to)];
+            sum = add_costs(sum, table(e)[row * unary_[detail::at(edge(e).to)].size() + column]);
         }
         return sum;
     }
 
 private:
     std::vector<std::vector<cost_t>> unary_;
+    std::vector<int> unary_number_; ///< of every node
     std::vector<edge_ends> ends_;
+    std::vector<int> table_of_; ///< of every edge
     std::vector<std::vector<cost_t>> tables_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "tessera/cost/collective.hpp"
 #include "tessera/machine/cluster.hpp"
+#include "tessera/search/optcnn/lane_loads.hpp"
 #include "tessera/search/optcnn/optcnn.hpp"
 #include "tessera/search/proportional.hpp"
 
@@ -18,7 +19,7 @@ namespace detail {
 template <class Cluster>
 class cluster_prices {
 public:
-    cluster_prices(const Cluster& on, precision math) : on_(on), load_(at(on.lanes()), 0) {
+    cluster_prices(const Cluster& on, precision math) : on_(on) {
         for (int a = 0; a < on.devices(); ++a) {
             machine m;
             const device_class& c = on.class_of(a);
@@ -27,9 +28,6 @@ public:
             m.memory_megabytes = c.memory_megabytes;
             m.launch = c.launch;
             devices_.push_back(m);
-            for (int b = 0; b < on.devices(); ++b) {
-                routes_.push_back(on.between(a, b));
-            }
         }
     }
 
@@ -70,29 +68,6 @@ public:
             }
         }
         return total;
-    }
-
-    /// A transfer among others that go at the same time.
-    void send(int from, int to, index_t bytes) {
-        const route& r = routes_[at(from) * at(on_.devices()) + at(to)];
-        latency_ = r.latency > latency_ ? r.latency : latency_;
-        for (const int lane : r.lanes) {
-            load_[at(lane)] == 0 ? used_.push_back(lane) : void();
-            load_[at(lane)] += bytes;
-        }
-    }
-    /// When all transfers have arrived: the greatest latency, and what the busiest lane takes.
-    cost_t arrived() {
-        cost_t longest = 0;
-        for (const int lane : used_) {
-            const cost_t busy = load_[at(lane)] * 1000 / on_.lane_megabytes(lane);
-            longest = busy > longest ? busy : longest;
-            load_[at(lane)] = 0;
-        }
-        const cost_t time = used_.empty() ? 0 : latency_ + longest;
-        used_.clear();
-        latency_ = 0;
-        return time;
     }
 
 private:
@@ -140,10 +115,6 @@ private:
 
     const cluster& on_;
     std::vector<machine> devices_;
-    std::vector<route> routes_;
-    std::vector<index_t> load_;
-    std::vector<int> used_;
-    index_t latency_ = 0;
     std::map<std::vector<int>, cost::collective_choice> choices_;
 };
 
@@ -151,8 +122,9 @@ private:
 template <class Problem>
 class cluster_builder {
 public:
-    cluster_builder(const graph_view& g, const cluster& on, const configuration_options& options)
-        : g_(g), on_(on), options_(options), prices_(on, g.ops[0].attributes.math),
+    cluster_builder(const graph_view& g, const cluster& on, const configuration_options& options,
+                    const thread_pool& threads)
+        : g_(g), on_(on), options_(options), prices_(on, g.ops[0].attributes.math), threads_(threads),
           rates_(rates_where_unequal(on, on.devices(), g.ops[0].attributes.math)), kinds_(kinds_of(g)) {}
 
     Problem run() {
@@ -163,32 +135,41 @@ public:
                 price(op);
             }
             problem_.configurations.push_back(nodes_[at(twin)].configurations);
-            problem_.costs.add_node(nodes_[at(twin)].unary);
+            twin == op ? problem_.costs.add_node(nodes_[at(twin)].unary) : problem_.costs.add_node_like(twin);
         }
-        for_each_edge(g_, [&](int producer, int op, int slot) {
-            problem_.costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
+        const lane_loads lanes(on_);
+        add_edges(problem_.costs, g_, kinds_, threads_, [&](int from, int to, int slot) {
+            const node& v = nodes_[at(to)];
+            const operand& input = v.model.d.operands[v.model.d.find_operand(operand_kind::input, slot)];
+            return lanes.edge_times(nodes_[at(from)].output, v.inputs[at(slot)], bytes_of(input.type),
+                                    input.differentiable);
         });
         return static_cast<Problem&&>(problem_);
     }
 
 private:
+    using tiles = lane_loads::tiles;
     struct node {
         cost::op_model model;
         std::vector<configuration> configurations;
         std::vector<cost_t> unary;
-        std::vector<std::vector<box>> outputs; ///< of every configuration's shards
+        tiles output;
+        std::vector<tiles> inputs;
     };
-    using edge_kind = std::array<int, 3>; ///< from, to, slot
 
     void price(int op) {
         node& n = nodes_.back();
         n.model = cost::model_of(g_, op);
         const description& d = n.model.d;
+        n.inputs.resize(at(g_.ops[op].inputs.size()));
         const auto offer = [&](const configuration& c) {
             n.configurations.push_back(c);
             const index_t* pool = problem_.pool.data();
             n.unary.push_back(prices_.compute(n.model, c, pool) + prices_.synchronization(n.model, c, pool));
-            n.outputs.push_back(boxes(d, d.output(), c));
+            n.output.add(d, d.output(), c, pool);
+            for (int slot = 0; slot < g_.ops[op].inputs.size(); ++slot) {
+                n.inputs[at(slot)].add(d, d.find_operand(operand_kind::input, slot), c, pool);
+            }
         };
         for_each_offered(g_, op, d, on_.devices(), options_, offer);
         for (const loop_name name : {loop_name::sample, loop_name::channel}) {
@@ -200,69 +181,15 @@ private:
             }
         }
     }
-    std::vector<box> boxes(const description& d, int which, const configuration& c) const {
-        std::vector<box> all;
-        for (int i = 0; i < c.shards(); ++i) {
-            all.push_back(region(d, which, shard_at(c, problem_.pool.data(), d, i).ranges));
-        }
-        return all;
-    }
-
-    /// t_X: what each shard needs of what others wrote, and the gradients the same way back.
-    const std::vector<cost_t>& table(int from, int to, int slot) {
-        const auto [place, fresh] = tables_.try_emplace(edge_kind{from, to, slot});
-        std::vector<cost_t>& times = place->second;
-        if (!fresh) {
-            return times;
-        }
-        const node& u = nodes_[at(from)];
-        const node& v = nodes_[at(to)];
-        const int which = v.model.d.find_operand(operand_kind::input, slot);
-        const operand& input = v.model.d.operands[which];
-        const index_t bytes = bytes_of(input.type);
-        std::vector<std::vector<box>> needed;
-        for (const configuration& c : v.configurations) {
-            needed.push_back(boxes(v.model.d, which, c));
-        }
-        for (const std::vector<box>& written : u.outputs) {
-            for (const std::vector<box>& wanted : needed) {
-                transfers_.clear();
-                for (std::size_t s = 0; s < written.size(); ++s) {
-                    for (std::size_t t = 0; t < wanted.size(); ++t) {
-                        const index_t volume = s == t ? 0 : common_volume(written[s], wanted[t]);
-                        if (volume > 0) {
-                            transfers_.push_back({static_cast<int>(s), static_cast<int>(t), volume * bytes});
-                        }
-                    }
-                }
-                for (const transfer& m : transfers_) {
-                    prices_.send(m.from, m.to, m.bytes);
-                }
-                cost_t time = prices_.arrived();
-                for (std::size_t i = 0; i < transfers_.size() && input.differentiable; ++i) {
-                    prices_.send(transfers_[i].to, transfers_[i].from, transfers_[i].bytes);
-                }
-                time += prices_.arrived();
-                times.push_back(time);
-            }
-        }
-        return times;
-    }
-
-    struct transfer {
-        int from, to;
-        index_t bytes;
-    };
     graph_view g_;
     const cluster& on_;
     configuration_options options_;
     cluster_prices<cluster> prices_;
+    const thread_pool& threads_;
     std::vector<index_t> rates_; ///< of all devices, where they are unequal
     Problem problem_;
     std::vector<int> kinds_; ///< the first operator that is alike
     std::vector<node> nodes_;
-    std::map<edge_kind, std::vector<cost_t>> tables_;
-    std::vector<transfer> transfers_;
 };
 
 } // namespace detail
@@ -275,11 +202,12 @@ inline constexpr int most_priced_devices = 64;
 /// for t_X the greatest latency and the busiest lane of all that moves at once. Where devices are unequal, splits in
 /// proportion to their rates are offered too.
 template <class Problem = optcnn_problem>
-Problem make_optcnn_problem(const graph_view& g, const cluster& on, const configuration_options& options = {}) {
+Problem make_optcnn_problem(const graph_view& g, const cluster& on, const configuration_options& options = {},
+                            const thread_pool& threads = {}) {
     if (on.devices() > most_priced_devices) {
-        return make_optcnn_problem<Problem>(g, uniform_machine(on, g.ops[0].attributes.math), options);
+        return make_optcnn_problem<Problem>(g, uniform_machine(on, g.ops[0].attributes.math), options, threads);
     }
-    return detail::cluster_builder<Problem>(g, on, options).run();
+    return detail::cluster_builder<Problem>(g, on, options, threads).run();
 }
 
 } // namespace tessera::search

@@ -20,7 +20,7 @@ struct optcnn_on_cluster : compared_search {
 template <class Problem = optcnn_problem>
 optcnn_on_cluster optcnn_search(const graph_view& g, const cluster& on, const optcnn_options& options = {},
                                 const compare_options& comparison = {}) {
-    const Problem problem = make_optcnn_problem<Problem>(g, on, options.offered);
+    const Problem problem = make_optcnn_problem<Problem>(g, on, options.offered, options.threads);
     optcnn_result found = solve_optcnn(g, problem, on.devices(), options);
     optcnn_on_cluster r;
     static_cast<compared_search&>(r) = compare_with_baselines(g, on, "OptCNN", found.best, comparison);
@@ -49,7 +49,7 @@ inline search_found best_compared(const graph_view& g, const cluster& on, const 
 
 template <class Options>
 search_found run_optcnn(const graph_view& g, const cluster& on, const Options& o) {
-    const optcnn_result found = solve_optcnn(g, make_optcnn_problem(g, on), on.devices());
+    const optcnn_result found = solve_optcnn(g, make_optcnn_problem(g, on, {}, o.threads), on.devices());
     std::string text = std::string("found by ") + to_text(found.by);
     text += found.by == optcnn_method::eliminations
                 ? "\n"
@@ -59,7 +59,7 @@ search_found run_optcnn(const graph_view& g, const cluster& on, const Options& o
 
 template <class Options>
 search_found run_elimination(const graph_view& g, const cluster& on, const Options& o) {
-    const auto costs = make_optcnn_problem(g, on);
+    const auto costs = make_optcnn_problem(g, on, {}, o.threads);
     const variable_elimination_solution found = eliminate_variables(costs.costs);
     if (found.state != status::solved) {
         throw error("variable elimination meets tables over " + std::to_string(found.order.width) +

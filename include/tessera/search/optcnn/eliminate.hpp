@@ -4,6 +4,13 @@
 #pragma once
 
 #include "tessera/search/optcnn/elimination_order.hpp"
+#include "tessera/search/optcnn/min_plus.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <limits>
+#include <map>
 
 namespace tessera::search {
 
@@ -34,8 +41,54 @@ elimination_statistics count_eliminations(const run_time_order<Problem>& order) 
     return count;
 }
 
-/// The tables of a search at run time.
+/// Costs as tables of a search have them. Doubles are exact for whole numbers up to 2^53, and their least is found faster.
+template <class T>
+struct table_costs;
+template <>
+struct table_costs<double> {
+    static constexpr double none = std::numeric_limits<double>::infinity();
+    static constexpr double of(cost_t c) { return c < forbidden ? static_cast<double>(c) : none; }
+    static constexpr cost_t cost(double c) { return c < none ? static_cast<cost_t>(c) : forbidden; }
+    static constexpr double sum(double a, double b) { return a + b; }
+};
+template <>
+struct table_costs<cost_t> {
+    static constexpr cost_t none = forbidden;
+    static constexpr cost_t of(cost_t c) { return c; }
+    static constexpr cost_t cost(cost_t c) { return c < none ? c : none; }
+    static constexpr cost_t sum(cost_t a, cost_t b) { return add_costs(a, b); }
+};
+
+/// True if no sum of costs that are not forbidden can be more than doubles tell apart.
 template <class Problem>
+bool fits_doubles(const Problem& problem) {
+    const cost_t most = cost_t{1} << 52;
+    cost_t sum = 0;
+    const auto add_largest = [&](const std::vector<cost_t>& costs, int times) {
+        cost_t largest = 0;
+        for (const cost_t c : costs) {
+            largest = c < forbidden && c > largest ? c : largest;
+        }
+        sum = largest > most / times ? most : std::min(most, sum + largest * times);
+    };
+    for (int v = 0; v < problem.nodes(); ++v) {
+        add_largest(problem.unary(v), 1);
+    }
+    std::vector<int> edges(at(problem.tables()), 0);
+    std::vector<int> first(edges.size(), -1);
+    for (int e = 0; e < problem.edges(); ++e) {
+        const std::size_t t = at(problem.table_number(e));
+        first[t] = edges[t]++ == 0 ? e : first[t];
+    }
+    for (std::size_t t = 0; t < edges.size(); ++t) {
+        add_largest(problem.table(first[t]), edges[t]);
+    }
+    return sum < most;
+}
+
+/// The tables of a search at run time. They are kept until the eliminations are undone, which then looks for the choices of the eliminated nodes once more,
+/// each of them for one choice of its neighbours.
+template <class Problem, class T>
 class eliminator {
 public:
     eliminator(const Problem& problem, const elimination_options& options)
@@ -46,8 +99,10 @@ public:
         elimination_solution result;
         elimination_statistics& count = result.statistics;
         count = count_eliminations(order_);
+        given_.resize(at(problem_.tables()));
+        unaries_.resize(at(problem_.nodes()) + order_.steps.size());
         made_.resize(order_.steps.size());
-        argmin_.resize(order_.steps.size());
+        same_.resize(order_.steps.size());
         for (int s = 0; s < order_.step_count; ++s) {
             count.relaxations += relaxations_of(order_.steps[at(s)], sizes);
             if (count.relaxations > budget_) {
@@ -55,105 +110,141 @@ public:
                 result.cost = forbidden;
                 return result;
             }
-            step(s);
+            step_or_repeat(s);
         }
         result.choice.resize(at(problem_.nodes()));
         enumerate(result);
         if (result.cost >= forbidden) {
             result.choice.clear();
         } else {
-            undo(
-                order_.steps, order_.step_count, [this](int s) { return argmin_[at(s)].data(); }, sizes, result.choice);
+            for (int s = order_.step_count - 1; s >= 0; --s) {
+                order_.steps[at(s)].node >= 0 ? undo(order_.steps[at(s)], result.choice) : void();
+            }
         }
         return result;
     }
 
 private:
-    const std::vector<cost_t>& table(int id) const {
-        return id < problem_.edges() ? problem_.table(id) : made_[at(id - problem_.edges())];
-    }
-    const std::vector<cost_t>& unary(int id) const {
-        return id < problem_.nodes() ? problem_.unary(id) : made_[at(id - problem_.nodes())];
-    }
-    /// Frees a table that no later step reads.
-    void drop(int id) {
-        if (id >= problem_.edges()) {
-            std::vector<cost_t>().swap(made_[at(id - problem_.edges())]);
+    using costs = table_costs<T>;
+    using signature = std::array<int, 6>;
+
+    static void convert(const std::vector<cost_t>& from, std::vector<T>& to) {
+        to.resize(from.size());
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            to[i] = costs::of(from[i]);
         }
+    }
+    const std::vector<T>& table(int id) {
+        if (id >= problem_.edges()) {
+            return made_[at(same_[at(id - problem_.edges())])];
+        }
+        std::vector<T>& t = given_[at(problem_.table_number(id))];
+        t.empty() ? convert(problem_.table(id), t) : void();
+        return t;
+    }
+    const std::vector<T>& unary(int id) {
+        if (id >= problem_.nodes()) {
+            return unaries_[at(problem_.nodes() + same_[at(id - problem_.nodes())])];
+        }
+        std::vector<T>& u = unaries_[at(problem_.unary_number(id))];
+        u.empty() ? convert(problem_.unary(id), u) : void();
+        return u;
+    }
+
+    /// Deep networks have many parts that are alike: a step of which all tables were met before is that step's once more.
+    void step_or_repeat(int s) {
+        const elimination_step& step = order_.steps[at(s)];
+        const auto table_number = [&](int id) {
+            return id < problem_.edges() ? (id < 0 ? -1 : problem_.table_number(id))
+                                         : problem_.edges() + same_[at(id - problem_.edges())];
+        };
+        const auto unary_number = [&](int id) {
+            return id < problem_.nodes() ? (id < 0 ? -1 : problem_.unary_number(id))
+                                         : problem_.nodes() + same_[at(id - problem_.nodes())];
+        };
+        const signature what{static_cast<int>(step.kind), step.leaf_is_source ? 1 : 0,
+                             table_number(step.first),    table_number(step.second),
+                             unary_number(step.unary),    unary_number(step.neighbour_unary)};
+        const auto [place, fresh] = met_.try_emplace(what, s);
+        same_[at(s)] = place->second;
+        fresh ? this->step(s) : void();
     }
 
     void step(int s) {
         const elimination_step& step = order_.steps[at(s)];
-        std::vector<cost_t>& cost = made_[at(s)];
-        std::vector<choice_t>& argmin = argmin_[at(s)];
-        const cost_t* first = table(step.first).data();
+        const std::vector<T>& first = table(step.first);
         const std::size_t rows = problem_.unary(step.from).size();
         if (step.kind == elimination::edge) {
-            const std::vector<cost_t>& second = table(step.second);
-            cost.resize(second.size());
-            for (std::size_t i = 0; i < cost.size(); ++i) {
-                cost[i] = add_costs(first[i], second[i]);
+            const std::vector<T>& second = table(step.second);
+            std::vector<T>& made = made_[at(s)];
+            made.resize(second.size());
+            for (std::size_t i = 0; i < made.size(); ++i) {
+                made[i] = costs::sum(first[i], second[i]);
             }
         } else if (step.kind == elimination::leaf) {
-            leaf(step, first, rows, cost, argmin);
+            const std::vector<T>& own = unary(step.unary);
+            const std::vector<T>& neighbour = unary(step.neighbour_unary);
+            std::vector<T>& made = unaries_[at(problem_.nodes() + s)];
+            made.resize(rows);
+            for (std::size_t i = 0; i < rows; ++i) {
+                T best = costs::none;
+                for (std::size_t j = 0; j < own.size(); ++j) {
+                    best = std::min(best, own[j] + first[leaf_cell(step, rows, own.size(), i, j)]);
+                }
+                made[i] = costs::sum(neighbour[i], best);
+            }
         } else {
-            min_plus(first, unary(step.unary), table(step.second).data(), rows, problem_.unary(step.to).size(), cost,
-                     argmin);
-        }
-        drop(step.first);
-        drop(step.second);
-    }
-
-    void leaf(const elimination_step& step, const cost_t* table, std::size_t rows, std::vector<cost_t>& cost,
-              std::vector<choice_t>& argmin) const {
-        const std::vector<cost_t>& own = unary(step.unary);
-        const std::vector<cost_t>& neighbour = unary(step.neighbour_unary);
-        cost.resize(rows);
-        argmin.resize(rows);
-        for (std::size_t i = 0; i < rows; ++i) {
-            cost_t best = forbidden;
-            for (std::size_t j = 0; j < own.size(); ++j) {
-                const cost_t candidate = own[j] + table[step.leaf_is_source ? j * rows + i : i * own.size() + j];
-                if (candidate < best) {
-                    best = candidate;
-                    argmin[i] = static_cast<choice_t>(j);
+            const std::vector<T>& own = unary(step.unary);
+            before_.resize(first.size());
+            for (std::size_t i = 0; i < first.size(); i += own.size()) {
+                for (std::size_t j = 0; j < own.size(); ++j) {
+                    before_[i + j] = costs::sum(first[i + j], own[j]);
                 }
             }
-            cost[i] = add_costs(neighbour[i], best);
+            const std::size_t columns = problem_.unary(step.to).size();
+            made_[at(s)].resize(rows * columns);
+            min_plus(before_.data(), rows, own.size(), table(step.second).data(), columns, T{costs::none},
+                     made_[at(s)].data());
         }
     }
 
-    /// cost[i][k] = min over j of first[i][j] + middle[j] + second[j][k].
-    static void min_plus(const cost_t* first, const std::vector<cost_t>& middle, const cost_t* second, std::size_t rows,
-                         std::size_t columns, std::vector<cost_t>& cost, std::vector<choice_t>& argmin) {
-        cost.resize(rows * columns, forbidden);
-        argmin.resize(rows * columns);
-        for (std::size_t i = 0; i < rows; ++i) {
-            cost_t* best = cost.data() + i * columns;
-            choice_t* best_at = argmin.data() + i * columns;
-            for (std::size_t j = 0; j < middle.size(); ++j) {
-                const cost_t before = first[i * middle.size() + j] + middle[j];
-                const cost_t* row = second + j * columns;
-                if (before >= forbidden) {
-                    continue;
-                }
-                const choice_t here = static_cast<choice_t>(j);
-                for (std::size_t k = 0; k < columns; ++k) {
-                    const cost_t candidate = before + row[k];
-                    best_at[k] = candidate < best[k] ? here : best_at[k];
-                    best[k] = candidate < best[k] ? candidate : best[k];
-                }
+    static std::size_t leaf_cell(const elimination_step& step, std::size_t rows, std::size_t columns, std::size_t i,
+                                 std::size_t j) {
+        return step.leaf_is_source ? j * rows + i : i * columns + j;
+    }
+
+    /// The first of the best choices of an eliminated node, given those of its neighbours.
+    void undo(const elimination_step& step, std::vector<choice_t>& choice) {
+        const std::size_t i = choice[at(step.from)];
+        const std::vector<T>& first = table(step.first);
+        const std::vector<T>& own = unary(step.unary);
+        const std::size_t rows = problem_.unary(step.from).size();
+        T best = costs::none;
+        choice_t& here = choice[at(step.node)];
+        here = 0;
+        for (std::size_t j = 0; j < own.size(); ++j) {
+            T sum = costs::none;
+            if (step.kind == elimination::leaf) {
+                sum = own[j] + first[leaf_cell(step, rows, own.size(), i, j)];
+            } else {
+                const std::size_t columns = problem_.unary(step.to).size();
+                sum = costs::sum(first[i * own.size() + j], own[j]) +
+                      table(step.second)[j * columns + choice[at(step.to)]];
+            }
+            if (sum < best) {
+                best = sum;
+                here = static_cast<choice_t>(j);
             }
         }
     }
 
     /// Enumerates the remaining nodes, one connected component after the other.
-    void enumerate(elimination_solution& result) const {
+    void enumerate(elimination_solution& result) {
         std::vector<live_edge> edges;
         std::vector<int> component(at(problem_.nodes()), -1);
         for (int v = 0; v < problem_.nodes(); ++v) {
             for (int e = order_.unary[at(v)] >= 0 ? order_.first_out[at(v)] : -1; e >= 0; e = order_.next_out[at(e)]) {
-                edges.push_back({v, order_.to[at(e)], table(e).data()});
+                edges.push_back({v, order_.to[at(e)], as_costs(table(e))});
             }
         }
         for (int root = 0; root < problem_.nodes(); ++root) {
@@ -165,9 +256,14 @@ private:
             result.state = result.cost >= forbidden ? status::infeasible : status::solved;
         }
     }
+    const cost_t* as_costs(const std::vector<T>& table) {
+        left_.emplace_back(table.size());
+        std::transform(table.begin(), table.end(), left_.back().begin(), costs::cost);
+        return left_.back().data();
+    }
 
     void enumerate_component(int root, const std::vector<live_edge>& edges, std::vector<int>& component,
-                             elimination_solution& result) const {
+                             elimination_solution& result) {
         component[at(root)] = root;
         for (bool grown = true; grown;) {
             grown = false;
@@ -182,7 +278,7 @@ private:
         std::vector<live_node> nodes;
         for (int v = root; v < problem_.nodes(); ++v) {
             if (component[at(v)] == root) {
-                nodes.push_back({v, unary(order_.unary[at(v)]).data(), problem_.configurations(v)});
+                nodes.push_back({v, as_costs(unary(order_.unary[at(v)])), problem_.configurations(v)});
             }
         }
         const std::int64_t left = budget_ - result.statistics.relaxations - result.statistics.visited;
@@ -200,8 +296,13 @@ private:
     const Problem& problem_;
     run_time_order<Problem> order_;
     std::int64_t budget_;
-    std::vector<std::vector<cost_t>> made_;
-    std::vector<std::vector<choice_t>> argmin_;
+    std::vector<std::vector<T>> given_;   ///< by their numbers; empty: not read yet
+    std::vector<std::vector<T>> unaries_; ///< of nodes, then of steps
+    std::vector<std::vector<T>> made_;    ///< of steps
+    std::vector<int> same_;               ///< of every step, the first one like it
+    std::map<signature, int> met_;        ///< steps by what they read
+    std::vector<T> before_;
+    std::deque<std::vector<cost_t>> left_; ///< what is enumerated
 };
 
 } // namespace detail
@@ -231,7 +332,8 @@ elimination_statistics plan_eliminations(const Problem& problem, const eliminati
 /// enumeration, the best choice so far is returned; when it ends before, none.
 template <class Problem>
 elimination_solution eliminate(const Problem& problem, const elimination_options& options = {}) {
-    return detail::eliminator(problem, options).run();
+    return detail::fits_doubles(problem) ? detail::eliminator<Problem, double>(problem, options).run()
+                                         : detail::eliminator<Problem, cost_t>(problem, options).run();
 }
 
 } // namespace tessera::search

@@ -3,13 +3,17 @@
 // by variable elimination, and where that is too wide, with one choice for all operators of a kind.
 #pragma once
 
-#include "tessera/cost/tiling.hpp"
+#include "tessera/cost/edge_tables.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/search/configurations.hpp"
 #include "tessera/search/groups.hpp"
 #include "tessera/search/optcnn/eliminate.hpp"
 #include "tessera/search/optcnn/grouped_problem.hpp"
 #include "tessera/search/optcnn/variable_elimination.hpp"
+#include "tessera/search/thread_pool.hpp"
+
+#include <array>
+#include <map>
 
 namespace tessera::search {
 
@@ -19,6 +23,7 @@ struct optcnn_options {
     /// Eliminations may leave nodes of so many choices in all, and need so many relaxations; beyond that variable elimination takes over.
     std::int64_t most_left = 10'000'000;
     variable_elimination_options exact{20'000'000, 2'000'000'000}; ///< beyond which operators of a kind are grouped
+    thread_pool threads{};                                         ///< that the costs are worked out on
 };
 
 /// How a strategy was found.
@@ -111,6 +116,36 @@ constexpr void for_each_edge(const graph_view& g, const Visit& visit) {
 
 } // namespace detail
 
+namespace detail {
+
+/// Adds the edges of a network to a problem. Edges of one kind, between operators of the same kinds, have one table, times(from, to, slot), worked out once;
+/// tables of different kinds at the same time.
+template <class Times>
+void add_edges(additive_problem& costs, const graph_view& g, const std::vector<int>& kinds, const thread_pool& threads,
+               const Times& times) {
+    using edge_kind = std::array<int, 3>; // from, to, slot
+    std::map<edge_kind, std::size_t> number;
+    std::vector<edge_kind> all;
+    const auto kind_of = [&](int producer, int op, int slot) {
+        return edge_kind{kinds[at(producer)], kinds[at(op)], slot};
+    };
+    for_each_edge(g, [&](int producer, int op, int slot) {
+        if (number.try_emplace(kind_of(producer, op, slot), all.size()).second) {
+            all.push_back(kind_of(producer, op, slot));
+        }
+    });
+    std::vector<std::vector<cost_t>> tables(all.size());
+    threads.run(all.size(), [&](std::size_t i) { tables[i] = times(all[i][0], all[i][1], all[i][2]); });
+    std::vector<int> first(all.size(), -1); // edge of each kind
+    for_each_edge(g, [&](int producer, int op, int slot) {
+        const std::size_t i = number[kind_of(producer, op, slot)];
+        first[i] = first[i] >= 0 ? (costs.add_edge_like(producer, op, first[i]), first[i])
+                                 : costs.add_edge(producer, op, static_cast<std::vector<cost_t>&&>(tables[i]));
+    });
+}
+
+} // namespace detail
+
 /// A network on a machine as the problem that eliminations solve, and what its choices mean.
 struct optcnn_problem {
     additive_problem costs; ///< one node for each operator, one edge for each tensor it reads
@@ -135,23 +170,26 @@ namespace detail {
 template <class Problem>
 class optcnn_builder {
 public:
-    optcnn_builder(const graph_view& g, const machine& on, const configuration_options& options)
-        : g_{g}, on_{on}, options_{options}, kinds_{kinds_of(g)} {}
+    optcnn_builder(const graph_view& g, const machine& on, const configuration_options& options,
+                   const thread_pool& threads)
+        : g_{g}, on_{on}, options_{options}, threads_{threads}, kinds_{kinds_of(g)}, nodes_(kinds_.size()) {}
 
     Problem run() {
         Problem problem;
+        threads_.run(nodes_.size(), [this](std::size_t op) {
+            const int number = static_cast<int>(op);
+            kinds_[op] == number ? price(number) : void();
+        });
         for (int op = 0; op < g_.op_count; ++op) {
             const int twin = kinds_[at(op)];
-            if (twin == op) {
-                price(op);
-            } else {
-                nodes_.emplace_back();
-            }
             problem.configurations.push_back(nodes_[at(twin)].configurations);
-            problem.costs.add_node(nodes_[at(twin)].unary);
+            twin == op ? problem.costs.add_node(nodes_[at(twin)].unary) : problem.costs.add_node_like(twin);
         }
-        for_each_edge(g_, [&](int producer, int op, int slot) {
-            problem.costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
+        add_edges(problem.costs, g_, kinds_, threads_, [this](int from, int to, int slot) {
+            const node& v = nodes_[at(to)];
+            const operand& input = v.model.d.operands[v.model.d.find_operand(operand_kind::input, slot)];
+            return cost::edge_table(nodes_[at(from)].output, v.inputs[at(slot)], bytes_of(input.type),
+                                    input.differentiable, on_);
         });
         return problem;
     }
@@ -165,13 +203,9 @@ private:
         tiles output;
         std::vector<tiles> inputs;
     };
-    struct priced_edge {
-        int from, to, slot;
-        std::vector<cost_t> times;
-    };
 
     void price(int op) {
-        node n;
+        node& n = nodes_[at(op)];
         n.model = cost::model_of(g_, op);
         const description& d = n.model.d;
         n.inputs.resize(at(g_.ops[op].inputs.size()));
@@ -184,44 +218,26 @@ private:
                 n.inputs[at(slot)].add(d, d.find_operand(operand_kind::input, slot), c);
             }
         });
-        nodes_.push_back(std::move(n));
-    }
-
-    const std::vector<cost_t>& table(int from, int to, int slot) {
-        for (const priced_edge& e : edges_) {
-            if (e.from == from && e.to == to && e.slot == slot) {
-                return e.times;
-            }
-        }
-        const node& u = nodes_[at(from)];
-        const node& v = nodes_[at(to)];
-        const operand& input = v.model.d.operands[v.model.d.find_operand(operand_kind::input, slot)];
-        priced_edge e{from, to, slot, std::vector<cost_t>(u.unary.size() * v.unary.size())};
-        scratch_.resize(at(cost::edge_scratch(u.output, v.inputs[at(slot)])));
-        cost::edge_times(u.output, v.inputs[at(slot)], bytes_of(input.type), input.differentiable, on_, scratch_.data(),
-                         e.times.data());
-        edges_.push_back(std::move(e));
-        return edges_.back().times;
     }
 
     const graph_view& g_;
     const machine& on_;
     configuration_options options_;
+    const thread_pool& threads_;
     std::vector<int> kinds_; ///< the first operator that is alike
     std::vector<node> nodes_;
-    std::vector<priced_edge> edges_;
-    std::vector<index_t> scratch_;
 };
 
 } // namespace detail
 
 /// The cost tables of a network on a machine. Throws tessera::error for a machine without devices.
 template <class Problem = optcnn_problem>
-Problem make_optcnn_problem(const graph_view& g, const machine& on, const configuration_options& options = {}) {
+Problem make_optcnn_problem(const graph_view& g, const machine& on, const configuration_options& options = {},
+                            const thread_pool& threads = {}) {
     if (on.devices < 1) {
         require(tessera::detail::broken(rule::machine_has_no_devices, -1, -1, on.devices, 1));
     }
-    return detail::optcnn_builder<Problem>(g, on, options).run();
+    return detail::optcnn_builder<Problem>(g, on, options, threads).run();
 }
 
 /// What OptCNN's search found: a strategy, its cost in nanoseconds per step, and what the search did.
@@ -341,7 +357,7 @@ optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devi
 /// in the result. Throws tessera::error for a machine without devices.
 template <class Problem = optcnn_problem>
 optcnn_result optcnn_search(const graph_view& g, const machine& on, const optcnn_options& options = {}) {
-    return solve_optcnn(g, make_optcnn_problem<Problem>(g, on, options.offered), on.devices, options);
+    return solve_optcnn(g, make_optcnn_problem<Problem>(g, on, options.offered, options.threads), on.devices, options);
 }
 
 template <class Problem = optcnn_problem>

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the lanes of a device graph carry while all that an edge of the additive model sends moves at once, for every pair of configurations.
+#pragma once
+
+#include "tessera/cost/tiling.hpp"
+#include "tessera/machine/cluster.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace tessera::search::detail {
+
+/// Devices in blocks, such that what a device sends to other blocks always leaves over the same lanes and comes in over
+/// lanes that only the receiver says. Then a device's bytes to and from all other blocks are two numbers, and only pairs
+/// within a block are looked at one by one. Blocks are single devices where that is true of them, else nodes, else all
+/// devices are one block.
+class device_blocks {
+public:
+    explicit device_blocks(const cluster& on) : of_(of(on.devices())), out_(of_.size()), in_(of_.size()) {
+        for (int d = 0; d < on.devices(); ++d) {
+            of_[of(d)] = d;
+        }
+        if (!separates(on)) {
+            for (int d = 0; d < on.devices(); ++d) {
+                of_[of(d)] = on.node_of(d);
+            }
+            if (!separates(on)) {
+                std::fill(of_.begin(), of_.end(), 0);
+                latency_ = 0;
+            }
+        }
+        for (int d = 0; d < on.devices(); ++d) {
+            near_.emplace_back();
+            for (int e = 0; e < on.devices(); ++e) {
+                of_[of(e)] == of_[of(d)] ? near_.back().push_back(e) : void();
+                has_far_ = has_far_ || of_[of(e)] != of_[of(d)];
+            }
+        }
+    }
+
+    using lanes = fixed_vector<int, route::max_lanes>;
+    bool has_far() const { return has_far_; }
+    index_t latency() const { return latency_; }                                 ///< of every route between blocks
+    const std::vector<int>& near(int device) const { return near_[of(device)]; } ///< itself too, in order
+    const lanes& out(int device) const { return out_[of(device)]; }
+    const lanes& in(int device) const { return in_[of(device)]; }
+
+private:
+    static std::size_t of(int i) { return static_cast<std::size_t>(i); }
+    static bool has(const lanes& all, int lane) { return std::find(all.begin(), all.end(), lane) != all.end(); }
+
+    /// Sets out_ and in_: lanes that all routes of a device to other blocks share, from the first one on; the rest of the
+    /// routes to a device must be alike.
+    bool separates(const cluster& on) {
+        const int n = on.devices();
+        latency_ = -1;
+        for (int a = 0; a < n; ++a) {
+            bool first = true;
+            for (int b = 0; b < n; ++b) {
+                if (of_[of(a)] == of_[of(b)]) {
+                    continue;
+                }
+                const route r = on.between(a, b);
+                if (latency_ >= 0 && r.latency != latency_) {
+                    return false;
+                }
+                latency_ = r.latency;
+                lanes common;
+                for (const int lane : r.lanes) {
+                    first || has(out_[of(a)], lane) ? void(common.push_back(lane)) : void();
+                }
+                out_[of(a)] = common;
+                first = false;
+            }
+        }
+        std::vector<bool> known(of(n), false);
+        for (int a = 0; a < n; ++a) {
+            for (int b = 0; b < n; ++b) {
+                if (of_[of(a)] == of_[of(b)]) {
+                    continue;
+                }
+                lanes rest;
+                for (const int lane : on.between(a, b).lanes) {
+                    has(out_[of(a)], lane) ? void() : void(rest.push_back(lane));
+                }
+                if (known[of(b)] && !(rest == in_[of(b)])) {
+                    return false;
+                }
+                in_[of(b)] = rest;
+                known[of(b)] = true;
+            }
+        }
+        return true;
+    }
+
+    std::vector<int> of_; ///< the block of every device
+    std::vector<lanes> out_;
+    std::vector<lanes> in_;
+    std::vector<std::vector<int>> near_;
+    index_t latency_ = 0;
+    bool has_far_ = false;
+};
+
+/// Prices edges on a device graph, shard i on device i.
+class lane_loads {
+public:
+    using tiles = cost::tiling<0, 0, 0>;
+
+    explicit lane_loads(const cluster& on) : blocks_(on), devices_(on.devices()), lanes_(at(on.lanes())) {
+        std::vector<int> order(at(on.lanes())); // lanes by speed, and the place of each
+        std::iota(order.begin(), order.end(), 0);
+        std::sort(order.begin(), order.end(), [&](int a, int b) {
+            return on.lane_megabytes(a) != on.lane_megabytes(b) ? on.lane_megabytes(a) < on.lane_megabytes(b) : a < b;
+        });
+        std::vector<int> place(order.size());
+        for (int i = 0; i < on.lanes(); ++i) {
+            const int lane = order[at(i)];
+            place[at(lane)] = i;
+            if (speeds_.empty() || speeds_.back().megabytes != on.lane_megabytes(lane)) {
+                speeds_.push_back({on.lane_megabytes(lane), i, i});
+            }
+            ++speeds_.back().end;
+        }
+        const auto placed = [&](device_blocks::lanes lanes) {
+            for (int& lane : lanes) {
+                lane = place[at(lane)];
+            }
+            return lanes;
+        };
+        for (int a = 0; a < devices_; ++a) {
+            out_.push_back(placed(blocks_.out(a)));
+            in_.push_back(placed(blocks_.in(a)));
+            for (int b = 0; b < devices_; ++b) {
+                const route r = on.between(a, b);
+                routes_.push_back({placed(r.lanes), r.latency});
+            }
+        }
+    }
+
+    /// t_X of one edge, times[i * (number of the consumer's) + j], in ns: each shard of the consumer receives what it needs of what
+    /// the producer's shards on other devices have written, and, with `gradient`, sends as much back. All of one direction
+    /// moves at the same time: it takes the greatest latency, and what the lane takes that carries most.
+    std::vector<index_t> edge_times(const tiles& from, const tiles& to, index_t element_bytes, bool gradient) const {
+        scratch x{std::vector<index_t>(lanes_, 0), std::vector<index_t>(lanes_, 0)};
+        for (int k = 0; k < from.rank; ++k) {
+            x.overlap.push_back(along(from, to, k));
+        }
+        std::vector<index_t> times;
+        times.reserve(at(from.each.size()) * at(to.each.size()));
+        for (int i = 0; i < from.each.size(); ++i) {
+            for (int j = 0; j < to.each.size(); ++j) {
+                times.push_back(time_of(from, from.each[i], to, to.each[j], element_bytes, gradient, x));
+            }
+        }
+        return times;
+    }
+
+private:
+    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+    /// What pieces along one dimension have in common.
+    struct overlaps {
+        std::size_t wide = 0;         ///< the consumer's pieces
+        std::size_t tall = 0;         ///< the producer's
+        std::vector<index_t> common;  ///< [producer's piece][consumer's]
+        std::vector<index_t> read;    ///< [consumer's grid][producer's piece]: all of the grid's
+        std::vector<index_t> written; ///< [producer's grid][consumer's piece]
+    };
+    static overlaps along(const tiles& from, const tiles& to, int k) {
+        overlaps o;
+        o.wide = at(to.pieces[k].size());
+        o.tall = at(from.pieces[k].size());
+        for (const interval& a : from.pieces[k].items) {
+            for (const interval& b : to.pieces[k].items) {
+                o.common.push_back(intersect(a, b).size());
+            }
+        }
+        for (const cost::grid& g : to.grids[k].items) {
+            for (std::size_t i = 0; i < o.tall; ++i) {
+                index_t sum = 0;
+                for (int j = g.first; j < g.first + g.count; ++j) {
+                    sum += o.common[i * o.wide + at(j)];
+                }
+                o.read.push_back(sum);
+            }
+        }
+        for (const cost::grid& g : from.grids[k].items) {
+            for (std::size_t j = 0; j < o.wide; ++j) {
+                index_t sum = 0;
+                for (int i = g.first; i < g.first + g.count; ++i) {
+                    sum += o.common[at(i) * o.wide + j];
+                }
+                o.written.push_back(sum);
+            }
+        }
+        return o;
+    }
+
+    using loads = std::vector<index_t>; ///< elements, of every lane, in the order of their speeds
+    /// What one edge is priced with.
+    struct scratch {
+        loads forth;
+        loads back;
+        std::vector<overlaps> overlap{}; ///< by dimension
+        std::vector<index_t> near{};     ///< what every shard needs of its block's devices, itself too
+        index_t latency = 0;
+    };
+
+    /// How many shards have each combination of pieces; 0 where some have more of them than others.
+    static index_t copies(const tiles& t, const cost::tiled& c) {
+        index_t pieces = 1;
+        for (int k = 0; k < t.rank; ++k) {
+            pieces *= t.grids[k][c.grids[k]].count;
+        }
+        return c.shards % (pieces * c.readers) == 0 ? c.shards / pieces : 0;
+    }
+
+    index_t time_of(const tiles& from, const cost::tiled& u, const tiles& to, const cost::tiled& v, index_t bytes,
+                    bool gradient, scratch& x) const {
+        const int rank = from.rank;
+        const std::uint16_t* p = from.places.begin() + u.first_place;
+        const std::uint16_t* const q = to.places.begin() + v.first_place;
+        const index_t readers = copies(to, v);
+        const index_t writers = copies(from, u);
+        const bool apart = blocks_.has_far() && readers > 0 && writers > 0;
+        x.near.assign(at(v.shards), 0);
+        x.latency = 0;
+        for (int s = 0; s < u.shards; ++s, p += rank) {
+            const index_t* row[max_rank]{};
+            index_t all = readers; // that is read of what the shard has
+            for (int k = 0; k < rank; ++k) {
+                const overlaps& o = x.overlap[at(k)];
+                row[k] = o.common.data() + p[k] * o.wide;
+                all *= o.read[at(v.grids[k]) * o.tall + p[k]];
+            }
+            const auto look = [&](int t) -> index_t {
+                const std::uint16_t* const piece = q + t * rank;
+                index_t volume = 1;
+                for (int k = 0; k < rank; ++k) {
+                    volume *= row[k][piece[k]];
+                }
+                if (s != t && volume > 0) {
+                    const near_route& there = routes_[at(s * devices_ + t)];
+                    x.latency = std::max(x.latency, there.latency);
+                    add(x.forth, there.lanes, volume);
+                    gradient ? add(x.back, routes_[at(t * devices_ + s)].lanes, volume) : void();
+                }
+                x.near[at(t)] += volume;
+                return volume;
+            };
+            if (!apart) {
+                for (int t = 0; t < v.shards; ++t) {
+                    look(t);
+                }
+                continue;
+            }
+            for (const int t : blocks_.near(s)) {
+                all -= t < v.shards ? look(t) : 0;
+            }
+            if (all > 0) {
+                x.latency = std::max(x.latency, blocks_.latency());
+                add(x.forth, out_[at(s)], all);
+                gradient ? add(x.back, in_[at(s)], all) : void();
+            }
+        }
+        for (int t = 0; t < v.shards && apart; ++t) {
+            index_t far = writers;
+            for (int k = 0; k < rank; ++k) {
+                const overlaps& o = x.overlap[at(k)];
+                far *= o.written[at(u.grids[k]) * o.wide + q[t * rank + k]];
+            }
+            far -= x.near[at(t)];
+            if (far > 0) {
+                add(x.forth, in_[at(t)], far);
+                gradient ? add(x.back, out_[at(t)], far) : void();
+            }
+        }
+        return arrived(x.forth, bytes, x.latency) + (gradient ? arrived(x.back, bytes, x.latency) : 0);
+    }
+
+    static void add(loads& to, const device_blocks::lanes& lanes, index_t volume) {
+        for (const int lane : lanes) {
+            to[at(lane)] += volume;
+        }
+    }
+    /// When all has arrived; the lanes are empty again.
+    index_t arrived(loads& all, index_t bytes, index_t latency) const {
+        index_t longest = 0;
+        bool any = false;
+        for (const alike_lanes& l : speeds_) {
+            index_t most = 0;
+            for (int lane = l.begin; lane < l.end; ++lane) {
+                most = std::max(most, all[at(lane)]);
+            }
+            longest = std::max(longest, most * bytes * 1000 / l.megabytes);
+            any = any || most > 0;
+        }
+        std::fill(all.begin(), all.end(), 0);
+        return any ? latency + longest : 0;
+    }
+
+    /// Lanes of one speed, MB/s.
+    struct alike_lanes {
+        index_t megabytes = 0;
+        int begin = 0;
+        int end = 0;
+    };
+    struct near_route {
+        device_blocks::lanes lanes;
+        index_t latency = 0;
+    };
+
+    device_blocks blocks_;
+    int devices_ = 0;
+    std::size_t lanes_ = 0;
+    std::vector<near_route> routes_;
+    std::vector<device_blocks::lanes> out_; ///< of every device, to other blocks
+    std::vector<device_blocks::lanes> in_;
+    std::vector<alike_lanes> speeds_;
+};
+
+} // namespace tessera::search::detail
