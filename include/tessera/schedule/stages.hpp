@@ -35,14 +35,15 @@ struct balanced_stages {
 namespace detail {
 
 /// Where parts [cut[s], cut[s + 1]) of a list of `n` are the stages: the worst cost(s, begin, end) is as small as can be, and among such cuts
-/// the sum of squares too, of those whose parts are the best of their kind. A negative cost is no possible stage; then the result may be empty.
+/// the sum of squares too, of those whose parts are the best of their kind; the first such cut. A part costs no less than what is within it. A negative cost is
+/// no possible stage, nor is what has it within; then the result may be empty.
 template <class Cost>
 std::vector<int> best_cut(std::size_t n, std::size_t stages, const Cost& cost) {
     struct sum {
         index_t worst = -1; ///< -1: impossible
         double squares = 0;
-        bool less_than(const sum& o) const {
-            return o.worst < 0 || (worst != o.worst ? worst < o.worst : squares < o.squares);
+        bool is_no_more_than(const sum& o) const {
+            return o.worst < 0 || (worst != o.worst ? worst < o.worst : squares <= o.squares);
         }
     };
     std::vector<sum> best(n + 1);
@@ -51,14 +52,14 @@ std::vector<int> best_cut(std::size_t n, std::size_t stages, const Cost& cost) {
     for (std::size_t s = 0; s < stages; ++s) {
         std::vector<sum> next(n + 1);
         for (std::size_t i = s + 1; i + (stages - 1 - s) <= n; ++i) {
-            for (std::size_t j = s; j < i; ++j) {
-                const index_t last = best[j].worst < 0 ? -1 : cost(s, j, i);
-                if (last < 0 || (s == 0 && j > 0)) {
-                    continue;
+            for (std::size_t j = s == 0 ? 1 : i; j-- > s;) { // shorter parts first: the longer, the more they cost
+                const index_t last = cost(s, j, i);
+                if (last < 0 || (next[i].worst >= 0 && last > next[i].worst)) {
+                    break;
                 }
                 const auto t = static_cast<double>(last);
                 const sum c{std::max(best[j].worst, last), best[j].squares + t * t};
-                if (c.less_than(next[i])) {
+                if (best[j].worst >= 0 && c.is_no_more_than(next[i])) {
                     next[i] = c;
                     from[s][i] = j;
                 }
@@ -118,7 +119,7 @@ inline std::vector<int> stages_from(const graph_view& g, const std::vector<int>&
 /// part fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the
 /// least. A network's operators are listed so that none reads what comes later: every such cut is a pipeline, whatever skips over it, and for
 /// a chain there are no others. Throws tessera::error where there are fewer operators than stages, a number is negative, or a room has no device.
-/// O(stages * operators^2).
+/// O(stages * operators^2) at most, and no more than O(operators^2) where times are alike.
 inline balanced_stages balance_stages(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms) {
     const std::vector<operator_load> until = detail::sums_of(loads, rooms.size());
     for (const stage_room& r : rooms) {
