@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placeto on a generated family of graphs, four devices, beside annealing, a Markov chain and random placements: one graph
-// with different rewards and groupings, and a family of graphs, with others that are held out.
-// Usage: learned_placeto one | groups | family [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2
+// with different rewards and groupings, and a family of graphs, with others that are held out, and with other embeddings.
+// Usage: learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2
 #include "benchmarks/support/placing.hpp"
 #include "tessera/host_runtime.hpp"
 #include "tessera/learned/placeto.hpp"
@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <deque>
+#include <span>
 
 namespace tl = tessera::learned;
 namespace sp = tessera::search::placement;
@@ -28,6 +29,7 @@ constexpr int most_groups = 24;
 constexpr int seeds = 5;
 constexpr tl::placeto_shape shape{.nodes = 32, .edges = 320, .devices = devices};
 constexpr tl::placeto_shape medium{.nodes = 96, .edges = 320, .devices = devices};
+constexpr tl::placeto_shape roomy{.nodes = 128, .edges = 320, .devices = devices};
 constexpr tl::placeto_shape large{.nodes = 288, .edges = 640, .devices = devices};
 
 tl::placeto_options options(int updates, std::uint64_t seed) {
@@ -113,10 +115,12 @@ void one_graph(tl::family of, int updates, bool groupings) {
     tl::placeto_options o = options(updates, 1);
     if (groupings) {
         const auto grouped = [&](const char* name, auto groups) {
-            const int count = groups(problems[0]).count;
-            count == 0 || count > medium.nodes ? curve<large>(name, problems, updates, o, groups)
-            : count > shape.nodes              ? curve<medium>(name, problems, updates, o, groups)
-                                               : curve<shape>(name, problems, updates, o, groups);
+            const int found = groups(problems[0]).count;
+            const int count = found > 0 ? found : problems[0].graph.count();
+            count > roomy.nodes    ? curve<large>(name, problems, updates, o, groups)
+            : count > medium.nodes ? curve<roomy>(name, problems, updates, o, groups)
+            : count > shape.nodes  ? curve<medium>(name, problems, updates, o, groups)
+                                   : curve<shape>(name, problems, updates, o, groups);
         };
         grouped("chains contracted",
                 [](placing& p) { return sp::chain_groups(p.graph, p.prices.order(), most_groups); });
@@ -145,16 +149,19 @@ tl::group_graph shuffled(tl::group_graph g, std::uint64_t seed) {
     return g;
 }
 
-/// The best of so many placements of a policy that learns nothing from them: what it has made of random starts after each of four passes.
+/// The best of as many placements of a policy, which learns nothing from them, as each of the counts says: what it has made of random starts after each of
+/// four passes.
 template <class Policy>
-sp::found drawn(Policy& policy, int number, int count, std::uint64_t seed) {
+std::vector<sp::found> drawn(Policy& policy, int number, std::span<const int> counts, std::uint64_t seed) {
     constexpr int passes = 4;
+    std::vector<sp::found> all;
     sp::found best;
-    for (int k = 0; k < count / passes; ++k) {
+    for (int k = 0; k < counts.back() / passes; ++k) {
         sp::found f = policy.place(number, {passes, true, seed * 1'000'003 + static_cast<std::uint64_t>(k), {}});
         best = k == 0 || f.better_than(best) ? std::move(f) : best;
+        (k + 1) * passes == counts[all.size()] ? all.push_back(best) : void();
     }
-    return best;
+    return all;
 }
 
 /// One column of a family's table: means over the graphs of each seed, of costs, which memory that is missing makes higher.
@@ -172,21 +179,92 @@ struct column {
     }
 };
 
-/// Trains on the members of a family that are not held out, every device priced; the held-out ones are placed by the trained policy without any training
-/// on them, beside what the same policy does before it is trained or with edges that are drawn at random, random placements, and annealing.
-void family(tl::family of, int updates) {
+constexpr int counts[] = {16, 64};
+
+struct family_members {
     std::deque<placing> training;
     std::deque<placing> held_out;
-    const tl::family_split split = tl::split_family();
-    for (const int i : split.training) {
-        training.emplace_back(of, i, devices);
+
+    explicit family_members(tl::family of) {
+        const tl::family_split split = tl::split_family();
+        for (const int i : split.training) {
+            training.emplace_back(of, i, devices);
+        }
+        for (const int i : split.held_out) {
+            held_out.emplace_back(of, i, devices);
+        }
     }
-    for (const int i : split.held_out) {
-        held_out.emplace_back(of, i, devices);
+};
+
+void print_columns(const std::deque<column>& all, int trainings) {
+    std::printf("| held out |");
+    for (int seed = 1; seed <= trainings; ++seed) {
+        std::printf(" seed %d |", seed);
     }
-    constexpr int counts[] = {16, 64};
+    std::printf(" mean | fit |\n|---|");
+    for (int i = 0; i < trainings + 2; ++i) {
+        std::printf("---|");
+    }
+    std::printf("\n");
+    for (const column& c : all) {
+        std::printf("| %s |", c.name.c_str());
+        double mean = 0;
+        for (const double x : c.cost) {
+            std::printf(" %.3f |", x);
+            mean += x / trainings;
+        }
+        std::printf(" %.3f | %d of %d |\n", mean, c.fit, c.all);
+    }
+}
+
+/// What a policy does not see of a graph.
+enum class hidden { nothing, messages, everything };
+template <class Policy>
+void hide(Policy& policy, int number, hidden what) {
+    if (what != hidden::nothing) {
+        tl::group_graph seen = policy.at(number).seen;
+        seen.edges.clear();
+        what == hidden::everything ? tl::find_reaches(seen) : void();
+        policy.see(number, seen);
+    }
+}
+
+/// Trains a policy on the members of a family that are not held out, every device priced.
+template <class Policy>
+std::int64_t train(Policy& policy, std::deque<placing>& training, int updates, hidden what = hidden::nothing) {
+    std::vector<int> numbers;
+    for (placing& p : training) {
+        numbers.push_back(policy.add(p.graph, p.on, chains(p)));
+        hide(policy, numbers.back(), what);
+    }
+    policy.train(numbers, updates);
+    std::int64_t prices = 0;
+    for (const int number : numbers) {
+        prices += policy.best(number).evaluations;
+    }
+    return prices / static_cast<std::int64_t>(numbers.size());
+}
+tl::placeto_options all_priced(int updates, std::uint64_t seed) {
+    tl::placeto_options o = options(updates, seed);
+    o.all_actions = true;
+    return o;
+}
+
+sp::found annealed_groups(placing& p, std::int64_t evaluations, std::uint64_t seed) {
+    sp::annealing_options o;
+    o.evaluations = evaluations;
+    o.seed = seed;
+    o.groups = chains(p);
+    o.start = sp::at_random(p.prices, 1, seed, o.groups).where;
+    return sp::anneal(p.prices, o);
+}
+
+/// Held-out members are placed by a policy that is trained on the others, without any training on them, beside what the same policy does before it is trained
+/// or with edges that are drawn at random, random placements, and annealing, over nodes and over the same groups.
+void family(tl::family of, int updates) {
+    family_members members(of);
     std::deque<column> all;
-    std::vector<column*> trained, untrained, shuffled_edges, random, annealing;
+    std::vector<column*> trained, untrained, shuffled_edges, random, annealing, in_groups;
     for (const int n : counts) {
         const auto add = [&](std::vector<column*>& list, const std::string& name, int prices) {
             all.push_back({name + ", " + std::to_string(prices) + " prices"});
@@ -198,69 +276,54 @@ void family(tl::family of, int updates) {
         add(random, "random placements of the groups", n);
         add(annealing, "annealing", n);
         add(annealing, "annealing", 10 * n);
+        add(in_groups, "annealing of the groups", n);
+        add(in_groups, "annealing of the groups", 10 * n);
     }
     double seconds = 0;
-    double prices = 0;
+    std::int64_t prices = 0;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         const auto begin = std::chrono::steady_clock::now();
-        tl::placeto_options o = options(updates, seed);
-        o.all_actions = true;
+        const tl::placeto_options o = all_priced(updates, seed);
         tl::placeto<shape> policy(o);
         tl::placeto<shape> before(o);
-        std::vector<int> numbers;
-        for (placing& p : training) {
-            numbers.push_back(policy.add(p.graph, p.on, chains(p)));
-        }
-        policy.train(numbers, updates);
-        for (const int number : numbers) {
-            prices +=
-                static_cast<double>(policy.best(number).evaluations) / static_cast<double>(numbers.size()) / seeds;
-        }
+        prices += train(policy, members.training, updates) / seeds;
         seconds += seconds_since(begin) / seeds;
         for (column& c : all) {
             c.begin();
         }
-        for (placing& p : held_out) {
+        for (placing& p : members.held_out) {
             const int number = policy.add(p.graph, p.on, chains(p));
             const int first = before.add(p.graph, p.on, chains(p));
+            const auto put = [&](column* to, const sp::found& f) {
+                to->add(policy.at(number).cost(f, o.memory_penalty), f, members.held_out.size());
+            };
+            const auto put_all = [&](const std::vector<column*>& to, const std::vector<sp::found>& found) {
+                for (std::size_t i = 0; i < found.size(); ++i) {
+                    put(to[i], found[i]);
+                }
+            };
             const tl::group_graph seen = policy.at(number).seen;
+            put_all(trained, drawn(policy, number, counts, seed));
+            put_all(untrained, drawn(before, first, counts, seed));
+            policy.see(number, shuffled(seen, seed));
+            put_all(shuffled_edges, drawn(policy, number, counts, seed));
             for (std::size_t i = 0; i < std::size(counts); ++i) {
-                const auto put = [&](column* to, const sp::found& f) {
-                    to->add(policy.at(number).cost(f, o.memory_penalty), f, held_out.size());
-                };
-                put(trained[i], drawn(policy, number, counts[i], seed));
-                put(untrained[i], drawn(before, first, counts[i], seed));
-                policy.see(number, shuffled(seen, seed));
-                put(shuffled_edges[i], drawn(policy, number, counts[i], seed));
-                policy.see(number, seen);
                 put(random[i], sp::at_random(p.prices, counts[i], seed, chains(p)));
-                put(annealing[2 * i], annealed(p, counts[i], seed));
-                put(annealing[2 * i + 1], annealed(p, 10 * counts[i], seed));
+                for (const std::size_t times : {1U, 10U}) {
+                    const std::size_t at = 2 * i + (times > 1 ? 1 : 0);
+                    const auto n = static_cast<std::int64_t>(times) * counts[i];
+                    put(annealing[at], annealed(p, n, seed));
+                    put(in_groups[at], annealed_groups(p, n, seed));
+                }
             }
         }
         std::fprintf(stderr, "%s, seed %d: %.0f s, trained %.3f, before %.3f\n", tl::to_text(of),
                      static_cast<int>(seed), seconds_since(begin), trained[0]->cost.back(), untrained[0]->cost.back());
     }
-    std::printf("%s: %zu graphs to train on, %d updates in all (%.0f prices of each graph, %.0f s), %zu held out\n\n"
-                "| held out |",
-                tl::to_text(of), training.size(), updates, prices, seconds, held_out.size());
-    for (int seed = 1; seed <= seeds; ++seed) {
-        std::printf(" seed %d |", seed);
-    }
-    std::printf(" mean | fit |\n|---|");
-    for (int i = 0; i < seeds + 2; ++i) {
-        std::printf("---|");
-    }
-    std::printf("\n");
-    for (const column& c : all) {
-        std::printf("| %s |", c.name.c_str());
-        double mean = 0;
-        for (const double x : c.cost) {
-            std::printf(" %.3f |", x);
-            mean += x / seeds;
-        }
-        std::printf(" %.3f | %d of %d |\n", mean, c.fit, c.all);
-    }
+    std::printf("%s: %zu graphs to train on, %d updates in all (%lld prices of each graph, %.0f s), %zu held out\n\n",
+                tl::to_text(of), members.training.size(), updates, static_cast<long long>(prices), seconds,
+                members.held_out.size());
+    print_columns(all, seeds);
     std::printf("\n");
     for (std::size_t i = 0; i < std::size(counts); ++i) {
         const auto wins = [&](const std::vector<column*>& others) {
@@ -276,19 +339,70 @@ void family(tl::family of, int updates) {
     }
 }
 
+constexpr int embedding_seeds = 3;
+
+/// What a policy with another embedding of the graph makes of the held-out members after the same training.
+template <tl::placeto_shape S>
+void embedding(const char* name, family_members& members, int updates, std::deque<column>& all, hidden what) {
+    std::vector<column*> mine;
+    for (const int n : counts) {
+        all.push_back({std::string(name) + ", " + std::to_string(n) + " prices"});
+        mine.push_back(&all.back());
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t seed = 1; seed <= embedding_seeds; ++seed) {
+        const tl::placeto_options o = all_priced(updates, seed);
+        tl::placeto<S> policy(o);
+        train(policy, members.training, updates, what);
+        for (column* c : mine) {
+            c->begin();
+        }
+        for (placing& p : members.held_out) {
+            const int number = policy.add(p.graph, p.on, chains(p));
+            hide(policy, number, what);
+            const std::vector<sp::found> found = drawn(policy, number, counts, seed);
+            for (std::size_t i = 0; i < found.size(); ++i) {
+                mine[i]->add(policy.at(number).cost(found[i], o.memory_penalty), found[i], members.held_out.size());
+            }
+        }
+    }
+    std::fprintf(stderr, "%s: %.0f s\n", name, seconds_since(begin));
+}
+constexpr tl::placeto_shape with_rounds(int rounds) {
+    tl::placeto_shape s = shape;
+    s.rounds = rounds;
+    return s;
+}
+void embeddings(tl::family of, int updates) {
+    family_members members(of);
+    std::deque<column> all;
+    embedding<shape>("messages over 4 edges", members, updates, all, hidden::nothing);
+    embedding<with_rounds(1)>("over 1 edge", members, updates, all, hidden::nothing);
+    embedding<with_rounds(8)>("over 8 edges", members, updates, all, hidden::nothing);
+    embedding<with_rounds(1)>("no messages: ancestors, descendants and others pooled", members, updates, all,
+                              hidden::messages);
+    embedding<with_rounds(1)>("nothing of the graph: all other groups pooled", members, updates, all,
+                              hidden::everything);
+    std::printf("%s, %d updates\n\n", tl::to_text(of), updates);
+    print_columns(all, embedding_seeds);
+}
+
 } // namespace
 
 int main(int count, char** arguments) {
     const std::string what = count > 1 ? arguments[1] : "one";
     const int updates = count > 2 ? std::atoi(arguments[2]) : 100;
     const int of = count > 3 ? std::atoi(arguments[3]) : 0;
-    if (updates < 4 || of < 0 || of > 2 || (what != "one" && what != "groups" && what != "family")) {
-        std::fprintf(stderr, "learned_placeto one | groups | family [UPDATES [FAMILY]], 0 to 2\n");
+    if (updates < 4 || of < 0 || of > 2 ||
+        (what != "one" && what != "groups" && what != "family" && what != "embeddings")) {
+        std::fprintf(stderr, "learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], 0 to 2\n");
         return 2;
     }
     try {
         const auto chosen = static_cast<tl::family>(of);
-        what == "family" ? family(chosen, updates) : one_graph(chosen, updates, what == "groups");
+        what == "family"       ? family(chosen, updates)
+        : what == "embeddings" ? embeddings(chosen, updates)
+                               : one_graph(chosen, updates, what == "groups");
     } catch (const std::exception& e) {
         std::fprintf(stderr, "learned_placeto: %s\n", e.what());
         return 1;
