@@ -212,9 +212,9 @@ void run(double seconds, const char* csv, const char* svg, const std::vector<con
                 });
                 all.push_back(known != before.end() ? *known : searched(e, name, g.view(), on, seconds));
                 print(all.back());
+                ts::io::write_csv(csv, all); // so that nothing is lost
             }
             std::printf("\n");
-            ts::io::write_csv(csv, all); // after every row, so that nothing is lost
         }
     }
     ts::io::write_file_atomically(svg, to_svg(profile(all)));

@@ -528,6 +528,17 @@ TEST_CASE("fit: ended early it returns the best of what it has simulated, at lea
         CHECK(r.simulated <= 16);
         CHECK(outcome_of(g.view(), on, r.best).step == r.row.step);
     }
+    // Large networks have strategies whose list alone takes long.
+    const search::fit_result whole = search::fit(g.view(), on);
+    int calls = 0;
+    search::fit_options o;
+    o.context = &calls;
+    o.go_on = [](void* context, int, int) { return ++*static_cast<int*>(context) < 20; };
+    const search::fit_result r = search::fit(g.view(), on, o);
+    CHECK(r.ended);
+    CHECK(r.fits);
+    CHECK(calls == 20);
+    CHECK(r.considered < whole.considered / 2);
 }
 
 TEST_CASE("fit: a network whose loss is of the whole batch together has one micro-batch") {

@@ -27,11 +27,14 @@ public:
     std::vector<std::size_t> by_memory; ///< what needs least first
     int seems_to_fit = 0;               ///< so many of the first by time
 
-    /// `limit`: bytes of the device that has least; 0: none.
+    /// `limit`: bytes of the device that has least; 0: none. Where `go_on` says no, those so far are all.
     fit_candidates(const graph_view& g, const cluster& on, index_t limit, bool in_turn, const fit_options& o,
-                   fit_estimator& estimate)
+                   fit_estimator& estimate, function_ref<bool()> go_on)
         : g_(g), o_(o), estimate_(estimate), limit_(limit) {
         for (const fit_choice& x : fit_space(g, on.devices(), o)) {
+            if (!go_on()) {
+                break;
+            }
             for (const std::vector<int>& stage : cuts_of(x)) {
                 fit_choice y = x;
                 y.stage = stage;

@@ -68,8 +68,8 @@ struct fit_options {
         64; ///< all cuts into stages are considered where they are no more than this; otherwise balanced ones
     int simulations = 48; ///< strategies that are lowered and simulated, at most ...
     int refinements = 32; ///< ... and so many more in the neighbourhood of the best
-    /// Called with `context` before every simulation, with how many there have been and at most will be; where it returns false the search ends with the best so far. Null:
-    /// the search runs to its end.
+    /// Called with `context` before every simulation, and while strategies are listed and estimated, with how many simulations there have been and at most
+    /// will be; where it returns false the search ends with the best so far. Null: the search runs to its end.
     bool (*go_on)(void* context, int simulated, int most) = nullptr;
     void* context = nullptr;
 };

@@ -52,7 +52,7 @@ public:
 
     fit_result run() {
         simulate_baselines();
-        simulate_best(fit_candidates(g_, on_, least_limit_, waits_, o_, estimate_));
+        simulate_best(fit_candidates(g_, on_, least_limit_, waits_, o_, estimate_, [this] { return may_go_on(); }));
         refine(static_cast<int>(rows_.size()) + o_.refinements);
         return conclude();
     }
@@ -62,6 +62,13 @@ private:
 
     // ---- simulation --------------------------------------------------------------------------------------------------
 
+    /// What is simulated first is.
+    bool may_go_on() {
+        ended_ = ended_ || (!rows_.empty() && o_.go_on != nullptr &&
+                            !o_.go_on(o_.context, static_cast<int>(rows_.size()), o_.simulations + o_.refinements));
+        return !ended_;
+    }
+
     /// Lowers and simulates a choice, unless that has been done.
     void simulate_choice(const fit_choice& x, const fit_guess& guess) {
         for (const fit_row& r : rows_) {
@@ -69,9 +76,7 @@ private:
                 return;
             }
         }
-        ended_ = ended_ || (!rows_.empty() && o_.go_on != nullptr &&
-                            !o_.go_on(o_.context, static_cast<int>(rows_.size()), o_.simulations + o_.refinements));
-        if (ended_) {
+        if (!may_go_on()) {
             return;
         }
         fit_row row{x, guess, 0, {}, 0, false, {}};
