@@ -2,6 +2,7 @@
 // GDP and the recurrent policy of Mirhoseini et al. on generated networks of image cells, four devices, beside annealing and random placements: one graph,
 // several graphs together with and without GDP's parts, and graphs that were held out.
 // Usage: learned_gdp one | settings | batch (each about two minutes on one core): one graph; the same with other settings; several graphs together.
+// learned_gdp family [UPDATES [FAMILY]]: trained on a family's 24 members, 8 others placed without training on them; FAMILY 0 (image cells), 1 or 2.
 #include "benchmarks/support/placing.hpp"
 #include "tessera/host_runtime.hpp"
 #include "tessera/learned/gdp.hpp"
@@ -9,6 +10,7 @@
 #include "tessera/search/placement/metropolis.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <string>
@@ -188,9 +190,132 @@ void batches() {
     row("annealing, " + std::to_string(10 * share) + " prices", c[4]);
 }
 
+/// The same nodes, joined by edges drawn at random.
+sp::cost_graph shuffled(sp::cost_graph g, const sp::evaluator& prices, std::uint64_t seed) {
+    tessera::search::random_numbers pick{seed};
+    const std::vector<int>& order = prices.order().order;
+    for (sp::cost_edge& e : g.edges) {
+        const int from = pick(static_cast<int>(order.size()) - 1);
+        const int to = from + 1 + pick(static_cast<int>(order.size()) - 1 - from);
+        e.from = order[static_cast<std::size_t>(from)];
+        e.to = order[static_cast<std::size_t>(to)];
+    }
+    return g;
+}
+
+/// Costs of the held-out members by seed, as learned_placeto has them: steps over the work of all nodes, plus twice the missing memory.
+struct family_row {
+    std::string name;
+    std::vector<double> cost{};
+    int fit = 0;
+    int all = 0;
+
+    void add(std::size_t seed, problem& p, const sp::found& f, std::size_t graphs) {
+        double memory = 1;
+        for (int d = 0; d < p.prices.devices(); ++d) {
+            memory = std::max(memory, static_cast<double>(p.prices.capacity(d)));
+        }
+        cost.resize(std::max(cost.size(), seed));
+        cost[seed - 1] += (static_cast<double>(f.step) / p.unit + 2 * static_cast<double>(f.excess_bytes) / memory) /
+                          static_cast<double>(graphs);
+        fit += f.feasible() ? 1 : 0;
+        ++all;
+    }
+};
+
+/// The best of so many placements that a policy draws for what it sees, priced on the graph itself.
+template <class Policy>
+sp::found drawn(Policy& policy, int seen, problem& p, int count, std::uint64_t seed) {
+    sp::found best;
+    for (int k = 0; k < count; ++k) {
+        sp::found f =
+            sp::priced(p.prices, policy.best_of(seen, 1, seed * 1'000'003 + static_cast<std::uint64_t>(k)).where);
+        best = k == 0 || f.better_than(best) ? std::move(f) : best;
+    }
+    return best;
+}
+
+template <tl::gdp_shape S>
+void family(tl::family of, int updates) {
+    constexpr std::size_t seeds = 5;
+    constexpr int counts[] = {16, 64};
+    std::deque<problem> training;
+    std::deque<problem> held_out;
+    const tl::family_split split = tl::split_family();
+    for (const int i : split.training) {
+        training.emplace_back(of, i, devices);
+    }
+    for (const int i : split.held_out) {
+        held_out.emplace_back(of, i, devices);
+    }
+    std::vector<family_row> rows;
+    for (const int n : counts) {
+        for (const char* name :
+             {"trained", "before training", "trained, edges drawn at random", "random placements of the nodes"}) {
+            rows.push_back({std::string(name) + ", " + std::to_string(n) + " prices"});
+        }
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        const tl::ppo_options how = options(2, updates, seed);
+        tl::gdp<S> policy(how);
+        tl::gdp<S> before(how);
+        std::vector<int> numbers;
+        for (problem& p : training) {
+            numbers.push_back(policy.add(p.graph, p.on));
+        }
+        policy.train(numbers, updates);
+        std::fprintf(stderr, "%s, seed %d: trained after %.0f s\n", tl::to_text(of), static_cast<int>(seed),
+                     seconds_since(begin));
+        for (problem& p : held_out) {
+            const sp::cost_graph other = shuffled(p.graph, p.prices, seed);
+            const int number = policy.add(p.graph, p.on);
+            const int joined_otherwise = policy.add(other, p.on);
+            const int first = before.add(p.graph, p.on);
+            for (std::size_t i = 0; i < std::size(counts); ++i) {
+                family_row* to = &rows[4 * i];
+                (to++)->add(seed, p, drawn(policy, number, p, counts[i], seed), held_out.size());
+                (to++)->add(seed, p, drawn(before, first, p, counts[i], seed), held_out.size());
+                (to++)->add(seed, p, drawn(policy, joined_otherwise, p, counts[i], seed), held_out.size());
+                to->add(seed, p, sp::at_random(p.prices, counts[i], seed), held_out.size());
+            }
+        }
+    }
+    std::printf(
+        "%s: %zu graphs to train on, %d updates of two in all (%d prices of each on average), %zu held out\n\n"
+        "| held out | seed 1 | seed 2 | seed 3 | seed 4 | seed 5 | mean | fit |\n|---|---|---|---|---|---|---|---|\n",
+        tl::to_text(of), training.size(), updates, updates * 2 * samples / static_cast<int>(training.size()),
+        held_out.size());
+    for (const family_row& x : rows) {
+        std::printf("| %s |", x.name.c_str());
+        double mean = 0;
+        for (const double c : x.cost) {
+            std::printf(" %.3f |", c);
+            mean += c / static_cast<double>(x.cost.size());
+        }
+        std::printf(" %.3f | %d of %d |\n", mean, x.fit, x.all);
+    }
+}
+
 } // namespace
 
 int main(int count, char** arguments) {
     const std::string what = count > 1 ? arguments[1] : "one";
-    what == "batch" ? batches() : one_graph(what == "settings");
+    const int updates = count > 2 ? std::atoi(arguments[2]) : 480;
+    const int of = count > 3 ? std::atoi(arguments[3]) : 0;
+    if (updates < 1 || of < 0 || of > 2) {
+        std::fprintf(stderr, "learned_gdp one | settings | batch | family [UPDATES [FAMILY]], 0 to 2\n");
+        return 2;
+    }
+    constexpr tl::gdp_shape medium{.nodes = 160, .edges = 768, .devices = devices, .segment = 32, .samples = samples};
+    constexpr tl::gdp_shape large{.nodes = 288, .edges = 1280, .devices = devices, .segment = 32, .samples = samples};
+    try {
+        what == "family" && of == 0 ? family<medium>(tl::family::image_cells, updates)
+        : what == "family"          ? family<large>(static_cast<tl::family>(of), updates)
+        : what == "batch"           ? batches()
+                                    : one_graph(what == "settings");
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "learned_gdp: %s\n", e.what());
+        return 1;
+    }
 }

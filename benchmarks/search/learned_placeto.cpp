@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placeto on a generated family of graphs, four devices, beside annealing, a Markov chain and random placements: one graph
 // with different rewards and groupings, and a family of graphs, with others that are held out, and with other embeddings.
-// Usage: learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2
+// Usage: learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2; family 0 FAMILY: its
+// searches alone
 #include "benchmarks/support/placing.hpp"
 #include "tessera/host_runtime.hpp"
 #include "tessera/learned/placeto.hpp"
@@ -259,25 +260,46 @@ sp::found annealed_groups(placing& p, std::int64_t evaluations, std::uint64_t se
     return sp::anneal(p.prices, o);
 }
 
+/// The held-out members by random placements of their groups, and by annealing, over nodes and over the same groups.
+void searches(family_members& members, std::deque<column>& all) {
+    for (const int n : counts) {
+        for (const int times : {1, 10}) {
+            all.push_back({"annealing, " + std::to_string(times * n) + " prices"});
+            column& nodes = all.back();
+            all.push_back({"annealing of the groups, " + std::to_string(times * n) + " prices"});
+            column& groups = all.back();
+            for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+                nodes.begin();
+                groups.begin();
+                for (placing& p : members.held_out) {
+                    const tl::placeto_graph prices(p.graph, p.on, chains(p));
+                    const double penalty = tl::placeto_options{}.memory_penalty;
+                    for (column* to : {&nodes, &groups}) {
+                        const sp::found f =
+                            to == &nodes ? annealed(p, times * n, seed) : annealed_groups(p, times * n, seed);
+                        to->add(prices.cost(f, penalty), f, members.held_out.size());
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Held-out members are placed by a policy that is trained on the others, without any training on them, beside what the same policy does before it is trained
-/// or with edges that are drawn at random, random placements, and annealing, over nodes and over the same groups.
+/// or with edges that are drawn at random, and random placements.
 void family(tl::family of, int updates) {
     family_members members(of);
     std::deque<column> all;
-    std::vector<column*> trained, untrained, shuffled_edges, random, annealing, in_groups;
+    std::vector<column*> trained, untrained, shuffled_edges, random;
     for (const int n : counts) {
-        const auto add = [&](std::vector<column*>& list, const std::string& name, int prices) {
-            all.push_back({name + ", " + std::to_string(prices) + " prices"});
+        const auto add = [&](std::vector<column*>& list, const std::string& name) {
+            all.push_back({name + ", " + std::to_string(n) + " prices"});
             list.push_back(&all.back());
         };
-        add(trained, "trained", n);
-        add(untrained, "before training", n);
-        add(shuffled_edges, "trained, edges drawn at random", n);
-        add(random, "random placements of the groups", n);
-        add(annealing, "annealing", n);
-        add(annealing, "annealing", 10 * n);
-        add(in_groups, "annealing of the groups", n);
-        add(in_groups, "annealing of the groups", 10 * n);
+        add(trained, "trained");
+        add(untrained, "before training");
+        add(shuffled_edges, "trained, edges drawn at random");
+        add(random, "random placements of the groups");
     }
     double seconds = 0;
     std::int64_t prices = 0;
@@ -309,12 +331,6 @@ void family(tl::family of, int updates) {
             put_all(shuffled_edges, drawn(policy, number, counts, seed));
             for (std::size_t i = 0; i < std::size(counts); ++i) {
                 put(random[i], sp::at_random(p.prices, counts[i], seed, chains(p)));
-                for (const std::size_t times : {1U, 10U}) {
-                    const std::size_t at = 2 * i + (times > 1 ? 1 : 0);
-                    const auto n = static_cast<std::int64_t>(times) * counts[i];
-                    put(annealing[at], annealed(p, n, seed));
-                    put(in_groups[at], annealed_groups(p, n, seed));
-                }
             }
         }
         std::fprintf(stderr, "%s, seed %d: %.0f s, trained %.3f, before %.3f\n", tl::to_text(of),
@@ -323,6 +339,7 @@ void family(tl::family of, int updates) {
     std::printf("%s: %zu graphs to train on, %d updates in all (%lld prices of each graph, %.0f s), %zu held out\n\n",
                 tl::to_text(of), members.training.size(), updates, static_cast<long long>(prices), seconds,
                 members.held_out.size());
+    searches(members, all);
     print_columns(all, seeds);
     std::printf("\n");
     for (std::size_t i = 0; i < std::size(counts); ++i) {
@@ -337,6 +354,13 @@ void family(tl::family of, int updates) {
                     "placements in %d, than with edges drawn at random in %d\n",
                     counts[i], wins(untrained), seeds, wins(random), wins(shuffled_edges));
     }
+}
+void searches_alone(tl::family of) {
+    family_members members(of);
+    std::deque<column> all;
+    searches(members, all);
+    std::printf("%s\n\n", tl::to_text(of));
+    print_columns(all, seeds);
 }
 
 constexpr int embedding_seeds = 3;
@@ -393,14 +417,14 @@ int main(int count, char** arguments) {
     const std::string what = count > 1 ? arguments[1] : "one";
     const int updates = count > 2 ? std::atoi(arguments[2]) : 100;
     const int of = count > 3 ? std::atoi(arguments[3]) : 0;
-    if (updates < 4 || of < 0 || of > 2 ||
+    if ((updates < 4 && (what != "family" || updates != 0)) || of < 0 || of > 2 ||
         (what != "one" && what != "groups" && what != "family" && what != "embeddings")) {
         std::fprintf(stderr, "learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], 0 to 2\n");
         return 2;
     }
     try {
         const auto chosen = static_cast<tl::family>(of);
-        what == "family"       ? family(chosen, updates)
+        what == "family"       ? (updates > 0 ? family(chosen, updates) : searches_alone(chosen))
         : what == "embeddings" ? embeddings(chosen, updates)
                                : one_graph(chosen, updates, what == "groups");
     } catch (const std::exception& e) {

@@ -159,7 +159,7 @@ void print(const cell& c) {
 /// For every search how many times as long as the fastest found its steps take, in rising order.
 ts::io::line_chart profile(const std::vector<cell>& all) {
     ts::io::line_chart chart;
-    chart.title = "How many times as long as the fastest step found, of strategies that fit, in rising order";
+    chart.title = "Steps over the fastest found, in rising order";
     chart.x_label = "networks and machines";
     chart.y_label = "times as long";
     for (const entrant& e : entrants) {

@@ -77,7 +77,15 @@ def bounds(results):
                     {"found by OptCNN's search": [number(r[7]) for r in rows]})
 
 
-PLOTS = {f.__name__: f for f in (peers, gpu, programs, simulator, pipelines, accuracy, bounds)}
+def fastest(results):
+    path = results / "which-search-2026-11-26.md"
+    rows = table(path, "## Within 0.5 % of the fastest", "| devices | data")
+    names = next(x for x in path.read_text().splitlines() if x.startswith("| devices | data")).strip("|").split("|")
+    return svg.bars("Networks of 12 for which a search's step is within 0.5 % of the fastest", "networks", [n.strip() for n in names[1:]],
+                    {f"{r[0]} devices": [number(x) for x in r[1:]] for r in rows})
+
+
+PLOTS = {f.__name__: f for f in (peers, gpu, programs, simulator, pipelines, accuracy, bounds, fastest)}
 ABOUT = {
     "peers": "Bars: how many times longer PyTorch takes for a training step than Tessera, by network and devices",
     "gpu": "Bars: how many times longer PyTorch takes for a training step than Tessera on an H200, by network and precision",
@@ -86,6 +94,7 @@ ABOUT = {
     "pipelines": "Bars: steps of pipelines, predicted and measured",
     "accuracy": "Bars: seconds to 90 % accuracy for each policy",
     "bounds": "Bars: how far above the best possible OptCNN's strategies are at most",
+    "fastest": "Bars: for how many networks each search finds the fastest step, on 4, 8 and 64 devices",
 }
 
 
