@@ -5,110 +5,18 @@
 #include "tessera/cost/tiling.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tessera::cost {
 
 namespace detail {
 
-using tiles = tiling<0, 0, 0>;
-
-/// Ways in which the shards of a tiling's configurations lie along one dimension, each once, and which one a configuration has. They go on for `length` shards:
-/// after its last shard a configuration begins anew.
-struct patterns {
-    struct pattern {
-        int grid = 0;
-        std::uint32_t apart = 0;
-        std::vector<std::uint16_t> piece{}; ///< of every shard
-    };
-    std::vector<pattern> all;
-    std::vector<std::size_t> of; ///< of every configuration
-
-    patterns(const tiles& t, int k, int length) {
-        of.reserve(t.each.items.size());
-        for (const tiled& c : t.each.items) {
-            std::size_t i = 0;
-            while (i < all.size() && (all[i].grid != c.grids[k] || all[i].apart != c.apart[k])) {
-                ++i;
-            }
-            of.push_back(i);
-            if (i < all.size()) {
-                continue;
-            }
-            all.push_back({c.grids[k], c.apart[k]});
-            const std::uint16_t* const first = t.places.begin() + c.first_place + k;
-            for (int s = 0, own = 0; s < length; ++s) {
-                all.back().piece.push_back(first[own * t.rank]);
-                own = own + 1 < c.shards ? own + 1 : 0;
-            }
-        }
-    }
-};
-
-/// A number for every shard, along one dimension: the same for all; or that or 0; or each its own.
-struct shard_numbers {
-    index_t value = 0;
-    std::uint64_t none = 0; ///< shards that have 0 instead
-    int first = -1;         ///< in a pool of numbers, where each shard has its own; -1: not so
-};
-
-/// Makes shard_numbers, and keeps what does not fit into them.
-class number_pool {
-public:
-    template <class Number>
-    shard_numbers make(int count, const Number& number) {
-        shard_numbers n;
-        const std::size_t first = pool_.size();
-        bool own = count > 64;
-        for (int s = 0; s < count && !own; ++s) {
-            const index_t x = number(static_cast<std::size_t>(s));
-            own = x != 0 && n.value != 0 && x != n.value;
-            n.value = x != 0 ? x : n.value;
-            n.none |= static_cast<std::uint64_t>(x == 0) << s;
-        }
-        for (int s = 0; s < count && own; ++s) {
-            pool_.push_back(number(static_cast<std::size_t>(s)));
-        }
-        n.first = own ? static_cast<int>(first) : -1;
-        return n;
-    }
-    const index_t* at(int first) const { return pool_.data() + first; }
-
-private:
-    std::vector<index_t> pool_;
-};
-
-/// A product of shard_numbers over dimensions.
-struct shard_product {
-    index_t value = 1;
-    std::uint64_t none = 0;
-    int first[max_rank]{}; ///< of the dimensions in which each shard has its own
-    int owns = 0;
-
-    void take(const shard_numbers& n) {
-        if (n.first >= 0) {
-            first[owns++] = n.first;
-        } else {
-            value *= n.value;
-            none |= n.none;
-        }
-    }
-    bool is_even() const { return owns == 0; }
-    index_t at(int s, const number_pool& pool) const {
-        index_t x = s < 64 && (none >> s & 1) != 0 ? 0 : value;
-        for (int k = 0; k < owns; ++k) {
-            x *= pool.at(first[k])[s];
-        }
-        return x;
-    }
-};
-
-/// Prices one edge of the additive model.
+/// Prices one edge of the additive model. A template, so that only programs that search at run time pay for compiling it.
+template <class Tiles>
 class edge_pricer {
 public:
-    edge_pricer(const tiles& from, const tiles& to) : from_(from), to_(to) {
+    edge_pricer(const Tiles& from, const Tiles& to) : from_(from), to_(to) {
         int length = 1;
-        for (const tiles* t : {&from, &to}) {
+        for (const Tiles* t : {&from, &to}) {
             for (const tiled& c : t->each.items) {
                 length = std::max(length, c.shards);
             }
@@ -148,6 +56,96 @@ public:
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+    struct pattern {
+        int grid = 0;
+        std::uint32_t apart = 0;
+        std::vector<std::uint16_t> piece{}; ///< of every shard
+    };
+    /// Ways in which the shards of a tiling's configurations lie along one dimension, each once, and which one a configuration has. They go on for `length` shards:
+    /// after its last shard a configuration begins anew.
+    struct patterns {
+        std::vector<pattern> all;
+        std::vector<std::size_t> of; ///< of every configuration
+
+        patterns(const Tiles& t, int k, int length) {
+            of.reserve(t.each.items.size());
+            for (const tiled& c : t.each.items) {
+                std::size_t i = 0;
+                while (i < all.size() && (all[i].grid != c.grids[k] || all[i].apart != c.apart[k])) {
+                    ++i;
+                }
+                of.push_back(i);
+                if (i < all.size()) {
+                    continue;
+                }
+                all.push_back({c.grids[k], c.apart[k]});
+                const std::uint16_t* const first = t.places.begin() + c.first_place + k;
+                for (int s = 0, own = 0; s < length; ++s) {
+                    all.back().piece.push_back(first[own * t.rank]);
+                    own = own + 1 < c.shards ? own + 1 : 0;
+                }
+            }
+        }
+    };
+
+    /// A number for every shard, along one dimension: the same for all; or that or 0; or each its own.
+    struct shard_numbers {
+        index_t value = 0;
+        std::uint64_t none = 0; ///< shards that have 0 instead
+        int first = -1;         ///< in a pool of numbers, where each shard has its own; -1: not so
+    };
+
+    /// Makes shard_numbers, and keeps what does not fit into them.
+    class number_pool {
+    public:
+        template <class Number>
+        shard_numbers make(int count, const Number& number) {
+            shard_numbers n;
+            const std::size_t first = pool_.size();
+            bool own = count > 64;
+            for (int s = 0; s < count && !own; ++s) {
+                const index_t x = number(static_cast<std::size_t>(s));
+                own = x != 0 && n.value != 0 && x != n.value;
+                n.value = x != 0 ? x : n.value;
+                n.none |= static_cast<std::uint64_t>(x == 0) << s;
+            }
+            for (int s = 0; s < count && own; ++s) {
+                pool_.push_back(number(static_cast<std::size_t>(s)));
+            }
+            n.first = own ? static_cast<int>(first) : -1;
+            return n;
+        }
+        const index_t* at(int first) const { return pool_.data() + first; }
+
+    private:
+        std::vector<index_t> pool_;
+    };
+
+    /// A product of shard_numbers over dimensions.
+    struct shard_product {
+        index_t value = 1;
+        std::uint64_t none = 0;
+        int first[max_rank]{}; ///< of the dimensions in which each shard has its own
+        int owns = 0;
+
+        void take(const shard_numbers& n) {
+            if (n.first >= 0) {
+                first[owns++] = n.first;
+            } else {
+                value *= n.value;
+                none |= n.none;
+            }
+        }
+        bool is_even() const { return owns == 0; }
+        index_t at(int s, const number_pool& pool) const {
+            index_t x = s < 64 && (none >> s & 1) != 0 ? 0 : value;
+            for (int k = 0; k < owns; ++k) {
+                x *= pool.at(first[k])[s];
+            }
+            return x;
+        }
+    };
+
     /// Elements that some shard receives at most.
     struct largest {
         index_t forward = 0;
@@ -162,7 +160,7 @@ private:
         std::vector<shard_numbers> read; ///< [writers' pattern][readers' grid]: what all of the grid's pieces read
         std::vector<shard_numbers> needed; ///< [readers' pattern]
 
-        dimension(const tiles& from, const tiles& to, int k, int length, number_pool& pool)
+        dimension(const Tiles& from, const Tiles& to, int k, int length, number_pool& pool)
             : writers(from, k, length), readers(to, k, length), grids(at(to.grids[k].size())) {
             const std::size_t wide = at(to.pieces[k].size());
             std::vector<index_t> common; // [writers' piece][readers']
@@ -173,11 +171,15 @@ private:
                 }
                 const auto row = common.end() - static_cast<std::ptrdiff_t>(wide);
                 for (const grid& g : to.grids[k].items) {
-                    sums.push_back(std::accumulate(row + g.first, row + g.first + g.count, index_t{0}));
+                    index_t sum = 0;
+                    for (int i = g.first; i < g.first + g.count; ++i) {
+                        sum += row[i];
+                    }
+                    sums.push_back(sum);
                 }
             }
-            for (const patterns::pattern& u : writers.all) {
-                for (const patterns::pattern& v : readers.all) {
+            for (const pattern& u : writers.all) {
+                for (const pattern& v : readers.all) {
                     own.push_back(
                         pool.make(length, [&](std::size_t s) { return common[u.piece[s] * wide + v.piece[s]]; }));
                 }
@@ -185,7 +187,7 @@ private:
                     read.push_back(pool.make(length, [&](std::size_t s) { return sums[u.piece[s] * grids + g]; }));
                 }
             }
-            for (const patterns::pattern& v : readers.all) {
+            for (const pattern& v : readers.all) {
                 needed.push_back(
                     pool.make(length, [&](std::size_t s) { return to.pieces[k].items[v.piece[s]].size(); }));
             }
@@ -253,8 +255,8 @@ private:
         std::size_t grid = 0;
     };
 
-    const tiles& from_;
-    const tiles& to_;
+    const Tiles& from_;
+    const Tiles& to_;
     number_pool pool_;
     std::vector<dimension> dimensions_;
     std::vector<shard_product> needed_; ///< by each of the reader's configurations
@@ -265,9 +267,10 @@ private:
 
 /// What edge_times() fills in. Where splits are even and no operator reads beyond its own shard's edges, what shards of equal numbers have in common is the
 /// same for all of them or nothing, so that a bit for each shard says all of it.
-inline std::vector<index_t> edge_table(const tiling<0, 0, 0>& from, const tiling<0, 0, 0>& to, index_t element_bytes,
-                                       bool gradient, const machine& on) {
-    return detail::edge_pricer(from, to).times(element_bytes, gradient, on);
+template <class Tiles>
+std::vector<index_t> edge_table(const Tiles& from, const Tiles& to, index_t element_bytes, bool gradient,
+                                const machine& on) {
+    return detail::edge_pricer<Tiles>(from, to).times(element_bytes, gradient, on);
 }
 
 } // namespace tessera::cost

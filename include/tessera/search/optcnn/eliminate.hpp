@@ -7,10 +7,7 @@
 #include "tessera/search/optcnn/min_plus.hpp"
 
 #include <algorithm>
-#include <array>
-#include <deque>
 #include <limits>
-#include <map>
 
 namespace tessera::search {
 
@@ -126,7 +123,14 @@ public:
 
 private:
     using costs = table_costs<T>;
-    using signature = std::array<int, 6>;
+    /// A step by its kind and what it reads.
+    struct signature {
+        int part[6];
+        int step; ///< the first of them
+        bool less_than(const signature& o) const {
+            return std::lexicographical_compare(part, part + 6, o.part, o.part + 6);
+        }
+    };
 
     static void convert(const std::vector<cost_t>& from, std::vector<T>& to) {
         to.resize(from.size());
@@ -162,11 +166,14 @@ private:
             return id < problem_.nodes() ? (id < 0 ? -1 : problem_.unary_number(id))
                                          : problem_.nodes() + same_[at(id - problem_.nodes())];
         };
-        const signature what{static_cast<int>(step.kind), step.leaf_is_source ? 1 : 0,
-                             table_number(step.first),    table_number(step.second),
-                             unary_number(step.unary),    unary_number(step.neighbour_unary)};
-        const auto [place, fresh] = met_.try_emplace(what, s);
-        same_[at(s)] = place->second;
+        const signature what{{static_cast<int>(step.kind), step.leaf_is_source ? 1 : 0, table_number(step.first),
+                              table_number(step.second), unary_number(step.unary), unary_number(step.neighbour_unary)},
+                             s};
+        const auto place = std::lower_bound(met_.begin(), met_.end(), what,
+                                            [](const signature& x, const signature& y) { return x.less_than(y); });
+        const bool fresh = place == met_.end() || what.less_than(*place);
+        same_[at(s)] = fresh ? s : place->step;
+        fresh ? void(met_.insert(place, what)) : void();
         fresh ? this->step(s) : void();
     }
 
@@ -300,9 +307,9 @@ private:
     std::vector<std::vector<T>> unaries_; ///< of nodes, then of steps
     std::vector<std::vector<T>> made_;    ///< of steps
     std::vector<int> same_;               ///< of every step, the first one like it
-    std::map<signature, int> met_;        ///< steps by what they read
+    std::vector<signature> met_;          ///< in order
     std::vector<T> before_;
-    std::deque<std::vector<cost_t>> left_; ///< what is enumerated
+    std::vector<std::vector<cost_t>> left_; ///< what is enumerated
 };
 
 } // namespace detail

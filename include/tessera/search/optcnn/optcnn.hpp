@@ -12,9 +12,6 @@
 #include "tessera/search/optcnn/variable_elimination.hpp"
 #include "tessera/search/thread_pool.hpp"
 
-#include <array>
-#include <map>
-
 namespace tessera::search {
 
 struct optcnn_options {
@@ -123,24 +120,31 @@ namespace detail {
 template <class Times>
 void add_edges(additive_problem& costs, const graph_view& g, const std::vector<int>& kinds, const thread_pool& threads,
                const Times& times) {
-    using edge_kind = std::array<int, 3>; // from, to, slot
-    std::map<edge_kind, std::size_t> number;
-    std::vector<edge_kind> all;
-    const auto kind_of = [&](int producer, int op, int slot) {
-        return edge_kind{kinds[at(producer)], kinds[at(op)], slot};
+    struct edge_kind {
+        int from, to, slot;
+        int first = -1; ///< edge of this kind
+        std::vector<cost_t> table{};
     };
+    std::vector<edge_kind> all;
+    std::vector<std::size_t> number; // of every edge
     for_each_edge(g, [&](int producer, int op, int slot) {
-        if (number.try_emplace(kind_of(producer, op, slot), all.size()).second) {
-            all.push_back(kind_of(producer, op, slot));
+        const edge_kind x{kinds[at(producer)], kinds[at(op)], slot};
+        std::size_t i = all.size(); // most often of a kind that was met last
+        while (i > 0 && (all[i - 1].from != x.from || all[i - 1].to != x.to || all[i - 1].slot != x.slot)) {
+            --i;
         }
+        number.push_back(i > 0 ? i - 1 : all.size());
+        i > 0 ? void() : all.push_back(x);
     });
-    std::vector<std::vector<cost_t>> tables(all.size());
-    threads.run(all.size(), [&](std::size_t i) { tables[i] = times(all[i][0], all[i][1], all[i][2]); });
-    std::vector<int> first(all.size(), -1); // edge of each kind
-    for_each_edge(g, [&](int producer, int op, int slot) {
-        const std::size_t i = number[kind_of(producer, op, slot)];
-        first[i] = first[i] >= 0 ? (costs.add_edge_like(producer, op, first[i]), first[i])
-                                 : costs.add_edge(producer, op, static_cast<std::vector<cost_t>&&>(tables[i]));
+    threads.run(all.size(), [&](std::size_t i) { all[i].table = times(all[i].from, all[i].to, all[i].slot); });
+    std::size_t next = 0;
+    for_each_edge(g, [&](int producer, int op, int) {
+        edge_kind& x = all[number[next++]];
+        if (x.first >= 0) {
+            costs.add_edge_like(producer, op, x.first);
+        } else {
+            x.first = costs.add_edge(producer, op, static_cast<std::vector<cost_t>&&>(x.table));
+        }
     });
 }
 
