@@ -82,8 +82,12 @@ class Browser:
         """Whether an expression becomes true within so many seconds."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            if self.value(expression):
-                return True
+            try:
+                if self.value(expression):
+                    return True
+            except RuntimeError as e: # another page is on its way
+                if "navigated" not in str(e):
+                    raise
             self.take(0.05)
         return False
 

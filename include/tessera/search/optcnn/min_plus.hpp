@@ -3,11 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace tessera::search::detail {
 
@@ -26,24 +23,33 @@ void min_plus_row(const T* before, std::size_t count, const T* table, std::size_
     }
 }
 
-#if defined(__SSE2__)
+/// Two numbers that the processor adds and compares at once, in the form that GCC and clang have for it.
+using double_pair = double __attribute__((vector_size(16)));
+
 /// The same for eight columns from k on and two rows, `count` and `columns` apart: what is least stays in registers.
 inline void min_plus_block(const double* before, std::size_t count, const double* table, std::size_t columns,
                            double none, double* to, std::size_t k) {
-    const auto smaller = [](__m128d first, __m128d second, __m128d least) {
-        return _mm_min_pd(_mm_add_pd(first, second), least);
+    const auto both = [](double x) { return double_pair{x, x}; };
+    const auto load = [](const double* from) {
+        double_pair x;
+        std::memcpy(&x, from, sizeof x);
+        return x;
     };
-    const __m128d most = _mm_set1_pd(none);
-    __m128d a0 = most, a1 = most, a2 = most, a3 = most;
-    __m128d b0 = most, b1 = most, b2 = most, b3 = most;
+    const auto smaller = [](double_pair first, double_pair second, double_pair least) {
+        const double_pair sum = first + second;
+        return sum < least ? sum : least;
+    };
+    const double_pair most = both(none);
+    double_pair a0 = most, a1 = most, a2 = most, a3 = most;
+    double_pair b0 = most, b1 = most, b2 = most, b3 = most;
     const double* row = table + k;
     for (std::size_t j = 0; j < count; ++j, row += columns) {
-        const __m128d a = _mm_set1_pd(before[j]);
-        const __m128d b = _mm_set1_pd(before[count + j]);
-        const __m128d r0 = _mm_loadu_pd(row);
-        const __m128d r1 = _mm_loadu_pd(row + 2);
-        const __m128d r2 = _mm_loadu_pd(row + 4);
-        const __m128d r3 = _mm_loadu_pd(row + 6);
+        const double_pair a = both(before[j]);
+        const double_pair b = both(before[count + j]);
+        const double_pair r0 = load(row);
+        const double_pair r1 = load(row + 2);
+        const double_pair r2 = load(row + 4);
+        const double_pair r3 = load(row + 6);
         a0 = smaller(a, r0, a0);
         a1 = smaller(a, r1, a1);
         a2 = smaller(a, r2, a2);
@@ -53,24 +59,15 @@ inline void min_plus_block(const double* before, std::size_t count, const double
         b2 = smaller(b, r2, b2);
         b3 = smaller(b, r3, b3);
     }
-    double* const first = to + k;
-    double* const second = first + columns;
-    _mm_storeu_pd(first, a0);
-    _mm_storeu_pd(first + 2, a1);
-    _mm_storeu_pd(first + 4, a2);
-    _mm_storeu_pd(first + 6, a3);
-    _mm_storeu_pd(second, b0);
-    _mm_storeu_pd(second + 2, b1);
-    _mm_storeu_pd(second + 4, b2);
-    _mm_storeu_pd(second + 6, b3);
+    const double_pair least[] = {a0, a1, a2, a3, b0, b1, b2, b3};
+    std::memcpy(to + k, least, 4 * sizeof(double_pair));
+    std::memcpy(to + columns + k, least + 4, 4 * sizeof(double_pair));
 }
-#endif
 
 /// to[i][k] = min over j of before[i][j] + table[j][k], at most `none`.
 template <class T>
 void min_plus(const T* before, std::size_t rows, std::size_t count, const T* table, std::size_t columns, T none,
               T* to) {
-#if defined(__SSE2__)
     if constexpr (std::is_same_v<T, double>) {
         if (rows >= 2 && columns >= 8) { // the last block of either kind may overlap the one before
             for (std::size_t i = 0; i < rows; i += 2) {
@@ -83,7 +80,6 @@ void min_plus(const T* before, std::size_t rows, std::size_t count, const T* tab
             return;
         }
     }
-#endif
     for (std::size_t i = 0; i < rows; ++i) {
         min_plus_row(before + i * count, count, table, columns, none, to + i * columns);
     }
