@@ -2,8 +2,7 @@
 // The threads of a search. The core makes none: who searches hands them in (execute/search_threads.hpp makes some).
 #pragma once
 
-#include "tessera/base/mutex.hpp"
-
+#include <atomic>
 #include <cstddef>
 #include <exception>
 
@@ -23,7 +22,7 @@ struct thread_pool {
     void run(std::size_t count, const Action& action) const {
         struct shared {
             const Action& action;
-            mutex failing{};
+            std::atomic<bool> has_failed{false};
             std::exception_ptr failed{};
         } all{action};
         const job one = [](void* what, std::size_t i) {
@@ -31,8 +30,9 @@ struct thread_pool {
             try {
                 x.action(i);
             } catch (...) {
-                const locked lock(x.failing);
-                x.failed = std::current_exception();
+                if (!x.has_failed.exchange(true)) { // the first one; all are done before it is read
+                    x.failed = std::current_exception();
+                }
             }
         };
         if (start != nullptr) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/clock.hpp"
+#include "tessera/base/mutex.hpp"
 #include "tessera/search/mcmc/mcmc.hpp"
 #include "tessera/search/record.hpp"
 
