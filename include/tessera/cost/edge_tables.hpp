@@ -163,28 +163,17 @@ private:
         dimension(const Tiles& from, const Tiles& to, int k, int length, number_pool& pool)
             : writers(from, k, length), readers(to, k, length), grids(at(to.grids[k].size())) {
             const std::size_t wide = at(to.pieces[k].size());
-            std::vector<index_t> common; // [writers' piece][readers']
-            std::vector<index_t> sums;   // [writers' piece][readers' grid]
-            for (const interval& a : from.pieces[k].items) {
-                for (const interval& b : to.pieces[k].items) {
-                    common.push_back(intersect(a, b).size());
-                }
-                const auto row = common.end() - static_cast<std::ptrdiff_t>(wide);
-                for (const grid& g : to.grids[k].items) {
-                    index_t sum = 0;
-                    for (int i = g.first; i < g.first + g.count; ++i) {
-                        sum += row[i];
-                    }
-                    sums.push_back(sum);
-                }
-            }
+            const std::size_t tall = at(from.pieces[k].size());
+            const auto add = [](index_t a, index_t b) { return a + b; };
+            const std::vector<index_t> common = common_sizes(from.pieces[k], to.pieces[k]);
+            const std::vector<index_t> sums = common_with(to.grids[k], to.pieces[k], from.pieces[k], add);
             for (const pattern& u : writers.all) {
                 for (const pattern& v : readers.all) {
                     own.push_back(
                         pool.make(length, [&](std::size_t s) { return common[u.piece[s] * wide + v.piece[s]]; }));
                 }
                 for (std::size_t g = 0; g < grids; ++g) {
-                    read.push_back(pool.make(length, [&](std::size_t s) { return sums[u.piece[s] * grids + g]; }));
+                    read.push_back(pool.make(length, [&](std::size_t s) { return sums[g * tall + u.piece[s]]; }));
                 }
             }
             for (const pattern& v : readers.all) {

@@ -10,24 +10,6 @@ namespace tessera::cost {
 
 namespace detail {
 
-/// Along one dimension, for every grid of the one side and every piece of the other: what the grid's pieces have in
-/// common with it, put together by `together`.
-template <class Together>
-std::vector<index_t> common_with(const growing_vector<grid>& grids, const growing_vector<interval>& pieces,
-                                 const growing_vector<interval>& others, const Together& together) {
-    std::vector<index_t> all;
-    for (const grid& g : grids.items) {
-        for (const interval& other : others.items) {
-            index_t common = 0;
-            for (int i = g.first; i < g.first + g.count; ++i) {
-                common = together(common, intersect(pieces[i], other).size());
-            }
-            all.push_back(common);
-        }
-    }
-    return all;
-}
-
 /// Where `others` shards have devices on which there may be something already and `wants` has more shards, the rest
 /// receives all that it wants: what the one of them that wants most receives at least.
 inline index_t least_without(std::vector<index_t>& wants, int others) {

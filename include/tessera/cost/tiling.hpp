@@ -144,6 +144,41 @@ private:
     }
 };
 
+namespace detail {
+
+/// Along one dimension, what every piece of the one side has in common with every piece of the other: [piece][other].
+template <class Pieces>
+std::vector<index_t> common_sizes(const Pieces& pieces, const Pieces& others) {
+    std::vector<index_t> all;
+    all.reserve(pieces.items.size() * others.items.size());
+    for (const interval& piece : pieces.items) {
+        for (const interval& other : others.items) {
+            all.push_back(intersect(piece, other).size());
+        }
+    }
+    return all;
+}
+
+/// Along one dimension, for every grid of the one side and every piece of the other: what the grid's pieces have in
+/// common with it, put together by `together`.
+template <class Grids, class Pieces, class Together>
+std::vector<index_t> common_with(const Grids& grids, const Pieces& pieces, const Pieces& others,
+                                 const Together& together) {
+    std::vector<index_t> all;
+    for (const grid& g : grids.items) {
+        for (const interval& other : others.items) {
+            index_t common = 0;
+            for (int i = g.first; i < g.first + g.count; ++i) {
+                common = together(common, intersect(pieces[i], other).size());
+            }
+            all.push_back(common);
+        }
+    }
+    return all;
+}
+
+} // namespace detail
+
 /// How many numbers edge_times needs room for.
 template <class From, class To>
 constexpr int edge_scratch(const From& from, const To& to) {

@@ -171,29 +171,10 @@ private:
         overlaps o;
         o.wide = at(to.pieces[k].size());
         o.tall = at(from.pieces[k].size());
-        for (const interval& a : from.pieces[k].items) {
-            for (const interval& b : to.pieces[k].items) {
-                o.common.push_back(intersect(a, b).size());
-            }
-        }
-        for (const cost::grid& g : to.grids[k].items) {
-            for (std::size_t i = 0; i < o.tall; ++i) {
-                index_t sum = 0;
-                for (int j = g.first; j < g.first + g.count; ++j) {
-                    sum += o.common[i * o.wide + at(j)];
-                }
-                o.read.push_back(sum);
-            }
-        }
-        for (const cost::grid& g : from.grids[k].items) {
-            for (std::size_t j = 0; j < o.wide; ++j) {
-                index_t sum = 0;
-                for (int i = g.first; i < g.first + g.count; ++i) {
-                    sum += o.common[at(i) * o.wide + j];
-                }
-                o.written.push_back(sum);
-            }
-        }
+        const auto add = [](index_t a, index_t b) { return a + b; };
+        o.common = cost::detail::common_sizes(from.pieces[k], to.pieces[k]);
+        o.read = cost::detail::common_with(to.grids[k], to.pieces[k], from.pieces[k], add);
+        o.written = cost::detail::common_with(from.grids[k], from.pieces[k], to.pieces[k], add);
         return o;
     }
 
