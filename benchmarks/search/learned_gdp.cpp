@@ -3,7 +3,7 @@
 // several graphs together with and without GDP's parts, and graphs that were held out.
 // Usage: learned_gdp one | settings | batch (each about two minutes on one core): one graph; the same with other settings; several graphs together.
 // learned_gdp family [UPDATES [FAMILY]]: trained on a family's 24 members, 8 others placed without training on them; FAMILY 0 (image cells), 1 or 2.
-#include "benchmarks/support/placing.hpp"
+#include "benchmarks/support/placing_families.hpp"
 #include "tessera/host_runtime.hpp"
 #include "tessera/learned/gdp.hpp"
 #include "tessera/learned/mirhoseini.hpp"
@@ -203,26 +203,6 @@ sp::cost_graph shuffled(sp::cost_graph g, const sp::evaluator& prices, std::uint
     return g;
 }
 
-/// Costs of the held-out members by seed, as learned_placeto has them: steps over the work of all nodes, plus twice the missing memory.
-struct family_row {
-    std::string name;
-    std::vector<double> cost{};
-    int fit = 0;
-    int all = 0;
-
-    void add(std::size_t seed, problem& p, const sp::found& f, std::size_t graphs) {
-        double memory = 1;
-        for (int d = 0; d < p.prices.devices(); ++d) {
-            memory = std::max(memory, static_cast<double>(p.prices.capacity(d)));
-        }
-        cost.resize(std::max(cost.size(), seed));
-        cost[seed - 1] += (static_cast<double>(f.step) / p.unit + 2 * static_cast<double>(f.excess_bytes) / memory) /
-                          static_cast<double>(graphs);
-        fit += f.feasible() ? 1 : 0;
-        ++all;
-    }
-};
-
 /// The best of so many placements that a policy draws for what it sees, priced on the graph itself.
 template <class Policy>
 sp::found drawn(Policy& policy, int seen, problem& p, int count, std::uint64_t seed) {
@@ -237,18 +217,10 @@ sp::found drawn(Policy& policy, int seen, problem& p, int count, std::uint64_t s
 
 template <tl::gdp_shape S>
 void family(tl::family of, int updates) {
-    constexpr std::size_t seeds = 5;
+    constexpr int seeds = 5;
     constexpr int counts[] = {16, 64};
-    std::deque<problem> training;
-    std::deque<problem> held_out;
-    const tl::family_split split = tl::split_family();
-    for (const int i : split.training) {
-        training.emplace_back(of, i, devices);
-    }
-    for (const int i : split.held_out) {
-        held_out.emplace_back(of, i, devices);
-    }
-    std::vector<family_row> rows;
+    benchmarks::family_members members(of, devices);
+    std::deque<benchmarks::family_row> rows;
     for (const int n : counts) {
         for (const char* name :
              {"trained", "before training", "trained, edges drawn at random", "random placements of the nodes"}) {
@@ -262,40 +234,35 @@ void family(tl::family of, int updates) {
         tl::gdp<S> policy(how);
         tl::gdp<S> before(how);
         std::vector<int> numbers;
-        for (problem& p : training) {
+        for (problem& p : members.training) {
             numbers.push_back(policy.add(p.graph, p.on));
         }
         policy.train(numbers, updates);
         std::fprintf(stderr, "%s, seed %d: trained after %.0f s\n", tl::to_text(of), static_cast<int>(seed),
                      seconds_since(begin));
-        for (problem& p : held_out) {
+        for (benchmarks::family_row& x : rows) {
+            x.begin();
+        }
+        for (problem& p : members.held_out) {
             const sp::cost_graph other = shuffled(p.graph, p.prices, seed);
             const int number = policy.add(p.graph, p.on);
             const int joined_otherwise = policy.add(other, p.on);
             const int first = before.add(p.graph, p.on);
             for (std::size_t i = 0; i < std::size(counts); ++i) {
-                family_row* to = &rows[4 * i];
-                (to++)->add(seed, p, drawn(policy, number, p, counts[i], seed), held_out.size());
-                (to++)->add(seed, p, drawn(before, first, p, counts[i], seed), held_out.size());
-                (to++)->add(seed, p, drawn(policy, joined_otherwise, p, counts[i], seed), held_out.size());
-                to->add(seed, p, sp::at_random(p.prices, counts[i], seed), held_out.size());
+                const auto put = [&](std::size_t k, const sp::found& f) {
+                    rows[4 * i + k].add(p, f, members.held_out.size());
+                };
+                put(0, drawn(policy, number, p, counts[i], seed));
+                put(1, drawn(before, first, p, counts[i], seed));
+                put(2, drawn(policy, joined_otherwise, p, counts[i], seed));
+                put(3, sp::at_random(p.prices, counts[i], seed));
             }
         }
     }
-    std::printf(
-        "%s: %zu graphs to train on, %d updates of two in all (%d prices of each on average), %zu held out\n\n"
-        "| held out | seed 1 | seed 2 | seed 3 | seed 4 | seed 5 | mean | fit |\n|---|---|---|---|---|---|---|---|\n",
-        tl::to_text(of), training.size(), updates, updates * 2 * samples / static_cast<int>(training.size()),
-        held_out.size());
-    for (const family_row& x : rows) {
-        std::printf("| %s |", x.name.c_str());
-        double mean = 0;
-        for (const double c : x.cost) {
-            std::printf(" %.3f |", c);
-            mean += c / static_cast<double>(x.cost.size());
-        }
-        std::printf(" %.3f | %d of %d |\n", mean, x.fit, x.all);
-    }
+    std::printf("%s: %zu graphs to train on, %d updates of two in all (%d prices of each on average), %zu held out\n\n",
+                tl::to_text(of), members.training.size(), updates,
+                updates * 2 * samples / static_cast<int>(members.training.size()), members.held_out.size());
+    print_rows(rows, seeds);
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 // with different rewards and groupings, and a family of graphs, with others that are held out, and with other embeddings.
 // Usage: learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2; family 0 FAMILY: its
 // searches alone
-#include "benchmarks/support/placing.hpp"
+#include "benchmarks/support/placing_families.hpp"
 #include "tessera/host_runtime.hpp"
 #include "tessera/learned/placeto.hpp"
 #include "tessera/search/placement/cut_placement.hpp"
@@ -20,6 +20,8 @@ namespace sp = tessera::search::placement;
 namespace {
 
 using benchmarks::annealed;
+using benchmarks::family_members;
+using benchmarks::family_row;
 using benchmarks::placed_row;
 using benchmarks::seconds_since;
 using cell = benchmarks::placed_cell;
@@ -165,58 +167,7 @@ std::vector<sp::found> drawn(Policy& policy, int number, std::span<const int> co
     return all;
 }
 
-/// One column of a family's table: means over the graphs of each seed, of costs, which memory that is missing makes higher.
-struct column {
-    std::string name;
-    std::vector<double> cost{}; ///< by seed
-    int fit = 0;
-    int all = 0;
-
-    void begin() { cost.push_back(0); }
-    void add(double of_one, const sp::found& f, std::size_t graphs) {
-        cost.back() += of_one / static_cast<double>(graphs);
-        fit += f.feasible() ? 1 : 0;
-        ++all;
-    }
-};
-
 constexpr int counts[] = {16, 64};
-
-struct family_members {
-    std::deque<placing> training;
-    std::deque<placing> held_out;
-
-    explicit family_members(tl::family of) {
-        const tl::family_split split = tl::split_family();
-        for (const int i : split.training) {
-            training.emplace_back(of, i, devices);
-        }
-        for (const int i : split.held_out) {
-            held_out.emplace_back(of, i, devices);
-        }
-    }
-};
-
-void print_columns(const std::deque<column>& all, int trainings) {
-    std::printf("| held out |");
-    for (int seed = 1; seed <= trainings; ++seed) {
-        std::printf(" seed %d |", seed);
-    }
-    std::printf(" mean | fit |\n|---|");
-    for (int i = 0; i < trainings + 2; ++i) {
-        std::printf("---|");
-    }
-    std::printf("\n");
-    for (const column& c : all) {
-        std::printf("| %s |", c.name.c_str());
-        double mean = 0;
-        for (const double x : c.cost) {
-            std::printf(" %.3f |", x);
-            mean += x / trainings;
-        }
-        std::printf(" %.3f | %d of %d |\n", mean, c.fit, c.all);
-    }
-}
 
 /// What a policy does not see of a graph.
 enum class hidden { nothing, messages, everything };
@@ -261,24 +212,19 @@ sp::found annealed_groups(placing& p, std::int64_t evaluations, std::uint64_t se
 }
 
 /// The held-out members by random placements of their groups, and by annealing, over nodes and over the same groups.
-void searches(family_members& members, std::deque<column>& all) {
+void searches(family_members& members, std::deque<family_row>& all) {
     for (const int n : counts) {
         for (const int times : {1, 10}) {
             all.push_back({"annealing, " + std::to_string(times * n) + " prices"});
-            column& nodes = all.back();
+            family_row& nodes = all.back();
             all.push_back({"annealing of the groups, " + std::to_string(times * n) + " prices"});
-            column& groups = all.back();
+            family_row& groups = all.back();
             for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
                 nodes.begin();
                 groups.begin();
                 for (placing& p : members.held_out) {
-                    const tl::placeto_graph prices(p.graph, p.on, chains(p));
-                    const double penalty = tl::placeto_options{}.memory_penalty;
-                    for (column* to : {&nodes, &groups}) {
-                        const sp::found f =
-                            to == &nodes ? annealed(p, times * n, seed) : annealed_groups(p, times * n, seed);
-                        to->add(prices.cost(f, penalty), f, members.held_out.size());
-                    }
+                    nodes.add(p, annealed(p, times * n, seed), members.held_out.size());
+                    groups.add(p, annealed_groups(p, times * n, seed), members.held_out.size());
                 }
             }
         }
@@ -288,11 +234,11 @@ void searches(family_members& members, std::deque<column>& all) {
 /// Held-out members are placed by a policy that is trained on the others, without any training on them, beside what the same policy does before it is trained
 /// or with edges that are drawn at random, and random placements.
 void family(tl::family of, int updates) {
-    family_members members(of);
-    std::deque<column> all;
-    std::vector<column*> trained, untrained, shuffled_edges, random;
+    family_members members(of, devices);
+    std::deque<family_row> all;
+    std::vector<family_row*> trained, untrained, shuffled_edges, random;
     for (const int n : counts) {
-        const auto add = [&](std::vector<column*>& list, const std::string& name) {
+        const auto add = [&](std::vector<family_row*>& list, const std::string& name) {
             all.push_back({name + ", " + std::to_string(n) + " prices"});
             list.push_back(&all.back());
         };
@@ -310,16 +256,14 @@ void family(tl::family of, int updates) {
         tl::placeto<shape> before(o);
         prices += train(policy, members.training, updates) / seeds;
         seconds += seconds_since(begin) / seeds;
-        for (column& c : all) {
+        for (family_row& c : all) {
             c.begin();
         }
         for (placing& p : members.held_out) {
             const int number = policy.add(p.graph, p.on, chains(p));
             const int first = before.add(p.graph, p.on, chains(p));
-            const auto put = [&](column* to, const sp::found& f) {
-                to->add(policy.at(number).cost(f, o.memory_penalty), f, members.held_out.size());
-            };
-            const auto put_all = [&](const std::vector<column*>& to, const std::vector<sp::found>& found) {
+            const auto put = [&](family_row* to, const sp::found& f) { to->add(p, f, members.held_out.size()); };
+            const auto put_all = [&](const std::vector<family_row*>& to, const std::vector<sp::found>& found) {
                 for (std::size_t i = 0; i < found.size(); ++i) {
                     put(to[i], found[i]);
                 }
@@ -340,10 +284,10 @@ void family(tl::family of, int updates) {
                 tl::to_text(of), members.training.size(), updates, static_cast<long long>(prices), seconds,
                 members.held_out.size());
     searches(members, all);
-    print_columns(all, seeds);
+    print_rows(all, seeds);
     std::printf("\n");
     for (std::size_t i = 0; i < std::size(counts); ++i) {
-        const auto wins = [&](const std::vector<column*>& others) {
+        const auto wins = [&](const std::vector<family_row*>& others) {
             int count = 0;
             for (std::size_t k = 0; k < seeds; ++k) {
                 count += trained[i]->cost[k] < others[i]->cost[k] ? 1 : 0;
@@ -356,19 +300,19 @@ void family(tl::family of, int updates) {
     }
 }
 void searches_alone(tl::family of) {
-    family_members members(of);
-    std::deque<column> all;
+    family_members members(of, devices);
+    std::deque<family_row> all;
     searches(members, all);
     std::printf("%s\n\n", tl::to_text(of));
-    print_columns(all, seeds);
+    print_rows(all, seeds);
 }
 
 constexpr int embedding_seeds = 3;
 
 /// What a policy with another embedding of the graph makes of the held-out members after the same training.
 template <tl::placeto_shape S>
-void embedding(const char* name, family_members& members, int updates, std::deque<column>& all, hidden what) {
-    std::vector<column*> mine;
+void embedding(const char* name, family_members& members, int updates, std::deque<family_row>& all, hidden what) {
+    std::vector<family_row*> mine;
     for (const int n : counts) {
         all.push_back({std::string(name) + ", " + std::to_string(n) + " prices"});
         mine.push_back(&all.back());
@@ -378,7 +322,7 @@ void embedding(const char* name, family_members& members, int updates, std::dequ
         const tl::placeto_options o = all_priced(updates, seed);
         tl::placeto<S> policy(o);
         train(policy, members.training, updates, what);
-        for (column* c : mine) {
+        for (family_row* c : mine) {
             c->begin();
         }
         for (placing& p : members.held_out) {
@@ -386,7 +330,7 @@ void embedding(const char* name, family_members& members, int updates, std::dequ
             hide(policy, number, what);
             const std::vector<sp::found> found = drawn(policy, number, counts, seed);
             for (std::size_t i = 0; i < found.size(); ++i) {
-                mine[i]->add(policy.at(number).cost(found[i], o.memory_penalty), found[i], members.held_out.size());
+                mine[i]->add(p, found[i], members.held_out.size());
             }
         }
     }
@@ -398,8 +342,8 @@ constexpr tl::placeto_shape with_rounds(int rounds) {
     return s;
 }
 void embeddings(tl::family of, int updates) {
-    family_members members(of);
-    std::deque<column> all;
+    family_members members(of, devices);
+    std::deque<family_row> all;
     embedding<shape>("messages over 4 edges", members, updates, all, hidden::nothing);
     embedding<with_rounds(1)>("over 1 edge", members, updates, all, hidden::nothing);
     embedding<with_rounds(8)>("over 8 edges", members, updates, all, hidden::nothing);
@@ -408,7 +352,7 @@ void embeddings(tl::family of, int updates) {
     embedding<with_rounds(1)>("nothing of the graph: all other groups pooled", members, updates, all,
                               hidden::everything);
     std::printf("%s, %d updates\n\n", tl::to_text(of), updates);
-    print_columns(all, embedding_seeds);
+    print_rows(all, embedding_seeds);
 }
 
 } // namespace

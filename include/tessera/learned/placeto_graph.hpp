@@ -21,16 +21,14 @@ struct placeto_graph {
           groups(together.of.empty() ? search::placement::required_groups(g, prices.order()) : std::move(together)),
           seen(group_graph_of(prices, groups)) {
         unit = reward_unit(prices);
-        for (int d = 0; d < prices.devices(); ++d) {
-            memory = std::max(memory, static_cast<double>(prices.capacity(d)));
-        }
+        memory = most_memory(prices);
     }
 
     search::placement::found priced(const std::vector<int>& device) {
         return search::placement::priced(prices, search::placement::expand(groups, device));
     }
     double cost(const search::placement::found& f, double penalty) const {
-        return static_cast<double>(f.step) / unit + penalty * static_cast<double>(f.excess_bytes) / memory;
+        return penalized_step(f, unit, memory, penalty);
     }
     std::vector<int> at_random(search::random_numbers& pick) const {
         std::vector<int> device(static_cast<std::size_t>(groups.count));

@@ -57,6 +57,20 @@ inline void require(const ppo_options& o) {
     }
 }
 
+/// Bytes of the device that has the most.
+inline double most_memory(const search::placement::evaluator& e) {
+    double most = 1;
+    for (int d = 0; d < e.devices(); ++d) {
+        most = std::max(most, static_cast<double>(e.capacity(d)));
+    }
+    return most;
+}
+
+/// A step over `unit` (ns), plus `penalty` times the memory that is missing over `memory` (bytes).
+inline double penalized_step(const search::placement::found& f, double unit, double memory, double penalty) {
+    return static_cast<double>(f.step) / unit + penalty * static_cast<double>(f.excess_bytes) / memory;
+}
+
 /// The time that rewards are measured in: the work of all nodes on the first device, ns.
 inline double reward_unit(const search::placement::evaluator& e) {
     double sum = 0;
