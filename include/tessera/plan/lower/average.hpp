@@ -9,7 +9,7 @@ namespace tessera::lowering {
 /// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or shards overlap, all sum.
 template <class Options>
 void update_copies(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                   plan_writer& out, int parameter, const std::vector<piece>& copies) {
+                   plan_writer& out, int parameter, const std::vector<piece>& copies, gathered_list& sums) {
     const std::vector<int> sources = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
     std::vector<std::vector<int>> own(copies.size());
     std::size_t used = 0;
@@ -26,7 +26,7 @@ void update_copies(const lowering_input<Options>& in, const network_places& net,
         each = each && !mine.empty();
     }
     if (!each) {
-        update_group(in, net, sync, out, parameter, copies);
+        update_group(in, net, sync, out, parameter, copies, sums);
         return;
     }
     for (std::size_t i = 0; i < copies.size(); ++i) {

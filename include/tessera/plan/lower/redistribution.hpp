@@ -5,6 +5,8 @@
 #include "tessera/plan/lower/places.hpp"
 #include "tessera/plan/lower/plan_writer.hpp"
 
+#include <numeric>
+
 namespace tessera::lowering {
 
 /// A region that is needed on a device. `part` asks for one part of a partial tensor instead of the sum.
@@ -103,54 +105,85 @@ intermediate_state& intermediate_of(const lowering_input<Options>& in, network_p
     return states[at(in.replica_of(op, s))];
 }
 
-/// All shards that made a part of a region need the sum. Where they lie on many devices each device sums a slice for all (reduce-scatter, then all-gather): 2 (n - 1) times
-/// the region's bytes move, not n (n - 1). Nothing if each sums for itself: few devices, for which a second transfer costs more than it saves.
-inline located sum_in_slices(plan_writer& out, intermediate_pieces& from, needed_tile x, int op, pass what) {
-    constexpr int few = 4;
-    if (from.made.parts <= few) {
-        return {};
+/// An order of `n` devices in which those that follow each other lie far apart. What each of many devices fetches from all others is asked for in it: links
+/// serve in order, and where those that share one follow each other, all others wait behind them.
+inline std::vector<int> spread_order(int n) {
+    int step = n * 5 / 8; // about the golden section
+    while (std::gcd(step, n) > 1) {
+        ++step;
     }
+    std::vector<int> order;
+    for (int i = 0; i < n; ++i) {
+        order.push_back(static_cast<int>(index_t{i} * step % n));
+    }
+    return order;
+}
+
+/// Where a region of a tensor lies in sums of all parts that were gathered before; nothing (0 parts) where they do not cover it.
+inline located known_sums(const gathered_list& sums, const box& region) {
+    located known;
+    index_t missing = region.volume();
+    for (const gathered_tile& s : sums) {
+        const index_t common = intersect(s.region, region).volume();
+        bool apart = true;
+        bool again = false; // the same elements on another device
+        for (std::size_t i = 0; i < known.pieces.size() && common > 0; ++i) {
+            apart = apart && intersect(known.pieces[i].region, s.region).empty();
+            again = again || known.pieces[i].region == s.region;
+        }
+        if (common > 0 && (apart || again)) {
+            known.pieces.push_back({s.region, s.device, 0, s.tile});
+            missing -= again ? 0 : common;
+        }
+    }
+    known.parts = missing == 0 ? 1 : 0;
+    return known;
+}
+
+/// Devices that need the sum of a region each sum a slice of it for all: reduce-scatter, of what will be an all-gather after it. `x` says of what.
+inline located sum_slices(plan_writer& out, const located& from, gathered_list& sums, needed_tile x,
+                          const std::vector<int>& devices, int op, pass what) {
     const box whole = x.region;
-    located slices;
-    slices.parts = 1;
-    index_t known = 0;
-    for (const gathered_tile& s : from.slices) {
-        if (whole.contains(s.region)) {
-            slices.pieces.push_back({s.region, s.device, 0, s.tile});
-            known += s.region.volume();
-        }
-    }
-    if (known == whole.volume()) {
-        return slices;
-    }
-    slices.pieces.clear();
-    std::vector<int> devices;
-    std::vector<char> has_device(at(out.p.devices), 0);
-    for (const int t : equal_parts(from.made, whole)) {
-        const int device = out[t].device;
-        if (has_device[at(device)] == 0) {
-            has_device[at(device)] = 1;
-            devices.push_back(device);
-        }
-    }
-    const int n = static_cast<int>(devices.size());
-    if (n <= few) {
-        return {};
-    }
     int longest = 0;
     for (int d = 1; d < whole.rank; ++d) {
         longest = whole.dim[d].size() > whole.dim[longest].size() ? d : longest;
     }
-    for (int i = 0; i < n; ++i) {
+    located slices;
+    slices.parts = 1;
+    const int n = static_cast<int>(devices.size());
+    for (const int i : spread_order(n)) {
         const interval own = even_part(whole.dim[longest].size(), n, i);
         if (own.empty()) {
             continue;
         }
         x.region.dim[longest] = {whole.dim[longest].begin + own.begin, whole.dim[longest].begin + own.end};
         x.device = devices[at(i)];
-        slices.pieces.push_back({x.region, x.device, 0, need(out, from.made, from.slices, x, op, what)});
+        slices.pieces.push_back({x.region, x.device, 0, need(out, from, sums, x, op, what)});
     }
     return slices;
+}
+
+/// All shards that made a part of a region need the sum. Where they lie on many devices each device sums a slice for all (reduce-scatter, then all-gather): 2 (n - 1) times
+/// the region's bytes move, not n (n - 1). Nothing if each sums for itself: few devices, for which a second transfer costs more than it saves.
+inline located sum_in_slices(plan_writer& out, intermediate_pieces& from, const needed_tile& x, int op, pass what) {
+    constexpr int few = 4;
+    if (from.made.parts <= few) {
+        return {};
+    }
+    if (located known = known_sums(from.slices, x.region); known.parts > 0) {
+        return known;
+    }
+    std::vector<int> devices;
+    std::vector<char> has_device(at(out.p.devices), 0);
+    for (const int t : equal_parts(from.made, x.region)) {
+        const int device = out[t].device;
+        if (has_device[at(device)] == 0) {
+            has_device[at(device)] = 1;
+            devices.push_back(device);
+        }
+    }
+    return static_cast<int>(devices.size()) <= few ? located{}
+                                                   : sum_slices(out, from.made, from.slices, x, devices, op, what);
 }
 
 /// The tile with a shard's intermediate or its gradient, summed over all parts.

@@ -26,10 +26,11 @@ void send(const lowering_input<Options>& in, const network_places& net, synchron
         if (net.parameter_gradients[at(x.parameter)].pieces.empty()) {
             continue;
         }
-        std::vector<std::vector<piece>> groups = groups_of(net.parameters[at(x.parameter)]);
+        std::vector<std::vector<piece>> groups = groups_to_update(net, x.parameter);
         if (!is_sliceable(net, x.parameter)) { // every copy sums all of it, once
+            gathered_list sums;
             for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.sums_first(); ++i) {
-                update_group(in, net, sync, out, x.parameter, groups[i]);
+                update_group(in, net, sync, out, x.parameter, groups[i], sums);
             }
             continue;
         }
@@ -93,9 +94,10 @@ void finish_parameters(const lowering_input<Options>& in, network_places& net, s
         } else if (ready && in.layerwise[at(p)] != 0 && !in.clips()) {
             update_layerwise(in, net, sync, out, p);
         } else if (ready && in.o.update.clip_norm <= 0) {
-            for (const std::vector<piece>& copies : groups_of(net.parameters[at(p)])) {
-                in.averages() ? update_copies(in, net, sync, out, p, copies)
-                              : update_group(in, net, sync, out, p, copies);
+            gathered_list sums;
+            for (const std::vector<piece>& copies : groups_to_update(net, p)) {
+                in.averages() ? update_copies(in, net, sync, out, p, copies, sums)
+                              : update_group(in, net, sync, out, p, copies, sums);
             }
         }
     }

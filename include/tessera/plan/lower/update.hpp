@@ -126,32 +126,61 @@ void update_from(const lowering_input<Options>& in, synchronization_places& sync
     t.reads.insert(t.reads.end(), sync.norms.begin(), sync.norms.end());
 }
 
-/// A copy of a region of a parameter's summed gradient on a device.
+/// The copies of a parameter, group by group of equal regions. Where shards overlap the smaller regions come first, so that larger ones are put together
+/// from their sums.
+inline std::vector<std::vector<piece>> groups_to_update(const network_places& net, int parameter) {
+    std::vector<std::vector<piece>> all = groups_of(net.parameters[at(parameter)]);
+    if (!is_sliceable(net, parameter)) {
+        std::stable_sort(all.begin(), all.end(), [](const std::vector<piece>& a, const std::vector<piece>& b) {
+            return a[0].region.volume() < b[0].region.volume();
+        });
+    }
+    return all;
+}
+
+/// The sum of all contributions to a region of a parameter whose shards overlap, on the device of each of its copies. It is put together from `sums` of other
+/// regions where these cover it; otherwise each copy's device sums a slice for all: of n copies 2 (n - 1) times the region's bytes move for their
+/// contributions, not n (n - 1). What is summed here is added to `sums`.
 template <class Options>
-int gathered_gradient(const lowering_input<Options>& in, const network_places& net, plan_writer& out, int parameter,
-                      const box& region, int device) {
-    gathered_list none;
-    return need(out, net.parameter_gradients[at(parameter)], none,
-                {tile_kind::parameter_gradient, parameter, element::f32, region, device}, in.first_user[at(parameter)],
-                pass::update);
+std::vector<int> gathered_gradients(const lowering_input<Options>& in, const network_places& net, plan_writer& out,
+                                    int parameter, const std::vector<piece>& copies, gathered_list& sums) {
+    const located& contributions = net.parameter_gradients[at(parameter)];
+    const int user = in.first_user[at(parameter)];
+    needed_tile x{tile_kind::parameter_gradient, parameter, element::f32, copies[0].region, copies[0].device};
+    located from = known_sums(sums, x.region);
+    if (from.parts == 0 && copies.size() > 1) {
+        std::vector<int> devices;
+        for (const piece& c : copies) {
+            devices.push_back(c.device);
+        }
+        from = sum_slices(out, contributions, sums, x, devices, user, pass::update);
+    }
+    std::vector<int> gathered(copies.size());
+    for (const int i : spread_order(static_cast<int>(copies.size()))) {
+        x.device = copies[at(i)].device;
+        gathered[at(i)] = need(out, from.parts > 0 ? from : contributions, sums, x, user, pass::update);
+    }
+    return gathered;
 }
 
 /// One update for every copy of a region. Where all contributions have the region itself, every copy sums and updates a slice and
-/// writes it to all copies: reduce-scatter, update and all-gather in one. Otherwise every copy gathers the whole sum.
+/// writes it to all copies: reduce-scatter, update and all-gather in one. Otherwise every copy takes the whole sum.
 template <class Options>
 void update_group(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                  plan_writer& out, int parameter, const std::vector<piece>& copies) {
+                  plan_writer& out, int parameter, const std::vector<piece>& copies, gathered_list& sums) {
     const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
     if (net.parameter_gradients[at(parameter)].pieces.empty()) {
         return;
     }
     const int members = static_cast<int>(copies.size());
+    const std::vector<int> gathered =
+        sources.empty() ? gathered_gradients(in, net, out, parameter, copies, sums) : std::vector<int>{};
     reduced_slices r{{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources}};
     for (int i = 0; i < members; ++i) {
         r[0].device = copies[at(i)].device;
         if (sources.empty()) {
             r[0].copies = {copies[at(i)]};
-            r[0].from = {gathered_gradient(in, net, out, parameter, copies[0].region, r[0].device)};
+            r[0].from = {gathered[at(i)]};
         } else {
             r[0].slice = i;
         }
@@ -169,9 +198,12 @@ void reduce_parameter(const lowering_input<Options>& in, const network_places& n
         return;
     }
     std::vector<box> counted;
-    for (const std::vector<piece>& copies : groups_of(net.parameters[at(parameter)])) {
+    gathered_list sums;
+    for (const std::vector<piece>& copies : groups_to_update(net, parameter)) {
         const box region = copies[0].region;
         const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
+        const std::vector<int> gathered =
+            sources.empty() ? gathered_gradients(in, net, out, parameter, copies, sums) : std::vector<int>{};
         std::vector<box> overlapping; // squares that another group counts; then every copy sums the whole region
         for (const box& b : counted) {
             if (!intersect(b, region).empty()) {
@@ -183,7 +215,7 @@ void reduce_parameter(const lowering_input<Options>& in, const network_places& n
             const int device = copies[at(i)].device;
             std::vector<int> from = sources;
             if (sources.empty()) {
-                from = {gathered_gradient(in, net, out, parameter, region, device)};
+                from = {gathered[at(i)]};
             }
             const int slice = slices > 1 ? i : 0;
             const int sum = add_tile(out, tile_kind::parameter_gradient, parameter, region, device, element::f32);
