@@ -69,6 +69,21 @@ TEST_CASE(
     CHECK(beats_shuffled >= 3);
 }
 
+TEST_CASE("where nothing fits one reward for all teaches nothing, and a penalty for the memory that is missing does") {
+    const sp::cost_graph graph = two_kinds(10);
+    const ts::cluster on = two_devices(2000);
+    for (const double penalty : {0.0, 2.0}) {
+        tl::gdp<shape> policy({.entropy = 0, .memory_penalty = penalty});
+        const int number = policy.add(graph, on);
+        const auto before = policy.logits(number);
+        const double reward = policy.update(number);
+        CAPTURE(penalty);
+        CHECK(!policy.best(number).feasible());
+        CHECK((reward == -10) == (penalty == 0));
+        CHECK((policy.logits(number) == before) == (penalty == 0));
+    }
+}
+
 TEST_CASE("the same options learn the same, bit for bit, and a training goes on from its checkpoint") {
     const sp::cost_graph graph = two_kinds(6);
     const sp::cost_graph other = two_kinds(4);

@@ -38,12 +38,15 @@ TEST_CASE("options that make no sense are refused in words") {
     CHECK(words_of({.entropy = -1}).find("an entropy bonus of -1.0") != std::string::npos);
     CHECK(words_of({.entropy_updates = 0}).find("falls over 0 updates") != std::string::npos);
     CHECK(words_of({.infeasible = 1}).find("a reward of 1.000000 for what does not fit") != std::string::npos);
+    CHECK(words_of({.memory_penalty = -1}).find("a penalty of -1.000000 for missing memory") != std::string::npos);
     CHECK(words_of({.prior = std::nan("")}).find("a prior that is not a finite number") != std::string::npos);
 }
 
 TEST_CASE("rewards, their mean and advantages") {
     CHECK(tl::reward_of({400, 0}, 100, -10) == doctest::Approx(-2));
     CHECK(tl::reward_of({400, 1}, 100, -10) == doctest::Approx(-10));
+    CHECK(tl::penalized_reward({.step = 400}, 100, 50, 2) == doctest::Approx(-2));
+    CHECK(tl::penalized_reward({.step = 400, .excess_bytes = 25}, 100, 50, 2) == doctest::Approx(-std::sqrt(5)));
     tl::mean_so_far mean;
     mean.add(-1);
     mean.add(-2);

@@ -48,12 +48,14 @@ inline tessera::search::placement::cost_graph with_edges_shuffled(tessera::searc
     return g;
 }
 
-inline tessera::cluster two_devices() {
+/// Each with so much memory; 0: as much as is wanted.
+inline tessera::cluster two_devices(tessera::index_t memory_bytes = 0) {
     tessera::machine m;
     m.devices = 2;
     m.link_megabytes = 1000;
     m.link_latency = 100;
     tessera::device_graph g = tessera::fully_linked(m);
+    g.classes[0].memory_bytes = memory_bytes > 0 ? memory_bytes : g.classes[0].memory_bytes;
     tessera::device_class second = g.classes[0];
     second.name = "second";
     g.components[1].device_class = 1;

@@ -55,7 +55,7 @@ public:
             for (std::size_t k = 0; k < samples; ++k) {
                 const std::size_t first = (b * samples + k) * nodes;
                 const found f = drawn(graphs[b], rows(logits, b), &batch_.choices[first], &batch_.before[first]);
-                rewards.push_back(reward_of({f.step, f.excess_bytes}, member(graphs[b]).unit, options_.infeasible));
+                rewards.push_back(reward(member(graphs[b]), f));
                 now.baseline.add(rewards.back());
                 now.note(f);
                 sum += rewards.back();
@@ -177,6 +177,10 @@ private:
             throw error("tessera: GDP: a batch of " + std::to_string(graphs.size()) + " graphs and the policy takes " +
                         std::to_string(options_.graphs) + "; make ppo_options::graphs larger");
         }
+    }
+    double reward(const added_graph& m, const found& f) const {
+        return options_.memory_penalty > 0 ? penalized_reward(f, m.unit, most_memory(m.prices), options_.memory_penalty)
+                                           : reward_of({f.step, f.excess_bytes}, m.unit, options_.infeasible);
     }
     added_graph& member(int graph) {
         require_numbers({&graph, 1});

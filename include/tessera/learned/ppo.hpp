@@ -28,6 +28,9 @@ struct ppo_options {
     double entropy = 0.02;     ///< coefficient of the bonus, which falls to 0 in a straight line
     int entropy_updates = 200; ///< over so many updates
     double infeasible = -10;   ///< reward of a placement that does not fit (Zhou et al. 2019, as recalled)
+    /// Above 0 a placement that does not fit has the reward of a step that is longer by this times the memory that it lacks over a device's (Placeto's penalty), in
+    /// place of one for all: so the policy learns from those, too, which lack less.
+    double memory_penalty = 0;
     /// The mean so far lags behind a policy that gets better, and one placement that did not fit lowers it for long: then all that a policy draws looks good,
     /// and little is learned. So the mean of the batch is the default.
     ppo_baseline baseline = ppo_baseline::batch_mean;
@@ -52,6 +55,10 @@ inline void require(const ppo_options& o) {
     check.clip_norm(o.clip_norm);
     check.entropy(o.entropy, o.entropy_updates);
     check.infeasible(o.infeasible);
+    if (!std::isfinite(o.memory_penalty) || o.memory_penalty < 0) {
+        check.refuse("a penalty of " + std::to_string(o.memory_penalty) +
+                     " for missing memory; give a finite number above 0, or 0 for one reward of all that does not fit");
+    }
     if (!std::isfinite(o.prior)) {
         check.refuse("a prior that is not a finite number; 0 adds nothing");
     }
@@ -83,6 +90,11 @@ inline double reward_unit(const search::placement::evaluator& e) {
 /// -sqrt(step / unit), and `infeasible` where the placement does not fit (Mirhoseini et al. 2017 and Zhou et al. 2019, as recalled, without the unit).
 inline double reward_of(const search::placement::price& p, double unit, double infeasible) {
     return p.feasible() ? -std::sqrt(static_cast<double>(p.step) / unit) : infeasible;
+}
+
+/// -sqrt of the step over `unit` and of `penalty` times the missing memory over `memory`: what does not fit is the worse the more it lacks (ours).
+inline double penalized_reward(const search::placement::found& f, double unit, double memory, double penalty) {
+    return -std::sqrt(penalized_step(f, unit, memory, penalty));
 }
 
 /// The mean of all rewards so far, those of this batch among them: the baseline of a graph.
