@@ -78,7 +78,7 @@ def bounds(results):
 
 
 def fastest(results):
-    path = results / "which-search-2026-11-26.md"
+    path = results / "which-search-2026-11-27.md"
     rows = table(path, "## Within 0.5 % of the fastest", "| devices | data")
     names = next(x for x in path.read_text().splitlines() if x.startswith("| devices | data")).strip("|").split("|")
     return svg.bars("Networks of 12 for which a search's step is within 0.5 % of the fastest", "networks", [n.strip() for n in names[1:]],
