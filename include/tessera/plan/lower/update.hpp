@@ -130,10 +130,15 @@ void update_from(const lowering_input<Options>& in, synchronization_places& sync
 /// from their sums.
 inline std::vector<std::vector<piece>> groups_to_update(const network_places& net, int parameter) {
     std::vector<std::vector<piece>> all = groups_of(net.parameters[at(parameter)]);
-    if (!is_sliceable(net, parameter)) {
-        std::stable_sort(all.begin(), all.end(), [](const std::vector<piece>& a, const std::vector<piece>& b) {
-            return a[0].region.volume() < b[0].region.volume();
-        });
+    if (is_sliceable(net, parameter)) {
+        return all;
+    }
+    const auto smaller = [](const std::vector<piece>& a, const std::vector<piece>& b) {
+        return a[0].region.volume() < b[0].region.volume();
+    };
+    // By insertion, which keeps the order of equals; std::stable_sort takes what newer compilers call deprecated.
+    for (auto next = all.begin(); next != all.end(); ++next) {
+        std::rotate(std::upper_bound(all.begin(), next, *next, smaller), next, next + 1);
     }
     return all;
 }
