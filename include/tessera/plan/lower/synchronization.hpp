@@ -26,7 +26,7 @@ void send(const lowering_input<Options>& in, const network_places& net, synchron
         if (net.parameter_gradients[at(x.parameter)].pieces.empty()) {
             continue;
         }
-        std::vector<std::vector<piece>> groups = groups_to_update(net, x.parameter);
+        std::vector<std::vector<piece>> groups = groups_to_update(in.g, net, x.parameter);
         if (!is_sliceable(net, x.parameter)) { // every copy sums all of it, once
             gathered_list sums;
             for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.sums_first(); ++i) {
@@ -95,7 +95,7 @@ void finish_parameters(const lowering_input<Options>& in, network_places& net, s
             update_layerwise(in, net, sync, out, p);
         } else if (ready && in.o.update.clip_norm <= 0) {
             gathered_list sums;
-            for (const std::vector<piece>& copies : groups_to_update(net, p)) {
+            for (const std::vector<piece>& copies : groups_to_update(in.g, net, p)) {
                 in.averages() ? update_copies(in, net, sync, out, p, copies, sums)
                               : update_group(in, net, sync, out, p, copies, sums);
             }

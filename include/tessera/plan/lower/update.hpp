@@ -128,9 +128,13 @@ void update_from(const lowering_input<Options>& in, synchronization_places& sync
 
 /// The copies of a parameter, group by group of equal regions. Where shards overlap the smaller regions come first, so that larger ones are put together
 /// from their sums.
-inline std::vector<std::vector<piece>> groups_to_update(const network_places& net, int parameter) {
+inline std::vector<std::vector<piece>> groups_to_update(const graph_view& g, const network_places& net, int parameter) {
     std::vector<std::vector<piece>> all = groups_of(net.parameters[at(parameter)]);
-    if (is_sliceable(net, parameter)) {
+    index_t volume = 0;
+    for (const std::vector<piece>& copies : all) {
+        volume += copies[0].region.volume();
+    }
+    if (volume <= g.parameters[parameter].extents.volume()) { // together they are the parameter
         return all;
     }
     const auto smaller = [](const std::vector<piece>& a, const std::vector<piece>& b) {
@@ -204,7 +208,7 @@ void reduce_parameter(const lowering_input<Options>& in, const network_places& n
     }
     std::vector<box> counted;
     gathered_list sums;
-    for (const std::vector<piece>& copies : groups_to_update(net, parameter)) {
+    for (const std::vector<piece>& copies : groups_to_update(in.g, net, parameter)) {
         const box region = copies[0].region;
         const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
         const std::vector<int> gathered =
