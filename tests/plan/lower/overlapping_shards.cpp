@@ -26,6 +26,14 @@ template <index_t Words, index_t Width>
 struct tied : ts::sequential<ts::tokens<2>, words<Words, Width>, ts::tied<logits<Words, Width>, words<Words, Width>>,
                              ts::cross_entropy> {};
 
+/// The output layer split by its words, everything else by samples: the smaller shards are those of the later layer.
+ts::strategy later_apart(const ts::graph_view& g, int n) {
+    ts::strategy s = data_parallel(g, n);
+    s.ops[1].degree[g.describe(1).find_loop(ts::loop_name::sample)] = 1;
+    s.ops[1].degree[g.describe(1).find_loop(ts::loop_name::channel)] = n;
+    return s;
+}
+
 /// The embedding split by channels and samples, everything else by samples.
 ts::strategy apart(const ts::graph_view& g, int channels, int samples) {
     ts::strategy s = data_parallel(g, channels * samples);
@@ -48,6 +56,7 @@ index_t gradients(const ts::graph_view& g, const ts::plan& p) {
 TEST_CASE("tied layers that are split differently: gradients move in proportion to the devices, not to their square") {
     constexpr index_t table = 96 * 32 * 4;
     const ts::graph g = ts::describe<tied<96, 32>>(32);
+    const ts::graph wide = ts::describe<tied<32, 96>>(32);
     for (const float clip : {0.0F, 1.0F}) {
         ts::lower_options o;
         o.update.clip_norm = clip;
@@ -57,6 +66,8 @@ TEST_CASE("tied layers that are split differently: gradients move in proportion 
             // Every shard of the embedding takes its channels from all others, and hands their sum to all.
             const ts::plan p = planned(g.view(), apart(g.view(), n, 1), n, o);
             CHECK(gradients(g.view(), p) == 2 * (n - 1) * table);
+            const ts::plan turned = planned(wide.view(), later_apart(wide.view(), n), n, o);
+            CHECK(gradients(wide.view(), turned) == 2 * (n - 1) * table);
         }
         for (const int n : {4, 8, 16, 32}) {
             CAPTURE(n);
