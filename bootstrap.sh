@@ -3,15 +3,16 @@
 # From a bare Debian 12 to a result: installs what is missing, configures, builds, runs.
 #
 #   ./bootstrap.sh demo    train a network on Fashion-MNIST over two host devices
-#   ./bootstrap.sh test    build and run every test
+#   ./bootstrap.sh test    build and run the tests
 #   ./bootstrap.sh bench   build the benchmarks and print every figure
 #
-# PRESET names the CMake preset of the tests (dev); JOBS the number of compilers at a time (the number of cores).
+# PRESET names the CMake preset of the tests (ci, what .ci/run takes); JOBS the number of compilers at a time (the number of cores).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 base_packages=(g++ cmake ninja-build libdnnl-dev ocl-icd-opencl-dev doctest-dev librange-v3-dev
                dataset-fashion-mnist zlib1g-dev nlohmann-json3-dev libcli11-dev)
+test_packages=(python3 python3-dev pybind11-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich)
 bench_packages=(python3 python3-torch libopenblas0-openmp openmpi-bin libopenmpi-dev)
 
 # What `bench` runs: a title and a command, in which $build is the build folder. The first words say what is measured.
@@ -88,8 +89,8 @@ demo() {
 }
 
 run_tests() {
-  install "${base_packages[@]}"
-  build "${PRESET:-dev}"
+  install "${base_packages[@]}" "${test_packages[@]}"
+  build "${PRESET:-ci}"
   say "testing"
   ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error
 }

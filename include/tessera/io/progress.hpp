@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
@@ -19,7 +20,8 @@
 namespace tessera::io {
 
 struct progress_options {
-    std::string unit = "images";
+    /// Copied by the bar; until then it must live. A view, because g++ 12 at -O3 warns of temporaries with a string here.
+    std::string_view unit = "images";
     std::chrono::milliseconds interval{100}; ///< the line is drawn at most once in this time
     int descriptor = STDERR_FILENO;          ///< nothing is written unless this is a terminal
 };
@@ -71,7 +73,7 @@ class progress_bar {
 public:
     /// `total` items will come; 0 where nobody knows. Throws tessera::error below 0.
     progress_bar(std::string label, std::int64_t total, progress_options options = {})
-        : label_{std::move(label)}, total_{total}, options_{std::move(options)} {
+        : label_{std::move(label)}, unit_{options.unit}, total_{total}, options_{options} {
         if (total < 0)
             throw error("a progress bar for " + std::to_string(total) + " items; give 0 where nobody knows how many");
         draws_ = ::isatty(options_.descriptor) == 1;
@@ -116,7 +118,7 @@ private:
         if (!draws_) return;
         drawn_ = clock::now();
         const double seconds = std::chrono::duration<double>(drawn_ - start_).count();
-        std::string line = '\r' + progress_line(label_, options_.unit, done_, total_, seconds, columns(), note_);
+        std::string line = '\r' + progress_line(label_, unit_, done_, total_, seconds, columns(), note_);
         const std::size_t length = line.size() - 1;
         if (length < length_) line.append(length_ - length, ' ');
         length_ = length;
@@ -127,6 +129,7 @@ private:
     void put(const char* text, std::size_t size) noexcept { draws_ = ::write(options_.descriptor, text, size) >= 0; }
 
     std::string label_;
+    std::string unit_;
     std::int64_t total_ = 0;
     progress_options options_;
     std::string note_;
