@@ -9,8 +9,10 @@ from types import SimpleNamespace
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs/site"))
+sys.path.insert(0, str(ROOT / "tests/site"))
 import blocks  # noqa: E402
 import check_site  # noqa: E402
+import commands  # noqa: E402
 import plots  # noqa: E402
 from declarations import declarations  # noqa: E402
 from page_parts import parts_of  # noqa: E402
@@ -147,6 +149,26 @@ class Site(unittest.TestCase):
                 failed = check_site.check(site)[0]
                 self.assertEqual(len(failed), 1, failed)
                 self.assertIn(why, failed[0])
+
+    def test_a_command_that_nobody_runs_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in (("README.md", "```sh\n./run  it # now\n```\nand `./run --more` too"), ("CONTRIBUTING.md", ""), (".ci/run", "./run it | tee log\n# ./run --more\n"),
+                               (".ci/long", ""), ("docs/getting_started.md", "<!-- run -->\n```sh\nplan --list\n```"), ("docs/tutorials/none.md", "")):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            listed = root / commands.LIST
+            listed.parent.mkdir(parents=True)
+
+            def wrong(text):
+                listed.write_text(text)
+                return " ".join(commands.check(root, None))
+
+            self.assertEqual(wrong(".ci/run | ./run it\nnobody - as a reason | ./run --more\n"), "")
+            self.assertIn("README.md:0: tests/site/commands.txt says of nobody who runs `./run --more`", wrong(".ci/run | ./run it\n"))
+            self.assertIn("`./run --more`: .ci/run has it not", wrong(".ci/run | ./run it\n.ci/run | ./run --more\n"))  # a comment
+            self.assertIn("there is no step 'nobody'", wrong(".ci/run | ./run it\nnobody | ./run --more\n"))
+            self.assertIn("no page has `./walk`", wrong(".ci/run | ./run it\nnobody - as a reason | ./run --more\n.ci/run | ./walk\n"))
 
     def test_links_between_pages_of_the_repository(self):
         with tempfile.TemporaryDirectory() as folder:
