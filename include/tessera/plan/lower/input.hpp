@@ -118,8 +118,8 @@ struct lowering_input {
     /// Parts of what nest `k` of an operator writes, as far as they are added up.
     int added_parts(int op, int k) const {
         configuration c = config(op);
-        const bool apart = takes_own_statistics(op) && k + 1 < desc(op).nests.size();
-        c.degree[apart ? statistics_loop(desc(op)) : 0] = apart ? 1 : c.degree[0];
+        const int loop = statistics_loop(desc(op)); // below 0 of most, which g++ 12 at -O2 takes for an index if it may
+        if (loop >= 0 && takes_own_statistics(op) && k + 1 < desc(op).nests.size()) c.degree[loop] = 1;
         return parts_of_nest(c, desc(op), k);
     }
 
