@@ -109,12 +109,13 @@ inline std::vector<layer_row> changes_of_shape() {
               ts::min_over<1>),
         LAYER("sum_over_kept<Dimensions...>", "the sum, with extents of 1 in place of the dimensions",
               "[N,...] -> [N,...]", ({make_shape(8, 128)}), ts::sum_over_kept<1>),
-        LAYER("mean_over_kept<Dimensions...>", "the mean, likewise: as for squeeze and excitation, whose result broadcasts",
-              "[N,...] -> [N,...]", ({make_shape(8, 64, 7, 7)}), ts::mean_over_kept<2, 3>),
+        LAYER("mean_over_kept<Dimensions...>",
+              "the mean, likewise: as for squeeze and excitation, whose result broadcasts", "[N,...] -> [N,...]",
+              ({make_shape(8, 64, 7, 7)}), ts::mean_over_kept<2, 3>),
         LAYER("max_over_kept<Dimensions...>", "the largest, likewise", "[N,...] -> [N,...]", ({make_shape(8, 100, 64)}),
               ts::max_over_kept<1>),
-        LAYER("min_over_kept<Dimensions...>", "the smallest, likewise", "[N,...] -> [N,...]", ({make_shape(8, 100, 64)}),
-              ts::min_over_kept<1>),
+        LAYER("min_over_kept<Dimensions...>", "the smallest, likewise", "[N,...] -> [N,...]",
+              ({make_shape(8, 100, 64)}), ts::min_over_kept<1>),
     };
 }
 
