@@ -2,23 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles and runs the code on the pages for beginners, and compares what they show with what is printed.
 
-  blocks.py --runtime LIBRARY --plan PROGRAM --work FOLDER [--compiler g++] [--jobs 2] [--only 03] [--write] [--without-ranks]
+  blocks.py --runtime LIBRARY --plan PROGRAM --work FOLDER [--compiler g++] [--jobs 2] [--only 03] [--write] [--without-ranks] [--whole]
 
-The ```cpp blocks of a page are one translation unit, in order. A block that begins with a preprocessor line, a type, a template, a function, a
-namespace or `using` stands at file scope, any other in the body of main, one after the other, so that what one declares the next may use. Comments of the page
-say more:
+The ```cpp blocks of a page, one after the other as they stand, are one program. The page prints the commands that compile it in a ```sh block, whose last
+`g++` names the source; they are run literally, in a folder where `include` and, unless the page makes it, `runtime.o` lie. Comments of the page say more:
 
-  <!-- hidden cpp            a block that readers do not see
-  ... -->
-  <!-- in main -->           the next block stands in main, though it begins like a declaration
-  <!-- compiled, not run --> the next block stands in a function that nobody calls
   <!-- run -->               the next ```sh block is run, in a folder of the page, with `plan` on the path
   <!-- printed -->           the next ```text block is what was printed since the last one: C++ and shell each by itself. `...` stands for any lines
   <!-- printed, within 5 % -->  the same, with numbers that may differ by so much
   <!-- printed, times vary -->  the same, with numbers that may be any
   <!-- ranks: 2 -->          the program runs as so many ranks of Open MPI
-
-A page with an `int main(` is a program as it stands.
 
 Every other ```sh block is held against the programs' own help: the options of `plan`, the verbs of bootstrap.sh. With --write the page's ```text blocks become
 what was printed. Ends with 1 where anything fails.
@@ -30,6 +23,7 @@ import os
 import re
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,8 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from shell_words import check_commands, known_options  # noqa: E402
 from page_parts import compiled_pages, parts_of  # noqa: E402
 
-FUNCTION = re.compile(r"^(?!(?:for|if|while|switch|try|do)\b)\w.*\) (?:const )?\{$")
-FILE_SCOPE = re.compile(r"^(#|static\b|struct\b|class\b|enum\b|template\b|namespace\b|using\b|inline\b|int main\()")
+LITERALS = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'')
 MARK = "==== tessera page block %d ===="
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -50,9 +43,10 @@ class Failure(Exception):
     pass
 
 
-def begins(body):
-    """The first line of code."""
-    return next((l for l in body.split("\n") if l.strip() and not l.strip().startswith("//")), "")
+def braces(code):
+    """How many braces are open at the end."""
+    code = LITERALS.sub("", code)
+    return code.count("{") - code.count("}")
 
 
 class Page:
@@ -61,9 +55,10 @@ class Page:
     def __init__(self, path, root):
         self.path, self.name, self.root = path, str(path.relative_to(root)), root
         self.text = path.read_text()
-        self.outer, self.inner, self.commands, self.checks, self.loose = [], [], [], [], []
+        self.pieces, self.commands, self.checks, self.loose, self.compile = [], [], [], [], []
         self.ranks = 0
-        self.uses_mpi = self.has_main = False
+        self.uses_mpi = False
+        self.in_main = []  # for each piece, whether main() goes on behind it
         self.last = "cpp"
         said = None
         for part in parts_of(self.text):
@@ -76,22 +71,30 @@ class Page:
                 if said:
                     raise Failure(f"{self.name}:{part.line}: '{said}' stands before no block")
 
+        if self.pieces and not self.compile:
+            raise Failure(f"{self.name}: no ```sh block says how its program is compiled")
+        if self.in_main and (self.in_main[-1] or braces(self.program()) != 0):
+            raise Failure(f"{self.name}: its blocks, one after the other, do not end main()")
+
     def comment(self, part, said):
-        if part.body.startswith("hidden cpp"):
-            self.code(part.body[len("hidden cpp"):], part.line, None)
-            return said
+        if part.body.startswith("hidden cpp") or part.body in ("in main", "compiled, not run"):
+            raise Failure(f"{self.name}:{part.line}: '{part.body.split(chr(10))[0]}': readers see the whole program, in the order in which it compiles")
         if part.body.startswith("ranks:"):
             self.ranks = int(part.body[6:])
             return said
-        if part.body in ("in main", "compiled, not run", "run") or part.body.startswith("printed"):
+        if part.body == "run" or part.body.startswith("printed"):
             return part.body
         return said
 
     def block(self, part, said):
         if part.info == "cpp":
-            if said not in (None, "in main", "compiled, not run"):
+            if said is not None:
                 raise Failure(f"{self.name}:{part.line}: '{said}' before a block of C++")
-            self.code(part.body, part.line, said)
+            self.pieces.append((part.body, part.line))
+            self.uses_mpi |= "tessera/ranks/" in part.body
+            whole = self.program()
+            main = whole.find("int main(")
+            self.in_main.append(main >= 0 and braces(whole[main:]) > 0)
             self.last = "cpp"
         elif part.info == "sh":
             if said == "run":
@@ -99,39 +102,37 @@ class Page:
                 self.last = "sh"
             elif said is None:
                 self.loose.append(part)
+                if re.search(r"^g\+\+ ", part.body, re.M):
+                    if self.compile:
+                        raise Failure(f"{self.name}:{part.line}: its program is compiled twice")
+                    self.compile = part.body.split("\n")
             else:
                 raise Failure(f"{self.name}:{part.line}: '{said}' before a shell block")
         elif part.info == "text" and said and said.startswith("printed"):
-            self.checks.append((self.last, len(self.commands) if self.last == "sh" else None if self.has_main else len(self.inner), said, part))
+            self.checks.append((self.last, len(self.commands) if self.last == "sh" else len(self.pieces), said, part))
         elif part.info == "text":
             raise Failure(f"{self.name}:{part.line}: output that nothing is compared with; say <!-- printed --> above")
         elif said:
             raise Failure(f"{self.name}:{part.line}: '{said}' before a block of '{part.info}'")
 
-    def code(self, body, line, said):
-        where = f'#line {line + 1} "{self.name}"\n{body}\n'
-        self.uses_mpi |= "tessera/ranks/" in body
-        self.has_main |= "int main(" in body
-        if said == "compiled, not run":
-            self.outer.append(f"[[maybe_unused]] static void not_called_{line}() {{\n{where}}}\n")
-        elif said is None and (FILE_SCOPE.match(begins(body)) or FUNCTION.match(begins(body))):
-            self.outer.append(where)
-        else:
-            self.inner.append(where)
+    def program(self):
+        """What a reader has who copies the blocks."""
+        return "".join(body + "\n" for body, _ in self.pieces)
 
     def source(self):
-        if self.has_main:  # the page's own
-            return "".join(self.outer)
-        first = "if (mpi.rank() == 0) " if self.uses_mpi else ""  # what other ranks print is not compared
-        body = "".join(code + f'#line 1 "end of block"\n{first}std::printf("\\n%s\\n", "{MARK % n}");\nstd::fflush(stdout);\n'
-                       for n, code in enumerate(self.inner, 1))
-        main = ("int main(int argc, char** argv) {\n    return tessera::mpi::run(argc, argv, [&](tessera::mpi::environment& mpi) {\n%s"
-                "return 0; });\n}\n" if self.uses_mpi else "int main() try {\n%s} catch (const std::exception& e) {\n"
-                "    std::fprintf(stderr, \"%%s\\n\", e.what());\n    return 1;\n}\n")
-        return "#include <cstdio>\n#include <exception>\n" + "".join(self.outer) + main % body
+        """The same, which tells besides where in main() a block has ended."""
+        mark = "if (mpi.rank() == 0) " if self.uses_mpi else ""  # what other ranks print is not compared
+        return "".join(f'#line {line + 1} "{self.name}"\n{body}\n'
+                       + (f'#line 1 "end of block"\n{mark}__builtin_puts("\\n{MARK % n}");\n' if inside else "")
+                       for n, ((body, line), inside) in enumerate(zip(self.pieces, self.in_main), 1))
 
-    def has_program(self):
-        return bool(self.inner or self.outer)
+    def names(self):
+        """The source and the program that the last command names."""
+        words = shlex.split(re.sub(r"\$\([^)]*\)", "", self.compile[-1]))
+        sources = [w for w in words if w.endswith(".cpp")]
+        if words[:1] != ["g++"] or len(sources) != 1 or "-o" not in words:
+            raise Failure(f"{self.name}: '{self.compile[-1]}' is no command that makes a program of one source")
+        return sources[0], words[words.index("-o") + 1]
 
 
 def run(command, timeout, **more):
@@ -146,34 +147,41 @@ def run(command, timeout, **more):
     return subprocess.CompletedProcess(command, child.returncode, out, err)
 
 
-def mpi_flags(word):
-    got = subprocess.run(["pkg-config", word, "ompi-c"], stdout=subprocess.PIPE, text=True)
-    return shlex.split(got.stdout)
-
-
 def outputs_of_program(page, a, folder):
-    source = folder / "page.cpp"
-    source.write_text(page.source())
-    flags = ["-std=c++20", "-O0", "-Wall", "-Wextra", "-I", str(a.root / "include")]
-    libraries = [str(a.runtime), "-ldnnl", "-lgomp", "-lz", "-pthread"]
-    if page.uses_mpi:
-        flags += mpi_flags("--cflags")
-        libraries += mpi_flags("--libs")
-    built = run([a.compiler, *flags, str(source), "-o", str(folder / "page"), *libraries], 900)
+    """What the page's program prints until the end of each of its blocks. The page's commands compile it."""
+    source, program = page.names()
+    (folder / source).write_text(page.source())
+    for name, target in (("include", a.root / "include"), ("runtime.o", a.runtime)):
+        link = folder / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(Path(target).resolve())
+    tools = folder / "tools"  # where pages say g++ they mean the compiler that the tests are for
+    tools.mkdir(exist_ok=True)
+    (tools / "g++").write_text(f'#!/bin/sh\nexec {shlex.quote(shutil.which(a.compiler))} "$@"\n')
+    (tools / "g++").chmod(0o755)
+    commands = page.compile
+    if any(" -c runtime.cpp" in c for c in commands):
+        if a.whole:
+            (folder / "runtime.o").unlink()
+        else:  # minutes, for what the library that the tests link is already
+            commands = [c for c in commands if " -c runtime.cpp" not in c]
+    built = run(["bash", "-euc", "\n".join(commands)], 1800, cwd=folder, env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}"))
     if built.returncode:
         raise Failure(f"{page.name} does not compile:\n{built.stderr[:4000]}")
-    command, environment = [str(folder / "page")], dict(os.environ)
+    command, environment = [str(folder / program)], dict(os.environ)
     if page.ranks:
         command = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", str(page.ranks), *command]
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     ran = run(command, 120, cwd=folder, env=environment)
     if ran.returncode:
         raise Failure(f"{page.name} ends with {ran.returncode}:\n{ran.stdout[-1500:]}\n{ran.stderr[-1500:]}")
-    if page.has_main:
-        return [ran.stdout]
     pieces, rest = [], ran.stdout
-    for n in range(1, len(page.inner) + 1):
-        piece, _, rest = rest.partition("\n" + MARK % n + "\n")
+    for n, inside in enumerate(page.in_main, 1):
+        piece = ""
+        if inside:
+            piece, _, rest = rest.partition("\n" + MARK % n + "\n")
+        elif n == len(page.in_main):
+            piece = rest
         pieces.append(piece)
     return pieces
 
@@ -228,7 +236,7 @@ def check_page(page, a):
         if wrong:
             raise Failure(f"{page.name}:{part.line}: {wrong}")
     printed = {"cpp": [], "sh": []}
-    if page.has_program():
+    if page.pieces:
         printed["cpp"] = outputs_of_program(page, a, folder)
     printed["sh"] = outputs_of_commands(page, a, folder)
     seen, wrong, new = {"cpp": 0, "sh": 0}, [], page.text
@@ -258,6 +266,7 @@ def main():
     p.add_argument("--plan", required=True)
     p.add_argument("--work", type=Path, required=True)
     p.add_argument("--compiler", default="g++")
+    p.add_argument("--whole", action="store_true")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--only", default="")
     p.add_argument("--write", action="store_true")
@@ -283,8 +292,8 @@ def main():
             page = waiting[done]
             try:
                 seconds, checks = done.result()
-                pages, blocks, compared = pages + 1, blocks + len(page.inner) + len(page.outer), compared + checks
-                print(f"{page.name}: {len(page.inner) + len(page.outer)} blocks, {checks} outputs compared, {seconds:.1f} s", flush=True)
+                pages, blocks, compared = pages + 1, blocks + len(page.pieces), compared + checks
+                print(f"{page.name}: {len(page.pieces)} blocks, {checks} outputs compared, {seconds:.1f} s", flush=True)
             except Failure as e:
                 failed.append(str(e))
     for f in failed:

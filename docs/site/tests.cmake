@@ -10,15 +10,22 @@ set(site "${PROJECT_BINARY_DIR}/site")
 add_test(NAME docs.tools COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/site/tools.py" "$<TARGET_FILE:plan>")
 set_tests_properties(docs.tools PROPERTIES LABELS structure TIMEOUT 120)
 
-# One translation unit a page, not optimized, against the compiled runtime.
+# One translation unit a page, compiled by the page's own commands, against the compiled runtime, which with --whole a page compiles, too.
 set(without_ranks --without-ranks)
 if("ompi-c" IN_LIST TESSERA_MPIS)
   set(without_ranks)
 endif()
+if(TESSERA_TESTS_LONG)
+  list(APPEND without_ranks --whole)
+endif()
 add_test(NAME docs.blocks
   COMMAND "${Python3_EXECUTABLE}" "${site_tools}/blocks.py" --runtime "$<TARGET_FILE:tessera_host_runtime>" --plan "$<TARGET_FILE:plan>"
     --work "${PROJECT_BINARY_DIR}/page_blocks" --compiler "${CMAKE_CXX_COMPILER}" ${without_ranks})
-set_tests_properties(docs.blocks PROPERTIES LABELS docs TIMEOUT 900 PROCESSORS 2)
+set_tests_properties(docs.blocks PROPERTIES LABELS docs TIMEOUT 1800 PROCESSORS 2)
+
+# The README's picture.
+add_test(NAME docs.picture COMMAND "${Python3_EXECUTABLE}" "${site_tools}/picture.py" --check --plan "$<TARGET_FILE:plan>")
+set_tests_properties(docs.picture PROPERTIES LABELS docs TIMEOUT 120)
 
 find_program(TESSERA_MKDOCS mkdocs)
 if(TESSERA_MKDOCS)

@@ -3,7 +3,7 @@
 #
 # Every relative link of README.md, CONTRIBUTING.md, CHANGELOG.md and docs/ leads to a file or folder, its anchor to a heading there, and a
 # name in `...` that links a source stands in it; what else pages call a name of the code is one. No line of prose is longer than 120, none of
-# README.md at all, which has fewer than 150. Every page of docs/ is reached from README.md, and from docs/architecture.md every file that its
+# README.md at all, which has fewer than 180. Every page of docs/ is reached from README.md, and from docs/architecture.md every file that its
 # walk promises, in three steps; its table has the layers of tests/include_layers/check.cmake. No comment in the code names a law by number alone.
 # The newest version of CHANGELOG.md is the header's.
 
@@ -70,8 +70,8 @@ set(links 0)
 set(names 0)
 foreach(page IN LISTS pages)
   read_page("${page}")
-  if(page STREQUAL "README.md" AND NOT count LESS 151)
-    string(APPEND failed "README.md has ${count} lines; it stays below 150\n")
+  if(page STREQUAL "README.md" AND NOT count LESS 181)
+    string(APPEND failed "README.md has ${count} lines; it stays below 180\n")
   endif()
   cmake_path(GET page PARENT_PATH folder)
   foreach(line IN LISTS lines)

@@ -28,7 +28,7 @@ function(read_plain out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-file(GLOB sources "${ROOT}/tests/readme/*.cpp" "${ROOT}/tests/docs/*.cpp" "${ROOT}/examples/*.[ch]pp")
+file(GLOB sources "${ROOT}/tests/readme/*.cpp" "${ROOT}/tests/docs/*.[ch]pp" "${ROOT}/examples/*.[ch]pp")
 file(GLOB goldens "${ROOT}/examples/*.golden.txt" "${ROOT}/benchmarks/results/*.md")
 read_plain(programs ${sources})
 read_plain(outputs ${sources} ${goldens})

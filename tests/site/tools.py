@@ -69,22 +69,29 @@ class Pages(unittest.TestCase):
         folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else Path(tempfile.mkdtemp())
         (folder / name).write_text(text)
         return blocks.Page(folder / name, folder), SimpleNamespace(root=ROOT, work=folder / "work", runtime=folder / "none", plan=PLAN, compiler="c++",
-                                                                   known=known_options(PLAN, ROOT), write=False)
+                                                                   known=known_options(PLAN, ROOT), write=False, whole=False)
 
     def refused(self, text, why):
         with self.assertRaisesRegex(blocks.Failure, why):
             page, how = self.page(text)
             blocks.check_page(page, how)
 
-    def test_blocks_are_put_where_they_belong(self):
-        page, _ = self.page("```cpp\nstruct a {};\n```\n<!-- hidden cpp\nint f(int x) {\n    return x;\n}\n-->\n```cpp\nint b = f(1);\nfor (;;) {\n}\n```\n"
-                            "<!-- in main -->\n```cpp\nusing c = int;\n```\n")
-        source = page.source()
-        main = source.index("int main")
-        for text in ("struct a", "int f(int x)"):
-            self.assertLess(source.index(text), main)
-        for text in ("int b = f(1)", "using c"):
-            self.assertGreater(source.index(text), main)
+    def test_a_page_is_a_program_as_it_stands(self):
+        page = "```sh\n%s\n```\n```cpp\n%sint main() {\n    std::puts(\"one {\");\n```\n<!-- printed -->\n```text\n%s\n```\n```cpp\n    std::puts(\"two\");\n%s```\n" \
+               "<!-- printed -->\n```text\ntwo\n```\n"
+        good = ("g++ -std=c++20 x.cpp -o x", "#include <cstdio>\n", "one {", "}\n")
+        self.assertEqual(blocks.check_page(*self.page(page % good))[1], 2)
+        self.assertEqual(self.page(page % good)[0].program(), '#include <cstdio>\nint main() {\n    std::puts("one {");\n    std::puts("two");\n}\n')
+        for at, wrong, why in ((0, "echo g++", "no ```sh block says how"), (0, "g++ x.cpp", "no command that makes a program"), (1, "", "does not compile"),
+                               (2, "two", "not what is printed"), (3, "", "do not end main")):
+            self.refused(page % (*good[:at], wrong, *good[at + 1:]), why)
+        for hidden in ("<!-- hidden cpp\nstruct a {};\n-->\n", "<!-- in main -->\n", "<!-- compiled, not run -->\n"):
+            self.refused(hidden + page % good, "readers see the whole program")
+
+    def test_the_link_line_is_run_literally(self):
+        page = "```sh\ng++ -std=c++20 x.cpp -o x%s\n```\n```cpp\n#include <zlib.h>\nint main() { return zlibVersion()[0] == '1' ? 0 : 1; }\n```\n"
+        self.assertEqual(blocks.check_page(*self.page(page % " -lz"))[1], 0)
+        self.refused(page % "", "does not compile")
 
     def test_what_is_printed_is_compared(self):
         shell = "<!-- run -->\n```sh\necho one; echo 2.00 two\n```\n<!-- printed%s -->\n```text\n%s\n```\n"
@@ -99,7 +106,7 @@ class Pages(unittest.TestCase):
         self.refused("<!-- run -->\n```sh\nfalse\n```\n", "ends with 1")
 
     def test_a_block_must_compile(self):
-        self.refused("```cpp\nint x = nothing;\n```\n", "does not compile")
+        self.refused("```sh\ng++ x.cpp -o x\n```\n```cpp\nint x = nothing;\nint main() {}\n```\n", "does not compile")
 
     def test_command_lines(self):
         known = known_options(PLAN, ROOT)
