@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 EXPECTED = {
-    "optimizer": ["to compare plans, and their numbers differ"],
+    "optimizer": ["optimizer.momentum is "],
     "fuse": ["to compare plans, and their numbers differ"],
     "gpus": ["backend_options::gpus of rank {who} does not name a GPU for each of its devices"],
     "size": ["the communication between GPUs failed on GPU", "invalid argument"],

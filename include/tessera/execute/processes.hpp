@@ -62,6 +62,7 @@ enum class meeting : std::uint64_t {
     share_parameters,
     agree,
     join_values,
+    load_checkpoint,
 };
 
 constexpr const char* to_text(meeting m) {
@@ -76,7 +77,8 @@ constexpr const char* to_text(meeting m) {
                                      "leave the group",
                                      "share parameters between nodes",
                                      "agree on what was measured",
-                                     "read what devices of all of them have"};
+                                     "read what devices of all of them have",
+                                     "load a checkpoint"};
     return names[static_cast<int>(m)];
 }
 
