@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/fixed_vector.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/base/type_name.hpp"
 #include "tessera/strategy/described.hpp"
 
@@ -24,13 +25,6 @@ struct field_line {
 };
 
 namespace detail {
-
-/// The text of a number with all of its digits, in every locale.
-template <class T>
-std::string shortest_text(T x) {
-    char text[40];
-    return {text, std::to_chars(text, text + sizeof text, x).ptr};
-}
 
 inline std::string hexadecimal_text(std::uint64_t x) {
     char text[20] = "0x";
