@@ -699,6 +699,7 @@ private:
                 return *runs_[newest];
             }
         }
+        group() != nullptr ? compare_key(key) : void();
         fused_network network = network_for(key);
         plan p = make_plan(network, key);
         if (runs_.size() > most_ready_plans) {
@@ -756,6 +757,19 @@ private:
         } else {
             r.runner.run(states_, *measured);
         }
+    }
+    /// Before a plan is made, for which all processes come. Who has it runs it at once, and learns from the same meeting that another has not, and why.
+    void compare_key(const run_key& key) {
+        step_identity s;
+        s.training = training_;
+        s.kind = key.kind;
+        s.number = state_.step;
+        s.steps = static_cast<std::size_t>(key.period);
+        s.seed = state_.seed;
+        s.learning_rate = state_.learning_rate;
+        s.samples = key.size.samples;
+        s.length = key.size.length;
+        group()->compare(meeting::begin_run, hash_of_fields(s), [&] { return lines_of_step(s); });
     }
     /// Of the run whose states are set.
     step_identity identity_of(const run_of& r, std::span<const std::vector<input_data>> batches, bool whole) const {

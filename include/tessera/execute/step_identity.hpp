@@ -19,7 +19,7 @@ constexpr const char* to_text(run_kind k) { return k == run_kind::training ? "tr
 
 struct step_identity {
     std::uint64_t training = 0; ///< hash of its identity (execute/training_identity.hpp)
-    std::uint64_t plan = 0;     ///< hash of the plan that runs
+    std::uint64_t plan = 0;     ///< hash of the plan that runs; 0: it is not made yet
     run_kind kind = run_kind::training;
     std::uint64_t number = 0; ///< steps before it, which is the number of the batch; of several the first
     std::size_t steps = 1;    ///< that the plan covers
@@ -36,19 +36,19 @@ struct step_identity {
     template <class See>
     static constexpr void each_field(See&& see) {
         using s = step_identity;
-        see("training", &s::training, {});
-        see("plan", &s::plan, {});
         see("kind", &s::kind, {});
         see("number", &s::number, {});
         see("steps", &s::steps, {});
         see("part", &s::part, {});
+        see("samples", &s::samples, {});
+        see("length", &s::length, {});
         see("seed", &s::seed, {});
         see("learning_rate", &s::learning_rate, {});
         see("learning_rates", &s::learning_rates, {});
-        see("samples", &s::samples, {});
-        see("length", &s::length, {});
         see("labels", &s::labels, {});
         see("inputs", &s::inputs, {});
+        see("training", &s::training, {});
+        see("plan", &s::plan, {});
     }
 };
 
