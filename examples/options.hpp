@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/base/error.hpp>
+#include <tessera/base/number_text.hpp>
 
 #include <cmath>
 #include <cstdlib>
@@ -17,9 +18,8 @@ struct usage_error : tessera::error {
 };
 
 inline double number(const std::string& name, const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != '\0' || !std::isfinite(value))
+    double value = 0;
+    if (!tessera::is_number_text(text, value) || !std::isfinite(value))
         throw usage_error(name + " takes a number, not '" + text + "'");
     return value;
 }

@@ -12,6 +12,7 @@
 #include "examples/zoo/zoo.hpp"
 
 #include <tessera/base/nearest.hpp>
+#include <tessera/base/number_text.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -35,9 +36,8 @@ void add_option(CLI::App& app, planner::request& r, const planner::known_option&
     const std::string name(o.row.name);
     const std::string flag = "--" + name;
     const auto refusal = [row = o.row](const std::string& text) {
-        char* end = nullptr;
-        const double value = std::strtod(text.c_str(), &end);
-        return text.empty() || *end != '\0' ? "'" + text + "' is no number" : ts::refusal_of(row, value);
+        double value = 0;
+        return ts::is_number_text(text, value) ? ts::refusal_of(row, value) : "'" + text + "' is no number";
     };
     if (o.row.whole && o.row.least == 0 && o.row.most == 1) {
         app.add_flag_callback(

@@ -172,14 +172,14 @@ TEST_CASE("versions: the older one is read, a newer one is refused and left out"
         edit_state(second, text.substr(at, text.find('\n', at) + 1 - at), "");
     }
     CHECK(contains(message_of([&] { ts::io::load_checkpoint(other.session, second); }), "has no \"network\""));
-    edit_state(second, "\"tessera_checkpoint\": 2", "\"tessera_checkpoint\": 1");
+    edit_state(second, "\"tessera_checkpoint\": 3", "\"tessera_checkpoint\": 1");
     const ts::io::checkpoint_state state = ts::io::load_checkpoint(other.session, second);
     CHECK(state.step == 2);
     CHECK(state.network == 0);
     CHECK(everything(other.session) == everything(t.session));
-    edit_state(second, "\"tessera_checkpoint\": 1", "\"tessera_checkpoint\": 3");
+    edit_state(second, "\"tessera_checkpoint\": 1", "\"tessera_checkpoint\": 4");
     const std::string said = message_of([&] { ts::io::load_checkpoint(other.session, second); });
-    CHECK(contains(said, "it is of version 3, and this Tessera reads versions 1 to 2"));
+    CHECK(contains(said, "it is of version 4, and this Tessera reads versions 1 to 3"));
     CHECK(contains(said, first));
     const auto from = ts::io::resume_newest(other.session, here / "run");
     REQUIRE(from.has_value());

@@ -127,7 +127,7 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
     }
     const std::string body = text.substr(text.find('\n') + 1);
     const auto resummed = [](const std::string& s) {
-        return "tessera-search 5 " + std::to_string(ts::io::detail::sum_of(s)) + "\n" + s;
+        return "tessera-search 6 " + std::to_string(ts::io::detail::sum_of(s)) + "\n" + s;
     };
     CHECK(resummed(body) == text);
     std::uint64_t state = 3;

@@ -8,9 +8,9 @@ import sys
 import tempfile
 
 EXPECTED = {
-    ("seed", 0): "to compare seeds, and their numbers differ",
-    ("optimizer", 0): "to compare plans, and their numbers differ",
-    ("evaluate", 30): "; all ranks must ",
+    ("seed", 0): "to train together, and differ: options.seed is ",
+    ("optimizer", 0): "to train together, and differ: optimizer.learning_rate is ",
+    ("evaluate", 30): "step.kind is ",
     ("leave", 50): "to give back memory",
     ("throw", 50): "the test's own error",
     ("devices", 0): "at least one device, and 0 were asked for",

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 EXPECTED = {
-    "optimizer": ["to compare plans, and their numbers differ"],
-    "fuse": ["to compare plans, and their numbers differ"],
+    "optimizer": ["optimizer.momentum is "],
+    "fuse": ["backend.fuse is "],
     "gpus": ["backend_options::gpus of rank {who} does not name a GPU for each of its devices"],
     "size": ["the communication between GPUs failed on GPU", "invalid argument"],
     "shared": ["have one GPU for devices 0 and 1"],

@@ -292,6 +292,12 @@ inline std::string read_if_there(const std::string& path, std::size_t most = mos
     return ::stat(path.c_str(), &found) != 0 && errno == ENOENT ? std::string() : read(path, most);
 }
 
+/// Whether there is something of this name.
+inline bool is_there(const std::string& path) {
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0;
+}
+
 /// Writes the text to the file, replacing it if it exists. Throws tessera::error, and leaves the file as it was, where
 /// that fails or where the path names something other than a regular file.
 inline void write(const std::string& path, std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/nearest.hpp"
+#include "tessera/base/number_text.hpp"
 
 #include <array>
 #include <string>
@@ -162,7 +163,7 @@ inline std::string refusal_of(const option_row& o, double value) {
         return {};
     }
     const auto text = [](double x) {
-        std::string s = std::to_string(x);
+        std::string s = fixed_text(x);
         s.erase(s.find_last_not_of('0') + 1);
         return s.back() == '.' ? s.substr(0, s.size() - 1) : s;
     };

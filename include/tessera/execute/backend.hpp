@@ -53,6 +53,20 @@ struct session_options {
     std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
     link_speed links{};    ///< between devices of this process: slower than they are, to see what a network would do
     bool fuse = true; ///< element-wise operators that are expressions, several in a row, run as one (strategy/fuse.hpp)
+
+    /// All fields by name (strategy/described.hpp); `permits`: it changes no number that is computed.
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using o = session_options;
+        see("seed", &o::seed, {});
+        see("keep_gradients", &o::keep_gradients, {});
+        see("trains", &o::trains, {});
+        see("device_memory", &o::device_memory, {.permits = true});
+        see("measure", &o::measure, {});
+        see("profile", &o::profile, {.permits = true});
+        see("links", &o::links, {.permits = true});
+        see("fuse", &o::fuse, {});
+    }
 };
 
 /// Options of a backend alone, its type `options`; nothing where it has none.

@@ -8,6 +8,7 @@
 #include "tessera/execute/letters_of_plan.hpp"
 #include "tessera/execute/link_speed.hpp"
 #include "tessera/execute/loss_guard.hpp"
+#include "tessera/execute/step_identity.hpp"
 #include "tessera/execute/transfer_queue.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/plan/finish.hpp"
@@ -290,7 +291,7 @@ private:
                 done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
             }
         } else {
-            begin_together(states[0].step);
+            begin_together(states[0]);
         }
         const auto tasks = static_cast<int>(plan_.tasks.size());
         if (!queue_->is_empty()) {
@@ -370,15 +371,19 @@ private:
     }
 
     /// A run of all processes: each sets its own lists to their start, which nobody reads any more.
-    void begin_together(std::uint64_t step) {
+    void begin_together(const run_state& first) {
         for (std::size_t l = 0; l < done_.size(); ++l) {
             if (group()->writes_for(plan_.device_of_list(static_cast<int>(l)))) {
                 done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
                 done_[l].size.store(static_cast<int>(plan_.order[l].size()), std::memory_order_relaxed);
             }
         }
-        group()->begins(step);
-        group()->meet(meeting::begin_run, plan_.hash + step);
+        group()->begins(first.step);
+        if (first.identity != nullptr) {
+            group()->compare(meeting::begin_run, first.identity->number, first.identity->lines);
+        } else {
+            group()->meet(meeting::begin_run, plan_.hash + first.step);
+        }
     }
 
     template <bool Timed>

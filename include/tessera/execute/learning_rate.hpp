@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/base/owned.hpp"
 
 #include <cmath>
@@ -70,7 +71,7 @@ struct polynomial_decay {
     double operator()(std::uint64_t step) const {
         if (steps == 0 || !(power > 0)) {
             throw error("tessera: a polynomial decay over " + std::to_string(steps) + " steps with the power " +
-                        std::to_string(power) + "; both must be above 0");
+                        fixed_text(power) + "; both must be above 0");
         }
         const double share = static_cast<double>(step < steps ? step : steps) / static_cast<double>(steps);
         return last + (rate - last) * std::pow(1 - share, power);

@@ -2,6 +2,7 @@
 // Micro-benchmarks of operators in shards: how long their forward and backward runs take, and each task, beside what a simulation predicts.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/execute/timing.hpp"
 #include "tessera/plan/movements.hpp"
 #include "tessera/plan/stretch.hpp"
@@ -145,7 +146,7 @@ operator_timing row_of(const Sharded& op) {
 
 inline std::string text_of_number(double x, int digits) {
     char text[40];
-    std::snprintf(text, sizeof text, "%.*f", digits, x);
+    print_to(text, sizeof text, "%.*f", digits, x);
     return text;
 }
 inline std::string text_of_microseconds(double seconds) { return text_of_number(seconds * 1e6, 2); }
@@ -153,7 +154,7 @@ inline std::string text_of_microseconds(double seconds) { return text_of_number(
 inline std::string text_of_error(double predicted, double measured) {
     char text[40] = "-";
     if (predicted > 0 && measured > 0) {
-        std::snprintf(text, sizeof text, "%+.0f %%", 100 * (predicted / measured - 1));
+        print_to(text, sizeof text, "%+.0f %%", 100 * (predicted / measured - 1));
     }
     return text;
 }

@@ -5,6 +5,8 @@
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/error.hpp"
+#include "tessera/base/function_ref.hpp"
+#include "tessera/execute/field_lines.hpp"
 #include "tessera/execute/letter.hpp"
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/spin.hpp"
@@ -50,7 +52,7 @@ inline int descriptor_of(int process) { return static_cast<int>(syscall(SYS_pidf
 enum class meeting : std::uint64_t {
     take_memory,
     give_memory,
-    compare_seeds,
+    compare_trainings,
     compare_plans,
     set_parameter,
     begin_run,
@@ -60,13 +62,14 @@ enum class meeting : std::uint64_t {
     share_parameters,
     agree,
     join_values,
+    load_checkpoint,
 };
 
 constexpr const char* to_text(meeting m) {
     constexpr const char* names[] = {"make a plan or memory for it",
                                      "give back memory, at its end or after an error",
-                                     "compare seeds",
-                                     "compare plans",
+                                     "train together",
+                                     "run one plan",
                                      "set a parameter",
                                      "begin a run of a plan",
                                      "end a run of a plan",
@@ -74,7 +77,8 @@ constexpr const char* to_text(meeting m) {
                                      "leave the group",
                                      "share parameters between nodes",
                                      "agree on what was measured",
-                                     "read what devices of all of them have"};
+                                     "read what devices of all of them have",
+                                     "load a checkpoint"};
     return names[static_cast<int>(m)];
 }
 
@@ -203,30 +207,28 @@ public:
     }
     /// The same for destructors: false where meet() throws.
     bool meets(meeting what, std::uint64_t number = 0) noexcept {
-        group_page::seat::post& mine =
-            page_->seats[rank_].posts[meetings_ % 2]; // others may have written the next one's
-        mine.what.store(static_cast<std::uint64_t>(what), std::memory_order_relaxed);
-        mine.number.store(number, std::memory_order_relaxed);
-        const std::uint64_t slot = meetings_ % 2;
-        if (!comes(what, what == meeting::give_memory && std::uncaught_exceptions() > 0 ? 1'000'000'000 : 0)) {
+        int other = 0;
+        if (!comes_with(what, number, other)) {
             return false;
         }
-        for (int r = 0; r < size_; ++r) {
-            const group_page::seat::post& other = page_->seats[r].posts[slot];
-            const auto does = static_cast<meeting>(other.what.load(std::memory_order_relaxed));
-            if (does != what) {
-                fail(name_of(r) + " is there to " + to_text(does) + ", and rank " + std::to_string(rank_) + " to " +
-                     to_text(what) + "; all ranks must take the same steps");
-                return false;
-            }
-            if (other.number.load(std::memory_order_relaxed) != number) {
-                fail(name_of(r) + " and rank " + std::to_string(rank_) + " are there to " + to_text(what) +
-                     ", and their numbers differ; all ranks must run the same program with the same options and "
-                     "batches");
-                return false;
-            }
+        if (other > 0) {
+            fail(name_of(other) + " and rank 0 are there to " + to_text(what) + ", and their numbers differ" +
+                 must_be_alike);
+            return false;
         }
         return true;
+    }
+    /// The same where the number is a hash of a value: `lines` says that value, a line for each field (field_lines::text()), and is asked only where
+    /// numbers differ. group_error then says in which fields the values of rank 0 and of the first that has another differ. Each process sends 8 bytes, those of
+    /// every meeting; where they differ rank 0 sends its lines to all.
+    void compare(meeting what, std::uint64_t number, function_ref<std::string()> lines) {
+        int other = 0;
+        if (!comes_with(what, number, other)) {
+            throw_failure();
+        }
+        if (other > 0) {
+            tell_difference(what, other, lines());
+        }
     }
 
     /// Gives every value, in all processes, the largest that one of them has: of times those of the slowest. All call it, with as many.
@@ -374,6 +376,52 @@ protected:
     }
 
 private:
+    static constexpr const char* must_be_alike =
+        "; all ranks must run the same program with the same options and batches";
+
+    /// Of those that have come with another number than rank 0 `other` becomes the first; 0 where there is none.
+    bool comes_with(meeting what, std::uint64_t number, int& other) noexcept {
+        const std::uint64_t slot = meetings_ % 2;
+        group_page::seat::post& mine = page_->seats[rank_].posts[slot]; // others may have written the next one's
+        mine.what.store(static_cast<std::uint64_t>(what), std::memory_order_relaxed);
+        mine.number.store(number, std::memory_order_relaxed);
+        if (!comes(what, what == meeting::give_memory && std::uncaught_exceptions() > 0 ? 1'000'000'000 : 0)) {
+            return false;
+        }
+        const group_page::seat::post& first = page_->seats[0].posts[slot];
+        other = 0;
+        for (int r = 0; r < size_; ++r) {
+            const group_page::seat::post& theirs = page_->seats[r].posts[slot];
+            const auto does = static_cast<meeting>(theirs.what.load(std::memory_order_relaxed));
+            if (does != what) {
+                fail(name_of(r) + " is there to " + to_text(does) + ", and rank " + std::to_string(rank_) + " to " +
+                     to_text(what) + "; all ranks must take the same steps");
+                return false;
+            }
+            const bool differs =
+                theirs.number.load(std::memory_order_relaxed) != first.number.load(std::memory_order_relaxed);
+            other = other == 0 && differs ? r : other;
+        }
+        return true;
+    }
+    /// All processes have seen that numbers differ, and call it.
+    [[noreturn]] void tell_difference(meeting what, int other, const std::string& mine) {
+        std::string first = mine;
+        take_from_first(first);
+        meet(meeting::agree); // all have it, so that nobody leaves what MPI still writes to
+        if (rank_ == other) {
+            const std::string me = "rank " + std::to_string(rank_);
+            const field_lines own = field_lines::from_text(mine);
+            const field_lines theirs = field_lines::from_text(first);
+            const std::string words = difference_of({me, own}, {"rank 0", theirs});
+            fail(name_of(rank_) + " and rank 0 are there to " + to_text(what) + ", and " +
+                 (words.empty() ? "their numbers differ" : "differ: " + words) + must_be_alike);
+        } else {
+            meet(meeting::agree); // until that one has said it
+        }
+        throw_failure();
+    }
+
     template <class Waits>
     void note_wait(index_t began, int on, Waits&& waits) noexcept {
         group_page::seat& mine = page_->seats[rank_];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/op/update_formulas.hpp"
@@ -44,7 +45,7 @@ private:
     void require_sense() const {
         const auto is_share = [](double x) { return x >= 0 && x <= 1; };
         if (!is_share(first) || !is_share(last)) {
-            throw error("tessera: a pruning schedule from " + std::to_string(first) + " to " + std::to_string(last) +
+            throw error("tessera: a pruning schedule from " + fixed_text(first) + " to " + fixed_text(last) +
                         "; both are shares of the weights, from 0 to 1");
         }
         if (every == 0 || times == 0) {
@@ -99,8 +100,7 @@ void prune(Session& s, int parameter, double fraction) {
                     "ts::optimizer(ts::adamw{}).pruning()");
     }
     if (!(fraction >= 0 && fraction <= 1)) {
-        throw error("tessera: " + std::to_string(fraction) +
-                    " of a parameter is to be pruned; say a share from 0 to 1");
+        throw error("tessera: " + fixed_text(fraction) + " of a parameter is to be pruned; say a share from 0 to 1");
     }
     if (s.uses_averages()) {
         throw error(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/clock.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/synthetic_batch.hpp"
@@ -70,12 +71,12 @@ requires std::same_as<Refined, refined_strategy> std::string to_text(const Refin
         if (t.refused.empty()) {
             char predicted[40] = "";
             if (t.predicted >= 0) {
-                std::snprintf(predicted, sizeof predicted, "  %10.3f predicted", t.predicted);
+                print_to(predicted, sizeof predicted, "  %10.3f predicted", t.predicted);
             }
-            std::snprintf(numbers, sizeof numbers,
-                          "%-18s %d device%s  %10.3f ms a step%s  %12lld bytes moved  %12lld bytes of memory\n",
-                          t.name.c_str(), t.devices, t.devices == 1 ? " " : "s", t.milliseconds, predicted,
-                          static_cast<long long>(t.moved_bytes), static_cast<long long>(t.memory_bytes));
+            print_to(numbers, sizeof numbers,
+                     "%-18s %d device%s  %10.3f ms a step%s  %12lld bytes moved  %12lld bytes of memory\n",
+                     t.name.c_str(), t.devices, t.devices == 1 ? " " : "s", t.milliseconds, predicted,
+                     static_cast<long long>(t.moved_bytes), static_cast<long long>(t.memory_bytes));
             text += numbers;
         } else {
             text += t.name + ": refused: " + t.refused + "\n";

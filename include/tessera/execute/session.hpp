@@ -14,7 +14,9 @@
 #include "tessera/execute/plain_values.hpp"
 #include "tessera/execute/prediction.hpp"
 #include "tessera/execute/residuals.hpp"
+#include "tessera/execute/step_identity.hpp"
 #include "tessera/execute/stored_values.hpp"
+#include "tessera/execute/training_identity.hpp"
 #include "tessera/net/parameter_groups.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/net/with_length.hpp"
@@ -22,6 +24,7 @@
 #include "tessera/plan/staleness.hpp"
 #include "tessera/strategy/fuse.hpp"
 
+#include <bit>
 #include <cmath>
 #include <span>
 
@@ -40,6 +43,10 @@ public:
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
           devices_(devices), backend_(backend), threads_(threads), memory_(backend, threads.group()),
           arenas_(memory_.source()) {
+        if (group() != nullptr) { // first: what one rank alone refuses, and what another measures, may be what differs
+            training_ = identity_lines().hash();
+            group()->compare(meeting::compare_trainings, training_, [this] { return identity_lines().text(); });
+        }
         require(update, graph_.view());
         require(graph_.view(), strategy_.view(), devices);
         if (threads.all_devices() < devices) {
@@ -61,8 +68,8 @@ public:
         fused_network network = network_for(first);
         plan p = make_plan(network, first);
         if (group() != nullptr) {
-            group()->meet(meeting::compare_plans, p.hash);
-            group()->meet(meeting::compare_seeds, options.seed);
+            group()->compare(meeting::compare_plans, p.hash, [&] { return text_of_plan(p); });
+            training_ = op::mix(training_ ^ p.hash);
         }
         store_ = parameter_store(p, memory_.source());
         persistent_ = p.persistent_bytes;
@@ -243,9 +250,10 @@ public:
     void set_parameter(int p, std::span<const float> values) {
         check_parameter(p);
         wait_for_transfers();
-        detail::store_values(backend_, store_, p, -1, extents_of(p), values, group());
+        const auto name = [&] { return parameter_path_of(graph_.view(), p); };
+        detail::store_values(backend_, store_, p, -1, extents_of(p), values, group(), name);
         if (state_.step == 0 && averages()) {
-            detail::store_values(backend_, store_, p, average_state(), extents_of(p), values, group());
+            detail::store_values(backend_, store_, p, average_state(), extents_of(p), values, group(), name);
         }
     }
 
@@ -276,6 +284,19 @@ public:
 
     const optimizer& update() const { return update_; }
     std::uint64_t seed() const { return state_.seed; }
+    /// What the training is, field by field (execute/training_identity.hpp).
+    field_lines identity_lines() const {
+        training_identity t;
+        t.backend = full_type_name<B>();
+        t.network = graph_.view();
+        t.how = &strategy_;
+        t.update = &update_;
+        t.options = &options_;
+        if constexpr (requires { backend_.made_with(); }) {
+            t.own.add("", backend_.made_with());
+        }
+        return lines_of(t);
+    }
     /// A parameter (`state` -1), or number `state` of what the optimizer keeps for each of its elements, counted from 0: all elements, plain.
     std::vector<float> kept(int p, int state) const {
         check_parameter(p);
@@ -288,7 +309,8 @@ public:
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
-        detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values, group());
+        detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values, group(),
+                             [&] { return parameter_path_of(graph_.view(), p); });
     }
     /// The same piece by piece, as devices hold it: which there are; those elements of a piece that lie in the box `to`, into all of that box, row-major
     /// (call settle() before); and all elements from `source`, of which this process takes those of its own devices. All processes call fill_kept().
@@ -482,7 +504,7 @@ private:
     void run_steps(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
                    simulation::timeline* measured, std::vector<double>& losses, bool whole) {
         const std::uint64_t before = state_.step;
-        run(r, batches, rates, measured);
+        run(r, batches, rates, measured, whole);
         const std::uint64_t end = before + batches.size();
         const double first = queues_tasks<B> ? total_loss(r, 0) : 0; // once: it comes from devices, of all processes
         if (!std::isfinite(first)) {                                 // which its updates have seen on the devices
@@ -677,6 +699,7 @@ private:
                 return *runs_[newest];
             }
         }
+        group() != nullptr ? compare_key(key) : void();
         fused_network network = network_for(key);
         plan p = make_plan(network, key);
         if (runs_.size() > most_ready_plans) {
@@ -693,8 +716,9 @@ private:
         return {detail::check_inputs(graph_at(nullptr, length), inputs), length};
     }
 
+    /// `whole`: as for run_steps().
     void run(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
-             simulation::timeline* measured) {
+             simulation::timeline* measured, bool whole = true) {
         if (&r != runs_.front().get()) {
             save_gradients();
         }
@@ -724,11 +748,60 @@ private:
             running_ = &r;
         }
         report_->begin(); // transfers of the step before may still be under way
+        const step_identity what = group() != nullptr ? identity_of(r, batches, whole) : step_identity{};
+        const auto lines = [&] { return lines_of_step(what); };
+        const run_identity who{group() != nullptr ? hash_of_fields(what) : 0, lines};
+        states_[0].identity = group() != nullptr ? &who : nullptr;
         if (measured == nullptr) {
             r.runner.run(states_);
         } else {
             r.runner.run(states_, *measured);
         }
+    }
+    /// Before a plan is made, for which all processes come. Who has it runs it at once, and learns from the same meeting that another has not, and why.
+    void compare_key(const run_key& key) {
+        step_identity s;
+        s.training = training_;
+        s.kind = key.kind;
+        s.number = state_.step;
+        s.steps = static_cast<std::size_t>(key.period);
+        s.seed = state_.seed;
+        s.learning_rate = state_.learning_rate;
+        s.samples = key.size.samples;
+        s.length = key.size.length;
+        group()->compare(meeting::begin_run, hash_of_fields(s), [&] { return lines_of_step(s); });
+    }
+    /// Of the run whose states are set.
+    step_identity identity_of(const run_of& r, std::span<const std::vector<input_data>> batches, bool whole) const {
+        step_identity s;
+        s.training = training_;
+        s.plan = r.runner.bound().hash;
+        s.kind = r.key.kind;
+        s.number = states_[0].step;
+        s.steps = batches.size();
+        s.part = !whole;
+        s.seed = states_[0].seed;
+        s.learning_rate = states_[0].learning_rate;
+        s.samples = r.key.size.samples;
+        s.length = r.key.size.length;
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            s.learning_rates = op::mix(s.learning_rates ^ std::bit_cast<std::uint64_t>(states_[i].learning_rate));
+            whole ? detail::add_batch(s, r.planned.network.view(), batches[i]) : void();
+        }
+        s.learning_rates = batches.size() > 1 ? s.learning_rates : 0; // else it says no more than the first
+        return s;
+    }
+    std::string lines_of_step(const step_identity& what) const {
+        field_lines all = identity_lines();
+        all.add("step", what);
+        return all.text();
+    }
+    static std::string text_of_plan(const plan& p) {
+        field_lines all;
+        all.add("plan", p.hash);
+        all.add("plan.tasks", p.tasks.size());
+        all.add("plan.tiles", p.tiles.size());
+        return all.text();
     }
 
     void add_pieces(const run_of& r, const std::vector<result_piece>& pieces, int tensor, int step, const box& all,
@@ -879,6 +952,7 @@ private:
     std::vector<std::vector<float>>
         gradients_; ///< of every parameter, once the arenas have been used for something else
     run_state state_;
+    std::uint64_t training_ = 0; ///< in a group: hash of its identity
     run_report own_report_;
     void* shared_reports_ =
         nullptr; ///< of a group of processes, two: while some still read that of a run others may begin the next

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/hash_of_bytes.hpp"
 #include "tessera/execute/processes.hpp"
 #include "tessera/execute/store.hpp"
 
@@ -119,15 +120,24 @@ inline void bring_to_all_nodes(const parameter_store& store, process_group* grou
 }
 
 /// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
-/// have, and one of each node those of the devices of other nodes there. Throws tessera::error for another number of elements.
+/// have, and one of each node those of the devices of other nodes there. Throws tessera::error for another number of elements, and group_error where processes give other
+/// values, of which `name` says what they are of.
 template <class B>
 void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
-                  std::span<const float> values, process_group* group = nullptr) {
+                  std::span<const float> values, process_group* group = nullptr,
+                  function_ref<std::string()> name = {}) {
     if (static_cast<index_t>(values.size()) != extents.volume()) {
         throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
                     std::to_string(values.size()));
     }
-    group != nullptr ? group->meet(meeting::set_parameter) : void();
+    if (group != nullptr) {
+        const std::uint64_t hash = hash_of_bytes(values.data(), values.size_bytes());
+        group->compare(meeting::set_parameter, hash, [&] {
+            field_lines all;
+            all.add((name ? name() : "parameter " + std::to_string(parameter)) + ".values", hexadecimal_text(hash));
+            return all.text();
+        });
+    }
     for (const stored_region& r : regions_of(store, parameter, state)) {
         std::vector<float> plain(static_cast<std::size_t>(r.form.region.volume()));
         box_copy(r.form.region, whole(extents), r.form.region).apply(values.data(), plain.data(), true, reducer::sum);

@@ -3,6 +3,7 @@
 // strategy, and the time of its tasks.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/net/first_users.hpp"
 #include "tessera/plan/print.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -216,13 +217,13 @@ inline std::string short_number(index_t x) {
         value /= 1000;
     }
     char text[32];
-    std::snprintf(text, sizeof text, "%.*f%s", value < 9.9995 ? 3 : value < 99.995 ? 2 : 1, value, units[unit]);
+    print_to(text, sizeof text, "%.*f%s", value < 9.9995 ? 3 : value < 99.995 ? 2 : 1, value, units[unit]);
     return text;
 }
 
 inline std::string in_milliseconds(index_t ns) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) * 1e-6);
+    print_to(text, sizeof text, "%.3f", static_cast<double>(ns) * 1e-6);
     return text;
 }
 

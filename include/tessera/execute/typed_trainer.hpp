@@ -3,6 +3,7 @@
 // session that plans and runs here; compiled ones are in runtime/.)
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/batch.hpp"
 #include "tessera/execute/check_backend.hpp"
@@ -390,7 +391,7 @@ private:
 
     static double checked(double rate) {
         if (!std::isfinite(rate) || rate < 0) {
-            throw error("tessera: a learning rate of " + std::to_string(rate) +
+            throw error("tessera: a learning rate of " + fixed_text(rate) +
                         "; it must be a finite number of at least 0");
         }
         return rate;

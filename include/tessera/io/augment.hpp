@@ -3,6 +3,7 @@
 // a function of seed, epoch and the sample's number in the set: the same in every run, under any batch size, order or thread.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/io/images.hpp"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ public:
         require_for_channels(how_.deviation.size(), "deviations");
         for (const float d : how_.deviation)
             if (!(d > 0 && std::isfinite(d)))
-                throw error("a channel's deviation is " + std::to_string(d) + "; give one above 0");
+                throw error("a channel's deviation is " + fixed_text(d) + "; give one above 0");
     }
     augmented_images(image_set&& set, augmentation how) = delete; // it would be gone
 

@@ -6,14 +6,15 @@
 //                       ("left_out/3/0.0/fc1/weight": device 3, of a region that begins at 0, 0); of several processes each writes
 //                       what it holds into files of its own,
 //                       model-00001-of-00004.safetensors: whole tensors, or boxes of those that no process has whole
-//   state.json          step, seed, learning rate, optimizer, place in the data, hashes of network and plan, size and crc32 of the
-//                       files above
+//   state.json          step, seed, learning rate, optimizer, place in the data, hashes of network and plan, what the training is field
+//                       by field (execute/training_identity.hpp), size and crc32 of the files above
 //   COMMIT              the crc32 of state.json: written last, and without it the folder is no checkpoint
 #pragma once
 
 #include "tessera/base/folder.hpp"
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/checkpoint_files.hpp"
+#include "tessera/io/checkpoint_identity.hpp"
 #include "tessera/io/checkpoint_layout.hpp"
 #include "tessera/io/checkpoint_residuals.hpp"
 #include "tessera/io/checkpoint_state.hpp"
@@ -41,6 +42,8 @@ concept KeepsTraining = requires(S& s, const kept_piece& piece, float* numbers, 
 /// How a checkpoint is loaded.
 struct load_options {
     bool any_network = false; ///< also one of another network whose parameters have the same names and extents
+    bool any_optimizer =
+        false; ///< also one of a training with another optimizer or other settings of it, but for the learning rate, which goes on
 };
 
 namespace detail {
@@ -160,7 +163,7 @@ public:
         if constexpr (requires { s.bring_to_all_nodes(); }) {
             layout_.gathers() ? s.bring_to_all_nodes() : void();
         }
-        state_ = {s.steps(), s.seed(), s.learning_rate(), data, network_, s.training_plan().hash};
+        state_ = {s.steps(), s.seed(), s.learning_rate(), data, network_, s.training_plan().hash, kept_identity(s)};
     }
     /// The numbers of a tensor of a file, copied; of all of them.
     template <class Session>
@@ -222,7 +225,7 @@ inline void write_checkpoint(checkpoint_writers& all, const checkpoint_part& par
             const written_file file = all.file(f);
             state["files"].push_back({{"name", layout.name(f)}, {"bytes", file.bytes}, {"crc32", text_of(file.crc)}});
         }
-        const std::string text = state.dump(2) + "\n";
+        const std::string text = state.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
         files::write(beside + "state.json", text);
         files::write(beside + "COMMIT", text_of(crc_of(text)) + "\n");
         to->commit();
@@ -272,13 +275,17 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
         paths.back().append("/").append(f.name);
     }
     const tensor_files file(from.path(), paths);
+    require_same_checkpoint(processes_of(s), from.path(), from.text());
     require_same_tensors(s, file);
     const graph_view g = s.graph_of();
     if (!how.any_network && from.state().network != 0 && from.state().network != network_hash(g)) {
+        const std::string words = difference_of_part(kept_identity(s), from.state().training, "network.");
         throw error("tessera: the checkpoint '" + from.path() +
-                    "' is of another network, whose parameters are called alike: an operator or an attribute differs; "
-                    "load it with {.any_network = true} where that is meant");
+                    "' is of another network, whose parameters are called alike: " +
+                    (words.empty() ? "an operator or an attribute differs" : words) +
+                    "; load it with {.any_network = true} where that is meant");
     }
+    how.any_optimizer ? void() : require_same_optimizer(kept_identity(s), from.state(), from.path());
     for (int p = 0; p < g.parameter_count; ++p) {
         for (int k = -1; k < s.update().state_count(); ++k) {
             if (s.keeps(p, k)) {
@@ -297,7 +304,7 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
 /// same strategy; under another one from the same parameters, statistics and state (and, where both compress gradients, what all devices together have left
 /// out). Of several processes all call it, and each reads what its devices keep. Throws
 /// tessera::error, and leaves the session as it was, where the folder is no whole checkpoint, is damaged (an older one beside it that is whole is named),
-/// or is of another network or kind of optimizer.
+/// or is of another network or optimizer (which fields differ is said).
 template <KeepsTraining Session>
 checkpoint_state load_checkpoint(Session& s, const std::string& folder, const load_options& how = {}) {
     detail::checkpoint_writers all(detail::processes_of(s));

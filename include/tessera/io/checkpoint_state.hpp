@@ -2,6 +2,7 @@
 // What a checkpoint says besides its tensors, and whether it is whole: state.json, COMMIT and the checksums of its files.
 #pragma once
 
+#include "tessera/execute/field_lines.hpp"
 #include "tessera/io/safetensors.hpp"
 #include "tessera/io/shuffle.hpp"
 
@@ -25,13 +26,14 @@ struct checkpoint_state {
     std::optional<data_position> data{};
     std::uint64_t network = 0; ///< network_hash(); with the next: 0 in folders of version 1, which do not say it
     std::uint64_t plan = 0;    ///< hash of the plan for training that was run
+    field_lines training{};    ///< its identity but for the strategy; nothing in folders of versions 1 and 2
 };
 
 namespace detail {
 
-/// Version 1 has whole tensors alone and no hashes; 2 may have boxes of tensors.
+/// Version 1 has whole tensors alone and no hashes; 2 may have boxes of tensors; 3 says what the training is.
 inline constexpr std::int64_t oldest_checkpoint_version = 1;
-inline constexpr std::int64_t checkpoint_version = 2;
+inline constexpr std::int64_t checkpoint_version = 3;
 
 inline std::string text_of(std::uint32_t crc) { return std::to_string(crc); }
 
@@ -97,6 +99,9 @@ inline json json_of(const checkpoint_state& s, const std::vector<std::string>& o
               {"optimizer", optimizer},
               {"network", std::to_string(s.network)},
               {"plan", std::to_string(s.plan)}};
+    for (const field_line& l : s.training.all()) {
+        j["training"].push_back(l.name + " = " + l.value);
+    }
     if (s.data) {
         j["data"] = json_of(*s.data);
     }
@@ -163,10 +168,13 @@ public:
             refuse("state.json is not what was written: its checksum is not that in COMMIT");
         }
         guarded([&] { read(json_document(text, name)); });
+        text_ = text;
     }
 
     const std::string& path() const { return path_; }
     const checkpoint_state& state() const { return state_; }
+    /// All that it says, with the checksums of its files.
+    const std::string& text() const { return text_; }
     const std::vector<file>& list() const { return files_; }
     std::vector<std::string> names() const {
         std::vector<std::string> all;
@@ -275,6 +283,14 @@ private:
             state_.network = whole_number(o.get("network"));
             state_.plan = whole_number(o.get("plan"));
         }
+        if (const json_value* const training = o.find("training"); training != nullptr && version > 2) {
+            for (const json_value& line : training->items()) {
+                const std::string& text = line.text();
+                const std::size_t at = text.find(" = ");
+                at == std::string::npos ? line.refuse("is no 'name = value'") : void();
+                state_.training.add(text.substr(0, at), text.substr(at + 3));
+            }
+        }
         if (const json_value* const data = o.find("data"); data != nullptr) {
             state_.data = position_in(*data);
         }
@@ -294,6 +310,7 @@ private:
     bool offers_;
     mutable bool refused_ = false;
     checkpoint_state state_;
+    std::string text_;
     std::vector<file> files_;
 };
 

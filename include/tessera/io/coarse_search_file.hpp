@@ -5,7 +5,6 @@
 #include "tessera/io/search_file.hpp"
 #include "tessera/search/coarse/coarse_search.hpp"
 
-#include <fstream>
 #include <vector>
 
 namespace tessera::io {
@@ -45,7 +44,7 @@ inline std::string text_of_searches(const std::vector<std::string>& all) {
 class file_journal : public search::search_journal {
 public:
     explicit file_journal(std::string path) : path_(std::move(path)) {
-        if (std::ifstream(path_).good()) {
+        if (files::is_there(path_)) {
             kept_ = detail::searches_in(read_file(path_));
         }
     }

@@ -7,6 +7,7 @@
 // Times are ms, sizes bytes. A size of several tensors is a list, [64.0; 16.0]. What its planner has given a stage ends with " -- stage_id=2".
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/search/placement/layer_profile.hpp"
 
@@ -123,7 +124,7 @@ private:
         if (const std::size_t stage = rest.rfind(" -- stage_id="); stage != std::string_view::npos) {
             const double value = number(rest.substr(stage + 13), "the stage");
             if (value > 1e6 || value != std::floor(value)) {
-                refuse("gives the stage as " + std::to_string(value) + "; give a whole number up to a million");
+                refuse("gives the stage as " + fixed_text(value) + "; give a whole number up to a million");
             }
             l.stage = static_cast<int>(value);
             rest = rest.substr(0, stage);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -59,7 +60,7 @@ inline std::string progress_line(const std::string& label, const std::string& un
     if (done > 0 && seconds > 0) {
         const double rate = static_cast<double>(done) / seconds;
         std::array<char, 32> text{};
-        std::snprintf(text.data(), text.size(), rate < 100 ? ", %.1f " : ", %.0f ", rate);
+        print_to(text.data(), text.size(), rate < 100 ? ", %.1f " : ", %.0f ", rate);
         line += text.data() + unit + "/s";
         if (total > done) line += ", " + detail::clock_time(static_cast<double>(total - done) / rate) + " left";
     }

@@ -3,13 +3,12 @@
 // reads it goes on exactly where it stopped.
 #pragma once
 
+#include "tessera/execute/field_lines.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/progress.hpp"
 #include "tessera/io/search_numbers.hpp"
+#include "tessera/net/network_hash.hpp"
 #include "tessera/search/mcmc/parallel.hpp"
-
-#include <fstream>
-#include <iterator>
 
 namespace tessera::io {
 
@@ -23,23 +22,44 @@ inline std::uint64_t sum_of(std::string_view text) {
     return op::mix(h);
 }
 
-/// What a search is about: another network, machine, seed, temperature, price of bytes or rule to stop by gives another number.
+/// What a search is about: another network (its attributes, too), machine (its rates, too), seed, temperature, price of bytes, optimizer or rule to stop by gives
+/// another number, the same in every locale and with every digit of what they are.
 inline std::uint64_t subject_of(const graph_view& g, const cluster& on, const search::mcmc_options& o) {
-    std::string text = on.graph().name + ' ' + std::to_string(on.devices()) + ' ' + std::to_string(o.seed) + ' ' +
-                       std::to_string(o.budget) + ' ' + std::to_string(o.temperature) + ' ' +
-                       std::to_string(o.milliseconds_per_gigabyte) + ' ' + std::to_string(o.least_gain);
-    for (const std::int64_t x :
-         {static_cast<std::int64_t>(o.stop), o.patience, o.least_work, o.most_work, o.return_after}) {
-        text += ' ' + std::to_string(x);
+    field_lines all;
+    const device_graph& machine = on.graph();
+    all.add("machine", machine.name);
+    all.add("devices", on.devices());
+    for (const device_class& c : machine.classes) {
+        all.add("class", c.name);
+        all.add("rates", c.gigaflops);
+        all.add("tf32", c.tf32_gigaflops);
+        all.add("bf16", c.bf16_gigaflops);
+        const index_t more[] = {c.memory_megabytes, c.memory_bytes, c.launch, c.copies_in_turn ? 1 : 0};
+        all.add("memory", more);
     }
+    for (const link& l : machine.links) {
+        const index_t numbers[] = {l.from, l.to, l.megabytes, l.latency, l.cables, l.half_duplex ? 1 : 0};
+        all.add("link", numbers);
+    }
+    all.add("seed", o.seed);
+    all.add("temperature", o.temperature);
+    all.add("price", o.milliseconds_per_gigabyte);
+    all.add("least_gain", o.least_gain);
+    const std::int64_t rules[] = {
+        o.budget, static_cast<std::int64_t>(o.stop), o.patience, o.least_work, o.most_work, o.return_after};
+    all.add("stop", rules);
+    const search::proposal_options& p = o.proposals;
+    const bool offers[] = {p.operator_placement, p.neighbours,   p.groups,      p.plain,
+                           p.only_blocks,        p.only_regular, p.memory_limit};
+    all.add("proposals", offers);
+    all.add("proposals.devices", p.devices);
+    all.add("optimizer", o.lowering.update);
+    all.add("samples", g.tensor_count > 0 ? g.tensors[0].extents[0] : 0);
+    all.add("network", network_hash(g));
     for (int op = 0; op < g.op_count; ++op) {
-        text += ' ' + std::string(g.ops[op].name);
-        const shape& s = g.output_of(op).extents;
-        for (int d = 0; d < s.rank; ++d) {
-            text += ' ' + std::to_string(s[d]);
-        }
+        all.add("operator", g.ops[op].name);
     }
-    return sum_of(text);
+    return all.hash();
 }
 
 } // namespace detail
@@ -67,7 +87,7 @@ inline std::string to_text(const search::search_state& state, const graph_view& 
             w.write(i.value);
         }
     }
-    return "tessera-search 5 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
+    return "tessera-search 6 " + std::to_string(detail::sum_of(w.text)) + "\n" + w.text;
 }
 
 /// Throws tessera::error for another version, for a text that is damaged in any way, and for one of another network, machine, seed, budget,
@@ -76,8 +96,8 @@ inline search::search_state search_from_text(std::string_view text, const graph_
                                              const search::mcmc_options& o) {
     using reader = detail::search_reader;
     reader head(text);
-    if (head.word() != "tessera-search" || head.word() != "5") {
-        reader::refuse("it does not begin with 'tessera-search 5'; it is something else, or of another version");
+    if (head.word() != "tessera-search" || head.word() != "6") {
+        reader::refuse("it does not begin with 'tessera-search 6'; it is something else, or of another version");
     }
     const auto sum = head.number<std::uint64_t>(0, UINT64_MAX, "the check sum");
     const std::string_view body = text.substr(std::min(text.find('\n') + 1, text.size()));
@@ -86,9 +106,9 @@ inline search::search_state search_from_text(std::string_view text, const graph_
     }
     reader r(body);
     if (r.number<std::uint64_t>(0, UINT64_MAX, "the subject") != detail::subject_of(g, on, o)) {
-        reader::refuse(
-            "it belongs to another network, machine, seed, budget, rule to stop by, temperature or price of bytes; "
-            "begin anew");
+        reader::refuse("it belongs to another network, machine, seed, budget, rule to stop by, temperature, price of "
+                       "bytes or optimizer; "
+                       "begin anew");
     }
     detail::strategy_reader strategies(g);
     search::search_state state;
@@ -129,12 +149,10 @@ inline void write_search(const std::string& path, const search::search_state& st
 }
 inline search::search_state read_search(const std::string& path, const graph_view& g, const cluster& on,
                                         const search::mcmc_options& o) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
+    if (!files::is_there(path)) {
         throw error("tessera: the search file '" + path + "' cannot be opened; begin a search without one");
     }
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    return search_from_text(text, g, on, o);
+    return search_from_text(files::read(path), g, on, o);
 }
 
 /// Runs a search to its end with a progress bar on the terminal (silent elsewhere). A path, if given, keeps the state after every round, and a
@@ -143,7 +161,7 @@ inline search::mcmc_result run_search(const graph_view& g, const cluster& on,
                                       const std::vector<search::named_strategy>& starts,
                                       const search::parallel_search_options& o, const std::string& path = {},
                                       const progress_options& progress = {.unit = "proposals"}) {
-    const bool resumes = !path.empty() && std::ifstream(path).good();
+    const bool resumes = !path.empty() && files::is_there(path);
     search::parallel_search s = resumes ? search::parallel_search(g, on, read_search(path, g, on, o.chain), o)
                                         : search::parallel_search(g, on, starts, o);
     progress_bar bar("search", o.chain.budget * static_cast<std::int64_t>(s.state().chains.size()), progress);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tessera/base/nearest.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/json_text.hpp"
 #include "tessera/search/placement/split_problem.hpp"
@@ -32,7 +33,7 @@ inline json_object loose_object(const json_value& of, const std::vector<std::str
 inline double split_number(const json_value& x) {
     const double value = x.number();
     if (!(value >= 0 && value <= placement::most_split_number)) {
-        x.refuse("is " + std::to_string(value) + ", but must be a number from 0 to 1e18");
+        x.refuse("is " + fixed_text(value) + ", but must be a number from 0 to 1e18");
     }
     return value;
 }
@@ -115,8 +116,8 @@ inline placement::split_problem split_problem_from(const json_document& document
         placement::split_node& from = p.nodes[static_cast<std::size_t>(e.from)];
         char& is_known = known[static_cast<std::size_t>(e.from)];
         if (is_known != 0 && std::abs(from.output_cost - cost) > 1e-6) {
-            m.get("cost").refuse("is " + std::to_string(cost) + ", but another edge out of node " +
-                                 std::to_string(from.id) + " costs " + std::to_string(from.output_cost) +
+            m.get("cost").refuse("is " + fixed_text(cost) + ", but another edge out of node " +
+                                 std::to_string(from.id) + " costs " + fixed_text(from.output_cost) +
                                  "; all cost the same, for the output is moved once");
         }
         from.output_cost = is_known != 0 ? from.output_cost : cost;

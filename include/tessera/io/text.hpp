@@ -2,6 +2,7 @@
 // Texts to train language models on: windows of tokens, and for each of their positions the token that comes next.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/io/batches.hpp"
 #include "tessera/io/byte_source.hpp"
 #include "tessera/io/vocabulary.hpp"
@@ -70,7 +71,7 @@ private:
 inline std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> cut(const std::vector<std::int32_t>& tokens,
                                                                            double share) {
     if (!(share > 0 && share < 1))
-        throw error("a text is cut at the share " + std::to_string(share) + " of it; give one between 0 and 1");
+        throw error("a text is cut at the share " + fixed_text(share) + " of it; give one between 0 and 1");
     const auto at = tokens.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(tokens.size()) * share);
     return {{tokens.begin(), at}, {at, tokens.end()}};
 }

@@ -2,6 +2,7 @@
 // The loop over epochs, with a progress bar.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/batches.hpp"
 #include "tessera/io/metrics_log.hpp"
@@ -78,7 +79,7 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
                     record.loss += loss * static_cast<double>(samples.size);
                     record.samples += static_cast<std::int64_t>(samples.size);
                     std::array<char, 32> note{};
-                    std::snprintf(note.data(), note.size(), "loss %.4f", loss);
+                    print_to(note.data(), note.size(), "loss %.4f", loss);
                     bar.advance(static_cast<std::int64_t>(samples.size), note.data());
                     if (options.after_step)
                         options.after_step({order.shuffle_seed, order.epoch, order.first_sample + record.samples, size,

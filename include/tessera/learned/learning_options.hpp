@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -20,23 +21,23 @@ public:
     }
     void rate(double x) const {
         if (!std::isfinite(x) || x <= 0) {
-            refuse("a learning rate of " + std::to_string(x) + "; give a finite number above 0");
+            refuse("a learning rate of " + fixed_text(x) + "; give a finite number above 0");
         }
     }
     void clip_norm(double x) const {
         if (!std::isfinite(x) || x <= 0) {
-            refuse("gradients clipped to a norm of " + std::to_string(x) + "; give a finite number above 0");
+            refuse("gradients clipped to a norm of " + fixed_text(x) + "; give a finite number above 0");
         }
     }
     void entropy(double coefficient, int updates) const {
         if (!std::isfinite(coefficient) || coefficient < 0 || updates < 1) {
-            refuse("an entropy bonus of " + std::to_string(coefficient) + " that falls over " +
-                   std::to_string(updates) + " updates; give a coefficient of at least 0 and at least 1 update");
+            refuse("an entropy bonus of " + fixed_text(coefficient) + " that falls over " + std::to_string(updates) +
+                   " updates; give a coefficient of at least 0 and at least 1 update");
         }
     }
     void infeasible(double reward) const {
         if (!std::isfinite(reward) || reward >= 0) {
-            refuse("a reward of " + std::to_string(reward) +
+            refuse("a reward of " + fixed_text(reward) +
                    " for what does not fit; rewards are negative, give one below those of what does");
         }
     }

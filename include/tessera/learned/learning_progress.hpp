@@ -3,10 +3,13 @@
 // ask of the graphs that they were given.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/learned/ppo.hpp"
 
-#include <cstdio>
-#include <sstream>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 namespace tessera::learned {
 
@@ -40,17 +43,24 @@ struct learning_progress {
 
 namespace detail {
 
-/// A number with all of its bits.
-inline std::string exact_text(double x) {
-    char number[64];
-    std::snprintf(number, sizeof number, "%a", x);
-    return number;
+/// Adds words with spaces between them: whole numbers, and doubles with all of their bits.
+template <class... Numbers>
+void put(std::string& text, Numbers... x) {
+    const auto one = [&](auto number) {
+        text += text.empty() || text.back() == '\n' || text.back() == ' ' ? "" : " ";
+        if constexpr (std::is_floating_point_v<decltype(number)>) {
+            text += exact_text(number);
+        } else {
+            text += std::to_string(number);
+        }
+    };
+    (one(x), ...);
 }
 
-inline void put_placement(std::ostream& text, const search::placement::assignment& where) {
-    text << where.size();
+inline void put_placement(std::string& text, const search::placement::assignment& where) {
+    put(text, where.size());
     for (const int d : where) {
-        text << ' ' << d;
+        put(text, d);
     }
 }
 
@@ -59,21 +69,21 @@ class progress_reader {
 public:
     /// `kind` is the text's first word, `whose` who it is of, in words.
     progress_reader(const std::string& text, const char* kind, const char* whose)
-        : in_(text), kind_(kind), whose_(whose) {}
+        : text_(text), kind_(kind), whose_(whose) {}
 
     /// The first line; returns the number of graphs.
     std::size_t first_line(std::uint64_t& random, std::int64_t& updates) {
-        std::string word;
+        const std::string_view kind = word();
         int version = 0;
         std::size_t graphs = 0;
-        if (!(in_ >> word >> version >> random >> updates >> graphs) || word != kind_ || version != 1) {
+        if (!read(version) || !read(random) || !read(updates) || !read(graphs) || kind != kind_ || version != 1) {
             refuse("its first line is another");
         }
         return graphs;
     }
     template <class... Numbers>
     void numbers(Numbers&... x) {
-        if (!(in_ >> ... >> x)) {
+        if (!(read(x) && ...)) {
             refuse(line() + " is damaged");
         }
     }
@@ -86,17 +96,17 @@ public:
         return n;
     }
     double exact() {
-        std::string word;
+        const std::string_view number = word();
         double x = 0;
-        if (!(in_ >> word) || std::sscanf(word.c_str(), "%la", &x) != 1) {
-            refuse(line() + (word.empty() ? " ends early" : " is damaged"));
+        if (!is_number_text(number, x)) {
+            refuse(line() + (number.empty() ? " ends early" : " is damaged"));
         }
         return x;
     }
     search::placement::assignment placement() {
         search::placement::assignment where(count());
         for (int& d : where) {
-            if (!(in_ >> d)) {
+            if (!read(d)) {
                 refuse(line() + " ends early");
             }
         }
@@ -104,20 +114,33 @@ public:
     }
     void next_graph() { ++graph_; }
     void end() {
-        std::string word;
-        if (in_ >> word) {
+        if (!word().empty()) {
             refuse("it goes on behind its last graph");
         }
     }
 
 private:
+    /// The next one; empty at the end.
+    std::string_view word() {
+        constexpr std::string_view blank = " \n\t\r";
+        const std::size_t begin = std::min(text_.find_first_not_of(blank, at_), text_.size());
+        at_ = std::min(text_.find_first_of(blank, begin), text_.size());
+        return std::string_view(text_).substr(begin, at_ - begin);
+    }
+    template <class T>
+    bool read(T& x) {
+        const std::string_view w = word();
+        const auto [end, failed] = std::from_chars(w.data(), w.data() + w.size(), x);
+        return failed == std::errc{} && end == w.data() + w.size() && !w.empty();
+    }
     std::string line() const { return "the line of graph " + std::to_string(graph_); }
     [[noreturn]] void refuse(const std::string& what) const {
         throw error("tessera: the progress of " + std::string(whose_) + ": " + what +
                     "; give what to_text() has written");
     }
 
-    std::istringstream in_;
+    std::string text_;
+    std::size_t at_ = 0;
     const char* kind_;
     const char* whose_;
     int graph_ = 0;
@@ -127,15 +150,15 @@ private:
 
 /// One line for the whole, and one for each graph; sums in hexadecimal, so that nothing is lost.
 inline std::string to_text(const learning_progress& p) {
-    std::ostringstream text;
-    text << "tessera-learning 1 " << p.random << ' ' << p.updates << ' ' << p.graphs.size() << '\n';
+    std::string text = "tessera-learning 1";
+    detail::put(text, p.random, p.updates, p.graphs.size());
+    text += '\n';
     for (const graph_progress& g : p.graphs) {
-        text << detail::exact_text(g.baseline.sum) << ' ' << g.baseline.count << ' ' << g.step << ' ' << g.excess_bytes
-             << ' ';
+        detail::put(text, g.baseline.sum, g.baseline.count, g.step, g.excess_bytes);
         detail::put_placement(text, g.where);
-        text << '\n';
+        text += '\n';
     }
-    return text.str();
+    return text;
 }
 
 /// What to_text() has written. Throws tessera::error for any other text.

@@ -2,6 +2,7 @@
 // How the policy of Mirhoseini et al. is trained, and what it reads of a group.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/learned/group_graph.hpp"
 #include "tessera/learned/ppo.hpp"
 
@@ -29,7 +30,7 @@ inline void require(const mirhoseini_options& o) {
     check.rate(o.learning_rate);
     check.clip_norm(o.clip_norm);
     if (!(o.kept >= 0 && o.kept < 1)) {
-        check.refuse("a moving average that keeps " + std::to_string(o.kept) + "; give a number from 0 to below 1");
+        check.refuse("a moving average that keeps " + fixed_text(o.kept) + "; give a number from 0 to below 1");
     }
     check.entropy(o.entropy, o.entropy_updates);
     check.infeasible(o.infeasible);

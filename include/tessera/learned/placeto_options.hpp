@@ -2,6 +2,7 @@
 // How a Placeto policy is trained and tried.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/learned/learning_options.hpp"
 
 #include <cmath>
@@ -49,15 +50,14 @@ inline void require(const placeto_options& o) {
                      " passes over the graph; give at least 1 of each");
     }
     if (!finite(o.discount, 0) || o.discount > 1) {
-        check.refuse("a discount of " + std::to_string(o.discount) + "; give a number from 0 to 1");
+        check.refuse("a discount of " + fixed_text(o.discount) + "; give a number from 0 to 1");
     }
     if (!finite(o.memory_penalty, 0)) {
-        check.refuse("a memory penalty of " + std::to_string(o.memory_penalty) +
-                     "; give a finite number of at least 0");
+        check.refuse("a memory penalty of " + fixed_text(o.memory_penalty) + "; give a finite number of at least 0");
     }
     if (!finite(o.learning_rate, 0) || !finite(o.last_rate, 0) || o.learning_rate <= 0 || o.rate_updates < 1) {
-        check.refuse("a learning rate that falls from " + std::to_string(o.learning_rate) + " to " +
-                     std::to_string(o.last_rate) + " over " + std::to_string(o.rate_updates) +
+        check.refuse("a learning rate that falls from " + fixed_text(o.learning_rate) + " to " +
+                     fixed_text(o.last_rate) + " over " + std::to_string(o.rate_updates) +
                      " updates; give a first rate above 0 and at least 1 update");
     }
     check.clip_norm(o.clip_norm);

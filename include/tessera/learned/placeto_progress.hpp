@@ -22,20 +22,21 @@ struct placeto_progress {
 
 /// One line for the whole, and one for each graph; returns in hexadecimal, so that nothing is lost.
 inline std::string to_text(const placeto_progress& p) {
-    std::ostringstream text;
-    text << "tessera-placeto 1 " << p.random << ' ' << p.updates << ' ' << p.graphs.size() << '\n';
+    std::string text = "tessera-placeto 1";
+    detail::put(text, p.random, p.updates, p.graphs.size());
+    text += '\n';
     for (const placeto_graph_progress& g : p.graphs) {
-        text << g.best.evaluations << ' ' << g.best.step << ' ' << g.best.excess_bytes << ' ';
+        detail::put(text, g.best.evaluations, g.best.step, g.best.excess_bytes);
         detail::put_placement(text, g.best.where);
-        text << ' ' << g.returns.size() << ' ' << (g.returns.empty() ? 0 : g.returns.front().size());
+        detail::put(text, g.returns.size(), g.returns.empty() ? 0 : g.returns.front().size());
         for (const std::vector<double>& all : g.returns) {
             for (const double x : all) {
-                text << ' ' << detail::exact_text(x);
+                detail::put(text, x);
             }
         }
-        text << '\n';
+        text += '\n';
     }
-    return text.str();
+    return text;
 }
 
 /// What to_text() has written. Throws tessera::error for any other text.

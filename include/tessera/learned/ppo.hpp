@@ -2,6 +2,7 @@
 // How policies that place all nodes at once are trained: options, rewards, baselines, and choices drawn from logits. The loss is in ppo_loss.hpp.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/learned/learning_options.hpp"
 #include "tessera/search/placement/found.hpp"
 #include "tessera/search/random_numbers.hpp"
@@ -56,7 +57,7 @@ inline void require(const ppo_options& o) {
     check.entropy(o.entropy, o.entropy_updates);
     check.infeasible(o.infeasible);
     if (!std::isfinite(o.memory_penalty) || o.memory_penalty < 0) {
-        check.refuse("a penalty of " + std::to_string(o.memory_penalty) +
+        check.refuse("a penalty of " + fixed_text(o.memory_penalty) +
                      " for missing memory; give a finite number above 0, or 0 for one reward of all that does not fit");
     }
     if (!std::isfinite(o.prior)) {

@@ -82,12 +82,21 @@ enum class trust_by : std::uint8_t {
     update    ///< LAMB: by that of the update
 };
 
+constexpr const char* to_text(trust_by t) {
+    constexpr const char* names[] = {"none", "gradient", "update"};
+    return names[static_cast<int>(t)];
+}
+
 /// The most numbers that an optimizer keeps for each weight.
 inline constexpr int most_optimizer_states = 4;
 
 /// What is done to a parameter: any of them as one value. `learning_rate` is where a schedule starts: a step takes its rate from its run_state.
 struct update_rule {
     enum class kind : std::uint8_t { sgd, adam, rmsprop };
+    friend constexpr const char* to_text(kind k) {
+        constexpr const char* names[] = {"sgd", "adam", "rmsprop"};
+        return names[static_cast<int>(k)];
+    }
 
     kind which = kind::sgd;
     float learning_rate = 0.01F;
@@ -128,6 +137,30 @@ struct update_rule {
     /// A parameter's step needs norms of the whole parameter.
     constexpr bool is_layerwise() const { return trust != trust_by::none; }
     friend constexpr bool operator==(const update_rule&, const update_rule&) = default;
+
+    /// All fields by name (strategy/described.hpp).
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using u = update_rule;
+        see("which", &u::which, {});
+        see("learning_rate", &u::learning_rate, {});
+        see("momentum", &u::momentum, {});
+        see("weight_decay", &u::weight_decay, {});
+        see("beta1", &u::beta1, {});
+        see("beta2", &u::beta2, {});
+        see("epsilon", &u::epsilon, {});
+        see("nesterov", &u::nesterov, {});
+        see("decoupled", &u::decoupled, {});
+        see("centered", &u::centered, {});
+        see("trust", &u::trust, {});
+        see("trust_coefficient", &u::trust_coefficient, {});
+        see("rate_factor", &u::rate_factor, {});
+        see("clip_value", &u::clip_value, {});
+        see("average", &u::average, {});
+        see("prunes", &u::prunes, {});
+        see("clip_norm", &u::clip_norm, {});
+        see("loss_scale", &u::loss_scale, {});
+    }
 };
 
 /// A rule's numbers as a backend's formulas take them (update_formulas.hpp).
@@ -196,6 +229,17 @@ struct parameter_group {
     bool trust_ratio = true; ///< false: the steps of LARS and LAMB are not scaled
 
     friend constexpr bool operator==(const parameter_group&, const parameter_group&) = default;
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using p = parameter_group;
+        see("layer", &p::layer, {});
+        see("instance", &p::instance, {});
+        see("path", &p::path, {});
+        see("rate", &p::rate, {});
+        see("decay", &p::decay, {});
+        see("trust_ratio", &p::trust_ratio, {});
+    }
 };
 inline constexpr int most_parameter_groups = 8;
 
@@ -271,6 +315,12 @@ struct optimizer : update_rule {
     }
 
     friend constexpr bool operator==(const optimizer&, const optimizer&) = default;
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        update_rule::each_field(see);
+        see("groups", &optimizer::groups, {});
+    }
 
 private:
     constexpr void check_constant() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/op/optimizer.hpp"
 
 #include <cmath>
@@ -14,7 +15,7 @@ namespace tessera {
 /// the loss that are not above 0.
 inline void require(const optimizer& o) {
     const auto refuse = [](const char* name, float value, const char* needed) {
-        throw error("tessera: the optimizer's " + std::string(name) + " is " + std::to_string(value) + "; it must be " +
+        throw error("tessera: the optimizer's " + std::string(name) + " is " + fixed_text(value) + "; it must be " +
                     needed);
     };
     const auto at_least_0 = [&](const char* name, float x) {

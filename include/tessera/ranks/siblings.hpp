@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -63,7 +62,7 @@ inline std::vector<int> numbers_in_folder(const std::string& path) {
     std::vector<int> all;
     DIR* const folder = ::opendir(path.c_str());
     while (const dirent* const e = folder != nullptr ? ::readdir(folder) : nullptr) {
-        std::isdigit(static_cast<unsigned char>(e->d_name[0])) != 0 ? all.push_back(std::atoi(e->d_name)) : void();
+        e->d_name[0] >= '0' && e->d_name[0] <= '9' ? all.push_back(std::atoi(e->d_name)) : void();
     }
     folder != nullptr ? void(::closedir(folder)) : void();
     return all;
@@ -82,10 +81,11 @@ inline std::vector<child> children_of(int parent) {
     for (const int process : detail::numbers_in_folder("/proc")) {
         const std::string stat = detail::text_of("/proc/" + std::to_string(process) + "/stat"); // "17 (name) S 16 ..."
         const std::size_t name = stat.rfind(')');
-        char state = 0;
-        int of = 0;
-        if (name != std::string::npos && std::sscanf(stat.c_str() + name + 1, " %c %d", &state, &of) == 2 &&
-            of == parent && state != 'Z') {
+        if (name == std::string::npos || name + 4 >= stat.size()) {
+            continue;
+        }
+        const char state = stat[name + 2];
+        if (std::atoi(stat.c_str() + name + 4) == parent && state != 'Z') {
             all.push_back({process, state == 'T' || state == 't'});
         }
     }

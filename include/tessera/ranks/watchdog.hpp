@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/ranks/leftovers.hpp"
 
 #include <cerrno>
@@ -99,7 +100,8 @@ private:
             if (pthread_cond_timedwait(&changed_, &mutex_, &until) == ETIMEDOUT && words_ != nullptr && !stops_ &&
                 until.tv_sec == until_.tv_sec && until.tv_nsec == until_.tv_nsec) {
                 const std::string text = words_(context_);
-                std::fprintf(stderr, "tessera: %s has not returned within %.0f s\n", text.c_str(), patience_);
+                std::fprintf(stderr, "tessera: %s has not returned within %s s\n", text.c_str(),
+                             fixed_text(patience_, 0).c_str());
                 std::fflush(stderr);
                 remove_files_of_ranks(); // the launcher ends the others, which cannot
                 _exit(1);

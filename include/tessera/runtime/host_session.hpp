@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/execute/backend.hpp"
+#include "tessera/execute/field_lines.hpp"
 #include "tessera/execute/input_data.hpp"
 #include "tessera/execute/kept_pieces.hpp"
 #include "tessera/execute/prediction.hpp"
@@ -47,6 +48,7 @@ public:
     bool uses_averages() const;
     std::vector<float> gradient(int p) const;
     const optimizer& update() const;
+    field_lines identity_lines() const;
     std::uint64_t seed() const;
     std::vector<float> kept(int p, int state) const;
     void set_kept(int p, int state, std::span<const float> values);

@@ -49,6 +49,7 @@ void runtime_session::use_averages(bool use) { return inside_->trains.use_averag
 bool runtime_session::uses_averages() const { return inside_->trains.uses_averages(); }
 std::vector<float> runtime_session::gradient(int p) const { return inside_->trains.gradient(p); }
 const optimizer& runtime_session::update() const { return inside_->trains.update(); }
+field_lines runtime_session::identity_lines() const { return inside_->trains.identity_lines(); }
 std::uint64_t runtime_session::seed() const { return inside_->trains.seed(); }
 std::vector<float> runtime_session::kept(int p, int state) const { return inside_->trains.kept(p, state); }
 void runtime_session::set_kept(int p, int state, std::span<const float> values) {

@@ -3,6 +3,7 @@
 // the fastest of what they find by simulation, with its bound.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/certified/bound.hpp"
 #include "tessera/search/searches.hpp"
 
@@ -157,10 +158,10 @@ inline std::string to_text(const best_result& r) {
     for (std::size_t i = 0; i < r.all.size(); ++i) {
         const searched& s = r.all[i];
         char line[160];
-        std::snprintf(line, sizeof line, "%s %-18s %12.3f ms a step, found in %.2f s%s\n", i == r.chosen ? ">" : " ",
-                      std::string(s.name).c_str(),
-                      static_cast<double>(s.step.makespan) * 1e-6 / static_cast<double>(s.value.period), s.seconds,
-                      s.step.fits ? "" : ", which does not fit");
+        print_to(line, sizeof line, "%s %-18s %12.3f ms a step, found in %.2f s%s\n", i == r.chosen ? ">" : " ",
+                 std::string(s.name).c_str(),
+                 static_cast<double>(s.step.makespan) * 1e-6 / static_cast<double>(s.value.period), s.seconds,
+                 s.step.fits ? "" : ", which does not fit");
         text += s.refused.empty() ? std::string(line) : "  " + std::string(s.name) + ": " + s.refused + "\n";
     }
     return text + to_text(r.bound) + "\n";

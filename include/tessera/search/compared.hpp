@@ -3,6 +3,7 @@
 // and the fastest is returned, by name.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/by_hand/hand_designed.hpp"
 #include "tessera/search/finished_step.hpp"
 #include "tessera/strategy/change.hpp"
@@ -96,14 +97,14 @@ inline std::string to_text(const compared_search& r) {
     for (std::size_t i = 0; i < r.all.size(); ++i) {
         const compared_strategy& x = r.all[i];
         char line[200];
-        std::snprintf(line, sizeof line, "%s %-28s %12.3f ms a step%s", i == r.returned ? ">" : " ", x.name.c_str(),
-                      static_cast<double>(x.step.makespan) * 1e-6, x.step.fits ? "" : ", which does not fit");
+        print_to(line, sizeof line, "%s %-28s %12.3f ms a step%s", i == r.returned ? ">" : " ", x.name.c_str(),
+                 static_cast<double>(x.step.makespan) * 1e-6, x.step.fits ? "" : ", which does not fit");
         text += x.refused.empty() ? std::string(line) + "\n" : "  " + x.name + ": refused: " + x.refused + "\n";
     }
     if (r.shortfall() > 0) {
         char line[200];
-        std::snprintf(line, sizeof line, "%s is %.3f ms a step slower than %s\n", r.all[0].name.c_str(),
-                      static_cast<double>(r.shortfall()) * 1e-6, r.all[r.fastest].name.c_str());
+        print_to(line, sizeof line, "%s is %.3f ms a step slower than %s\n", r.all[0].name.c_str(),
+                 static_cast<double>(r.shortfall()) * 1e-6, r.all[r.fastest].name.c_str());
         text += line;
     }
     return text;

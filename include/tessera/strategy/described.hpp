@@ -5,6 +5,7 @@
 
 #include "tessera/op/mask.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -48,7 +49,9 @@ inline constexpr bool is_plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 /// A number for what a described value says, the same wherever and whenever it is computed.
 template <class T>
 constexpr std::uint64_t hash_of_fields(const T& x) {
-    if constexpr (is_plain<T>) {
+    if constexpr (std::is_floating_point_v<T>) { // every bit, so that no two numbers are one
+        return op::mix(std::bit_cast<std::uint64_t>(static_cast<double>(x)));
+    } else if constexpr (is_plain<T>) {
         return op::mix(static_cast<std::uint64_t>(x));
     } else if constexpr (Described<T>) {
         std::uint64_t h = 0x9ae16a3b2f90404fULL;

@@ -3,6 +3,7 @@
 // plan has one task where there were several, and no tiles between them.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/net/paths.hpp"
 #include "tessera/op/expression/compose.hpp"
 #include "tessera/op/expression/fused.hpp"
@@ -129,7 +130,7 @@ private:
             const auto numbers = o.attributes.template as<op::expression_attributes>();
             for (int k = 0; k < r.formula->attributes; ++k) {
                 char number[40];
-                std::snprintf(number, sizeof number, "%c%.17g", k == 0 ? '[' : ',', numbers.number[k]);
+                print_to(number, sizeof number, "%c%.17g", k == 0 ? '[' : ',', numbers.number[k]);
                 n.text += number;
                 n.what.attributes[k] = numbers.number[k];
             }

@@ -28,6 +28,7 @@ constexpr const char* to_text(pass p) {
 constexpr bool has_pass(const op_record& r, pass what) { return what != pass::update || r.momentum != nullptr; }
 
 class run_report;
+struct run_identity;
 
 /// What changes from step to step: the inputs of a plan's run.
 struct run_state {
@@ -36,6 +37,8 @@ struct run_state {
     double learning_rate = 0.01;
     const void* const* inputs = nullptr; ///< for every tensor of the network that is an input: its elements, plain
     run_report* report = nullptr; ///< where tasks say what is not finite (execute/run_report.hpp); null: nobody asks
+    const run_identity* identity =
+        nullptr; ///< of the run's first step: what processes compare (execute/step_identity.hpp); null: the plan alone
 };
 
 /// What a device runs for one task: prepared once, called every step.

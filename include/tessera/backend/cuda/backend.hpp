@@ -36,6 +36,21 @@ struct backend_options {
     /// Two runs give the same bits: NCCL must not let NVSwitches add up, which it is told in its environment (NCCL_NVLS_ENABLE=0) before the
     /// first communication. False leaves that to NCCL.
     bool same_bits = true;
+
+    /// All fields by name; `permits`: it changes no number that is computed, or each rank has its own.
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using o = backend_options;
+        see("gpus", &o::gpus, {.permits = true});
+        see("measure", &o::measure, {});
+        see("most_workspace", &o::most_workspace, {});
+        see("graph", &o::graph, {});
+        see("fuse", &o::fuse, {});
+        see("profile_path", &o::profile_path, {.permits = true});
+        see("patience", &o::patience, {.permits = true});
+        see("check_calls", &o::check_calls, {.permits = true});
+        see("same_bits", &o::same_bits, {});
+    }
 };
 
 /// Backend for executor<> and session<> on the GPUs of this process, or of a group of processes, where each runs what
@@ -82,6 +97,9 @@ public:
     static constexpr bool supports(const op_record& r, pass what, precision math) {
         return cuda::supports(r, what, math);
     }
+
+    /// What it was made with, for those who compare (execute/training_identity.hpp).
+    const backend_options& made_with() const { return options_; }
 
     /// From now on devices are those of all processes of a group, of which this one has some (or null: all are its
     /// own). All call it, before the first plan is bound. Throws what place_group() throws, and tessera::error for a

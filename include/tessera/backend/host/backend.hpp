@@ -14,6 +14,14 @@ struct backend_options {
     tuning how = tuning::estimate;
     std::uint64_t seed = 0;   ///< of tuning::random
     std::string profile_path; ///< where measured times are kept; empty: for the life of the backend
+
+    /// All fields by name; `permits`: it changes no number that is computed.
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        see("how", &backend_options::how, {});
+        see("seed", &backend_options::seed, {});
+        see("profile_path", &backend_options::profile_path, {.permits = true});
+    }
 };
 
 /// Backend for executor<> and session<> on this machine's processors. (A template only so that what it uses is compiled
@@ -40,6 +48,9 @@ public:
     static constexpr bool supports(const op_record& r, pass what, precision math) {
         return host::supports(r, what, math);
     }
+
+    /// What it was made with, for those who compare (execute/training_identity.hpp).
+    const backend_options& made_with() const { return options_; }
 
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.
     void bind(Plan& p, const graph_view& g, const parameter_store* store) {

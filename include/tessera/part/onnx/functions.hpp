@@ -2,6 +2,7 @@
 // What works element by element.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/part/onnx/layers.hpp"
 
 namespace tessera::onnx {
@@ -119,7 +120,7 @@ inline void dropout(call& c) {
     c.require(ratio >= 0 && ratio < 1, "its ratio is not from 0 to less than 1");
     const double percent = std::nearbyint(ratio * 100);
     if (std::abs(percent - ratio * 100) > 1e-4) {
-        c.t.note("a dropout of " + std::to_string(ratio * 100) + " % is " + std::to_string(static_cast<int>(percent)) +
+        c.t.note("a dropout of " + fixed_text(ratio * 100) + " % is " + std::to_string(static_cast<int>(percent)) +
                  " % in the network");
     }
     c.give(percent == 0 || percent > 99

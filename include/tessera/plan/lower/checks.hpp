@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/plan/lower/input.hpp"
 #include "tessera/strategy/strategy.hpp"
 
@@ -29,7 +30,7 @@ void check_options(const lowering_input<Options>& in) {
         }
     }
     if (!(in.o.update.loss_scale > 0)) {
-        throw error("tessera: a loss scale of " + std::to_string(in.o.update.loss_scale) +
+        throw error("tessera: a loss scale of " + fixed_text(in.o.update.loss_scale) +
                     ", by which gradients are divided; give one above 0");
     }
     if (count > 1 && outside >= 0) {

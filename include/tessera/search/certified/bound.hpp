@@ -3,6 +3,7 @@
 // stated space, wherever their shards run.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/cost/free_edges.hpp"
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/certified/network_problem.hpp"
@@ -41,15 +42,15 @@ inline std::string to_text(const strategy_bound& b) {
     }
     char text[200];
     if (b.bound <= 0) {
-        std::snprintf(text, sizeof text, "no bound above 0 under the additive model, where it takes %.3f ms",
-                      static_cast<double>(b.cost) * 1e-6);
+        print_to(text, sizeof text, "no bound above 0 under the additive model, where it takes %.3f ms",
+                 static_cast<double>(b.cost) * 1e-6);
     } else if (b.cost == b.bound) {
-        std::snprintf(text, sizeof text, "the best possible under the additive model: %.3f ms",
-                      static_cast<double>(b.cost) * 1e-6);
+        print_to(text, sizeof text, "the best possible under the additive model: %.3f ms",
+                 static_cast<double>(b.cost) * 1e-6);
     } else {
-        std::snprintf(text, sizeof text,
-                      "at most %.1f %% above the best possible under the additive model: %.3f ms, and none below %.3f",
-                      100 * b.gap(), static_cast<double>(b.cost) * 1e-6, static_cast<double>(b.bound) * 1e-6);
+        print_to(text, sizeof text,
+                 "at most %.1f %% above the best possible under the additive model: %.3f ms, and none below %.3f",
+                 100 * b.gap(), static_cast<double>(b.cost) * 1e-6, static_cast<double>(b.bound) * 1e-6);
     }
     return text;
 }

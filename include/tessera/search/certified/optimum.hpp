@@ -3,6 +3,7 @@
 // how far from the best possible it is at most.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/certified/bound.hpp"
 #include "tessera/search/optcnn/compared.hpp"
 
@@ -97,12 +98,12 @@ inline std::string to_text(const optimum_result& r) {
     char text[240];
     const auto ms = [](cost_t ns) { return static_cast<double>(ns) * 1e-6; };
     if (r.model.cost == r.model.bound) {
-        std::snprintf(text, sizeof text, "%.3f ms under the additive model of its links, the best possible",
-                      ms(r.model.cost));
+        print_to(text, sizeof text, "%.3f ms under the additive model of its links, the best possible",
+                 ms(r.model.cost));
     } else {
-        std::snprintf(text, sizeof text,
-                      "%.3f ms under the additive model of its links, at most %.2f %% above the best possible",
-                      ms(r.model.cost), 100 * r.gap());
+        print_to(text, sizeof text,
+                 "%.3f ms under the additive model of its links, at most %.2f %% above the best possible",
+                 ms(r.model.cost), 100 * r.gap());
     }
     std::string all = text;
     if (r.tightened > 0) {

@@ -2,6 +2,7 @@
 // fit() as a search that is chosen by name, with a table of what it simulated.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/fit/fit.hpp"
 
 #include <cstdio>
@@ -19,7 +20,7 @@ inline std::string short_bytes(index_t bytes) {
         number /= 1000;
     }
     char text[32];
-    std::snprintf(text, sizeof text, "%.3g %s", number, units[unit]);
+    print_to(text, sizeof text, "%.3g %s", number, units[unit]);
     return text;
 }
 
@@ -33,8 +34,8 @@ inline std::string to_text(const graph_view& g, const fit_result& r) {
     for (const fit_row& row : r.rows) {
         if (row.refused.empty() && shown++ < 10) {
             char numbers[64];
-            std::snprintf(numbers, sizeof numbers, "%12.3f ms %9s%s  ", static_cast<double>(row.step) * 1e-6,
-                          detail::short_bytes(row.most_bytes).c_str(), row.fits ? "  " : " !");
+            print_to(numbers, sizeof numbers, "%12.3f ms %9s%s  ", static_cast<double>(row.step) * 1e-6,
+                     detail::short_bytes(row.most_bytes).c_str(), row.fits ? "  " : " !");
             text += numbers + to_text(g, row.how) + "\n";
         }
     }

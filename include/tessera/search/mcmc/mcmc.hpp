@@ -3,6 +3,7 @@
 // placements of single operators, each proposal priced by delta simulation.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/by_hand/hand_designed.hpp"
 #include "tessera/search/finished_step.hpp"
 #include "tessera/search/mcmc/plain_changes.hpp"
@@ -47,7 +48,7 @@ struct mcmc_options {
     /// Throws tessera::error for a price of bytes that is negative, over 1,000,000 ms per GB, or no number.
     void check() const {
         if (!(milliseconds_per_gigabyte >= 0 && milliseconds_per_gigabyte <= 1e6)) {
-            throw error("tessera: a gigabyte between devices cannot cost " + std::to_string(milliseconds_per_gigabyte) +
+            throw error("tessera: a gigabyte between devices cannot cost " + fixed_text(milliseconds_per_gigabyte) +
                         " ms; give a price from 0 to 1000000");
         }
     }

@@ -2,6 +2,7 @@
 // The optimum of contiguous splits: of those that put a network into a pipeline of devices without a way back, one with the least greatest load.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/mcmc/proposal_options.hpp"
 #include "tessera/search/placement/contiguous_pieces.hpp"
 
@@ -80,9 +81,8 @@ inline std::string why_none(const split_problem& p, const split_blocks& b, const
     of_sizes.accelerator_time = b.size;
     of_sizes.outputs.clear();
     piece_search least(sizes, of_sizes, sets);
-    std::string text = "the memory of " + std::to_string(p.memory) +
-                       " bytes is too small for a contiguous split over " + std::to_string(p.accelerators) +
-                       " accelerators";
+    std::string text = "the memory of " + fixed_text(p.memory) + " bytes is too small for a contiguous split over " +
+                       std::to_string(p.accelerators) + " accelerators";
     double all = 1;
     for (const double s : b.size) {
         all += s;

@@ -2,6 +2,7 @@
 // What PipeDream's profiler (Narayanan et al., SOSP 2019) measures of a network, layer by layer, and the cost graph that follows from it.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/placement/cost_graph.hpp"
 
 #include <cmath>
@@ -61,8 +62,8 @@ struct profile_options {
 inline cost_graph to_cost_graph(const layer_profile& p, const profile_options& o = {}) {
     const auto whole = [&](const profiled_layer& l, const char* what, double x, double most) {
         if (!(x >= 0 && x <= most)) {
-            throw error("tessera: profile '" + p.name + "': layer '" + l.id + "' has " + what + " " +
-                        std::to_string(x) + "; give a number from 0 to " + std::to_string(most));
+            throw error("tessera: profile '" + p.name + "': layer '" + l.id + "' has " + what + " " + fixed_text(x) +
+                        "; give a number from 0 to " + fixed_text(most));
         }
         return static_cast<index_t>(std::llround(x));
     };

@@ -3,6 +3,7 @@
 // stage is the fastest that it can be; for machines that are all linked alike. And a cost graph as a split problem, to compare plans without replicas.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/placement/downsets.hpp"
 #include "tessera/search/placement/groups.hpp"
 #include "tessera/search/placement/split_problem.hpp"
@@ -71,7 +72,7 @@ inline pipedream_plan plan_pipedream(const cost_graph& g, const pipedream_option
     const graph_order order(g);
     if (o.machines < 1 || o.machines > 1024 || !(o.bytes_per_second > 0)) {
         throw error("tessera: a plan for " + std::to_string(o.machines) + " machines linked with " +
-                    std::to_string(o.bytes_per_second) + " bytes/s; give 1 to 1024, and a bandwidth above 0");
+                    fixed_text(o.bytes_per_second) + " bytes/s; give 1 to 1024, and a bandwidth above 0");
     }
     const std::vector<char> ends = detail::plain_ends(g, order);
     std::vector<int> number(g.nodes.size(), -1);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/number_text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -65,8 +66,8 @@ inline std::string text_of_node(const split_node& n) {
 
 inline void check_number(const split_problem& p, const split_node& n, const char* what, double value) {
     if (!(value >= 0 && value <= most_split_number)) {
-        refuse_split(p, text_of_node(n) + " has " + what + " of " + std::to_string(value) +
-                            "; give a number from 0 to 1e18");
+        refuse_split(p,
+                     text_of_node(n) + " has " + what + " of " + fixed_text(value) + "; give a number from 0 to 1e18");
     }
 }
 
@@ -136,7 +137,7 @@ inline void require(const split_problem& p) {
                                     " of each, at least one device");
     }
     if (!(p.memory >= 0 && p.memory <= most_split_number)) {
-        detail::refuse_split(p, "gives accelerators " + std::to_string(p.memory) +
+        detail::refuse_split(p, "gives accelerators " + fixed_text(p.memory) +
                                     " bytes of memory; give a number from 0 to 1e18");
     }
     std::vector<std::pair<std::int64_t, int>> ids;
@@ -243,8 +244,8 @@ inline std::string trouble_of(const split_problem& p, const split& s) {
     }
     for (int d = 0; d < p.accelerators; ++d) {
         if (size[at(d)] > p.memory) {
-            return "accelerator " + std::to_string(d) + " has " + std::to_string(p.memory) + " bytes and needs " +
-                   std::to_string(size[at(d)]);
+            return "accelerator " + std::to_string(d) + " has " + fixed_text(p.memory) + " bytes and needs " +
+                   fixed_text(size[at(d)]);
         }
     }
     return "";

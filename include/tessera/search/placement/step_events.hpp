@@ -7,6 +7,7 @@
 // `latency` later.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/placement/cost_graph.hpp"
 
@@ -46,7 +47,7 @@ public:
             most += static_cast<double>(time);
         }
         if (most > 0x1p61) {
-            detail::refuse_graph(g, "takes up to " + std::to_string(most * 1e-9) +
+            detail::refuse_graph(g, "takes up to " + fixed_text(most * 1e-9) +
                                         " s per step, more than can be counted in ns; divide its times and bytes");
         }
         lane_free_.resize(detail::at(on.lanes()));

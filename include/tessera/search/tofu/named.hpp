@@ -2,6 +2,7 @@
 // Tofu as a search that is chosen by name.
 #pragma once
 
+#include "tessera/base/number_text.hpp"
 #include "tessera/search/optcnn/compared.hpp"
 #include "tessera/search/tofu/timed.hpp"
 
@@ -22,12 +23,12 @@ inline std::string to_text(const tofu_result& r) {
     char text[160];
     std::string steps;
     for (std::size_t i = 0; i < r.step_bytes.size(); ++i) {
-        std::snprintf(text, sizeof text, "%s%d-way %.3f", i == 0 ? "" : ", ", r.steps.factors[i],
-                      static_cast<double>(r.step_bytes[i]) * 1e-6);
+        print_to(text, sizeof text, "%s%d-way %.3f", i == 0 ? "" : ", ", r.steps.factors[i],
+                 static_cast<double>(r.step_bytes[i]) * 1e-6);
         steps += text;
     }
-    std::snprintf(text, sizeof text, "%d groups of operators, tables over %d; %.3f MB cross between devices", r.groups,
-                  r.width, static_cast<double>(r.bytes) * 1e-6);
+    print_to(text, sizeof text, "%d groups of operators, tables over %d; %.3f MB cross between devices", r.groups,
+             r.width, static_cast<double>(r.bytes) * 1e-6);
     return text + (steps.empty() ? std::string("\n") : ", step by step: " + steps + "\n") +
            (r.exact ? "" : "not every step is the best possible by bytes\n");
 }
@@ -48,8 +49,8 @@ search_found run_tofu(const graph_view& g, const cluster& on, const Options& o) 
     if (simulations > 0) {
         tofu_timed timed = tofu_by_time(g, on, steps, how, simulations, o.lowering, o.interrupted);
         char line[120];
-        std::snprintf(line, sizeof line, "%d simulations: %.3f ms a step after %.3f\n", timed.simulated,
-                      static_cast<double>(timed.after) * 1e-6, static_cast<double>(timed.before) * 1e-6);
+        print_to(line, sizeof line, "%d simulations: %.3f ms a step after %.3f\n", timed.simulated,
+                 static_cast<double>(timed.after) * 1e-6, static_cast<double>(timed.before) * 1e-6);
         text = line;
         found = static_cast<tofu_result&&>(timed.found);
     } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/backend/cuda/kernels/common.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/op/description.hpp"
 #include "tessera/op/expression/formula.hpp"
 
@@ -23,7 +24,7 @@ inline std::string float_literal(double x) {
                                   : "__uint_as_float(0xff800000u)";
     }
     char text[32];
-    std::snprintf(text, sizeof text, "%.9g", static_cast<double>(single));
+    print_to(text, sizeof text, "%.9g", static_cast<double>(single));
     std::string literal(text);
     literal += literal.find_first_of(".e") == std::string::npos ? ".0f" : "f";
     return single < 0 || std::signbit(single) ? "(" + literal + ")" : literal;

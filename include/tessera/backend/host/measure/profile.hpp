@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/file.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/execute/processes.hpp"
 
 #include <algorithm>
@@ -58,15 +59,15 @@ public:
         std::string all;
         for (const entry& e : times_) {
             char seconds[40];
-            std::snprintf(seconds, sizeof seconds, "%a ", e.seconds); // every bit
+            print_to(seconds, sizeof seconds, "%a ", e.seconds); // every bit
             all += seconds + e.name + "\n";
         }
         group->take_from_first(all);
         times_.clear();
         for (const std::string& line : lines_of(all)) {
-            char* end = nullptr;
-            const double seconds = std::strtod(line.c_str(), &end);
-            times_.push_back({end + 1, seconds});
+            double seconds = 0;
+            const std::size_t end = read_number(line, seconds);
+            times_.push_back({line.substr(end + 1), seconds});
         }
     }
 
@@ -85,7 +86,7 @@ public:
                 for (std::size_t i = 0; i < all.size(); ++i) {
                     if (i == 0 || all[i].name != all[i - 1].name) {
                         char seconds[32];
-                        std::snprintf(seconds, sizeof seconds, "%.9g ", all[i].seconds);
+                        print_to(seconds, sizeof seconds, "%.9g ", all[i].seconds);
                         text += seconds + all[i].name + "\n";
                     }
                 }
@@ -143,12 +144,12 @@ private:
         }
         const bool current = lines[0] == header();
         for (std::size_t i = 1; i < lines.size() && current; ++i) {
-            char* end = nullptr;
-            const double seconds = std::strtod(lines[i].c_str(), &end);
-            if (!(seconds > 0 && seconds < 1e9) || *end != ' ') {
+            double seconds = 0;
+            const std::size_t end = read_number(lines[i], seconds);
+            if (!(seconds > 0 && seconds < 1e9) || end == lines[i].size() || lines[i][end] != ' ') {
                 return {};
             }
-            all.push_back({end + 1, seconds});
+            all.push_back({lines[i].substr(end + 1), seconds});
         }
         const auto before = [](const entry& a, const entry& b) { return a.name < b.name; };
         std::sort(all.begin(), all.end(), before);

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values as lists of lines, a name and a text for each field: what processes and files compare, and in what words they say where two values differ.
+#pragma once
+
+#include "tessera/base/fixed_vector.hpp"
+#include "tessera/base/number_text.hpp"
+#include "tessera/base/type_name.hpp"
+#include "tessera/strategy/described.hpp"
+
+#include <charconv>
+#include <concepts>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+/// One field of a value: "optimizer.momentum", "0.9".
+struct field_line {
+    std::string name;
+    std::string value;
+    friend bool operator==(const field_line&, const field_line&) = default;
+};
+
+namespace detail {
+
+inline std::string hexadecimal_text(std::uint64_t x) {
+    char text[20] = "0x";
+    return {text, std::to_chars(text + 2, text + sizeof text, x, 16).ptr};
+}
+
+/// Without what would end a line or its name.
+inline std::string in_one_line(std::string_view text) {
+    std::string plain(text);
+    for (char& c : plain) {
+        c = static_cast<unsigned char>(c) < ' ' ? '?' : c;
+    }
+    return plain;
+}
+
+template <class T>
+concept is_text = std::convertible_to<const T&, std::string_view>;
+
+/// True for what is said in one word: a number, a choice, a text.
+template <class T>
+inline constexpr bool is_word = is_plain<T> || is_text<T>;
+
+template <class T>
+std::string word_of(const T& x) {
+    if constexpr (is_text<T>) {
+        return in_one_line(std::string_view(x));
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return x ? "true" : "false";
+    } else if constexpr (std::is_enum_v<T>) {
+        if constexpr (requires { std::string_view(to_text(x)); }) {
+            return std::string(to_text(x));
+        } else {
+            return std::to_string(static_cast<std::int64_t>(x));
+        }
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return shortest_text(x);
+    } else {
+        return std::to_string(x);
+    }
+}
+
+template <class T>
+inline constexpr bool is_fixed_text = false;
+template <int Capacity>
+inline constexpr bool is_fixed_text<fixed_vector<char, Capacity>> = true;
+
+/// True for a described value that is one line in a list.
+template <class T>
+constexpr bool has_words_alone() {
+    if constexpr (Described<T>) {
+        bool words = true;
+        T::each_field([&](const char*, auto member, const field_facts&) {
+            words = words && is_word<std::remove_cvref_t<decltype(std::declval<const T&>().*member)>>;
+        });
+        return words;
+    } else {
+        return false;
+    }
+}
+
+} // namespace detail
+
+/// Lines of values, in the order in which they are added. Of fields that change nothing that is computed
+/// (field_facts::permits) there are none.
+class field_lines {
+public:
+    const std::vector<field_line>& all() const { return all_; }
+
+    /// A word, a described value (a line for each of its fields), or a list of them.
+    template <class T>
+    void add(const std::string& name, const T& x) {
+        if constexpr (detail::is_word<T>) {
+            all_.push_back({name, detail::word_of(x)});
+        } else if constexpr (Described<T>) {
+            T::each_field([&](const char* field, auto member, const field_facts& f) {
+                if constexpr (can_add<std::remove_cvref_t<decltype(x.*member)>>()) {
+                    f.permits ? void() : add(name.empty() ? std::string(field) : name + "." + field, x.*member);
+                }
+            });
+        } else {
+            add_list(name, x);
+        }
+    }
+
+    /// A number for all of it, the same in every process and on every machine.
+    std::uint64_t hash() const {
+        std::uint64_t h = 0x243f6a8885a308d3ULL;
+        for (const field_line& l : all_) {
+            h = op::mix(h ^ detail::hash_text(l.name));
+            h = op::mix(h ^ detail::hash_text(l.value));
+        }
+        return op::mix(h ^ all_.size());
+    }
+
+    /// As text, a line for each; and read again.
+    std::string text() const {
+        std::string all;
+        for (const field_line& l : all_) {
+            all += l.name + "\t" + l.value + "\n";
+        }
+        return all;
+    }
+    static field_lines from_text(std::string_view text) {
+        field_lines lines;
+        while (!text.empty()) {
+            const std::string_view line = text.substr(0, text.find('\n'));
+            const std::size_t tab = line.find('\t');
+            if (tab != std::string_view::npos) {
+                lines.all_.push_back({std::string(line.substr(0, tab)), std::string(line.substr(tab + 1))});
+            }
+            text.remove_prefix(line.size() < text.size() ? line.size() + 1 : line.size());
+        }
+        return lines;
+    }
+
+private:
+    /// Values that nobody has described can only be left out where they are said to change nothing.
+    template <class T>
+    static constexpr bool can_add() {
+        return detail::is_word<T> || Described<T> || requires(const T& x) { std::begin(x); };
+    }
+
+    template <class T>
+    void add_list(const std::string& name, const T& list) {
+        using item = std::remove_cvref_t<decltype(*std::begin(list))>;
+        if constexpr (detail::is_fixed_text<T>) {
+            all_.push_back({name, detail::in_one_line(std::string(std::begin(list), std::end(list)))});
+        } else if constexpr (detail::is_word<item>) {
+            std::string words;
+            for (const auto& x : list) {
+                words += (words.empty() ? "" : ",") + detail::word_of(x);
+            }
+            all_.push_back({name, words});
+        } else {
+            int n = 0;
+            for (const auto& x : list) {
+                const std::string which = name + "[" + std::to_string(n++) + "]";
+                if constexpr (detail::has_words_alone<item>()) {
+                    std::string words;
+                    item::each_field([&](const char* field, auto member, const field_facts&) {
+                        words += (words.empty() ? "" : " ") + std::string(field) + " " + detail::word_of(x.*member);
+                    });
+                    all_.push_back({which, words});
+                } else {
+                    add(which, x);
+                }
+            }
+            all_.push_back({name + ".count", std::to_string(n)});
+        }
+    }
+
+    std::vector<field_line> all_;
+};
+
+/// Who has one of two values that are compared: "rank 1", "the checkpoint".
+struct owner_of_lines {
+    std::string_view name;
+    const field_lines& has;
+};
+
+namespace detail {
+
+/// From where on the first texts of two differing values are shown, so that where they differ is seen.
+inline std::string shown_from(const std::string& text, std::size_t from) {
+    constexpr std::size_t longest = 60;
+    const std::string rest = text.substr(from < text.size() ? from : text.size());
+    return text.empty() ? "nothing"
+                        : (from > 0 ? "..." : "") + (rest.size() > longest ? rest.substr(0, longest) + "..." : rest);
+}
+inline std::size_t first_shown(const std::string& a, const std::string& b) {
+    std::size_t same = 0;
+    while (same < a.size() && same < b.size() && a[same] == b[same]) {
+        ++same;
+    }
+    return same < 40 ? 0 : same - 10;
+}
+
+inline std::size_t place_of_line(const std::vector<field_line>& all, const std::string& name, std::size_t from) {
+    while (from < all.size() && all[from].name != name) {
+        ++from;
+    }
+    return from;
+}
+
+} // namespace detail
+
+/// In which fields two values differ, the first `most` of them, each with both values: "optimizer.momentum is 0.9 on rank 1 and 0 on rank 0"; empty
+/// where they do not.
+inline std::string difference_of(const owner_of_lines& a, const owner_of_lines& b, int most = 3) {
+    std::string words;
+    int found = 0;
+    const auto tell = [&](const std::string& what) {
+        words += found < most ? (found > 0 ? "; " : "") + what : std::string(found == most ? "; and more" : "");
+        ++found;
+    };
+    std::string last; // of what one has alone the first field is enough
+    const auto has_alone = [&](const field_line& l, const owner_of_lines& who, const owner_of_lines& other) {
+        const std::string of = std::string(who.name) + l.name.substr(0, l.name.rfind('.'));
+        if (of == last) {
+            return;
+        }
+        last = of;
+        tell(l.name + " is " + detail::shown_from(l.value, 0) + " on " + std::string(who.name) +
+             " and is not there on " + std::string(other.name));
+    };
+    const std::vector<field_line>& mine = a.has.all();
+    const std::vector<field_line>& theirs = b.has.all();
+    std::size_t i = 0;
+    std::size_t k = 0;
+    while ((i < mine.size() || k < theirs.size()) && found <= most) {
+        if (i < mine.size() && k < theirs.size() && mine[i].name == theirs[k].name) {
+            const std::string& x = mine[i].value;
+            const std::string& y = theirs[k].value;
+            if (x != y) {
+                const std::size_t from = detail::first_shown(x, y);
+                tell(mine[i].name + " is " + detail::shown_from(x, from) + " on " + std::string(a.name) + " and " +
+                     detail::shown_from(y, from) + " on " + std::string(b.name));
+            }
+            ++i;
+            ++k;
+        } else if (k == theirs.size() ||
+                   (i < mine.size() && detail::place_of_line(theirs, mine[i].name, k) == theirs.size())) {
+            has_alone(mine[i++], a, b);
+        } else if (i == mine.size() || detail::place_of_line(mine, theirs[k].name, i) == mine.size()) {
+            has_alone(theirs[k++], b, a);
+        } else {
+            tell("after as many equal fields comes " + mine[i].name + " on " + std::string(a.name) + " and " +
+                 theirs[k].name + " on " + std::string(b.name));
+            break; // all that follows is in another order
+        }
+    }
+    return words;
+}
+
+} // namespace tessera
