@@ -107,6 +107,7 @@ private:
     const shape* extents_of(const tile& x) const;
     const char* problem_of_tile(int i) const;
     const char* problem_of_task(const task& t) const;
+    static bool says_its_own(const task& t);
     bool scratch_is_one(const task& t) const;
     static bool is_in(const std::vector<int>& list, int count);
 
