@@ -207,6 +207,9 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
     if (t.slices < 1 || t.slice < 0 || t.slice >= t.slices || (!of_parameter && t.slices > 1)) {
         return "is of a slice that does not exist";
     }
+    if (!parts_fit(p_.tiles, t)) { // all checks after this one look at parts
+        return "does not share out what it reads and writes to its parameters";
+    }
     if (!says_its_own(t)) {
         return "says something that a task of its kind has no use for";
     }

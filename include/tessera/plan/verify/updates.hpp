@@ -63,8 +63,8 @@ bool verifier<Plan>::exchanges() {
             return false;
         }
     }
-    return states_are_one(states) && residuals_are_one() && squares_are_counted(task_kind::reduce) &&
-           squares_are_counted(task_kind::norm) && flags_are_sound();
+    return states_are_one(states) && residuals_are_one() && (!p_.compress.is_on() || updates_take_codes()) &&
+           squares_are_counted(task_kind::reduce) && squares_are_counted(task_kind::norm) && flags_are_sound();
 }
 
 /// What a task does for one parameter: `whole` with its part `t`.

@@ -217,6 +217,7 @@ private:
     bool compression_is_sound(const task& t);
     bool decompression_is_sound(const task& whole, const task& t);
     bool residuals_are_one();
+    bool updates_take_codes();
 
     // ---- the parts fit together: verify/structure.hpp ---------------------------------------------------------------
 
