@@ -15,6 +15,10 @@ TEST_CASE(
     for (std::uint64_t number = 500000; found.networks < 150; ++number) {
         damage_plans(number, 40, found);
     }
+    for (const std::uint64_t number :
+         {20689U, 20931U, 20980U, 21017U, 21862U}) { // each was accepted, or thrown at, once
+        damage_plans(number, 60, found);
+    }
     for (const std::string& w : found.wrong) {
         FAIL_CHECK(w);
     }
@@ -51,7 +55,7 @@ void check_all_fields(const counts_by_name& tried, const std::string& of) {
 TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damaged, and no harm is accepted") {
     counts_by_name tried;
     int harmful = 0;
-    std::array<bool, static_cast<std::size_t>(ts::task_kind::decompress) + 1> kinds{};
+    std::array<int, static_cast<std::size_t>(ts::task_kind::decompress) + 1> kinds{};
     for (std::uint64_t number = 700000; number < 700090; ++number) {
         const damage_case c(number);
         if (!c.usable) {
@@ -59,14 +63,17 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
         }
         const batch_data data(c.network.view(), number + 1);
         const plan_numbers expected = plan_runner(c, c.p, data).run(0);
-        random pick{ts::op::mix(number)};
+        struct test_support::random pick {
+            ts::op::mix(number)
+        };
         std::array<bool, kinds.size()> here{};
         for (std::size_t i = 0; i < c.p.tasks.size(); ++i) { // the first task of each kind
             const auto kind = static_cast<std::size_t>(c.p.tasks[i].kind);
-            if (here[kind]) {
+            if (here[kind] || kinds[kind] == 3) {
                 continue;
             }
-            here[kind] = kinds[kind] = true;
+            here[kind] = true;
+            ++kinds[kind];
             for (int f = 0; f < field_count<ts::task>(); ++f) {
                 ts::plan p = c.p;
                 const std::string what = field_damager(c.p, pick).field_of(p.tasks[i], p.tasks[i], f);
@@ -81,7 +88,7 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
                 }
             }
         }
-        for (int i = 0; i < 60; ++i) {
+        for (int i = 0; i < 20; ++i) {
             ts::plan p = c.p;
             const std::string what = damage_a_field(p, pick);
             what.empty() ? void() : tried.add(what);
@@ -98,7 +105,7 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
     check_all_fields<ts::plan>(tried, " of the plan");
     for (std::size_t k = 0; k < kinds.size(); ++k) {
         CAPTURE(std::string(ts::to_text(static_cast<ts::task_kind>(k))));
-        CHECK((kinds[k] || static_cast<ts::task_kind>(k) == ts::task_kind::reorder)); // which backends add
+        CHECK((kinds[k] > 0 || static_cast<ts::task_kind>(k) == ts::task_kind::reorder)); // which backends add
     }
 }
 
