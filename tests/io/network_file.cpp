@@ -125,7 +125,7 @@ TEST_CASE("network file: what is wrong is named with its line, its place and the
         CHECK_MESSAGE(contains(said, words), said);
         CHECK(contains(said, "file, line "));
     };
-    refused(good, "\"tessera_network\": 1", "\"tessera_network\": 2", "is version 2, but this reads version 1");
+    refused(good, "\"tessera_network\": 2", "\"tessera_network\": 3", "is version 3, but this reads versions 1 to 2");
     refused(good, "\"batch\": 3", "\"batch\": 0", "/batch is 0, but must be a whole number from 1 to");
     refused(good, "\"kind\": \"gelu\"", "\"kind\": \"gely\"", "is 'gely', which is no operator; did you mean");
     refused(good, "\"kind\": \"gelu\"", "\"kind\": \"gelu\", \"colour\": 1", "/colour means nothing here");
@@ -136,7 +136,7 @@ TEST_CASE("network file: what is wrong is named with its line, its place and the
     refused(good, "\"name\": \"hidden\"", "\"name\": \"table\"", "is 'table', as another node before it");
     refused(good, "\"out\": 8", "\"out\": 0", "must be a whole number from 1 to");
     refused(good, "\"out\": 8", "\"our\": 8", "means nothing here");
-    refused(good, "\"bias\": true", "\"bias\": 1", "must be true or false");
+    refused(good, "\"bias\": false", "\"bias\": 1", "must be true or false");
     refused(good, "\"parameters_of\": \"table\"", "\"parameters_of\": \"gelu.0\"",
             "is 'gelu.0', which has no parameters");
     refused(good, "\"parameters_of\": \"table\"", "\"parameters_of\": \"hidden\"", "breaks a rule: ");

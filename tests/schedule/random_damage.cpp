@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 using namespace test_support;
 
 TEST_CASE(
@@ -12,6 +14,10 @@ TEST_CASE(
     damage_findings found;
     for (std::uint64_t number = 500000; found.networks < 150; ++number) {
         damage_plans(number, 40, found);
+    }
+    for (const std::uint64_t number :
+         {20689U, 20931U, 20980U, 21017U, 21862U}) { // each was accepted, or thrown at, once
+        damage_plans(number, 60, found);
     }
     for (const std::string& w : found.wrong) {
         FAIL_CHECK(w);
@@ -22,6 +28,109 @@ TEST_CASE(
     CHECK(found.right > 700); // and not everything is refused
     MESSAGE(found.damages << " damages, " << found.refused.total() << " refused, " << found.right
                           << " accepted and right");
+}
+
+namespace {
+
+/// Checks that each field of a struct has been damaged, as "field NAME of a ..." says.
+template <class Struct>
+void check_all_fields(const counts_by_name& tried, const std::string& of) {
+    Struct s;
+    each_field(s, [&](std::string_view name, auto&) {
+        const std::string begin = "field " + std::string(name);
+        int count = 0;
+        for (const auto& [what, times] : tried.rows) {
+            const bool own = what.compare(0, begin.size(), begin) == 0 &&
+                             (what[begin.size()] == ' ' || what[begin.size()] == '.') &&
+                             what.find(of) != std::string::npos;
+            count += own ? times : 0;
+        }
+        CAPTURE(begin + of);
+        CHECK(count > 0);
+    });
+}
+
+} // namespace
+
+TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damaged, and no harm is accepted") {
+    counts_by_name tried;
+    int harmful = 0;
+    std::array<int, static_cast<std::size_t>(ts::task_kind::decompress) + 1> kinds{};
+    const auto all_seen = [&] { return std::count(kinds.begin(), kinds.end(), 0) == 1; }; // but reorders
+    for (std::uint64_t number = 700000; number < 700060 || (number < 701500 && !all_seen()); ++number) {
+        const damage_case c(number);
+        const auto is_new = [&](const ts::task& t) { return kinds[static_cast<std::size_t>(t.kind)] == 0; };
+        if (!c.usable || (number >= 700060 && std::none_of(c.p.tasks.begin(), c.p.tasks.end(), is_new))) {
+            continue;
+        }
+        const batch_data data(c.network.view(), number + 1);
+        const plan_numbers expected = plan_runner(c, c.p, data).run(0);
+        struct test_support::random pick {
+            ts::op::mix(number)
+        };
+        std::array<bool, kinds.size()> here{};
+        for (std::size_t i = 0; i < c.p.tasks.size(); ++i) { // the first task of each kind
+            const auto kind = static_cast<std::size_t>(c.p.tasks[i].kind);
+            if (here[kind] || kinds[kind] == 3) {
+                continue;
+            }
+            here[kind] = true;
+            ++kinds[kind];
+            for (int f = 0; f < field_count<ts::task>(); ++f) {
+                ts::plan p = c.p;
+                const std::string what = field_damager(c.p, pick).field_of(p.tasks[i], p.tasks[i], f);
+                if (what.empty()) {
+                    continue;
+                }
+                tried.add("field " + what + " of a " + ts::to_text(c.p.tasks[i].kind));
+                if (!ts::verify(c.network.view(), p, 0, &c.made.how) &&
+                    judge_damaged(c, p, data, expected) != damage_verdict::right) {
+                    ++harmful;
+                    FAIL_CHECK(c.what << ": " << what << " of a " << ts::to_text(c.p.tasks[i].kind));
+                }
+            }
+        }
+        for (int i = 0; i < 20 && number < 700060; ++i) {
+            ts::plan p = c.p;
+            const std::string what = damage_a_field(p, pick);
+            what.empty() ? void() : tried.add(what);
+            if (!what.empty() && !ts::verify(c.network.view(), p, 0, &c.made.how) &&
+                judge_damaged(c, p, data, expected) != damage_verdict::right) {
+                ++harmful;
+                FAIL_CHECK(c.what << ": " << what);
+            }
+        }
+    }
+    CHECK(harmful == 0);
+    check_all_fields<ts::task>(tried, " of a ");
+    check_all_fields<ts::tile>(tried, " of a tile of ");
+    check_all_fields<ts::plan>(tried, " of the plan");
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+        CAPTURE(std::string(ts::to_text(static_cast<ts::task_kind>(k))));
+        CHECK((kinds[k] > 0 || static_cast<ts::task_kind>(k) == ts::task_kind::reorder)); // which backends add
+    }
+}
+
+TEST_CASE("what a kind of task has no use for is refused by name: the scale of a norm, the nests of a copy") {
+    int norms = 0;
+    int copies = 0;
+    for (std::uint64_t number = 700000; number < 700200 && (norms < 3 || copies < 3); ++number) {
+        const damage_case c(number);
+        for (std::size_t i = 0; c.usable && i < c.p.tasks.size(); ++i) {
+            const bool norm = c.p.tasks[i].kind == ts::task_kind::norm;
+            if ((!norm && c.p.tasks[i].kind != ts::task_kind::copy) || (norm ? norms : copies) > 2) {
+                continue;
+            }
+            ts::plan p = c.p;
+            norm ? void(p.tasks[i].scale = 2) : void(p.tasks[i].first_nest = 1);
+            const std::string said = ts::verify(c.network.view(), p, 0, &c.made.how).text;
+            CAPTURE(said);
+            CHECK(said.find("says something that a task of its kind has no use for") != std::string::npos);
+            ++(norm ? norms : copies);
+        }
+    }
+    CHECK(norms == 3);
+    CHECK(copies == 3);
 }
 
 TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that of all, are refused by name") {

@@ -2,6 +2,7 @@
 // Random damage to a plan: one number, one entry of a list or one task of it becomes another.
 #pragma once
 
+#include "damaged_fields.hpp"
 #include "random_strategy.hpp"
 
 #include "tessera/plan/finish.hpp"
@@ -41,7 +42,13 @@ public:
     plan_damager(ts::plan& p, random& pick) : p_(p), pick_(pick) {}
 
     std::string one() {
-        switch (pick_(10)) {
+        switch (pick_(15)) {
+        case 10:
+        case 11:
+        case 12:
+        case 13:
+        case 14:
+            return damage_a_field(p_, pick_);
         case 8:
         case 9:
             return ordered_anew(taken_for_another());
@@ -94,7 +101,8 @@ private:
         x = static_cast<T>(x + (pick_(2) == 0 ? 1 : -1) * (pick_(4) == 0 ? 1 + pick_(5) : 1));
     }
     template <class T>
-    void change_kind(T& x, int count) {
+    void change_kind(T& x) {
+        const int count = static_cast<int>(last_of(x)) + 1;
         x = static_cast<T>((static_cast<int>(x) + 1 + pick_(count - 1)) % count);
     }
     bool shift(ts::box& b) {
@@ -111,7 +119,7 @@ private:
         const std::string of = std::string(" of a tile of ") + ts::to_text(x.kind);
         switch (pick_(17)) {
         case 0:
-            change_kind(x.kind, 10);
+            change_kind(x.kind);
             return "kind" + of;
         case 1:
             change(x.tensor);
@@ -129,7 +137,7 @@ private:
             change(x.device);
             return "device" + of;
         case 4:
-            change_kind(x.type, 4);
+            change_kind(x.type);
             return "type" + of;
         case 5:
             x.alias = pick_(2) == 0 ? -1 : tile_like(x.alias);
@@ -175,13 +183,13 @@ private:
         const std::string of = std::string(" of a ") + ts::to_text(t.kind);
         switch (pick_(26)) {
         case 0:
-            change_kind(t.kind, 8);
+            change_kind(t.kind);
             return "kind" + of;
         case 1:
             change(t.op);
             return "op" + of;
         case 2:
-            change_kind(t.what, 7);
+            change_kind(t.what);
             return "pass" + of;
         case 3:
             change(t.shard_number);
@@ -196,7 +204,7 @@ private:
             change(t.device);
             return "device" + of;
         case 7:
-            change_kind(t.stream, 3);
+            change_kind(t.stream);
             return "stream" + of;
         case 8:
             change(t.first_nest);
@@ -226,7 +234,7 @@ private:
             t.clear = !t.clear;
             return "clear" + of;
         case 17:
-            change_kind(t.reduce, 3);
+            change_kind(t.reduce);
             return "reduce" + of;
         case 18:
             change(t.parameter);
@@ -244,7 +252,7 @@ private:
             change(t.scale);
             return "scale" + of;
         case 23:
-            change_kind(t.how, 4);
+            change_kind(t.how);
             return "how" + of;
         case 24:
             change(t.message);
@@ -527,6 +535,14 @@ private:
     random& pick_;
 };
 
-inline std::string damage(ts::plan& p, random& pick) { return plan_damager(p, pick).one(); }
+/// Once; now and then twice: what one damage lets pass may not be what two do.
+inline std::string damage(ts::plan& p, random& pick) {
+    std::string what = plan_damager(p, pick).one();
+    if (!what.empty() && pick(8) == 0) {
+        const std::string more = damage_a_field(p, pick);
+        what += more.empty() ? "" : ", and " + more;
+    }
+    return what;
+}
 
 } // namespace test_support

@@ -29,6 +29,8 @@ struct damage_case {
         random_pair pair = draw_pair(made.network.view(), made.how, number * 64, seen);
         if (number % 6 == 5) {
             compress(made.network.view(), number, pair);
+        } else if (number % 3 == 1 && which == drawn_from::all) {
+            shard(number, pair);
         }
         what = "network " + std::to_string(number) + ", " + pair.what;
         ts::lower_options o;
@@ -44,6 +46,36 @@ struct damage_case {
             usable = true;
         } catch (const ts::error& e) {
             what += ": " + std::string(e.what()); // a strategy that does not fit, or a plan that should not be refused
+        }
+    }
+    /// Parameters in slices (ZeRO 3), or what is sent otherwise, in micro-batches and plans of several steps, with optimizers that take norms.
+    void shard(std::uint64_t number, random_pair& pair) {
+        random pick{ts::op::mix(number ^ 0x5a4dULL)};
+        const float clip = pick(3) == 0 ? 0.05F : 0.0F;
+        switch (pick(4)) {
+        case 0:
+            made.how = ts::optimizer(ts::lars{.weight_decay = 0.01F, .trust_coefficient = 0.1F}, clip, 1.0F);
+            break;
+        case 1:
+        case 2:
+            made.how = ts::optimizer(ts::lamb{.learning_rate = 0.01F, .epsilon = 1e-3F}, clip, 1.0F);
+            break;
+        default:
+            break;
+        }
+        if (pair.devices > 1 && pair.how.sync.average_every == 0 && pick(3) > 0) {
+            pair.how.parameters_on = -1;
+            pair.how.sync = small_policy(made.network.view(), pair.devices, pick(4) > 0 ? "zero-3" : "zero-2").second;
+            pair.what += ", then in slices";
+        }
+        const int batch = static_cast<int>(made.network.view().tensors[0].extents[0]);
+        if (pair.how.schedule.workers.empty() && pair.how.micro_batches == 1 && batch > 1) {
+            pair.how.micro_batches = 2 + pick(batch > 3 ? 3 : batch - 1);
+            pair.what += ", then " + std::to_string(pair.how.micro_batches) + " micro-batches";
+        }
+        if (pair.how.parameters_on < 0) {
+            pair.how.period = 1 + pick(3);
+            pair.what += ", then " + std::to_string(pair.how.period) + " steps at a time";
         }
     }
     bool is_wrongly_refused() const { return !usable && what.find("the plan is refused") != std::string::npos; }
@@ -233,6 +265,7 @@ struct damage_findings {
     int unfit = 0; ///< strategies that do not fit their network
     int damages = 0;
     int right = 0;          ///< accepted, and the numbers are right
+    counts_by_name tried;   ///< by what was damaged
     counts_by_name refused; ///< by what was damaged
     counts_by_name rules;   ///< by rule
     std::vector<std::string> wrong;
@@ -256,7 +289,15 @@ inline void damage_plans(std::uint64_t number, int each, damage_findings& found)
             continue;
         }
         ++found.damages;
-        const ts::verdict v = ts::verify(c.network.view(), p, 0, &c.made.how);
+        found.tried.add(what);
+        ts::verdict v;
+        try {
+            v = ts::verify(c.network.view(), p, 0, &c.made.how);
+        } catch (const std::exception& e) { // it is to say what is wrong
+            found.wrong.push_back(c.what + ", damage " + std::to_string(i) + ": " + what + ": verification throws " +
+                                  e.what());
+            continue;
+        }
         if (v) {
             found.refused.add(what);
             found.rules.add(rule_of(v.text));

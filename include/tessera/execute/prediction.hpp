@@ -26,7 +26,8 @@ struct prediction_setting {
     strategy how;
 };
 
-/// Parameters stay where the whole strategy stores them; without a backward pass there are no micro-batches and no stages that wait for each other.
+/// Parameters stay where the whole strategy stores them; without a backward pass there are no micro-batches and no stages that wait for each other. It
+/// all runs where the first micro-batch does.
 inline prediction_setting setting_for(const graph_view& g, const strategy& s, const std::vector<int>& wanted) {
     for (const int t : wanted) {
         if (t < 0 || t >= g.tensor_count || g.tensors[t].producer < 0) {
@@ -47,6 +48,12 @@ inline prediction_setting setting_for(const graph_view& g, const strategy& s, co
     }
     x.how.micro_batches = 1;
     x.how.schedule = {};
+    if (s.schedule.stages > 0 &&
+        s.schedule.is_mirrored(0)) { // there may be no parameters but those of the mirrored replica
+        x.how.schedule.stages = 1;
+        x.how.schedule.workers = {{{0, 0, action_kind::forward}, {0, 0, action_kind::backward}}};
+        x.how.schedule.mirrored = {1};
+    }
     x.how.period = 1;
     return x;
 }

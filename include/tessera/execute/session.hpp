@@ -65,14 +65,27 @@ public:
             check_group();
             shared_reports_ = group()->share(group()->first_here(), 2 * sizeof(run_report));
         }
-        fused_network network = network_for(first);
-        plan p = make_plan(network, first);
+        run_key all = first; // of all parameters: evaluations have losses, and the mirrored replica of a schedule
+        bool has_loss = false;
+        for (int op = 0; op < g.op_count; ++op) {
+            has_loss = has_loss || g.is_loss(op);
+        }
+        all.part = has_loss ? nullptr : first.part;
+        fused_network network = network_for(all);
+        plan p = make_plan(network, all, all == first ? options_.device_memory : 0);
         if (group() != nullptr) {
             group()->compare(meeting::compare_plans, p.hash, [&] { return text_of_plan(p); });
             training_ = op::mix(training_ ^ p.hash);
         }
         store_ = parameter_store(p, memory_.source());
+        for (const parameter_store::entry& e : store_.entries()) {
+            e.what.kind == tile_kind::parameter ? stored_.push_back(e.what) : void();
+        }
         persistent_ = p.persistent_bytes;
+        if (!(all == first)) {
+            network = network_for(first);
+            p = make_plan(network, first, options_.device_memory);
+        }
         runs_.push_back(make_run(first, static_cast<fused_network&&>(network), static_cast<plan&&>(p)));
         state_.seed = options.seed;
         state_.learning_rate = static_cast<double>(update.learning_rate);
@@ -599,7 +612,7 @@ private:
         return all;
     }
 
-    plan make_plan(const fused_network& network, const run_key& key) {
+    plan make_plan(const fused_network& network, const run_key& key, index_t device_memory) {
         const graph_view g = network.network.view();
         lower_options o;
         o.kind = key.kind;
@@ -609,12 +622,13 @@ private:
         for (const int t : wanted_of(key)) {
             o.wanted.push_back(network.tensors[static_cast<std::size_t>(t)]);
         }
+        o.stored = store_.entries().empty() ? nullptr : &stored_;
         strategy_view s = network.how.view();
         s.period = key.period;
         plan p = lower(g, s, devices_, o);
         agree_over(backend_, group());
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
-        tessera::finish(g, p, options_.device_memory, &update_);
+        tessera::finish(g, p, device_memory, &update_);
         return p;
     }
 
@@ -701,7 +715,7 @@ private:
         }
         group() != nullptr ? compare_key(key) : void();
         fused_network network = network_for(key);
-        plan p = make_plan(network, key);
+        plan p = make_plan(network, key, options_.device_memory);
         if (runs_.size() > most_ready_plans) {
             runs_[1]->runner.finish();
             running_ = runs_[1].get() == running_ ? nullptr : running_;
@@ -945,6 +959,7 @@ private:
     workers& threads_;
     mutable detail::memory_of_group<B> memory_; ///< that the next two take
     parameter_store store_;
+    std::vector<tile> stored_;        ///< of the parameters in it
     std::vector<index_t> persistent_; ///< bytes of the store on every device
     shared_arenas arenas_;
     bool uses_averages_ = false; ///< they are where the parameters were

@@ -15,11 +15,20 @@ namespace tessera::io {
 
 namespace detail {
 
-/// An operator's own attributes that are not what they are where nobody says.
+/// An operator's own attributes that are not those of its layer without options, and those that its layer must be told.
 inline json own_attributes(const op_attributes& a, const std::string& path) {
     json j = json::object();
     const auto as_json = [](auto x) { return json(x); };
-    const bool listed = each_said_attribute(a, [&](const attribute_field& field, const std::int64_t* numbers) {
+    const attribute_defaults* usual = defaults_of(record_of(a));
+    const std::string_view follows = usual != nullptr && usual->follows != nullptr ? usual->follows : "";
+    const auto skip = [&](const attribute_field& field, int at) {
+        bool same = usual == nullptr || (!usual->must_be_said(field.name) && field.name != follows);
+        for (int k = at; k < at + field.count; ++k) {
+            same = same && a.own[k] == (usual != nullptr ? usual->usual.own[k] : 0);
+        }
+        return same;
+    };
+    const bool listed = each_attribute(a, skip, [&](const attribute_field& field, const std::int64_t* numbers) {
         json all = json::array();
         for (int k = 0; k < field.count; ++k) {
             all.push_back(by_type(field, numbers[k], as_json, as_json, as_json));

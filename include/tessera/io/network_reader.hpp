@@ -8,6 +8,7 @@
 #include "tessera/net/lengths.hpp"
 #include "tessera/net/paths.hpp"
 #include "tessera/net/precision.hpp"
+#include "tessera/op/attribute_defaults.hpp"
 #include "tessera/op/known_operators.hpp"
 
 #include <algorithm>
@@ -15,11 +16,14 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 namespace tessera::io {
 
-inline constexpr int network_file_version = 1;
+/// What is written. Version 1 is read too: there attributes that a file leaves out of an operator whose layer has template arguments are those of its
+/// attributes' struct: no bias, a stride of 1.
+inline constexpr int network_file_version = 2;
 
 /// A network from a file. Its names lie in `texts`, which every copy shares.
 struct network_file {
@@ -45,6 +49,67 @@ std::size_t one_of(const json_value& value, const Names& names, const std::strin
     return static_cast<std::size_t>(found - std::begin(names));
 }
 
+inline double finite(const json_value& value) {
+    const double x = value.number();
+    if (!std::isfinite(x)) {
+        value.refuse("is no finite number");
+    }
+    return x;
+}
+
+inline std::int64_t number_of(const json_value& value, const attribute_field& field) {
+    return field.type == attribute_type::flag     ? (value.boolean() ? 1 : 0)
+           : field.type == attribute_type::number ? std::bit_cast<std::int64_t>(finite(value))
+                                                  : value.integer(field.least, field.most);
+}
+
+/// Reads what a node of a file of this version says of its operator's attributes (null: nothing). Others are those of the operator's layer; one that the
+/// layer must be told is asked for.
+inline void read_attributes(const json_value* value, const json_value& node, const std::string& name,
+                            std::int64_t version, op_attributes& a) {
+    std::optional<json_object> members;
+    value != nullptr ? void(members.emplace(*value)) : void();
+    const attribute_list* const list = record_of(a).own;
+    const attribute_defaults* const usual = defaults_of(record_of(a));
+    const bool as_layer = usual != nullptr && (version > 1 || usual->is_whole());
+    if (as_layer) {
+        std::copy(std::begin(usual->usual.own), std::end(usual->usual.own), std::begin(a.own));
+        std::copy(std::begin(usual->usual.initial), std::end(usual->usual.initial), std::begin(a.initial));
+    }
+    const bool asks = usual != nullptr && (version > 1 || record_of(a).formula != nullptr);
+    const auto is = [](const char* one, const char* other) { return one != nullptr && std::string_view(one) == other; };
+    std::string missing;
+    int at = 0;
+    int followed = 0; // where the attribute begins that another one follows
+    for (int f = 0; list != nullptr && f < list->count; ++f) {
+        const attribute_field& field = list->fields[f];
+        const json_value* said = members ? members->find(field.name) : nullptr;
+        followed = usual != nullptr && is(usual->followed, field.name) ? at : followed;
+        if (said != nullptr) {
+            const std::vector<json_value> numbers = field.count == 1 ? std::vector<json_value>{*said} : said->items();
+            if (static_cast<int>(numbers.size()) != field.count) {
+                said->refuse("has " + std::to_string(numbers.size()) + " numbers, but must have " +
+                             std::to_string(field.count));
+            }
+            for (int k = 0; k < field.count; ++k) {
+                a.own[at + k] = number_of(numbers[static_cast<std::size_t>(k)], field) ^ list->usual[at + k];
+            }
+        } else if (asks && usual->must_be_said(field.name)) {
+            missing = missing.empty() ? field.name : missing;
+        } else if (as_layer && is(usual->follows, field.name)) {
+            for (int k = 0; k < field.count; ++k) {
+                a.own[at + k] = a.own[followed + k] ^ list->usual[followed + k] ^ list->usual[at + k];
+            }
+        }
+        at += field.count;
+    }
+    members ? members->finish() : void();
+    if (!missing.empty()) {
+        node.refuse("(" + std::string(record_of(a).name) + " '" + name + "') lacks the attribute '" + missing +
+                    "', which has no default; say it");
+    }
+}
+
 class network_reader {
 public:
     network_reader(const json_document& document, const std::vector<const op_record*>& more)
@@ -56,7 +121,12 @@ public:
 
     network_file read(index_t samples) {
         json_object top(document_.root());
-        top.version("tessera_network", network_file_version);
+        const json_value& version = top.get("tessera_network");
+        version_ = version.integer(0, INT64_MAX);
+        if (version_ < 1 || version_ > network_file_version) {
+            version.refuse("is version " + std::to_string(version_) + ", but this reads versions 1 to " +
+                           std::to_string(network_file_version));
+        }
         file_.name = top.get("name").text();
         const index_t own_batch = top.get("batch").integer(1, INT32_MAX);
         batch_ = samples > 0 ? samples : own_batch;
@@ -128,9 +198,7 @@ private:
         const json_value* said = members.find("layer");
         const std::string_view layer = said != nullptr ? keep(said->text()) : name;
         op_attributes a{.kind = {record_named(members.get("kind"))}};
-        if (const json_value* own = members.find("attributes")) {
-            read_attributes(*own, a);
-        }
+        read_attributes(members.find("attributes"), at, std::string(name), version_, a);
         if (const json_value* frozen = members.find("frozen")) {
             a.frozen = frozen->boolean();
         }
@@ -192,43 +260,6 @@ private:
 
     const op_record* record_named(const json_value& value) const {
         return known_[one_of(value, kinds_, "operator")].record;
-    }
-
-    static double finite(const json_value& value) {
-        const double x = value.number();
-        if (!std::isfinite(x)) {
-            value.refuse("is no finite number");
-        }
-        return x;
-    }
-
-    static std::int64_t number_of(const json_value& value, const attribute_field& field) {
-        return field.type == attribute_type::flag     ? (value.boolean() ? 1 : 0)
-               : field.type == attribute_type::number ? std::bit_cast<std::int64_t>(finite(value))
-                                                      : value.integer(field.least, field.most);
-    }
-
-    static void read_attributes(const json_value& value, op_attributes& a) {
-        json_object members(value);
-        const attribute_list* list = record_of(a).own;
-        int at = 0;
-        for (int f = 0; list != nullptr && f < list->count; ++f) {
-            const attribute_field& field = list->fields[f];
-            const json_value* said = members.find(field.name);
-            if (said != nullptr) {
-                const std::vector<json_value> numbers =
-                    field.count == 1 ? std::vector<json_value>{*said} : said->items();
-                if (static_cast<int>(numbers.size()) != field.count) {
-                    said->refuse("has " + std::to_string(numbers.size()) + " numbers, but must have " +
-                                 std::to_string(field.count));
-                }
-                for (int k = 0; k < field.count; ++k) {
-                    a.own[at + k] = number_of(numbers[static_cast<std::size_t>(k)], field) ^ list->usual[at + k];
-                }
-            }
-            at += field.count;
-        }
-        members.finish();
     }
 
     static void read_initial(const json_value& value, op_attributes& a) {
@@ -304,6 +335,7 @@ private:
     network_file file_;
     graph_builder builder_;
     index_t batch_ = 1;
+    std::int64_t version_ = network_file_version;
     std::unordered_map<std::string_view, int> tensors_; ///< by the names of their nodes
     std::vector<std::string> names_;                    ///< of operators
 };

@@ -8,23 +8,22 @@
 
 namespace tessera {
 
-/// Calls visit(field, numbers) for every attribute that is said, in order; `numbers` are field.count of them. False where attributes are said that the
-/// operator's record does not list.
-template <class Visit>
-constexpr bool each_said_attribute(const op_attributes& a, Visit visit) {
+/// Calls visit(field, numbers) for every attribute but those for which skip(field, place of its first number in op_attributes::own) is true, in order;
+/// `numbers` are field.count of them. False where attributes are said that the operator's record does not list.
+template <class Skip, class Visit>
+constexpr bool each_attribute(const op_attributes& a, Skip skip, Visit visit) {
     const attribute_list* const list = a.kind.record->own;
     int at = 0;
     for (int f = 0; list != nullptr && f < list->count; ++f) {
         const attribute_field& field = list->fields[f];
         std::int64_t numbers[max_attributes]{};
-        bool said = false;
-        for (int k = 0; k < field.count; ++k, ++at) {
-            numbers[k] = a.own[at] ^ list->usual[at];
-            said = said || a.own[at] != 0;
+        for (int k = 0; k < field.count; ++k) {
+            numbers[k] = a.own[at + k] ^ list->usual[at + k];
         }
-        if (said) {
+        if (!skip(field, at)) {
             visit(field, numbers);
         }
+        at += field.count;
     }
     for (; at < max_attributes; ++at) {
         if (a.own[at] != 0) {
@@ -32,6 +31,19 @@ constexpr bool each_said_attribute(const op_attributes& a, Visit visit) {
         }
     }
     return true;
+}
+
+/// The same for every attribute that is not what it is in the operator's struct of attributes by itself.
+template <class Visit>
+constexpr bool each_said_attribute(const op_attributes& a, Visit visit) {
+    const auto is_usual = [&](const attribute_field& field, int at) {
+        bool said = false;
+        for (int k = 0; k < field.count; ++k) {
+            said = said || a.own[at + k] != 0;
+        }
+        return !said;
+    };
+    return each_attribute(a, is_usual, visit);
 }
 
 /// The numbers of an attribute, each by what it is: integer(std::int64_t), number(double) or flag(bool).

@@ -21,6 +21,9 @@ struct lower_options {
     /// results of the plan. It lets a network without a loss go backward. -1: none.
     int output_gradient = -1;
     std::vector<int> wanted{}; ///< tensors that operators make and that are results too
+    /// Tiles of the parameters of the plan whose parameters this one's run takes, or null. A plan of a part of the network, or of fewer
+    /// micro-batches, has fewer copies of a parameter, and would make other slices of them.
+    const std::vector<tile>* stored = nullptr;
 };
 
 namespace lowering {

@@ -48,10 +48,50 @@ inline bool is_sliceable(const network_places& net, int parameter) {
     return true;
 }
 
+/// Takes the slices of a parameter as another plan has stored them, those too of devices that run nothing that reads them here.
+template <class Options>
+void take_stored_slices(const lowering_input<Options>& in, network_places& net, plan_writer& out, int parameter) {
+    located& all = net.parameters[at(parameter)];
+    std::vector<piece> pieces;
+    for (const std::vector<piece>& copies : groups_of(all)) {
+        std::vector<const tile*> slices;
+        for (const tile& x : *in.o.stored) {
+            if (x.tensor == parameter && x.slices > 1 && x.region == copies[0].region) {
+                slices.resize(slices.size() > at(x.slice) ? slices.size() : at(x.slice) + 1);
+                slices[at(x.slice)] = &x;
+            }
+        }
+        if (slices.empty()) {
+            pieces.insert(pieces.end(), copies.begin(), copies.end());
+        }
+        for (const tile* x : slices) { // in their order, in which they are gathered
+            piece mine{x->region, x->device, 0, -1};
+            for (const piece& p : copies) {
+                mine.tile = p.device == x->device ? p.tile : mine.tile;
+            }
+            if (mine.tile < 0) {
+                mine.tile = add_tile(out, tile_kind::parameter, parameter, x->region, x->device, element::f32);
+            }
+            tile& made = out[mine.tile];
+            made.slice = x->slice;
+            made.slices = x->slices;
+            made.elements = x->elements;
+            pieces.push_back(mine);
+        }
+    }
+    all.pieces = static_cast<std::vector<piece>&&>(pieces);
+}
+
 /// Turns every copy of a trained parameter's shard into a slice of it. Where shards of one parameter overlap, they stay whole.
 template <class Options>
-void shard_parameters(const lowering_input<Options>& in, const network_places& net, plan_writer& out) {
+void shard_parameters(const lowering_input<Options>& in, network_places& net, plan_writer& out) {
     if (in.s.sync == nullptr || !in.s.sync->shards_parameters) {
+        return;
+    }
+    if (in.o.stored != nullptr) {
+        for (int p = 0; p < in.g.parameter_count; ++p) {
+            take_stored_slices(in, net, out, p);
+        }
         return;
     }
     for (int p = 0; p < in.g.parameter_count; ++p) {

@@ -77,4 +77,45 @@ bool verifier<Plan>::residuals_are_one() {
            refuse(nullptr, "a device compresses one gradient twice in a step, or keeps two residuals of it");
 }
 
+/// Where a parameter's gradient is compressed, its updates take what the codes add up to: the gradient itself is another number, even where it is the
+/// only one.
+template <class Plan>
+bool verifier<Plan>::updates_take_codes() {
+    std::vector<char> of_codes(p_.tiles.size(), 0);
+    std::vector<std::pair<std::pair<int, int>, box>> sent; // parameter and step, region
+    const auto takes = [&](const task& t) {
+        bool all = true;
+        for (const int r : t.reads) {
+            const bool gradient = p_.tiles[at(r)].kind == tile_kind::parameter_gradient;
+            all = all && (!gradient || of_codes[at(p_.root(r))] != 0);
+        }
+        return all;
+    };
+    for (const task& t : p_.tasks) {
+        bool sound = true;
+        for_each_part(t, [&](const task& one) {
+            const bool changes = t.kind == task_kind::update || t.kind == task_kind::norm;
+            const bool adds = t.kind == task_kind::reduce || t.kind == task_kind::sum || t.kind == task_kind::reorder;
+            if (t.kind == task_kind::decompress || adds) {
+                const bool coded = t.kind == task_kind::decompress || takes(one);
+                for (const int w : one.writes) {
+                    of_codes[at(p_.root(w))] = coded ? 1 : 0;
+                }
+            }
+            if (t.kind == task_kind::decompress) {
+                sent.push_back({{one.parameter, t.step}, p_.tiles[at(one.writes[0])].region});
+            } else if (changes && !takes(one)) {
+                const box& region = p_.tiles[at(t.kind == task_kind::norm ? one.reads[0] : one.writes[0])].region;
+                for (const auto& [whose, known] : sent) {
+                    sound = sound && !(whose == std::pair{one.parameter, t.step} && known == region);
+                }
+            }
+        });
+        if (!sound) {
+            return refuse(&t, "an update takes a gradient that others send compressed as it was before");
+        }
+    }
+    return true;
+}
+
 } // namespace tessera::detail

@@ -207,7 +207,38 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
     if (t.slices < 1 || t.slice < 0 || t.slice >= t.slices || (!of_parameter && t.slices > 1)) {
         return "is of a slice that does not exist";
     }
+    if (!parts_fit(p_.tiles, t)) { // all checks after this one look at parts
+        return "does not share out what it reads and writes to its parameters";
+    }
+    if (!says_its_own(t)) {
+        return "says something that a task of its kind has no use for";
+    }
     return scratch_is_one(t) ? nullptr : "works in memory that is another device's, or no scratch memory";
+}
+
+/// What a kind of task does not use is as it is by itself: a backend or a check that looks at it all the same is not led astray.
+template <class Plan>
+bool verifier<Plan>::says_its_own(const task& t) {
+    const bool updates = t.kind == task_kind::update;
+    const bool norm = t.kind == task_kind::norm;
+    const bool reduces = t.kind == task_kind::reduce;
+    if (t.kind != task_kind::compute) {
+        bool none = t.first_nest == 0 && t.last_nest == 0 && t.emits == 0 && t.first_part && t.samples == 0 &&
+                    t.running == -1 && t.workspace == -1;
+        for (const interval& r : t.ranges) {
+            none = none && r == interval{};
+        }
+        for (int o = 0; o < max_operands; ++o) {
+            none = none && t.value[o] == -1 && t.gradient[o] == -1;
+        }
+        if (!none) {
+            return false;
+        }
+    }
+    const bool copies = t.kind == task_kind::copy || (t.segments.empty() && !t.clear && t.reduce == reducer::sum);
+    return copies && (t.state == -1 || updates || norm || t.kind == task_kind::compress) &&
+           (t.norms.empty() || reduces || updates || norm) && (t.layer_norms.empty() || updates || norm) &&
+           (t.counted_elsewhere.empty() || reduces || norm) && (t.scale == 1 || updates);
 }
 
 template <class Plan>

@@ -70,9 +70,6 @@ bool verifier<Plan>::structure() {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
-        if (!parts_fit(p_.tiles, t)) {
-            return refuse(&t, "the parameters of a task do not share out what it reads and writes");
-        }
         const bool reorders = t.kind == task_kind::reorder;
         if ((reorders || t.kind == task_kind::copy) && (t.writes.empty() || (reorders && t.reads.empty()))) {
             return refuse(&t, "a copy has no target, or a reorder no source");

@@ -63,8 +63,8 @@ bool verifier<Plan>::exchanges() {
             return false;
         }
     }
-    return states_are_one(states) && residuals_are_one() && squares_are_counted(task_kind::reduce) &&
-           squares_are_counted(task_kind::norm) && flags_are_sound();
+    return states_are_one(states) && residuals_are_one() && (!p_.compress.is_on() || updates_take_codes()) &&
+           squares_are_counted(task_kind::reduce) && squares_are_counted(task_kind::norm) && flags_are_sound();
 }
 
 /// What a task does for one parameter: `whole` with its part `t`.
@@ -167,13 +167,15 @@ bool verifier<Plan>::norm_is_sound(const task& whole, const task& t) {
 template <class Plan>
 bool verifier<Plan>::reads_layer_norms(const task& whole, const task& t, const std::vector<std::vector<int>>& taken) {
     std::vector<int> known;
+    bool reads = true; // so that it waits for them
     for (const int n : t.layer_norms) {
         const int origin = p_.tiles[at(n)].origin;
         known.push_back(origin >= 0 ? origin : n);
+        reads = reads && std::find(t.reads.begin(), t.reads.end(), n) != t.reads.end();
     }
     std::sort(known.begin(), known.end());
     const bool right =
-        t.kind == task_kind::update ? known == taken[at(t.parameter * p_.period + t.step)] : known.empty();
+        t.kind == task_kind::update ? reads && known == taken[at(t.parameter * p_.period + t.step)] : known.empty();
     return right ||
            refuse(&whole, "an update scales its step by another norm than that of all of its parameter in its step");
 }

@@ -107,6 +107,7 @@ private:
     const shape* extents_of(const tile& x) const;
     const char* problem_of_tile(int i) const;
     const char* problem_of_task(const task& t) const;
+    static bool says_its_own(const task& t);
     bool scratch_is_one(const task& t) const;
     static bool is_in(const std::vector<int>& list, int count);
 
@@ -216,6 +217,7 @@ private:
     bool compression_is_sound(const task& t);
     bool decompression_is_sound(const task& whole, const task& t);
     bool residuals_are_one();
+    bool updates_take_codes();
 
     // ---- the parts fit together: verify/structure.hpp ---------------------------------------------------------------
 
