@@ -117,13 +117,19 @@ def listening(rt, kind):
 
         def _clip(self):
             if self.steps == 0:
-                served = {p: b.server for b in self.program.buckets if b.how == "server" for p in b.parameters}
+                served = {p: b.server for b in self.program.buckets if b.how == "server" for p, _, _ in b.parts()}
+                apart = {p for b in self.program.buckets if b.how == "server" for p, _, n in b.parts() if n > 1}
                 for name, pieces in self.pieces.items():
                     ranks = sorted({r for r, _ in self.program.parameters[name].homes})
+                    if name in apart:
+                        continue  # slices have servers of their own
                     if name in served and ranks[served[name] % len(ranks)] != self.rank:
                         continue  # only the server has the sum
-                    self.first[name] = [(self.program.parameters[name].homes[i][1], self._gradient(t).cpu().clone())
-                                        for i, t in pieces if t.requires_grad]  # fmt: skip
+                    self.first[name] = [
+                        (self.program.parameters[name].homes[i][1], self.sliced[id(t)].begin if id(t) in self.sliced else 0,
+                         self._gradient(self._stored(t)).cpu().clone().reshape(-1))
+                        for i, t in pieces if t.requires_grad
+                    ]  # fmt: skip
             super()._clip()
 
         def gradient_difference(self, path):
@@ -132,8 +138,9 @@ def listening(rt, kind):
             largest = max(g.norm().item() for g in whole.values())
             worst = 0.0
             for name, pieces in self.first.items():
-                for region, g in pieces:
-                    expected = whole[name][rt.within(region, [(0, e) for e in whole[name].shape])]
+                for region, begin, g in pieces:
+                    expected = whole[name][rt.within(region, [(0, e) for e in whole[name].shape])].reshape(-1)
+                    expected = expected[begin : begin + g.numel()]
                     off = (g - expected).norm().item() / max(whole[name].norm().item(), 1e-3 * largest)
                     worst = max(worst, off if off == off else float("inf"))
             return worst
@@ -171,7 +178,7 @@ def damages(program, gradients):
             if x.differentiable:
                 found.append(("exchange", name, True))
     for number, bucket in enumerate(program.buckets):
-        if any(shared(program.parameters[p].homes) and gradients[p].norm().item() > least for p in bucket.parameters):
+        if any(shared(program.parameters[p].homes) and gradients[p].norm().item() > least for p, _, _ in bucket.parts()):
             found.append(("bucket", number, False))
     return found
 
