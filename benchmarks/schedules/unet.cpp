@@ -49,8 +49,10 @@ method found(const ts::graph_view& g, const ts::cluster& on, ts::index_t memory,
     o.simulations = 24;
     o.refinements = 12;
     const ts::search::fit_result r = ts::search::fit(g, on, o);
+    std::string how = ts::search::to_text(g, r.row.how);
+    std::replace(how.begin(), how.end(), '|', '/'); // which ends a cell
     std::string name = memory > 0 ? "found in " + std::to_string(memory / 1'000'000) + " MB: " : "found: ";
-    return {name + (r.fits ? "" : "nothing fits, least: ") + ts::search::to_text(g, r.row.how), r.best};
+    return {name + (r.fits ? "" : "nothing fits, least: ") + how, r.best};
 }
 
 template <index_t Size>
@@ -91,8 +93,44 @@ double simulated(const ts::graph_view& g, const ts::strategy& s, const ts::clust
     return static_cast<double>(simulation::simulate(g, p, on).makespan) * 1e-6;
 }
 
+struct simulated_method {
+    std::string name;
+    double ms = 0;
+    bool fits = false;
+    bool is_pipeline = false;
+};
+
+/// What the rows of one size come to, so that the page says what they do.
+void conclude(index_t size, const std::vector<simulated_method>& all) {
+    std::string fit;
+    int count = 0;
+    const simulated_method* slowest = nullptr;
+    const simulated_method* fastest = nullptr;
+    for (const simulated_method& x : all) {
+        if (!x.fits) {
+            continue;
+        }
+        fastest = fastest == nullptr || x.ms < fastest->ms ? &x : fastest;
+        if (x.is_pipeline) {
+            fit += (count++ > 0 ? ", " : "") + x.name;
+            slowest = slowest == nullptr || x.ms > slowest->ms ? &x : slowest;
+        }
+    }
+    std::printf("\nAt %lld pixels %d of the %d pipelines written by hand fit 16 GB%s%s.", static_cast<long long>(size),
+                count,
+                static_cast<int>(std::count_if(all.begin(), all.end(), [](const auto& x) { return x.is_pipeline; })),
+                count > 0 ? ": " : "", fit.c_str());
+    if (fastest != nullptr) {
+        std::printf(" The fastest strategy that fits is \"%s\"", fastest->name.c_str());
+        slowest != nullptr
+            ? std::printf(", at %.1f times the speed of \"%s\".\n", slowest->ms / fastest->ms, slowest->name.c_str())
+            : std::printf(".\n");
+    }
+}
+
 template <index_t Size>
-void simulate_size() {
+void simulate_size(bool concludes = false) {
+    std::vector<simulated_method> rows;
     const ts::cluster on(ts::machines::p100_nodes(1, 4));
     const ts::device_class& gpu = on.class_of(0);
     const index_t batch = 8;
@@ -109,7 +147,10 @@ void simulate_size() {
                     static_cast<long long>(batch), x.name.c_str(), ms, static_cast<double>(batch) * 1000 / ms,
                     megabytes(peak) * 1e-3, gpu.memory_bytes == 0 || peak <= gpu.memory_bytes ? "yes" : "no");
         std::fflush(stdout);
+        const bool by_hand = x.how.schedule.stages > 0 && x.name.rfind("found", 0) != 0;
+        rows.push_back({x.name, ms, gpu.memory_bytes == 0 || peak <= gpu.memory_bytes, by_hand});
     }
+    concludes ? conclude(Size, rows) : void();
 }
 
 int plot(const std::string& file) {
@@ -165,7 +206,7 @@ int main(int count, char** arguments) {
             simulate_size<256>();
             simulate_size<512>();
             simulate_size<1024>();
-            simulate_size<2048>();
+            simulate_size<2048>(true);
             return 0;
         }
         if (a.size() == 2 && a[0] == "plot") {

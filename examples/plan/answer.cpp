@@ -22,9 +22,9 @@ presented answer(const request& asked, const ts::cluster& on, const named_networ
         (void)find_layer(p.network, layer); // before a search that takes long
     }
     const bool read = !r.from.empty();
-    const ts::strategy found = read ? strategy_in(p, r.from) : who.find(p);
-    write_strategy(p, found, r);
-    if (const std::string exported = export_plan(p, found, r); !exported.empty()) {
+    const ts::search::search_found found = read ? ts::search::search_found{strategy_in(p, r.from)} : who.find(p);
+    write_strategy(p, found.best, r);
+    if (const std::string exported = export_plan(p, found.best, r); !exported.empty()) {
         who.note(exported);
     }
     return present(p, found, read ? r.from : r.search, r, who.say);

@@ -77,7 +77,9 @@ void add_options(CLI::App& app, planner::request& r) {
                    "keep the state of " + planner::those_that_go_on() + " in this file; if it is there, go on from it");
     app.add_option("--schedule", r.schedule, "that pipelines follow");
     app.add_option("--sync", r.policy, "policy that synchronizes gradients");
-    app.add_option("--micro-batches", r.micro_batches, "into which a batch is cut")->check(CLI::Range(1, 65536));
+    app.add_option("--micro-batches", r.micro_batches,
+                   "into which a batch is cut; 1: it is not cut; otherwise the search says")
+        ->check(CLI::Range(1, 65536));
     app.add_flag("--recompute", r.recompute, "repeat forward instead of keeping results");
     app.add_flag("--table", r.table, "print the strategy");
     app.add_option("--explain", r.explain, "say why a layer is split as it is; may be repeated")->take_all();
@@ -155,7 +157,7 @@ void run(const planner::request& r) {
     const ts::cluster on(planner::make_machine(r.machine, r.nodes, r.devices, r.memory));
     const auto note = [](const std::string& text) { std::fprintf(stderr, "plan: %s\n", text.c_str()); };
     const auto find = [&](const planner::problem& p) {
-        ts::strategy found = planner::find_strategy(p, r.search, r);
+        ts::search::search_found found = planner::find_strategy(p, r.search, r);
         if (planner::interruptible::flag()) {
             note("interrupted; what follows is the best so far" +
                  (!planner::can_go_on(r.search) ? ""

@@ -50,7 +50,7 @@ struct request {
     std::string schedule;                ///< of pipelines
     std::string policy;                  ///< by which gradients are synchronized
     std::map<std::string, double> given; ///< options of searches, schedules and policies
-    int micro_batches = 1;
+    int micro_batches = 0;               ///< 0: as the search likes; 1: a batch is not cut
     bool recompute = false;
     std::string optimizer = "momentum";
     std::string from;   ///< strategy file that takes the place of a search
@@ -126,7 +126,7 @@ struct follower {
 /// Runs a search. Throws tessera::error for names that do not exist and for what does not fit.
 ts::search::search_found run_search(const problem& p, const std::string& name, const request& r, const follower& by);
 /// The same with its progress on a terminal; it prints what the search says. Ctrl-C ends it with the best so far.
-ts::strategy find_strategy(const problem& p, const std::string& name, const request& r);
+ts::search::search_found find_strategy(const problem& p, const std::string& name, const request& r);
 
 /// The optimizer of a request.
 ts::optimizer optimizer_of(const request& r);
@@ -134,6 +134,8 @@ ts::optimizer optimizer_of(const request& r);
 /// Throws tessera::error, in words, where the plan of a strategy would take too long to order or too much memory: its time grows with the cube of the devices
 /// among which gradients are exchanged.
 void require_plannable(const problem& p, const ts::strategy& s);
+/// True where that is so, or where it would take more than a few seconds: what a search estimates is shown instead.
+bool is_large(const problem& p, const ts::strategy& s);
 
 /// Plans and simulates a strategy.
 ts::io::shown_run run_of(const problem& p, const ts::strategy& s);
@@ -166,7 +168,7 @@ struct presented {
     std::string bound; ///< how far from the best possible it is at most, or why there is no bound
 };
 /// The result of a request, handed to `say` piece by piece, and in the files that the request names.
-presented present(const problem& p, const ts::strategy& found, const std::string& called, const request& r,
+presented present(const problem& p, const ts::search::search_found& found, const std::string& called, const request& r,
                   const std::function<void(const std::string&)>& say);
 
 /// The strategy's plan as a program for another library, where one is asked for: a sentence about it, or nothing. Throws tessera::error for a library that
@@ -182,7 +184,7 @@ void require_answerable(const request& r, const std::vector<std::string>& search
 
 /// Who asks: how a strategy is searched for, and who is told.
 struct asker {
-    std::function<ts::strategy(const problem&)> find;
+    std::function<ts::search::search_found(const problem&)> find;
     std::function<void(const std::string&)> say;  ///< the result, piece by piece
     std::function<void(const std::string&)> note; ///< a sentence beside it
 };

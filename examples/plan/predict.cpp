@@ -5,29 +5,53 @@
 #include <tessera/io/waiting.hpp>
 #include <tessera/search/explain/print.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace planner {
 
-void require_plannable(const problem& p, const ts::strategy& s) {
-    // A slice of a parameter's gradient waits for every device that has a contribution, and to be known to be ordered compares a clock with a
-    // place for each device of the plan.
-    const auto all = static_cast<double>(p.on.devices());
+namespace {
+
+/// How much there is to order in the plan of a strategy.
+struct plan_size {
+    double devices = 0;
+    /// A slice of a parameter's gradient waits for every device that has a contribution, and to be known to be ordered compares a clock with a
+    /// place for each device of the plan.
     double joined = 0;
     double tasks = 0;
+    /// Pairs of results of a device: each is compared with those that had its memory before, most of them where there are many micro-batches.
+    double pairs() const { return tasks * tasks / devices; }
+    double clock_bytes() const { return 8 * tasks * devices; }
+};
+
+plan_size size_of(const problem& p, const ts::strategy& s) {
+    plan_size x;
+    x.devices = static_cast<double>(p.on.devices());
     for (int op = 0; op < p.network.op_count; ++op) {
         const auto shards = static_cast<double>(s.ops[static_cast<std::size_t>(op)].shards());
         const auto parameters = static_cast<double>(p.network.ops[op].parameters.size());
-        joined += parameters * shards * shards * all;
-        tasks += shards * (4 + 2 * parameters);
+        x.joined += parameters * shards * shards * x.devices;
+        x.tasks += shards * (4 * s.micro_batches + 2 * parameters);
     }
-    const double bytes = 8 * tasks * all; // of clocks
-    if (joined > 4e10 || bytes > 8e9) {
-        char text[160];
-        std::snprintf(text, sizeof text, "about %.3g tasks on %.0f devices, which %.3g comparisons order", tasks, all,
-                      joined);
+    return x;
+}
+
+} // namespace
+
+bool is_large(const problem& p, const ts::strategy& s) {
+    const plan_size x = size_of(p, s);
+    return x.joined > 4e9 || x.clock_bytes() > 8e8 || x.pairs() > 1e9;
+}
+
+void require_plannable(const problem& p, const ts::strategy& s) {
+    const plan_size x = size_of(p, s);
+    if (x.joined > 4e10 || x.clock_bytes() > 8e9 || x.pairs() > 1e12) {
+        char text[200];
+        std::snprintf(text, sizeof text, "about %.3g tasks on %.0f devices, which %.3g comparisons order", x.tasks,
+                      x.devices, std::max(x.joined, x.pairs()));
         throw ts::error(std::string("the plan of this strategy is too large to be simulated as a whole: ") + text +
-                        "; use fewer devices with --nodes or --devices, or split some layers over fewer of them "
+                        "; use fewer devices with --nodes or --devices, or split some layers over fewer of them, or "
+                        "give fewer --micro-batches "
                         "(grid/search.hpp prices networks of repeated blocks on thousands of devices)");
     }
 }

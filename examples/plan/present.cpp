@@ -107,11 +107,43 @@ int find_layer(const ts::graph_view& g, const std::string& name) {
                     "; --table lists its layers");
 }
 
-presented present(const problem& p, const ts::strategy& found, const std::string& called, const request& r,
+namespace {
+
+/// What a search estimates of a plan that is too large to be simulated as a whole.
+presented present_estimate(const problem& p, const ts::search::search_found& found, const std::string& about,
+                           const std::string& called, const request& r, const sayer& say) {
+    if (!r.report_out.empty() || !r.trace_out.empty() || !r.compare.empty() || !r.explain.empty()) {
+        throw ts::error("the plan of this strategy is too large to be simulated as a whole, and a report, a trace, a "
+                        "comparison or an explanation shows what is simulated; leave it out, or use fewer devices "
+                        "or --micro-batches");
+    }
+    say(about + "\n");
+    presented line;
+    line.step_ns = found.step;
+    line.peak_bytes = found.most_bytes;
+    line.bound =
+        "no bound: the plan is too large to be simulated as a whole; step and memory are the search's estimate";
+    char text[60];
+    std::snprintf(text, sizeof text, " %12.3f ms a step, at most ", static_cast<double>(line.step_ns) * 1e-6);
+    say(in_column(called) + text + ts::io::detail::bytes_text(static_cast<double>(line.peak_bytes)) +
+        " on a device\n  " + line.bound + "\n");
+    if (r.table) {
+        say("\n" + to_text(p.network, found.best.view()));
+    }
+    return line;
+}
+
+} // namespace
+
+presented present(const problem& p, const ts::search::search_found& answer, const std::string& called, const request& r,
                   const sayer& say) {
+    const ts::strategy& found = answer.best;
     const ts::index_t batch = p.network.tensors[0].extents[0];
     const std::string about = r.network + ", batch " + std::to_string(batch) + ", on " + p.on.graph().name + " (" +
                               std::to_string(p.on.devices()) + " devices), " + called;
+    if (answer.step > 0 && is_large(p, found)) {
+        return present_estimate(p, answer, about, called, r, say);
+    }
     const ts::io::shown_run run = run_of(p, found);
     std::string notes;
     for (const std::string& layer : r.explain) {
@@ -127,7 +159,8 @@ presented present(const problem& p, const ts::strategy& found, const std::string
         present_baseline(p, bounds, "data parallel", ts::search::data_parallel(p.network, p.on.devices()), run, say);
         present_baseline(p, bounds, "one device", ts::search::single_device(p.network), run, say);
     } else {
-        const ts::strategy other = is_file_name(r.compare) ? strategy_in(p, r.compare) : find_strategy(p, r.compare, r);
+        const ts::strategy other =
+            is_file_name(r.compare) ? strategy_in(p, r.compare) : find_strategy(p, r.compare, r).best;
         present_line(p, bounds, r.compare, run_of(p, other), say);
         const std::string text = text_of_difference(p, found, other, called, r.compare);
         say("\n" + text);

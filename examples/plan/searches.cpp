@@ -45,7 +45,7 @@ ts::search::search_options options_of(const problem& p, const std::string& name,
     how.lowering.update = p.update;
     how.schedule = search_of(name).takes_all ? schedule_of(r) : nullptr;
     how.policy = policy_of(r);
-    how.micro_batches = r.micro_batches > 1 ? r.micro_batches : 0;
+    how.micro_batches = r.micro_batches;
     how.recompute = r.recompute;
     how.threads = ts::search_threads();
     for (const auto& [option, value] : r.given) {
@@ -88,6 +88,11 @@ void require_schedule(const request& r, const std::vector<std::string>& searches
         throw ts::error("no search is asked for whose strategy could follow the policy '" + r.policy +
                         "'; a strategy file says its own");
     }
+    if ((r.micro_batches > 0 || r.recompute) && searches.empty()) {
+        throw ts::error("no search is asked for whose strategy could take " +
+                        std::string(r.micro_batches > 0 ? "micro-batches" : "recomputation") +
+                        "; a strategy file says its own");
+    }
     const auto* schedule = schedule_of(r);
     const bool follows = std::any_of(searches.begin(), searches.end(),
                                      [](const std::string& name) { return search_of(name).takes_all; });
@@ -111,7 +116,7 @@ ts::search::search_found run_search(const problem& p, const std::string& name, c
     return ts::search::run(search, p.network, p.on, how);
 }
 
-ts::strategy find_strategy(const problem& p, const std::string& name, const request& r) {
+ts::search::search_found find_strategy(const problem& p, const std::string& name, const request& r) {
     const ts::search::search_record& search = search_of(name);
     const bool shows = !search.unit.empty();
     ts::io::progress_options line;
@@ -136,13 +141,13 @@ ts::strategy find_strategy(const problem& p, const std::string& name, const requ
     if (shows && !search.fixed_budget) {
         bar.emplace(std::string(search.title), 0, line);
     }
-    const ts::search::search_found found = run_search(p, name, r, {report, &interruptible::flag()});
+    ts::search::search_found found = run_search(p, name, r, {report, &interruptible::flag()});
     if (bar) {
         bar->clear();
     }
     sign.reset();
     std::fputs(found.text.c_str(), stdout);
-    return found.best;
+    return found;
 }
 
 } // namespace planner

@@ -40,7 +40,7 @@ void require_sensible(const planner::request& r) {
     require_in("nodes", r.nodes, 1, 2048);
     require_in("devices", r.devices, 0, 16384);
     require_in("batch", r.batch, 0, 1 << 24);
-    require_in("micro_batches", r.micro_batches, 1, 65536);
+    require_in("micro_batches", r.micro_batches, 0, 65536); // 0: as the search likes
     for (const planner::known_option& known : planner::known_options()) {
         const auto said = r.given.find(std::string(known.row.name));
         if (said != r.given.end()) {
@@ -69,7 +69,7 @@ result plan(const planner::request& r, const std::atomic<bool>& interrupted) {
         const auto report = [](const ts::search::search_progress&) {};
         ts::search::search_found best = planner::run_search(p, r.search, r, {report, &interrupted});
         say(best.text);
-        return std::move(best.best);
+        return best;
     };
     made.step = planner::answer(r, on, network, {find, say, [](const std::string&) {}});
     return made;

@@ -127,6 +127,11 @@ TEST_CASE("every search finds by its name what has a sound plan and comes back f
         check_strategy(g, found.best, where.devices(), o.lowering.update);
         CHECK((reports > 0) == !r->unit.empty());
         CHECK(search::run(*r, g, where, o).best == found.best); // pure
+        for (const int m : {1, 4}) {                            // 1 is asked for as any other number is
+            search::search_options cut = o;
+            cut.micro_batches = m;
+            CHECK(search::run(*r, g, where, cut).best.micro_batches == m);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 // losses.txt and gradients.safetensors, those of the first step. tests/torch/train.py trains the programs and compares. What cannot be exported is printed with why, and no case.
 #include "cases.hpp"
 
+#include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/workers.hpp"
 #include "tessera/host_runtime.hpp"
 #include "tessera/io/shuffle.hpp"
@@ -59,13 +60,14 @@ struct samples {
 };
 
 /// The losses of steps with the samples in the order of an epoch, then of the next. Writes the first step's gradients.
-std::vector<double> train_here(const one_case& c, const samples& data, int steps, const std::string& gradients) {
-    ts::host::runtime backend(c.update);
+template <class Session, class Backend>
+std::vector<double> train_on(const one_case& c, const samples& data, int steps, const std::string& gradients) {
+    Backend backend(c.update);
     ts::workers threads(c.ranks);
     ts::session_options options;
     options.seed = seed;
     options.keep_gradients = true;
-    ts::host::runtime_session session(c.g, c.how, c.ranks, c.update, options, backend, threads);
+    Session session(c.g, c.how, c.ranks, c.update, options, backend, threads);
     const ts::index_t batch = c.g.tensors[0].extents[0];
     std::vector<double> losses;
     for (int step = 0; step < steps; ++step) {
@@ -112,6 +114,13 @@ std::vector<double> train_here(const one_case& c, const samples& data, int steps
         ts::io::write_safetensors(gradients, all);
     }
     return losses;
+}
+
+std::vector<double> train_here(const one_case& c, const samples& data, int steps, const std::string& gradients) {
+    using ts::reference::backend;
+    return c.g.ops[0].attributes.math == ts::precision::bf16 // which the host does not compute in
+               ? train_on<ts::session<backend>, backend>(c, data, steps, gradients)
+               : train_on<ts::host::runtime_session, ts::host::runtime>(c, data, steps, gradients);
 }
 
 /// How the shards of an operator hold a tensor: "R", all of it on each; "S1", even parts of dimension 1, in the order of the ranks; "-" otherwise.
@@ -200,6 +209,25 @@ void add_cases(std::vector<one_case>& all, const std::string& name, const ts::gr
     add("fused", 2, with_policy(g, ts::search::data_parallel(g, 2), 2, schedule::tensor_fusion_record));
     add("server", 2, with_policy(g, ts::search::data_parallel(g, 2), 2, schedule::parameter_server_record),
         ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F, .weight_decay = 0.01F});
+    add("zero3", 2, with_policy(g, ts::search::data_parallel(g, 2), 2, schedule::zero_3_record),
+        ts::adam{.learning_rate = 1e-3F});
+    add("zero3-clipped", 4, with_policy(g, ts::search::data_parallel(g, 4), 4, schedule::zero_3_record),
+        ts::optimizer(ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F}, 0.5F));
+    ts::strategy cut = with_policy(g, ts::search::data_parallel(g, 2), 2, schedule::zero_3_record);
+    cut.micro_batches = 2;
+    add("zero3-cut", 2, cut);
+    add("zero3-1f1b", 4,
+        with_policy(g, piped(g, schedule::one_forward_one_backward_record, 2, 2, 2), 2, schedule::zero_3_record));
+    ts::strategy urgent = ts::search::data_parallel(g, 2);
+    urgent.sync = schedule::p3(schedule::gradients_of(g), {.servers = 2, .slice = 50});
+    add("p3", 2, urgent, ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F});
+    urgent.sync = schedule::p3(schedule::gradients_of(g), {.servers = 1, .slice = 70});
+    add("p3-clipped", 2, urgent, ts::optimizer(ts::sgd{.learning_rate = 0.05F}, 0.5F));
+    add("bytes", 4, with_policy(g, ts::search::data_parallel(g, 4), 4, schedule::byte_scheduler_record));
+    add("byte-slices", 2, with_policy(g, ts::search::data_parallel(g, 2), 2, schedule::byte_scheduler_slices_record));
+    add("zero-bubble", 2, piped(g, schedule::zero_bubble_h1_record, 2, 4));
+    add("zero-bubble-v", 2, piped(g, schedule::zero_bubble_v_record, 2, 4));
+    add("zero-bubble-wide", 4, piped(g, schedule::zero_bubble_h1_record, 2, 2, 2), ts::adam{.learning_rate = 1e-3F});
     test_support::coverage seen;
     for (std::uint64_t draw = 1; draw <= 8; ++draw) {
         const int ranks = draw % 2 == 0 ? 4 : 2;
@@ -217,6 +245,9 @@ int run(const std::string& folder, int steps, int first, int every) {
     const auto transformer = ts::describe<test_networks::transformer::network>(8);
     const auto nests_ = ts::describe<torch_cases::nests::network>(8);
     const auto report_ = ts::describe<report::network>(8);
+    const auto experts_ = ts::describe<torch_cases::experts>(8);
+    const auto rounded_images_ = ts::describe<torch_cases::rounded_images>(8);
+    const auto rounded_words_ = ts::describe<torch_cases::rounded_words>(8);
     std::vector<one_case> all;
     all.push_back({"report-single-1", report_.view(), ts::strategy(report_.view()), 1});
     all.push_back({"report-2", report_.view(), of_report(report_.view()), 2});
@@ -226,6 +257,15 @@ int run(const std::string& folder, int steps, int first, int every) {
     add_cases(all, "unet", unet_.view());
     add_cases(all, "transformer", transformer.view());
     add_cases(all, "nests", nests_.view());
+    add_cases(all, "experts", experts_.view());
+    for (const int ranks : {2, 4}) {
+        for (const auto& [name, g] : {std::pair{"experts", experts_.view()}}) {
+            all.push_back({name + std::string("-expert-") + std::to_string(ranks), g,
+                           along(g, ts::loop_name::expert, ranks, true), ranks});
+        }
+    }
+    add_cases(all, "bf16-images", rounded_images_.view());
+    add_cases(all, "bf16-words", rounded_words_.view());
     int exported = 0;
     for (std::size_t i = static_cast<std::size_t>(first); i < all.size(); i += static_cast<std::size_t>(every)) {
         const one_case& c = all[i];

@@ -5,7 +5,10 @@
 #include "networks.hpp"
 #include "random_strategy.hpp"
 
+#include "examples/zoo/experts.hpp"
+
 #include "tessera/net/describe.hpp"
+#include "tessera/net/precision.hpp"
 #include "tessera/op/image_norm.hpp"
 #include "tessera/op/pad.hpp"
 #include "tessera/op/permute.hpp"
@@ -96,6 +99,13 @@ struct network : ts::sequential<ts::image<2, 8, 8>, stem, neighbours, ts::instan
                                 first_token, ts::rms_norm<>, ts::mean_over<1>, classes, ts::smooth_cross_entropy<0.1>> {
 };
 } // namespace nests
+
+/// A mixture of experts beside a Transformer's usual layers; words are few, so that slots run out.
+struct experts : networks::moe_parts<1, 8, 2, 6, 4, 12, 3, 2, 20>::network {};
+
+/// In bf16, of whose stored numbers each is rounded.
+struct rounded_images : ts::with_precision<ts::bf16, test_networks::lenet5::network> {};
+struct rounded_words : ts::with_precision<ts::bf16, test_networks::transformer::network> {};
 
 struct one_case {
     std::string name;

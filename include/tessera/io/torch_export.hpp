@@ -9,6 +9,7 @@
 #include "tessera/execute/initialize.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/safetensors.hpp"
+#include "tessera/io/torch_check.hpp"
 #include "tessera/version.hpp"
 
 #include <filesystem>
@@ -21,6 +22,8 @@ namespace tessera::io {
 struct torch_options {
     std::string title = "A network"; ///< what the program says that it trains
     std::uint64_t seed = 0;          ///< of initial values, and of dropout's masks
+    int check_steps = 2;             ///< whose losses and gradients' norms the program carries, for --check
+    double most_check_work = 1e9;    ///< iterations of loops that these steps may take here: about as many in 10 s
 };
 
 namespace detail {
@@ -47,20 +50,25 @@ inline void write_weights(const std::string& path, const graph_view& g,
 /// (tessera_runtime.py), and weights.safetensors. `torchrun --nproc-per-node DEVICES program.py --data FILE` trains it, with gloo or NCCL,
 /// to the losses that Tessera's own executor has, up to the order of sums: the same weights, masks of dropout and order of samples. What is
 /// communicated is what the plan's copies are forward, the same boxes back, and an all-reduce of each bucket of gradients. `values_of`: the elements of a
-/// parameter, row-major. Throws tessera::error, before anything is written, for a strategy that breaks a rule and for all that has no
+/// parameter, row-major. The first steps are taken here, by the reference backend, where they are short enough, so that the program can compare
+/// (`--check`). Throws tessera::error, before anything is written, for a strategy that breaks a rule and for all that has no
 /// counterpart in PyTorch, each by name; and where a file cannot be written.
 inline void export_torch(const std::string& folder, const graph_view& g, const strategy_view& s, int devices,
                          const optimizer& update, const torch_options& options,
                          function_ref<std::vector<float>(int)> values_of) {
     torch::program p = torch::make_program(g, s, devices, update);
     p.seed = options.seed;
-    const std::string text = torch::to_text(p, options.title, std::string("Tessera ") + library_version);
+    detail::record_first_steps(p, g, s, devices, update, options.seed, options.check_steps, options.most_check_work,
+                               values_of);
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed) {
         throw error("tessera: the folder '" + folder + "' cannot be made: " + failed.message());
     }
-    detail::write_weights(folder + "/weights.safetensors", g, values_of);
+    const std::string weights = folder + "/weights.safetensors";
+    detail::write_weights(weights, g, values_of);
+    p.weights_crc = p.check.empty() ? 0 : detail::crc_of(files::read(weights));
+    const std::string text = torch::to_text(p, options.title, std::string("Tessera ") + library_version);
     write_file_atomically(folder + "/tessera_runtime.py", torch::runtime_file + 1); // without the first line's end
     write_file_atomically(folder + "/program.py", text);
 }

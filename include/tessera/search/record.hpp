@@ -38,7 +38,7 @@ struct search_options {
     lower_options lowering{};
     const schedule::schedule_record* schedule = nullptr; ///< of pipelines; null: the search's own choice
     const schedule::policy_record* policy = nullptr;     ///< null: the search's own choice
-    int micro_batches = 0;                               ///< 0: the search's own choice
+    int micro_batches = 0;                               ///< 1: a batch is not cut; 0: the search's own choice
     bool recompute = false;                              ///< operators repeat forward instead of keeping results
     bool fuse = false; ///< plans are priced as sessions run them, with expressions fused: see search/fused.hpp
     thread_pool threads{};
@@ -52,6 +52,8 @@ struct search_options {
 struct search_found {
     strategy best;
     std::string text{}; ///< for people: how it was found, and beside what
+    index_t step = 0;   ///< ns of a step as the search estimates it, for machines too large to simulate; 0: it does not
+    index_t most_bytes = 0; ///< of the device that needs most, by the same estimate
 };
 
 struct search_record {

@@ -8,9 +8,11 @@
 #include "tessera/backend/torch/write.hpp"
 #include "tessera/base/file.hpp"
 #include "tessera/net/describe.hpp"
+#include "tessera/net/precision.hpp"
 #include "tessera/op/reduce.hpp"
 #include "tessera/op/rms_norm.hpp"
 #include "tessera/op/roll.hpp"
+#include "tessera/part/experts.hpp"
 #include "tessera/part/residual.hpp"
 #include "tessera/schedule/gradients.hpp"
 #include "tessera/schedule/policies.hpp"
@@ -63,6 +65,9 @@ struct below : ts::operation<below> {
     }
 };
 struct words : ts::embedding<5, 4> {};
+struct gate : ts::linear<4> {};
+struct inner : ts::expert_linear<4, 3> {};
+struct mixed : ts::sequential<ts::tokens<6>, words, ts::mixture_of_experts<2, 1, gate, inner>, ts::cross_entropy> {};
 struct fc : ts::linear<3> {};
 struct nests : ts::sequential<ts::tokens<6>, words, first, below, shift, ts::rms_norm<>, ts::max_over<1>, fc,
                               ts::cross_entropy> {};
@@ -226,11 +231,8 @@ TEST_CASE("what has no counterpart is refused by name, everything at once") {
     namespace schedule = ts::schedule;
     const ts::graph_view g = lenet.view();
     const auto refused = [&](const ts::strategy& s) { return refusal_of(g, s, 2); };
-    CHECK(has(refused(with_policy(g, schedule::zero_3_record)), "stores parameters as slices (ZeRO stage 3)"));
     CHECK(has(refused(with_policy(g, schedule::eight_bit_gradients_record)), "compresses gradients"));
     CHECK(has(refused(with_policy(g, schedule::parameter_average_record)), "averages copies of parameters every"));
-    CHECK(has(refused(with_policy(g, schedule::p3_record)), "overtake each other by priority"));
-    CHECK(has(refused(piped(g, schedule::zero_bubble_h1_record, 4)), "gradients of inputs and of parameters apart"));
     CHECK(has(refused(piped(g, schedule::gems_record, 2)), "mirrored replica"));
     ts::strategy s = ts::search::data_parallel(g, 2);
     CHECK(has(refusal_of(g, s, 2, ts::lamb{}), "LARS, LAMB"));
@@ -264,6 +266,62 @@ TEST_CASE("what has no counterpart is refused by name, everything at once") {
     const auto shifted = ts::describe<own::shifted>(4);
     CHECK(has(refusal_of(shifted.view(), ts::strategy(shifted.view()), 1),
               "roll: the operator has no lines for PyTorch"));
+}
+
+TEST_CASE("ZeRO 3, P3 and zero bubble: slices, messages in the order of layers, and gradients taken apart") {
+    namespace schedule = ts::schedule;
+    const ts::graph_view g = lenet.view();
+    const std::string sharded = text_of(g, with_policy(g, schedule::zero_3_record), 2);
+    CHECK(has(sharded, "gathers=[\n        [\"conv1/weight\", \"conv1/bias\", "));
+    CHECK(!has(text_of(g, with_policy(g, schedule::zero_2_record), 2), "gathers="));
+    ts::strategy urgent = ts::search::data_parallel(g, 2);
+    urgent.sync = schedule::p3(schedule::gradients_of(g), {.servers = 2, .slice = 1000});
+    const ts::torch::program p = ts::torch::make_program(g, urgent.view(), 2, ts::sgd{});
+    CHECK(p.buckets.size() == urgent.sync.messages.size());
+    CHECK(p.buckets.front().parts.front().parameter.substr(0, 5) == "conv1");
+    int sliced = 0;
+    for (const ts::torch::bucket_table& b : p.buckets) {
+        for (const ts::torch::bucket_part& x : b.parts) {
+            sliced += x.slices > 1 ? 1 : 0;
+        }
+    }
+    CHECK(sliced > 2);
+    CHECK(has(text_of(g, urgent, 2), "(\"fc1/weight\", 0, "));
+    const std::string apart = text_of(g, piped(g, schedule::zero_bubble_h1_record, 4), 2);
+    CHECK(has(apart, "(\"backward-input\", 1, 0)"));
+    CHECK(has(apart, "(\"backward-weight\", 1, 0)"));
+}
+
+TEST_CASE("bf16: what is stored is rounded, and products take their parameters rounded") {
+    const auto rounded = ts::describe<ts::with_precision<ts::bf16, test_networks::lenet5::network>>(8);
+    const std::string text = text_of(rounded.view(), ts::search::data_parallel(rounded.view(), 2), 2);
+    CHECK(has(text, "conv1 = F.conv2d(conv1_in__bf16, rt.bf16_weight(r.parameter(\"conv1/weight\")), "));
+    CHECK(has(text, "conv1__bf16 = rt.bf16(conv1)"));
+    CHECK(!has(text, "rt.bf16(cross_entropy)"));
+    CHECK(!has(text_of(lenet.view(), ts::search::data_parallel(lenet.view(), 2), 2), "bf16"));
+}
+
+TEST_CASE("mixtures of experts: each shard has its tokens' slots of its own experts") {
+    const auto network = ts::describe<own::mixed>(8);
+    const ts::graph_view g = network.view();
+    const std::string text = text_of(g, along(g, ts::loop_name::expert, 2), 2);
+    CHECK(has(text, "rt.route(softmax"));
+    CHECK(has(text, ", 2, 1, False, (0, 6), (0, 2))"));
+    CHECK(has(text, ", 2, 1, True, (0, 6), (2, 4))"));
+    CHECK(has(text, "rt.expert_linear("));
+}
+
+TEST_CASE("what the first steps were is written, or why it is not known") {
+    ts::torch::program p = ts::torch::make_program(lenet.view(), ts::strategy(lenet.view()).view(), 1, ts::sgd{});
+    CHECK(!has(ts::torch::to_text(p, "A network", "a test"), "CHECK"));
+    p.unchecked = "too long";
+    CHECK(has(ts::torch::to_text(p, "A network", "a test"), "unchecked=\"too long\""));
+    p.check.push_back({2.5, {{"conv1/weight", 0.25}}});
+    p.weights_crc = 7;
+    const std::string text = ts::torch::to_text(p, "A network", "a test");
+    CHECK(has(text,
+              "CHECK = [\n    (\n        2.5,\n        {\n            \"conv1/weight\": 0.25,\n        },\n    ),\n]"));
+    CHECK(has(text, "check=CHECK,\n    within=1e-04,\n    weights_crc=7,\n    counts={\"labels\": 10}"));
 }
 
 TEST_CASE("loop nests are expressions of tensors with a dimension for every loop") {

@@ -3,6 +3,7 @@
 
 #include "support/small_gpt.hpp"
 #include "tessera/machine/presets.hpp"
+#include "tessera/search/run.hpp"
 
 #include <doctest/doctest.h>
 
@@ -47,6 +48,23 @@ TEST_CASE("grid search: what it returns fits, keeps the rules, and is not worse 
         CHECK((!c.fits || c.makespan >= tight.best.cost.makespan));
     }
     CHECK(tried > 0);
+    const ts::cluster eight(ts::machines::h200_nodes(1));
+    for (const int m :
+         {1, 4}) { // more samples at once than largest_micro_batch, where so few micro-batches are asked for
+        search::grid_options cut = o;
+        cut.micro_batches = m;
+        cut.recompute = m == 4;
+        const search::device_grid x = search::search_grid(g.view(), eight, cut).best.grid;
+        CHECK(x.micro_batches == m);
+        CHECK((x.recompute || m == 1));
+    }
+    search::search_options named;
+    named.lowering = o.lowering;
+    named.micro_batches = 1;
+    const search::search_found estimated = search::run(search::grid_record, g.view(), eight, named);
+    CHECK(estimated.best.micro_batches == 1);
+    CHECK(estimated.step > 0);
+    CHECK(estimated.most_bytes > 0);
     machine.classes[0].memory_bytes = 1000;
     CHECK_THROWS_AS(search::search_grid(g.view(), ts::cluster(machine), o), ts::error);
     // Elimination costs no more than Megatron-LM's splits under the model that it minimizes.

@@ -16,7 +16,9 @@ public:
     program make() {
         for (int t = 0; t < g_.tensor_count; ++t) {
             if (g_.tensors[t].producer < 0) {
-                out_.inputs.push_back({std::string(g_.tensors[t].name), g_.tensors[t].extents, g_.tensors[t].type});
+                const bool counts = g_.tensors[t].type == element::i32;
+                out_.inputs.push_back({std::string(g_.tensors[t].name), g_.tensors[t].extents,
+                                       counts ? element::i32 : element::f32, counts ? g_.integers_in(t) : 0});
             }
         }
         for (int op = 0; op < g_.op_count; ++op) {
@@ -30,6 +32,7 @@ public:
         }
         refuse_clipping();
         add_buckets();
+        add_gathers();
         add_actions();
         if (!refused_.empty()) {
             throw error(refusal_text(refused_));
@@ -53,9 +56,10 @@ private:
         for (int o = 0; o < s.d->operands.size(); ++o) {
             const operand& x = s.d->operands[o];
             s.region.push_back(t.value[o] >= 0 ? tile_at(t.value[o]).region : region(*s.d, o, t.ranges));
-            s.value.push_back(x.kind == operand_kind::parameter && t.value[o] >= 0 ? parameter_text(t.value[o])
-                              : t.value[o] >= 0 && x.kind != operand_kind::state   ? value(stage_of(op), t.value[o])
-                                                                                   : std::string());
+            s.value.push_back(x.kind == operand_kind::parameter && t.value[o] >= 0
+                                  ? taken_parameter(op, parameter_text(t.value[o]))
+                              : t.value[o] >= 0 && x.kind != operand_kind::state ? value(stage_of(op), t.value[o])
+                                                                                 : std::string());
         }
         return s;
     }
@@ -67,11 +71,17 @@ private:
         }
     }
 
+    /// Where the network computes in bf16, products take their parameters rounded.
+    std::string taken_parameter(int op, const std::string& text) const {
+        const op_attributes& a = g_.ops[op].attributes;
+        return a.math == precision::bf16 && takes_rounded_parameters(a) ? "rt.bf16_weight(" + text + ")" : text;
+    }
+
     void add_operator(int op, shard_text& s, int rank, int output) {
         std::string why = "it cannot be written";
         const std::string text = row_of(s.attributes()).line(s, why);
         text.empty() ? refuse(op, why) : add_lines(stage_of(op), rank, text);
-        values_[at(stage_of(op))][output] = s.out;
+        values_[at(stage_of(op))][output] = g_.facts(op).view ? s.out : stored(stage_of(op), rank, s.out, output);
     }
 
     void view_lines(int op) {
@@ -151,7 +161,7 @@ private:
             std::string why;
             const std::string line = joined({name, " = ", row_of(s.attributes()).nest(s, k, why)});
             why.empty() ? add_lines(stage, t.device, line) : refuse(op, why);
-            values_[at(stage)][t.value[made]] = name;
+            values_[at(stage)][t.value[made]] = last ? stored(stage, t.device, name, t.value[made]) : name;
             pieces.push_back({tile_at(t.value[made]).region, t.device, tile_at(t.value[made]).part, t.value[made]});
         }
         if (!last) {
@@ -232,17 +242,53 @@ private:
         if (s_.sync == nullptr || s_.sync->messages.empty()) {
             for (int p = g_.parameter_count - 1; p >= 0; --p) { // the last layers' are ready first
                 if (out_.parameters[at(p)].trained) {
-                    out_.buckets.push_back({to_text(exchange::sliced), 0, {out_.parameters[at(p)].name}});
+                    out_.buckets.push_back({to_text(exchange::sliced), 0, {{out_.parameters[at(p)].name, 0, 1}}});
                 }
             }
             return;
         }
+        std::vector<const message*> order;
         for (const message& m : s_.sync->messages) {
-            bucket_table b{to_text(m.how), m.server, {}};
-            for (const gradient_slice& x : m.slices) {
-                b.parameters.push_back(out_.parameters[at(x.parameter)].name);
+            order.push_back(&m);
+        }
+        if (s_.sync
+                ->urgent_first) { // all are ready when the program sends them: those that forward needs first go first
+            std::stable_sort(order.begin(), order.end(),
+                             [&](const message* a, const message* b) { return first_user_of(*a) < first_user_of(*b); });
+        }
+        for (const message* m : order) {
+            bucket_table b{to_text(m->how), m->server, {}};
+            for (const gradient_slice& x : m->slices) {
+                b.parts.push_back({out_.parameters[at(x.parameter)].name, x.slice, x.slices});
             }
             out_.buckets.push_back(std::move(b));
+        }
+    }
+
+    int first_user_of(const message& m) const {
+        int first = g_.op_count;
+        for (const gradient_slice& x : m.slices) {
+            for (int op = g_.op_count - 1; op >= 0; --op) {
+                const auto& own = g_.ops[op].parameters;
+                first = std::find(own.begin(), own.end(), x.parameter) != own.end() ? std::min(first, op) : first;
+            }
+        }
+        return first;
+    }
+
+    void add_gathers() {
+        if (s_.sync == nullptr || !s_.sync->shards_parameters) {
+            return;
+        }
+        out_.gathers.resize(out_.stages.size());
+        for (int op = 0; op < g_.op_count; ++op) {
+            for (const int p : g_.ops[op].parameters) {
+                std::vector<std::string>& names = out_.gathers[at(stage_of(op))];
+                const parameter_table& x = out_.parameters[at(p)];
+                if (x.trained && std::find(names.begin(), names.end(), x.name) == names.end()) {
+                    names.push_back(x.name);
+                }
+            }
         }
     }
 
@@ -255,7 +301,7 @@ private:
             return;
         }
         for (const action& a : lowering::arrange(in_).actions) {
-            if (a.what == action_kind::forward || a.what == action_kind::backward) {
+            if (a.what != action_kind::recompute) {
                 out_.actions.push_back(a);
             }
         }

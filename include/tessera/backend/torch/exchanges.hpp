@@ -182,6 +182,12 @@ protected:
                 !given.empty() ? add_lines(x.from_stage, rank, joined({"r.send(", name, given, ")", remark})) : void();
                 count > 0 ? add_lines(x.to_stage, rank, joined({made, "r.receive(", name, ")", remark})) : void();
             }
+            for (const located_tile& t : x.targets) { // inputs are rounded on the way, and sums when they are stored
+                if (t.rank == rank && (x.kind == "take" || x.moves.size() > x.targets.size())) {
+                    std::string& made_here = values_[at(x.to_stage)][t.tile];
+                    made_here = stored(x.to_stage, rank, made_here, t.tile);
+                }
+            }
         }
         out_.exchanges.push_back(std::move(x));
     }

@@ -2,6 +2,7 @@
 // The operators that a program for PyTorch has lines for: one table, which is also its documentation.
 #pragma once
 
+#include "tessera/backend/torch/op/experts.hpp"
 #include "tessera/backend/torch/op/formulas.hpp"
 #include "tessera/backend/torch/op/images.hpp"
 #include "tessera/backend/torch/op/losses.hpp"
@@ -51,6 +52,8 @@ inline constexpr named_row rows[] = {
     {op_kind::group_norm, {group_norm_line}},
     {op_kind::softmax, {softmax_line, softmax_nest}},
     {op_kind::cross_entropy, {cross_entropy_line, cross_entropy_nest}},
+    {op_kind::route, {route_line}},
+    {op_kind::expert_linear, {expert_linear_line}},
 };
 
 } // namespace detail
@@ -66,6 +69,11 @@ inline operator_row row_of(const op_attributes& a) {
     return r.formula != nullptr     ? operator_row{detail::formula_line}
            : r.generated != nullptr ? operator_row{detail::nest_line, detail::nest_pass_line}
                                     : operator_row{};
+}
+
+/// Whether an operator takes its parameters rounded to bf16, in a network of bf16: as the reference backend has it.
+inline bool takes_rounded_parameters(const op_attributes& a) {
+    return a.kind == op_kind::conv2d || a.kind == op_kind::conv3d || a.kind == op_kind::linear;
 }
 
 /// What is dropped as one, where an operator drops anything: "element", "channel", "sample"; empty otherwise.

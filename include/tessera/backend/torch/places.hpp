@@ -69,6 +69,16 @@ protected:
         return found == values_[at(stage)].end() ? std::string() : found->second;
     }
 
+    /// The variable of what a tile holds: where it is stored as bf16, of the rounded numbers.
+    std::string stored(int stage, int rank, const std::string& name, int tile) {
+        if (tile_at(tile).type != element::bf16) {
+            return name;
+        }
+        const std::string rounded = derived(name, "bf16");
+        add_lines(stage, rank, joined({rounded, " = rt.bf16(", name, ")"}));
+        return rounded;
+    }
+
     void add_parameters() {
         for (int p = 0; p < g_.parameter_count; ++p) {
             const parameter_node& x = g_.parameters[p];

@@ -7,8 +7,10 @@
 #include "tessera/op/optimizer.hpp"
 #include "tessera/strategy/pipeline_schedule.hpp"
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera::torch {
@@ -70,17 +72,31 @@ struct dropout_table {
     std::vector<located_tile> shards;
 };
 
+/// Slice `slice` of `slices` of a parameter's elements.
+struct bucket_part {
+    std::string parameter;
+    int slice = 0;
+    int slices = 1;
+};
+
 /// Gradients that are summed together.
 struct bucket_table {
     std::string how;
     int server = 0;
-    std::vector<std::string> parameters;
+    std::vector<bucket_part> parts;
+};
+
+/// What a step was when the program was written, on check_batch() of the runtime file.
+struct recorded_step {
+    double loss = 0;
+    std::vector<std::pair<std::string, double>> norms; ///< of every trained parameter's gradient, before it is clipped
 };
 
 struct input_table {
     std::string name;
     shape extents;
     element type = element::f32;
+    index_t integers = 0; ///< how many values they have
 };
 
 struct program {
@@ -97,7 +113,13 @@ struct program {
     /// By stage and rank the lines of its forward pass; none where the rank takes no part in it.
     std::vector<std::map<int, std::vector<std::string>>> stages;
     std::vector<char> recomputes; ///< by stage
-    std::vector<action> actions;  ///< of all ranks, in an order that each of them keeps
+    /// By stage the parameters of which ranks keep slices (ZeRO stage 3); none where all are whole.
+    std::vector<std::vector<std::string>> gathers;
+    std::vector<recorded_step> check;
+    std::string unchecked;         ///< why there are none
+    double within = 1e-4;          ///< how far losses may be off
+    std::uint32_t weights_crc = 0; ///< of the file of weights that they began with
+    std::vector<action> actions;   ///< of all ranks, in an order that each of them keeps
 };
 
 } // namespace tessera::torch

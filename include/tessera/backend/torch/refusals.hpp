@@ -24,16 +24,10 @@ inline void refuse_operators(const graph_view& g, std::vector<std::string>& all)
         if (record_of(a).rows_weigh != nullptr || record_of(a).ignored != nullptr) {
             all.push_back(what + ": a loss whose rows weigh differently");
         }
-        if (a.math == precision::bf16) {
-            all.push_back(what + ": bf16, whose roundings PyTorch places otherwise");
-        }
     }
 }
 
-inline void refuse_synchronization(const graph_view& g, const synchronization& s, std::vector<std::string>& all) {
-    if (s.shards_parameters) {
-        all.push_back("the strategy stores parameters as slices (ZeRO stage 3); plan with another policy");
-    }
+inline void refuse_synchronization(const synchronization& s, std::vector<std::string>& all) {
     if (s.average_every > 0) {
         all.push_back("the strategy averages copies of parameters every " + std::to_string(s.average_every) +
                       " steps instead of summing gradients");
@@ -44,18 +38,6 @@ inline void refuse_synchronization(const graph_view& g, const synchronization& s
     if (s.staleness > 0) {
         all.push_back("updates come " + std::to_string(s.staleness) + " steps late (staleness)");
     }
-    if (s.urgent_first) {
-        all.push_back("messages overtake each other by priority (P3, ByteScheduler), which torch.distributed has not");
-    }
-    for (const message& m : s.messages) {
-        for (const gradient_slice& x : m.slices) {
-            if (x.slices > 1) {
-                all.push_back("gradients are sent in slices, " + parameter_path_of(g, x.parameter) + " in " +
-                              std::to_string(x.slices));
-                return;
-            }
-        }
-    }
 }
 
 inline void refuse_schedule(const pipeline_schedule& s, std::vector<std::string>& all) {
@@ -63,15 +45,6 @@ inline void refuse_schedule(const pipeline_schedule& s, std::vector<std::string>
         if (x != 0) {
             all.push_back("the schedule runs micro-batches on a mirrored replica (Chimera, GEMS)");
             break;
-        }
-    }
-    for (const auto& worker : s.workers) {
-        for (const action& a : worker) {
-            if (a.what == action_kind::backward_input || a.what == action_kind::backward_weight) {
-                all.push_back("the schedule takes gradients of inputs and of parameters apart (zero bubble), and "
-                              "autograd takes them together");
-                return;
-            }
         }
     }
 }
@@ -95,7 +68,7 @@ inline std::vector<std::string> refusals(const graph_view& g, const strategy_vie
     std::vector<std::string> all;
     detail::refuse_operators(g, all);
     if (s.sync != nullptr) {
-        detail::refuse_synchronization(g, *s.sync, all);
+        detail::refuse_synchronization(*s.sync, all);
     }
     if (s.schedule != nullptr) {
         detail::refuse_schedule(*s.schedule, all);

@@ -26,6 +26,7 @@ import os
 import pathlib
 import struct
 import sys
+import zlib
 
 import torch
 import torch.distributed as dist
@@ -71,9 +72,14 @@ class Dropout:
 
 @dataclasses.dataclass
 class Bucket:
+    """Gradients that are summed together: of whole parameters by their names, of slices as (name, slice, of how many)."""
+
     how: str
     parameters: list
     server: int = 0
+
+    def parts(self):
+        return [(x, 0, 1) if isinstance(x, str) else x for x in self.parameters]
 
 
 @dataclasses.dataclass
@@ -90,6 +96,12 @@ class Program:
     dropouts: dict = dataclasses.field(default_factory=dict)
     micro_batches: int = 1
     recomputes: tuple = ()
+    gathers: list = dataclasses.field(default_factory=list)  # by stage the parameters that ranks keep slices of (ZeRO 3)
+    check: list = dataclasses.field(default_factory=list)  # of the first steps: loss, {parameter: norm of its gradient}
+    unchecked: str = ""  # why nothing was recorded
+    within: float = 1e-4  # how far losses may be off, relative; norms of gradients ten times as far
+    weights_crc: int = 0  # of weights.safetensors when that was recorded
+    counts: dict = dataclasses.field(default_factory=dict)  # how many values the integers of an input have
     seed: int = 0
     folder: str = "."
 
@@ -171,6 +183,52 @@ def epoch_order(size, seed, epoch):
 
 
 # ------------------------------------------------------------------------------------------------------------ local lines
+
+
+class _Rounded(torch.autograd.Function):
+    """Numbers that Tessera stores as bf16; their gradients too, but for those of parameters."""
+
+    @staticmethod
+    def forward(ctx, x, gradients):
+        ctx.gradients = gradients
+        return x.to(torch.bfloat16).to(torch.float32)
+
+    @staticmethod
+    def backward(ctx, g):
+        return (g.to(torch.bfloat16).to(g.dtype) if ctx.gradients else g), None
+
+
+def bf16(x):
+    return _Rounded.apply(x, True)
+
+
+def bf16_weight(x):
+    return _Rounded.apply(x, False)
+
+
+def route(gates, slots, top, weighted, tokens, experts):
+    """Which slot of which expert a token gets, [N, T, E * slots]: 1, or the token's gate. Tokens of a sample compete for the
+    slots, all first choices before all second ones, in the order of their positions; of equal gates the first expert's is
+    the larger. `tokens`, `experts`: those that are wanted, of all that the gates are of."""
+    order = torch.sort(gates.detach(), dim=-1, descending=True, stable=True).indices
+    place = torch.sort(order, -1).indices  # of an expert among a token's choices
+    taken = torch.zeros_like(place[:, :1])
+    mask = gates.new_zeros(*gates.shape, slots)
+    for choice in range(top):
+        chosen = place == choice
+        at = taken + chosen.cumsum(1) - 1
+        kept = chosen & (at < slots)
+        mask += F.one_hot(at.clamp(0, slots - 1), slots) * kept.unsqueeze(-1)
+        taken = taken + chosen.sum(1, keepdim=True)
+    mask = mask[:, slice(*tokens), slice(*experts)]
+    mask = mask * gates[:, slice(*tokens), slice(*experts)].unsqueeze(-1) if weighted else mask
+    return mask.flatten(2)
+
+
+def expert_linear(x, weight):
+    """The rows of every expert times its matrix."""
+    rows = x.reshape(x.shape[0], weight.shape[0], -1, x.shape[-1])
+    return torch.matmul(rows, weight.transpose(-2, -1)).reshape(x.shape[0], -1, weight.shape[1])
 
 
 def align(x, rank):
@@ -395,6 +453,12 @@ class _Frame:
     sent: list = dataclasses.field(default_factory=list)  # exchange, tensors
 
 
+def _part(tensor, number, count):
+    """Slice `number` of `count` of a tensor's elements, as a view."""
+    flat = tensor.view(-1)
+    return flat[flat.numel() * number // count : flat.numel() * (number + 1) // count]
+
+
 def _sharers(homes, region):
     """The ranks that hold a region of a parameter."""
     return tuple(sorted(r for r, other in homes if other == region))
@@ -406,6 +470,67 @@ def _overlaps(homes):
     return any(
         all(x[0] < y[1] and y[0] < x[1] for x, y in zip(a, b)) for i, a in enumerate(regions) for b in regions[:i]
     )
+
+
+def require_sums(program):
+    """Raises ValueError where a gradient that several ranks have a share of is not summed, once, in all its slices."""
+    summed = {}
+    for bucket in program.buckets:
+        for name, number, count in bucket.parts():
+            summed.setdefault(name, []).append((number, count))
+    for name, p in program.parameters.items():
+        parts = sorted(summed.get(name, []))
+        if p.trained and len(p.homes) > 1 and (not parts or parts != [(i, parts[0][1]) for i in range(parts[0][1])]):
+            raise ValueError(
+                f"the buckets sum {len(parts)} slices of the gradient of {name}, which are not all of it once; "
+                "export the program again"
+            )
+
+
+def _resize(tensor, elements):
+    """The memory of a tensor that others refer to, given up or back."""
+    if hasattr(tensor, "untyped_storage"):
+        tensor.untyped_storage().resize_(elements * tensor.element_size())
+    else:
+        tensor.storage().resize_(elements)
+
+
+class _Sliced:
+    """A copy of a parameter of which this rank keeps a slice between its uses; the ranks that share it keep the others."""
+
+    def __init__(self, tensor, ranks, rank):
+        self.tensor, self.ranks, self.rank, self.whole = tensor, ranks, rank, tensor.numel()
+        self.each = -(-self.whole // len(ranks))
+        at = ranks.index(rank) * self.each
+        self.begin, self.end = min(at, self.whole), min(at + self.each, self.whole)
+        self.own = tensor.detach().reshape(-1)[self.begin : self.end].clone().requires_grad_(tensor.requires_grad)
+        self.users = 0
+        _resize(tensor, 0)
+
+    def gather(self, group):
+        self.users += 1
+        if self.users > 1:
+            return
+        own = F.pad(self.own.detach(), (0, self.each - self.own.numel()))
+        parts = [torch.empty_like(own) for _ in self.ranks]
+        dist.all_gather(parts, own, group=group)
+        _resize(self.tensor, self.whole)
+        self.tensor.data.view(-1).copy_(torch.cat(parts)[: self.whole])
+
+    def give_up(self):
+        self.users -= 1
+        if self.users == 0:
+            _resize(self.tensor, 0)
+
+    def sum_gradient(self, group):
+        """Every rank gets the sum of its slice."""
+        flat = F.pad(self.tensor.grad.reshape(-1), (0, self.each * len(self.ranks) - self.whole))
+        parts = [part.clone() for part in flat.split(self.each)]
+        flights = [dist.reduce(part, to, group=group, async_op=True) for part, to in zip(parts, self.ranks)]
+        for flight in flights:
+            flight.wait()
+        self.own.grad = parts[self.ranks.index(self.rank)][: self.own.numel()].clone()
+        self.tensor.grad = None
 
 
 class Rank:
@@ -422,7 +547,9 @@ class Rank:
         self.device = torch.device(device or "cpu")
         if self.device.type == "cuda":
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # fp32, as Tessera
+        require_sums(program)
         self.steps = 0
+        self.norms = None  # where they are wanted: of the last step's gradients
         self.anchor = torch.zeros((), device=self.device, requires_grad=True)
         self.transports = {
             (name, back): _Transport(x, self.rank, back)
@@ -479,6 +606,41 @@ class Rank:
             self.copies[name] = (
                 None if _overlaps(p.homes) else [(_sharers(p.homes, region), tensor) for region, _, tensor in own]
             )
+        self.by_stage = {}
+        kept = {name for names in self.program.gathers for name in names}
+        self.sliced = {
+            id(tensor): _Sliced(tensor, ranks, self.rank)
+            for name in self.program.parameters
+            for ranks, tensor in (self.copies[name] or [] if name in kept else [])
+            if len(ranks) > 1
+        }
+
+    def _stored(self, tensor):
+        """What this rank keeps of a piece of a parameter, and the optimizer updates."""
+        return self.sliced[id(tensor)].own if id(tensor) in self.sliced else tensor
+
+    def _gathered(self, stage):
+        """The sliced parameters that all who share them use in a stage, in one order; stage None: the others, which are
+        whole during a step, since ranks come to their stages at different times."""
+        if stage in self.by_stage:
+            return self.by_stage[stage]
+        together = self.by_stage[stage] = []
+        for name in dict.fromkeys(n for s in self.program.gathers for n in s):
+            for ranks, tensor in self.copies[name] or []:
+                if id(tensor) in self.sliced:
+                    uses = [i for i, names in enumerate(self.program.gathers) if name in names]
+                    alike = all(set(ranks) <= set(self.program.stages[i]) for i in uses)
+                    if (stage in uses) if alike else stage is None:
+                        together.append(self.sliced[id(tensor)])
+        return together
+
+    def _gather(self, stage):
+        for x in self._gathered(stage):
+            x.gather(self.groups[x.ranks])
+
+    def _give_up(self, stage):
+        for x in self._gathered(stage):
+            x.give_up()
 
     def _make_optimizer(self):
         how = dict(self.program.optimizer)
@@ -486,7 +648,7 @@ class Rank:
         self.clip_norm, self.clip_value = how.pop("clip_norm", 0.0), how.pop("clip_value", 0.0)
         self.loss_scale = how.pop("loss_scale", 1.0)
         groups = [
-            {"params": [t for _, t in pieces], "lr": how["lr"] * p.rate, "weight_decay": p.decay}
+            {"params": [self._stored(t) for _, t in pieces], "lr": how["lr"] * p.rate, "weight_decay": p.decay}
             for name, pieces in self.pieces.items()
             for p in [self.program.parameters[name]]
             if p.trained and pieces
@@ -620,7 +782,8 @@ class Rank:
     def _forward(self, stage):
         self.frames[stage, self.micro_batch] = self._run(stage, again=False)
 
-    def _backward(self, stage):
+    def _backward(self, stage, inputs_alone=False):
+        """`inputs_alone`: gradients of what the stage received; those of its parameters follow in _backward_weights()."""
         frame = self.frames.pop((stage, self.micro_batch))
         if stage in self.program.recomputes:
             frame = self._run(stage, again=True)
@@ -628,13 +791,36 @@ class Rank:
         for name, tensors in reversed(frame.sent):  # as they are posted
             if self.program.exchanges[name].differentiable:
                 roots += [r for r in zip(tensors, self._collect(name, back=True)) if r[0].requires_grad]
-        if roots:
-            gradients = [g if g is not None else torch.ones_like(t) for t, g in roots]
-            torch.autograd.backward([t for t, _ in roots], gradients)
+        if inputs_alone:
+            received = [x for _, leaves in frame.received for x in leaves if x.requires_grad]
+            self._pass_back(roots, inputs=[*received, self.anchor], retain_graph=True)
+            self.left[stage, self.micro_batch] = roots
+        else:
+            self._pass_back(roots)
         for name, leaves in reversed(frame.received):
             self.inputs.pop((stage, self.micro_batch, name), None)
             if self.program.exchanges[name].differentiable:
                 self._post(name, [x.grad if x.grad is not None else torch.zeros_like(x) for x in leaves], back=True)
+
+    def _pass_back(self, roots, **how):
+        if roots:
+            gradients = [g if g is not None else torch.ones_like(t) for t, g in roots]
+            torch.autograd.backward([t for t, _ in roots], gradients, **how)
+
+    def _backward_weights(self, stage):
+        """With the anchor, so that every exchange inside the stage has its reverse on all ranks here too."""
+        pieces = [t for pieces in self.pieces.values() for _, t in pieces if t.requires_grad]
+        self._pass_back(self.left.pop((stage, self.micro_batch)), inputs=[*pieces, self.anchor])
+
+    def _act(self, what, stage):
+        self._gather(stage)
+        if what == "forward":
+            self._forward(stage)
+        elif what == "backward-weight":
+            self._backward_weights(stage)
+        else:
+            self._backward(stage, inputs_alone=what == "backward-input")
+        self._give_up(stage)
 
     def step(self, batch):
         """One step on a batch of {input: tensor}, whole on every rank; returns its loss before the update."""
@@ -644,14 +830,18 @@ class Rank:
                 raise ValueError(f"the batch's {name} must be {list(shape)}, and is {got}")
         self.batch = batch
         self.total = torch.zeros((), dtype=torch.float64, device=self.device)
-        self.frames, self.inputs, self.mail, self.pending, self.statistics = {}, {}, {}, [], {}
+        self.frames, self.inputs, self.mail, self.pending, self.statistics, self.left = {}, {}, {}, [], {}, {}
+        self._gather(None)
         for what, stage, micro_batch in self.program.actions:
             if self.rank in self.program.stages[stage]:
                 self.micro_batch = micro_batch
-                self._forward(stage) if what == "forward" else self._backward(stage)
+                self._act(what, stage)
         for work, _ in self.pending:
             work.wait()
         self._sum_gradients()
+        self._give_up(None)
+        if self.norms is not None:
+            self.norms = self._norms()
         self._clip()
         for optimizer in self.optimizers:
             optimizer.step()
@@ -665,26 +855,33 @@ class Rank:
 
     def _gradient(self, tensor):
         if tensor.grad is None:
-            tensor.grad = torch.zeros_like(tensor)
+            tensor.grad = torch.zeros(tensor.shape, device=tensor.device)
+        elif not tensor.grad.is_contiguous():
+            tensor.grad = tensor.grad.contiguous()
         return tensor.grad
 
     def _sum_gradients(self):
         """Bucket by bucket, all in flight at once: one all-reduce (with a server one reduce) for those of the same ranks."""
         flights = []
+        everywhere = self.clip_norm > 0 or self.clip_value > 0 or self.norms is not None  # servers' sums too
         for bucket in self.program.buckets:
             together = {}
-            for name in bucket.parameters:
+            for name, number, count in bucket.parts():
                 if self.copies[name] is None:
-                    self._sum_overlapping(name)
+                    self._sum_overlapping(name) if number == 0 else None
                     continue
                 for ranks, tensor in self.copies[name]:
-                    together.setdefault(ranks, []).append(self._gradient(tensor))
+                    if id(tensor) in self.sliced:
+                        self._gradient(tensor)
+                        self.sliced[id(tensor)].sum_gradient(self.groups[ranks]) if number == 0 else None
+                        continue
+                    together.setdefault(ranks, []).append(_part(self._gradient(tensor), number, count))
             for ranks, gradients in sorted(together.items()):
                 if len(ranks) < 2:
                     continue
-                flat = torch.cat([g.reshape(-1) for g in gradients])
+                flat = torch.cat(gradients)
                 group = self.groups[ranks]
-                if bucket.how == "server":
+                if bucket.how == "server" and not everywhere:
                     work = dist.reduce(flat, ranks[bucket.server % len(ranks)], group=group, async_op=True)
                 else:
                     work = dist.all_reduce(flat, group=group, async_op=True)
@@ -696,10 +893,12 @@ class Rank:
                 g.copy_(flat[at : at + g.numel()].view_as(g))
                 at += g.numel()
         if self.loss_scale != 1.0:
-            for pieces in self.pieces.values():
-                for _, tensor in pieces:
-                    if tensor.grad is not None:
-                        tensor.grad /= self.loss_scale
+            for tensor in self._updated():
+                if tensor.grad is not None:
+                    tensor.grad /= self.loss_scale
+
+    def _updated(self):
+        return [self._stored(t) for pieces in self.pieces.values() for _, t in pieces]
 
     def _sum_overlapping(self, name):
         """Of a parameter that its users split differently: each copy gets the sum over all that overlap it."""
@@ -720,30 +919,29 @@ class Rank:
         for bucket in self.program.buckets:
             if bucket.how != "server":
                 continue
-            for name in bucket.parameters:
+            for name, number, count in bucket.parts():
                 for ranks, tensor in self.copies[name] or []:
-                    if len(ranks) > 1:
-                        dist.broadcast(tensor.data, ranks[bucket.server % len(ranks)], group=self.groups[ranks])
+                    part = _part(tensor.data, number, count)
+                    if len(ranks) > 1 and part.numel() > 0:
+                        dist.broadcast(part, ranks[bucket.server % len(ranks)], group=self.groups[ranks])
 
     def _clip(self):
         if self.clip_norm > 0:
             squares = torch.zeros((), dtype=torch.float64, device=self.device)
             for name, copies in self.copies.items():
                 for ranks, tensor in copies or []:
-                    if ranks[0] == self.rank and tensor.requires_grad:
-                        squares += self._gradient(tensor).double().square().sum()
+                    if (ranks[0] == self.rank or id(tensor) in self.sliced) and tensor.requires_grad:
+                        squares += self._gradient(self._stored(tensor)).double().square().sum()
             dist.all_reduce(squares)
             factor = self.clip_norm / (squares.sqrt().item() + 1e-6)
             if factor < 1:
-                for pieces in self.pieces.values():
-                    for _, tensor in pieces:
-                        if tensor.grad is not None:
-                            tensor.grad *= factor
-        if self.clip_value > 0:
-            for pieces in self.pieces.values():
-                for _, tensor in pieces:
+                for tensor in self._updated():
                     if tensor.grad is not None:
-                        tensor.grad.clamp_(-self.clip_value, self.clip_value)
+                        tensor.grad *= factor
+        if self.clip_value > 0:
+            for tensor in self._updated():
+                if tensor.grad is not None:
+                    tensor.grad.clamp_(-self.clip_value, self.clip_value)
 
     def _follow_statistics(self):
         """Running mean and variance, once a step, of all its micro-batches; the variance with n - 1."""
@@ -752,17 +950,39 @@ class Rank:
             variance = (sums[1] / count - mean * mean).clamp(min=0) * (count / max(count - 1, 1))
             running.mul_(1 - momentum).add_(torch.stack([mean, variance]).to(running.dtype), alpha=momentum)
 
+    def _whole(self, name, number_of):
+        """On rank 0 a tensor of a parameter's shape, from number_of(what a rank keeps of a piece); elsewhere None."""
+        p = self.program.parameters[name]
+        mine = []
+        for i, t in self.pieces[name]:
+            begin = self.sliced[id(t)].begin if id(t) in self.sliced else 0
+            mine.append((p.homes[i][1], begin, number_of(self._stored(t)).detach().cpu().reshape(-1)))
+        parts = [None] * self.program.ranks if self.rank == 0 else None
+        dist.gather_object(mine, parts)
+        if self.rank != 0:
+            return None
+        whole, flat = torch.zeros(p.shape), {}
+        for region, begin, numbers in [x for part in parts for x in part]:
+            region = tuple(region)
+            if region not in flat:
+                flat[region] = torch.zeros(whole[within(region, [(0, e) for e in p.shape])].numel())
+            flat[region][begin : begin + numbers.numel()] = numbers
+        for region, numbers in flat.items():
+            whole[within(region, [(0, e) for e in p.shape])] = numbers.reshape(extents(region))
+        return whole
+
+    def _norms(self):
+        """On rank 0 the norm of every trained parameter's gradient, as it is before it is clipped."""
+        norms = {}
+        for name, p in self.program.parameters.items():
+            if p.trained:
+                whole = self._whole(name, self._gradient)
+                norms[name] = whole.double().norm().item() if whole is not None else 0.0
+        return norms
+
     def save(self, path):
         """Writes all parameters, whole, from rank 0."""
-        whole = {}
-        for name, p in self.program.parameters.items():
-            mine = [(p.homes[i][1], t.detach().cpu()) for i, t in self.pieces[name]]
-            parts = [None] * self.program.ranks if self.rank == 0 else None
-            dist.gather_object(mine, parts)
-            if self.rank == 0:
-                whole[name] = torch.zeros(p.shape)
-                for region, tensor in [x for part in parts for x in part]:
-                    whole[name][within(region, [(0, e) for e in p.shape])] = tensor
+        whole = {name: self._whole(name, lambda t: t) for name in self.program.parameters}
         if self.rank == 0:
             write_safetensors(path, whole)
 
@@ -825,15 +1045,66 @@ def read_data(program, path):
     }
 
 
+def _drawn(number, count):
+    """mix() of 0, 1, ... as unsigned numbers, modulo `number`."""
+    z = mix_all(torch.arange(count, dtype=torch.int64))
+    high, low = _shifted(z, 32), z & 0xFFFFFFFF
+    return ((high % number) * ((1 << 32) % number) + low % number) % number
+
+
+def check_batch(program):
+    """The batch of made-up samples with which the first steps were recorded."""
+    batch = {}
+    for name, (shape, kind) in program.inputs.items():
+        count = _Transport._volume(shape)
+        if kind == "i32":
+            batch[name] = _drawn(program.counts.get(name, 1), count).reshape(shape)
+        else:
+            batch[name] = (_drawn(2001, count).to(torch.float32) / 1000.0 - 1.0).reshape(shape)
+    return batch
+
+
+def differences(rank):
+    """What of the recorded first steps these ranks do not repeat, on rank 0 a sentence for each; elsewhere nothing."""
+    program, found = rank.program, []
+    batch, rank.norms = check_batch(program), {}
+    for step, (loss, norms) in enumerate(program.check):
+        own = rank.step(batch)
+        if not abs(own - loss) <= program.within * max(abs(loss), 1e-6):
+            found.append(f"the loss of step {step} is {own:.9g}, and was {loss:.9g}")
+        least = 1e-3 * max(norms.values(), default=0.0)  # below which a norm may be rounding alone
+        for name, norm in norms.items() if rank.rank == 0 else ():
+            if not abs(rank.norms[name] - norm) <= 10 * program.within * max(norm, least):
+                found.append(f"the norm of the gradient of {name} in step {step} is {rank.norms[name]:.6g}, and was {norm:.6g}")
+    rank.norms = None
+    return found if rank.rank == 0 else []
+
+
+def check(program, device):
+    """Repeats the recorded first steps; the sentences about what differs, on all ranks."""
+    path = pathlib.Path(program.folder) / "weights.safetensors"
+    if not program.check:
+        return [f"nothing was recorded to compare with: {program.unchecked or 'the program was written without it'}"]
+    if zlib.crc32(path.read_bytes()) != program.weights_crc:
+        return [f"{path} are not the weights that the first steps were recorded with"]
+    told = [differences(Rank(program, None, device))]
+    dist.broadcast_object_list(told, 0)
+    return told[0]
+
+
 def main(program):
     parser = argparse.ArgumentParser(description="Trains a program that Tessera exported; torchrun starts its ranks.")
-    parser.add_argument("--data", required=True, help="safetensors with a tensor of samples for every input")
+    parser.add_argument("--data", help="safetensors with a tensor of samples for every input")
+    parser.add_argument("--check", action="store_true",
+                        help="repeat the first steps that were recorded when the program was written, and compare")  # fmt: skip
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--shuffle", type=int, help="seed of the order of samples; without it, as the file has them")
     parser.add_argument("--backend", default="gloo", choices=["gloo", "nccl"])
     parser.add_argument("--weights", help="instead of those that were exported")
     parser.add_argument("--save", help="safetensors of the parameters at the end")
     given = parser.parse_args()
+    if not given.data and not given.check:
+        parser.error("give --data FILE, or --check")
     device = "cpu"
     if given.backend == "nccl":
         if not torch.cuda.is_available():
@@ -842,6 +1113,17 @@ def main(program):
         torch.cuda.set_device(device)
     dist.init_process_group(given.backend)
     try:
+        if given.check:
+            wrong = check(program, device)
+            if dist.get_rank() == 0:
+                for sentence in wrong:
+                    print(sentence, flush=True)
+                steps = f"the first {len(program.check)} steps"
+                print(f"check: {steps} are {'not ' if wrong else ''}those that were recorded", flush=True)
+            if wrong:
+                sys.exit(1)
+            if not given.data:
+                return
         rank = Rank(program, given.weights, device)
         feed = batches(program, read_data(program, given.data), given.shuffle)
         for step in range(given.steps):

@@ -140,6 +140,54 @@ inline std::string text_of_actions(const program& p) {
     return text + "]\n";
 }
 
+inline std::string text_of_part(const bucket_part& x) {
+    return x.slices == 1
+               ? literal(x.parameter)
+               : "(" + literal(x.parameter) + ", " + std::to_string(x.slice) + ", " + std::to_string(x.slices) + ")";
+}
+
+inline std::string text_of_gathers(const program& p) {
+    std::string text;
+    for (const std::vector<std::string>& names : p.gathers) {
+        std::string list;
+        for (const std::string& name : names) {
+            list += (list.empty() ? "" : ", ") + literal(name);
+        }
+        text += "        [" + list + "],\n";
+    }
+    return text.empty() ? text : ",\n    gathers=[\n" + text + "    ]";
+}
+
+/// What the first steps were, or why nobody knows.
+inline std::string text_of_check(const program& p) {
+    if (p.check.empty()) {
+        return p.unchecked.empty() ? std::string() : ",\n    unchecked=" + literal(p.unchecked);
+    }
+    std::string counts;
+    for (const input_table& x : p.inputs) {
+        counts += x.integers > 0 ? (counts.empty() ? "" : ", ") + literal(x.name) + ": " + std::to_string(x.integers)
+                                 : std::string();
+    }
+    return ",\n    check=CHECK,\n    within=" + text_of(p.within) +
+           ",\n    weights_crc=" + std::to_string(p.weights_crc) + ",\n    counts={" + counts + "}";
+}
+
+inline std::string table_of_check(const program& p) {
+    std::string text;
+    for (const recorded_step& x : p.check) {
+        text += "    (\n        " + text_of(x.loss) + ",\n        {\n";
+        for (const auto& [name, norm] : x.norms) {
+            text += "            " + literal(name) + ": " + text_of(norm) + ",\n";
+        }
+        text += "        },\n    ),\n";
+    }
+    return text.empty()
+               ? text
+               : "\n# Of the first steps on made-up samples the loss, and the norm of every parameter's gradient: "
+                 "--check repeats them.\nCHECK = [\n" +
+                     text + "]\n";
+}
+
 inline std::string heading(const program& p, std::string_view title, std::string_view by) {
     const std::string ranks = std::to_string(p.ranks);
     return "# Written by " + std::string(by) + ".\n\"\"\"" + std::string(title) + " on " + ranks +
@@ -180,8 +228,8 @@ inline std::string to_text(const program& p, std::string_view title, std::string
     text += "}\n\n# Gradients that are summed together, in this order.\nBUCKETS = [\n";
     for (const bucket_table& x : p.buckets) {
         text += "    rt.Bucket(" + literal(x.how) + ", [";
-        for (std::size_t i = 0; i < x.parameters.size(); ++i) {
-            text += (i > 0 ? ", " : "") + literal(x.parameters[i]);
+        for (std::size_t i = 0; i < x.parts.size(); ++i) {
+            text += (i > 0 ? ", " : "") + detail::text_of_part(x.parts[i]);
         }
         text += x.how == "server" ? "], server=" + std::to_string(x.server) + "),\n" : "]),\n";
     }
@@ -191,12 +239,12 @@ inline std::string to_text(const program& p, std::string_view title, std::string
     for (std::size_t i = 0; i < p.recomputes.size(); ++i) {
         recomputes += p.recomputes[i] != 0 ? std::to_string(i) + ", " : "";
     }
-    text += "\nPROGRAM = rt.Program(\n    ranks=" + std::to_string(p.ranks) +
+    text += detail::table_of_check(p) + "\nPROGRAM = rt.Program(\n    ranks=" + std::to_string(p.ranks) +
             ",\n    batch=" + std::to_string(p.batch) + ",\n    micro_batches=" + std::to_string(p.micro_batches) +
             ",\n    inputs=INPUTS,\n    parameters=PARAMETERS,\n    exchanges=EXCHANGES,\n    dropouts=DROPOUTS,\n    "
             "buckets=BUCKETS,\n    stages=STAGES,\n    recomputes=(" +
             recomputes + "),\n    actions=ACTIONS,\n    optimizer=" + detail::text_of_optimizer(p.update) +
-            ",\n    seed=" + std::to_string(p.seed) +
+            detail::text_of_gathers(p) + detail::text_of_check(p) + ",\n    seed=" + std::to_string(p.seed) +
             ",\n    folder=pathlib.Path(__file__).parent,\n)\n\nif __name__ == \"__main__\":\n    rt.main(PROGRAM)\n";
     return text;
 }

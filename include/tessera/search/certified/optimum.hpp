@@ -5,6 +5,7 @@
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/certified/bound.hpp"
+#include "tessera/search/certified/lean.hpp"
 #include "tessera/search/optcnn/compared.hpp"
 
 #include <cstdio>
@@ -25,7 +26,8 @@ struct optimum_result {
     std::int64_t limit = 0;   ///< bytes of a device that the model allowed first; no_limit where there is none
     std::int64_t allowed = 0; ///< bytes of a device that it allowed in the end
     int tightened = 0;
-    bool fits = true; ///< the plan does, with all that is gathered and on its way
+    bool fits = true;  ///< the plan does, with all that is gathered and on its way
+    bool lean = false; ///< none of those that the model says fit did: it is the cheapest of lean_strategies() that does
 
     double gap() const { return relative_gap(model.cost, model.bound); }
 };
@@ -51,7 +53,9 @@ std::vector<std::vector<std::int64_t>> most_held(const graph_view& g, const Prob
 
 /// Shard i lies on device i. Memory is what held_bytes counts, on the device with the largest shard of every operator;
 /// where the plan needs more than that device has, the limit is lowered and the problem solved anew, while the bound stays
-/// that of the first limit. Throws tessera::error where no choice fits, with the memory that would do.
+/// that of the first limit. Where that finds nothing, the cheapest of lean_strategies() whose plan fits is the answer: these
+/// do not depend on the limit. Throws tessera::error where none of them fits, with the memory that would do: with so much on
+/// every device a search of the same network on the same devices finds a strategy whose plan fits.
 template <class Problem = optcnn_problem>
 optimum_result optimum_search(const graph_view& g, const cluster& on, const optimum_options& o = {}) {
     const Problem problem = make_optcnn_problem<Problem>(g, on, o.offered, o.solver.shortly.threads);
@@ -66,15 +70,8 @@ optimum_result optimum_search(const graph_view& g, const cluster& on, const opti
     r.allowed = r.limit;
     while (true) {
         modelled_choice found = solve_modelled(problem.costs, usages, r.allowed, o.solver);
-        if (found.choice.empty() && r.tightened == 0) {
-            const char* proved = found.state == status::infeasible ? "no strategy fits in" : "no strategy was found in";
-            throw error("optimum: " + std::string(proved) + " " + std::to_string(r.limit) +
-                        " bytes of memory for each device" +
-                        (found.least_used > 0 ? "; " + std::to_string(found.least_used) + " would do"
-                                              : std::string("; give more memory, more devices or a smaller batch")));
-        }
-        if (found.choice.empty()) { // the last one is the best there is
-            return r;
+        if (found.choice.empty()) {
+            break;
         }
         const cost_t bound = r.tightened == 0 ? found.bound : r.model.bound;
         r.model = std::move(found);
@@ -82,22 +79,43 @@ optimum_result optimum_search(const graph_view& g, const cluster& on, const opti
         r.best = problem.strategy_of(r.model.choice);
         const std::int64_t lacking = r.limit == no_limit ? 0 : lacking_bytes(g, on, r.best, o.lowering);
         r.fits = lacking == 0;
-        if (r.fits || r.tightened >= o.most_tightened) {
+        if (r.fits) {
             return r;
+        }
+        if (r.tightened >= o.most_tightened) {
+            break;
         }
         r.allowed = std::min(r.allowed, r.model.used) - std::max<std::int64_t>(lacking, r.limit / 100);
         ++r.tightened;
         if (r.allowed <= 0) {
-            return r;
+            break;
         }
     }
+    const lean_strategies all = make_lean_strategies(g, on, problem, usages, o.lowering, o.solver);
+    const lean_strategy* best = all.cheapest_that_fits(on);
+    if (best == nullptr) {
+        throw error("optimum: no strategy was found that fits in " + std::to_string(r.limit) +
+                    " bytes of memory for each device; " + std::to_string(all.least_bytes()) + " would do");
+    }
+    const cost_t bound = r.model.bound; // 0 where the model says that nothing fits, which is no proof: it takes the
+    r.model = {};                       // largest shards of all operators to be on one device
+    r.model.choice = best->choice;
+    r.model.cost = best->cost;
+    r.model.bound = std::min(bound, best->cost);
+    r.model.used = best->used;
+    r.best = problem.strategy_of(r.model.choice);
+    r.fits = true;
+    r.lean = true;
+    return r;
 }
 
 /// What was found, in a line.
 inline std::string to_text(const optimum_result& r) {
     char text[240];
     const auto ms = [](cost_t ns) { return static_cast<double>(ns) * 1e-6; };
-    if (r.model.cost == r.model.bound) {
+    if (r.model.bound == 0 && r.model.cost > 0) {
+        print_to(text, sizeof text, "%.3f ms under the additive model of its links", ms(r.model.cost));
+    } else if (r.model.cost == r.model.bound) {
         print_to(text, sizeof text, "%.3f ms under the additive model of its links, the best possible",
                  ms(r.model.cost));
     } else {
@@ -106,7 +124,10 @@ inline std::string to_text(const optimum_result& r) {
                  ms(r.model.cost), 100 * r.gap());
     }
     std::string all = text;
-    if (r.tightened > 0) {
+    if (r.lean) {
+        all += "; the cheapest of a few that need little memory: what the model says fits did not with what plans need "
+               "besides";
+    } else if (r.tightened > 0) {
         all += "; its memory was lowered " + std::to_string(r.tightened) + " times for what plans need besides";
     }
     return all + "\n";
@@ -136,7 +157,19 @@ search_found run_optimum(const graph_view& g, const cluster& on, const Options& 
     if (o.report) {
         how.solver.otherwise.report = tell;
     }
-    const optimum_result found = optimum_search(g, on, how);
+    optimum_result found;
+    try {
+        found = optimum_search(g, on, how);
+    } catch (const error&) { // what everybody knows may fit all the same
+        compare_options beside;
+        beside.lowering = o.lowering;
+        const compared_search all =
+            compare_with_baselines(g, on, "data parallel", data_parallel(g, on.devices()), beside);
+        if (!all.result().step.fits) {
+            throw;
+        }
+        return {all.best(), "nothing that the model knows was found to fit the memory of the devices\n" + to_text(all)};
+    }
     if (o.report) { // what is solved exactly takes no rounds
         o.report({how.solver.otherwise.rounds, how.solver.otherwise.rounds, found.model.cost});
     }

@@ -57,7 +57,7 @@ inline constexpr search_record fit_record{
             fit_options how;
             how.lowering = o.lowering;
             how.simulations = o.values.as<int>(simulations_option);
-            if (o.micro_batches > 1) {
+            if (o.micro_batches > 0) {
                 how.micro_batches = {o.micro_batches};
             }
             if (o.recompute) {

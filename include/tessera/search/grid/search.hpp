@@ -13,6 +13,8 @@ struct grid_options {
     simulation::task_times times;
     int largest_tensor = 0;          ///< places that divide one operator; 0: the devices of a node
     index_t largest_micro_batch = 4; ///< samples of one replica
+    int micro_batches = 0;           ///< this many and no others, however large; 0: any
+    bool recompute = false;          ///< only grids that repeat forward
     bool memory_limit = true;
 };
 
@@ -128,7 +130,7 @@ public:
         if (r.better.empty()) {
             throw error("tessera: none of " + std::to_string(r.considered) + " grids of " +
                         std::to_string(on_.devices()) + " devices fits in the memory of the machine '" +
-                        on_.graph().name + "'; use more devices or a smaller batch");
+                        on_.graph().name + "'" + asked() + "; use more devices or a smaller batch");
         }
         return r;
     }
@@ -142,6 +144,28 @@ private:
     };
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+    std::string asked() const {
+        return options_.micro_batches < 1 ? std::string()
+                                          : " with " + std::to_string(options_.micro_batches) + " micro-batches";
+    }
+
+    /// Samples of a replica's micro-batch that are tried.
+    std::vector<index_t> samples_of_micro_batches(int tensor, index_t batch, bool joins) const {
+        std::vector<index_t> all;
+        const index_t m = options_.micro_batches;
+        for (int data = 1; m > 0 && data <= on_.devices() / tensor; ++data) {
+            const bool stages =
+                on_.devices() / tensor % data == 0 && on_.devices() / tensor / data <= estimate_.repeats().count;
+            if (stages && batch % (data * m) == 0) {
+                all.push_back(batch / (data * m));
+            }
+        }
+        for (index_t b = 1; m < 1 && b <= (joins ? batch : options_.largest_micro_batch); b *= 2) {
+            all.push_back(b);
+        }
+        return all;
+    }
+
     /// All grids: divisors of the devices, of the batch, and what the places may do.
     std::vector<open> list() {
         std::vector<open> all;
@@ -152,18 +176,23 @@ private:
             if (devices % tensor != 0) {
                 continue;
             }
-            for (index_t b = 1; b <= (joins ? batch : options_.largest_micro_batch); b *= 2) {
+            for (const index_t b : samples_of_micro_batches(tensor, batch, joins)) {
                 const auto ways = within(tensor, b);
                 for (int stages = 1; stages <= estimate_.repeats().count; ++stages) {
                     const int data = devices / tensor / stages;
                     if (joins && data * b != batch) {
                         continue; // it takes one micro-batch
                     }
-                    if (data * tensor * stages != devices || batch % (data * b) != 0 || batch / (data * b) > 4096) {
+                    const index_t m = options_.micro_batches;
+                    if (data * tensor * stages != devices || batch % (data * b) != 0 ||
+                        (m > 0 ? batch / (data * b) != m : batch / (data * b) > 4096)) {
                         continue;
                     }
                     for (const auto& [name, configurations] : ways) {
                         for (const bool again : {false, true}) {
+                            if (options_.recompute && !again) {
+                                continue;
+                            }
                             open c;
                             device_grid& x = c.what.grid;
                             x.data = data;
@@ -237,12 +266,15 @@ inline constexpr search_record grid_record{
             how.lowering = o.lowering;
             how.largest_tensor = o.values.as<int>(largest_tensor_option);
             how.largest_micro_batch = o.values.as<index_t>(largest_micro_batch_option);
+            how.micro_batches = o.micro_batches;
+            how.recompute = o.recompute;
             const grid_result found = search_grid(g, on, how);
             const device_grid& x = found.best.grid;
             return search_found{strategy_of(g, x),
                                 "data " + std::to_string(x.data) + " x tensor " + std::to_string(x.tensor) +
                                     " x stages " + std::to_string(x.stages) + ", " + std::to_string(x.micro_batches) +
-                                    " micro-batches, places: " + found.best.within + "\n"};
+                                    " micro-batches, places: " + found.best.within + "\n",
+                                found.best.cost.makespan, found.best.cost.most_bytes};
         },
     .options = {largest_tensor_option, largest_micro_batch_option},
 };
