@@ -171,6 +171,16 @@ inline std::string json_controls(std::string_view text) {
                detail::digits_of(0xdc00U + (over & 0x3ffU), 4);
     });
 }
+/// A text as a value of JSON, for those who have no library for it. Bytes that are no UTF-8 are U+FFFD there.
+inline std::string json(std::string_view text) {
+    const std::string inside = detail::each_point(text, [](const detail::point& p) -> std::string {
+        if (p.code == '"' || p.code == '\\') {
+            return {'\\', static_cast<char>(p.code)};
+        }
+        return p.code < 0x20U ? "\\u" + detail::digits_of(p.code, 4) : p.valid ? "" : "\xef\xbf\xbd";
+    });
+    return "\"" + json_controls(inside) + "\"";
+}
 /// The same for a script element of HTML, which no text in it may end or turn into a comment.
 inline std::string json_in_script(std::string_view text) {
     return detail::each_point(json_controls(text), [](const detail::point& p) -> std::string {
