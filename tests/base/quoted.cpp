@@ -51,7 +51,7 @@ TEST_CASE("quoted: each language") {
     CHECK(quoted::line("a\\\nb\r") == "a/\xe2\x90\x8a"
                                       "b\xe2\x90\x8d");
     CHECK(quoted::csv("plain text") == "plain text");
-    for (const char* in_quotes : {"", " a", "a ", "a,b", "a\nb", "a\rb", "a\x01", "a\x7f"}) {
+    for (const char* in_quotes : {"", " a", "a ", "a,b", "a\nb", "a\rb", "a\x01", "a\x7f", "\xef\xbb\xbfx"}) {
         CHECK(quoted::csv(in_quotes) == "\"" + std::string(in_quotes) + "\"");
     }
     CHECK(quoted::csv("a\"b") == "\"a\"\"b\"");

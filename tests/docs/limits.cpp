@@ -188,7 +188,7 @@ themselves; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Whatever goes beyond a li
           "most_ready_plans");
     t.row("bytes that are read of a file, unless a reader says less", power(ts::files::most_bytes), "most_bytes");
     t.row("elements of an IDX file", power(ts::io::idx_element_limit), "idx_element_limit");
-    t.row("nodes of a network file", number(ts::io::detail::most_nodes), "most_nodes");
+    t.row("nodes of a network file", number(ts::io::detail::most_network_nodes), "most_network_nodes");
     t.row("nodes of an ONNX model", number(ts::onnx::most_foreign_nodes), "most_foreign_nodes");
     t.row("letters of a name for which another is suggested", number(ts::most_letters), "most_letters");
     t.row("elements of one parameter that is exported to PyTorch", power(ts::io::most_exported_elements),

@@ -51,6 +51,14 @@ void* operator new(std::size_t size) {
     return got;
 }
 void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    try {
+        return operator new(size);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+void* operator new[](std::size_t size, const std::nothrow_t& no) noexcept { return operator new(size, no); }
 void operator delete(void* what) noexcept {
     heap.live -= what == nullptr ? 0 : ::malloc_usable_size(what);
     std::free(what);
@@ -58,6 +66,8 @@ void operator delete(void* what) noexcept {
 void operator delete[](void* what) noexcept { operator delete(what); }
 void operator delete(void* what, std::size_t) noexcept { operator delete(what); }
 void operator delete[](void* what, std::size_t) noexcept { operator delete(what); }
+void operator delete(void* what, const std::nothrow_t&) noexcept { operator delete(what); }
+void operator delete[](void* what, const std::nothrow_t&) noexcept { operator delete(what); }
 
 namespace {
 

@@ -71,7 +71,7 @@ bool read_model(const std::string& bytes) {
 }
 
 /// A chain of nodes of one type, each of which reads what the one before it makes, twice where it has two inputs.
-std::string chain(int nodes, const char* type, bool two) {
+std::string chain_of(int nodes, const char* type, bool two) {
     onnx_model m;
     m.input("x", {-1, 4, 5, 5}).node("Relu", {"x"}, {"a0"});
     for (int i = 0; i < nodes; ++i) {
@@ -91,7 +91,7 @@ std::string chain(int nodes, const char* type, bool two) {
 std::vector<fuzz::target> fuzz::onnx_targets() {
     return {{"onnx",
              good_models(),
-             {chain(3000, "Tanh", false), chain(3000, "Add", true), chain(3000, "Floor", false),
-              chain(3000, "Dropout", false)},
+             {chain_of(3000, "Tanh", false), chain_of(3000, "Add", true), chain_of(3000, "Floor", false),
+              chain_of(3000, "Dropout", false)},
              read_model}};
 }

@@ -116,7 +116,7 @@ TEST_CASE("hostile names: Python, HTML, SVG, JSON and CSV say them again to the 
     CHECK(io::json_document(test::read_text(folder / "network.json"), "x").value()["name"] == title);
     const io::network_file back = io::read_network(folder / "network.json");
     CHECK(ts::paths_of(back.network.view()).ops == ts::paths_of(g).ops);
-    CHECK(io::read_strategy(folder / "strategy.json", g).value == s);
+    CHECK(io::read_strategy(g, folder / "strategy.json").value == s);
     CHECK(io::read_machine(folder / "machine.json") == machine);
     CHECK(io::to_csv(io::rows_of<row>(io::read_csv(folder / "rows.csv"))) == io::to_csv(rows()));
     CHECK(io::to_csv(io::rows_of<row>(io::json_document(test::read_text(folder / "rows.json"), "x"))) ==
@@ -126,11 +126,12 @@ TEST_CASE("hostile names: Python, HTML, SVG, JSON and CSV say them again to the 
         CHECK(weights.tensors().count(name + "/weight") == 1);
     }
     std::size_t logged = 0;
+    const std::vector<std::string> all = hostile_names();
     for (const io::scalar& x : io::read_metrics(folder / "log/metrics.csv")) {
-        logged += std::count(hostile_names().begin(), hostile_names().end(), x.tag) == 0 ? 0U : 1U;
-        const std::vector<std::string> all = hostile_names();
         CHECK(std::find(all.begin(), all.end(), x.tag) != all.end());
+        ++logged;
     }
+    CHECK(logged + 1 == all.size()); // without the one that has a zero byte, which a log refuses
 }
 
 TEST_CASE("hostile names: a list of tokens has a line for each, in printable ASCII") {
@@ -195,7 +196,7 @@ TEST_CASE("an export to PyTorch refuses a parameter that no memory holds, before
     const test::temporary_folder folder;
     const io::network_file large = io::network_from_text(R"({"tessera_network": 1, "name": "n", "batch": 4, "nodes": [
 {"input": "x", "sample": [3], "type": "i32"}, {"input": "y", "sample": [3], "type": "i32"},
-{"name": "table", "kind": "embedding", "attributes": {"vocabulary": 2000000000, "features": 8}, "reads": ["x"]},
+{"name": "table", "kind": "embedding", "attributes": {"vocabulary": 2000000000, "out": 8}, "reads": ["x"]},
 {"name": "out", "kind": "linear", "attributes": {"out": 5}, "reads": ["table"]},
 {"name": "loss", "kind": "cross_entropy", "reads": ["out", "y"]}]})");
     const ts::graph_view g = large.network.view();

@@ -47,7 +47,7 @@ inline std::vector<std::string> hostile_names() {
             "a,b;c",
             " a ",
             "=1+1",
-            "??/",
+            "?\?/",
             "*/ int x; /*",
             "// a\\\nint y;",
             "\n#error no\n",

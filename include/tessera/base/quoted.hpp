@@ -189,11 +189,13 @@ inline std::string json_in_script(std::string_view text) {
 }
 
 /// A field of comma-separated values (RFC 4180), byte by byte: in quotes where it is empty, begins or ends with a blank, or holds a comma, a quote or a
-/// control character.
+/// control character (a byte order mark at the beginning of a file is none of its text).
 inline std::string csv(std::string_view text) {
     bool plain = !text.empty() && text.front() != ' ' && text.back() != ' ';
-    for (const char c : text) {
-        plain = plain && static_cast<unsigned char>(c) >= 0x20U && c != '\x7f' && c != ',' && c != '"';
+    for (std::size_t at = 0; at < text.size() && plain;) {
+        const detail::point p = detail::point_at(text, at);
+        plain = (!p.valid || !detail::is_control(p)) && p.code != ',' && p.code != '"';
+        at += p.bytes.size();
     }
     if (plain) {
         return std::string(text);

@@ -63,7 +63,7 @@ public:
         for (int t = 0; t < g_.tensor_count; ++t) {
             const int op = g_.tensors[t].producer;
             layers += "struct " + names_[static_cast<std::size_t>(t)] +
-                      " {\n    static constexpr std::string_view path = " + quoted::cpp(called(t)) + ";\n" +
+                      " {\n    static constexpr std::string_view path = " + path_text(called(t)) + ";\n" +
                       (op < 0 ? "" : "    static constexpr ts::op_attributes attributes = " + attributes(op) + ";\n") +
                       "};\n";
             entries += (entries.empty() ? "" : ",\n    ") + (op < 0 ? input(t) : node(op));
@@ -81,6 +81,11 @@ public:
     }
 
 private:
+    /// A literal alone would end at a zero byte.
+    static std::string path_text(const std::string& path) {
+        const std::string text = quoted::cpp(path);
+        return path.find('\0') == std::string::npos ? text : "{" + text + ", " + std::to_string(path.size()) + "}";
+    }
     std::string called(int t) const {
         const int op = g_.tensors[t].producer;
         return op < 0 ? std::string(g_.tensors[t].name)
