@@ -195,9 +195,9 @@ themselves; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Whatever goes beyond a li
           "most_exported_elements");
     t.text += R"(
 Time and memory for reading grow with the size of a file, whatever is in it. Of these bounds
-[fuzz_files](../tests/fuzz/fuzz_files.cpp) holds readers to each, for every file that it damages: memory at its peak, and
-time of one processor in a build without optimization under the address and undefined-behaviour sanitizers, where an
-optimized one takes a tenth or less.
+[fuzz_files](../tests/fuzz/fuzz_files.cpp) holds readers to each, for every file that it damages: memory at its peak,
+and time of one processor in a build without optimization under the address and undefined-behaviour sanitizers, where
+an optimized one takes a tenth or less.
 
 | read | memory | and for each byte | time | and for each byte |
 |---|---|---|---|---|
