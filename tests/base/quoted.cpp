@@ -35,7 +35,7 @@ TEST_CASE("quoted: UTF-8 by RFC 3629") {
 
 TEST_CASE("quoted: each language") {
     const std::string text =
-        std::string("a\"b\\\n\r\t\0\x1b\x7f", 11) + "\xc2\x85\xe2\x80\xa8\xe2\x80\xae\xef\xbb\xbf\xc3\xa4<&>'?,";
+        std::string("a\"b\\\n\r\t\0\x1b\x7f", 10) + "\xc2\x85\xe2\x80\xa8\xe2\x80\xae\xef\xbb\xbf\xc3\xa4<&>'?,";
     CHECK(quoted::python(text) == "\"a\\\"b\\\\\\n\\x0d\\x09\\x00\\x1b\\x7f\\x85\\u2028\\u202e\\ufeff\xc3\xa4<&>'?,\"");
     CHECK(quoted::cpp(text) ==
           "\"a\\\"b\\\\\\012\\015\\011\\000\\033\\177\\302\\205\\342\\200\\250\\342\\200\\256\\357\\273\\277"
