@@ -30,10 +30,10 @@ inline constexpr bound bounds[] = {
     {"contest", "contest problems", 2 << 20, 128, 250, 5},
     {"csv", "CSV tables", 1 << 20, 256, 250, 3},
     {"rows", "rows of a table, as CSV and JSON", 1 << 20, 512, 250, 5},
-    {"metrics", "logs of metrics", 1 << 20, 256, 250, 5},
+    {"metrics", "logs of metrics", 2 << 20, 256, 250, 5},
     {"vocabulary", "vocabularies", 1 << 20, 256, 250, 5},
-    {"idx", "IDX files", 1 << 20, 64, 250, 3},
-    {"cifar", "CIFAR's batches", 1 << 20, 64, 250, 3},
+    {"idx", "IDX files", 2 << 20, 64, 250, 3},
+    {"cifar", "CIFAR's batches", 2 << 20, 64, 250, 3},
     {"names", "names that do not exist, and what is suggested for them", 1 << 20, 64, 250, 10},
     {"profile", "profiles of the host's times", 2 << 20, 256, 250, 5},
 };

@@ -33,6 +33,9 @@ bool read_json(const std::string& text) {
         ask(read->root());
         return read;
     });
+    if (text.size() > 100'000) {
+        return true;
+    }
     const std::string people = io::to_text(document->value());
     const std::string line = io::text_of_json(document->value());
     return io::json_document(people, "text").value() == document->value() &&
