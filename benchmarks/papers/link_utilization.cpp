@@ -84,7 +84,7 @@ void draw(const std::vector<curve>& all) {
         }
         const double scale = width / longest;
         const double base = top + row_height;
-        svg += "<text x=\"" + pixels(left) + "\" y=\"" + pixels(top - 8) + "\">" + ts::io::detail::xml_text(c.title) +
+        svg += "<text x=\"" + pixels(left) + "\" y=\"" + pixels(top - 8) + "\">" + ts::quoted::svg(c.title) +
                "</text>\n";
         std::string path = "M" + pixels(left) + " " + pixels(base);
         for (int b = 0; b < bins; ++b) {

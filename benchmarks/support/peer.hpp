@@ -6,6 +6,7 @@
 #include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"
 
+#include <tessera/base/quoted.hpp>
 #include <tessera/host.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
 
@@ -282,16 +283,7 @@ private:
 
 inline void answer(const std::string& line) { std::cout << line << std::endl; }
 
-inline std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            out += '\\';
-        }
-        out += c == '\n' ? ' ' : c;
-    }
-    return out + "\"";
-}
+inline std::string quoted(const std::string& text) { return ts::quoted::json(text); }
 
 inline std::string list_of(const std::vector<double>& values) {
     std::string text = "[";

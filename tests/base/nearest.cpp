@@ -52,3 +52,13 @@ TEST_CASE("did you mean: the nearest names, or those that begin alike, or nothin
     CHECK(ts::did_you_mean("", names).empty());
     CHECK(ts::did_you_mean("x", {}).empty());
 }
+
+TEST_CASE("nothing is suggested for names that nobody types, however many there are") {
+    const std::string letters(tessera::most_letters, 'a');
+    CHECK(tessera::did_you_mean(letters, {letters + "b"}) == "; did you mean " + letters + "b?");
+    CHECK(tessera::did_you_mean(letters + "a", {letters + "b"}).empty());
+    // 4 * 10^11 steps if they were compared
+    const std::vector<std::string> many(1000, std::string(20'000, 'b'));
+    CHECK(tessera::did_you_mean(std::string(20'000, 'a'), many).empty());
+    CHECK(tessera::did_you_mean("alpha", many).empty());
+}

@@ -2,11 +2,16 @@
 // docs/limits.md is made of the constants that the code has; limits that stand inside a function are tried from both sides.
 #include "docs/page.hpp"
 
+#include "fuzz/bounds.hpp"
+
 #include "tessera/base/file.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/io/idx.hpp"
+#include "tessera/io/network_reader.hpp"
+#include "tessera/io/torch_export.hpp"
 #include "tessera/machine/cluster.hpp"
+#include "tessera/part/onnx/convert.hpp"
 #include "tessera/search/budget.hpp"
 #include "tessera/search/explain/explain.hpp"
 #include "tessera/search/optcnn/cluster.hpp"
@@ -183,6 +188,26 @@ themselves; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Whatever goes beyond a li
           "most_ready_plans");
     t.row("bytes that are read of a file, unless a reader says less", power(ts::files::most_bytes), "most_bytes");
     t.row("elements of an IDX file", power(ts::io::idx_element_limit), "idx_element_limit");
+    t.row("nodes of a network file", number(ts::io::detail::most_network_nodes), "most_network_nodes");
+    t.row("nodes of an ONNX model", number(ts::onnx::most_foreign_nodes), "most_foreign_nodes");
+    t.row("letters of a name for which another is suggested", number(ts::most_letters), "most_letters");
+    t.row("elements of one parameter that is exported to PyTorch", power(ts::io::most_exported_elements),
+          "most_exported_elements");
+    t.text += R"(
+Time and memory for reading grow with the size of a file, whatever is in it. Of these bounds
+[fuzz_files](../tests/fuzz/fuzz_files.cpp) holds readers to each, for every file that it damages: memory at its peak,
+and time of one processor in a build without optimization under the address and undefined-behaviour sanitizers, where
+an optimized one takes a tenth or less.
+
+| read | memory | and for each byte | time | and for each byte |
+|---|---|---|---|---|
+)";
+    for (const fuzz::bound& b : fuzz::bounds) {
+        t.text += "| " + std::string(b.files) + " | " + number(static_cast<long long>(b.bytes / (1 << 20))) +
+                  " MiB | " + number(static_cast<long long>(b.bytes_per_byte)) + " B | " +
+                  number(static_cast<long long>(b.milliseconds)) + " ms | " +
+                  number(static_cast<long long>(b.microseconds_per_byte)) + " us |\n";
+    }
     std::size_t empty = 0;
     while ((empty = t.text.find("\n\n\n\n", empty)) != std::string::npos) { // a section without words
         t.text.erase(empty, 2);

@@ -1,264 +1,327 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages machine, strategy, network, ONNX, profile, placement, contest and data files at random and reads them: each must be read or refused by a tessera::error, whatever it holds, and what is
-// read must come back the same and be usable. Usage: fuzz_files SECONDS [SEED]. Run it under sanitizers; it ends with 1 and the input at
-// the first failure.
-#include "tessera/io/machine_file.hpp"
-#include "tessera/io/strategy_file.hpp"
+// Damages files at random and reads them. Each must be read, or refused by a tessera::error, whatever it holds; what is read must come back the same and
+// be usable; and reading must take no more time and memory than bounds.hpp says for its size. Run it under sanitizers.
+//
+//     fuzz_files list
+//     fuzz_files TARGET SECONDS [SEED]        all: each target for so many seconds
+//     fuzz_files SECONDS [SEED]               all targets together
+//     fuzz_files TARGET replay FILE...        inputs that were saved
+//
+// One line for each target. It ends with 1 at the first failure, which it names, and keeps the input beside it. The same seed makes the same inputs, of which there are as many
+// as there is time for. Inputs that failed once lie in tests/fuzz/saved/TARGET and come first.
+#include "fuzz/bounds.hpp"
+#include "fuzz/mutator.hpp"
+#include "fuzz/target.hpp"
+#include "tessera/base/error.hpp"
+#include "tessera/base/file.hpp"
 
-#include "examples/networks.hpp"
-#include "fuzz/contest_files.hpp"
-#include "fuzz/data_files.hpp"
-#include "fuzz/placement_files.hpp"
-#include "support/random_pipeline.hpp"
-#include "tessera/machine/presets.hpp"
-
-#ifdef TESSERA_FUZZ_PROFILE // where the host backend is there, whose file it is
-#include "tessera/backend/host/measure/profile.hpp"
-#endif
-
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
+#include <cstring>
+#include <filesystem>
+#include <new>
 
-namespace ts = tessera;
-namespace io = tessera::io;
-
-/// Plans and simulates; a refusal is fine, anything else is not. (In use.cpp, so that this file can be optimized without it.)
-void use(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::cluster& on);
-/// Network files, and what is done with one. (In network_files.cpp.)
-std::vector<std::string> good_networks();
-bool read_network(const std::string& text);
-/// ONNX models. (In onnx_files.cpp.)
-std::vector<std::string> good_models();
-bool read_model(const std::string& bytes);
+#include <fcntl.h>
+#include <malloc.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
 
 namespace {
 
-class mutator {
-public:
-    explicit mutator(std::uint64_t seed) : random_(seed) {}
-
-    std::size_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random_() % n); }
-
-    std::string operator()(std::string text, const std::string& other) {
-        for (std::size_t k = 1 + below(1 + below(6)); k > 0 && !text.empty(); --k) {
-            const std::size_t place = below(text.size());
-            switch (below(9)) {
-            case 0:
-                text[place] = letters[below(letters.size())];
-                break;
-            case 1:
-                text[place] = static_cast<char>(below(256));
-                break;
-            case 2:
-                text.erase(place, 1 + below(20));
-                break;
-            case 3:
-                text.insert(place, 1, letters[below(letters.size())]);
-                break;
-            case 4:
-                text.insert(place, text.substr(below(text.size()), 1 + below(60)));
-                break;
-            case 5:
-                text.insert(place, other.substr(below(other.size()), 1 + below(200)));
-                break;
-            case 6:
-                text.resize(place);
-                break;
-            case 7:
-                text.replace(place, 1 + below(4), words[below(words.size())]);
-                break;
-            default:
-                replace_number(text, place);
-            }
-        }
-        return text;
-    }
-
-private:
-    void replace_number(std::string& text, std::size_t from) {
-        const std::size_t first = text.find_first_of("0123456789", from);
-        if (first != std::string::npos) {
-            const std::size_t last = text.find_first_not_of("0123456789", first);
-            text.replace(first, (last == std::string::npos ? text.size() : last) - first,
-                         numbers[below(numbers.size())]);
-        }
-    }
-
-    static constexpr std::string_view letters = "{}[]\",:0123456789-+.eE\\utrfalsn \n";
-    static constexpr std::array<std::string_view, 10> words{"null",     "true",    "{}",       "[]", "\"\"",
-                                                            "[[[[[[[[", "\\ud800", "\xff\xfe", ",,", "0x1"};
-    static constexpr std::array<std::string_view, 16> numbers{"-1",
-                                                              "0",
-                                                              "1",
-                                                              "2",
-                                                              "3",
-                                                              "7",
-                                                              "64",
-                                                              "4096",
-                                                              "1048576",
-                                                              "2147483647",
-                                                              "2147483648",
-                                                              "4294967296",
-                                                              "9223372036854775807",
-                                                              "18446744073709551616",
-                                                              "1e308",
-                                                              "0.5"};
-    std::mt19937_64 random_;
+struct count {
+    std::size_t live = 0, peak = 0, most = SIZE_MAX, allocations = 0; // bytes; more than `most` are not given
 };
+count heap; // readers have one thread
 
-const ts::graph& network() {
-    static const ts::graph g = ts::describe<networks::lenet5>(12);
-    return g;
+} // namespace
+
+void* operator new(std::size_t size) {
+    void* const got = heap.live + size <= heap.most ? std::malloc(size) : nullptr;
+    if (got == nullptr) {
+        heap.peak = std::max(heap.peak, heap.live + size);
+        throw std::bad_alloc();
+    }
+    heap.live += ::malloc_usable_size(got);
+    heap.peak = std::max(heap.peak, heap.live);
+    ++heap.allocations;
+    return got;
 }
+void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    try {
+        return operator new(size);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+void* operator new[](std::size_t size, const std::nothrow_t& no) noexcept { return operator new(size, no); }
+void operator delete(void* what) noexcept {
+    heap.live -= what == nullptr ? 0 : ::malloc_usable_size(what);
+    std::free(what);
+}
+void operator delete[](void* what) noexcept { operator delete(what); }
+void operator delete(void* what, std::size_t) noexcept { operator delete(what); }
+void operator delete[](void* what, std::size_t) noexcept { operator delete(what); }
+void operator delete(void* what, const std::nothrow_t&) noexcept { operator delete(what); }
+void operator delete[](void* what, const std::nothrow_t&) noexcept { operator delete(what); }
 
-/// A kind of file: what good ones look like, and what is done with one. The latter returns false where a file is read wrongly.
-struct file_kind {
-    const char* name;
-    std::vector<std::string> good;
-    bool (*read)(const std::string& text);
+namespace {
+
+/// What is being read, for messages and for what comes when it takes too long.
+struct reading {
+    const fuzz::bound* most = nullptr;
+    const std::string* input = nullptr;
+    char kept[200] = {}; ///< where it is written to when it fails
+    double seconds = 0;  ///< that it has taken
+    double memory = 0;   ///< bytes
+    std::string failed{};
+
+    double seconds_allowed() const {
+        return most->milliseconds * 1e-3 + most->microseconds_per_byte * 1e-6 * static_cast<double>(input->size());
+    }
+    double bytes_allowed() const { return most->bytes + most->bytes_per_byte * static_cast<double>(input->size()); }
 };
+reading now;
+std::vector<std::string> own_files;
 
-bool read_machine(const std::string& text) {
-    const ts::device_graph g = io::machine_from_text(text);
-    if (!(io::machine_from_text(io::to_text(io::to_json(g))) == g)) {
-        return false;
-    }
-    const ts::cluster on(g);
-    (void)ts::uniform_machine(on);
-    if (on.devices() <= 8) {
-        ts::strategy s(network().view());
-        for (ts::configuration& c : s.ops) {
-            c.degree[0] = std::min(on.devices(), 12);
-            c.uneven = c.reduces = true;
+double processor_seconds() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// Of what may be called in a handler of signals alone.
+void keep_input() {
+    const int file = ::open(now.kept, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    for (std::size_t at = 0; file >= 0 && at < now.input->size();) {
+        const auto written = ::write(file, now.input->data() + at, now.input->size() - at);
+        if (written <= 0) {
+            break;
         }
-        use(network().view(), s, on.devices(), on);
+        at += static_cast<std::size_t>(written);
     }
-    return true;
+}
+void say(const char* text) { (void)!::write(STDOUT_FILENO, text, std::strlen(text)); }
+void on_time(int) {
+    keep_input();
+    say("fuzz_files: ");
+    say(now.most->target);
+    say(": reading takes longer than its bound; the input is ");
+    say(now.kept);
+    say("\n");
+    ::_exit(EXIT_FAILURE);
 }
 
-bool read_strategy(const std::string& text) {
-    const ts::graph_view g = network().view();
-    const io::strategy_file file = io::strategy_from_text(g, text);
-    const std::string again = io::to_text(io::to_json(g, file.value, file.devices));
-    const io::strategy_file back = io::strategy_from_text(g, again);
-    if (io::to_text(io::to_json(g, back.value, back.devices)) != again) {
-        return false;
-    }
-    static const ts::cluster on(ts::machines::p100_nodes(2));
-    if (file.devices <= on.devices() && file.value.micro_batches <= 64) {
-        use(g, file.value, file.devices, on);
-    }
-    return true;
+/// A signal when the program has computed for so long; 0: none.
+void alarm_after(double seconds) {
+    itimerval when{};
+    when.it_value.tv_sec = static_cast<time_t>(seconds);
+    when.it_value.tv_usec = static_cast<suseconds_t>((seconds - static_cast<double>(when.it_value.tv_sec)) * 1e6);
+    ::setitimer(ITIMER_PROF, &when, nullptr);
 }
 
-#ifdef TESSERA_FUZZ_PROFILE
-const std::string& profile_path() {
-    static const std::string path = "fuzz_files.profile." + std::to_string(::getpid());
+void remove_own_files() {
+    for (const std::string& path : own_files) {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+}
+
+} // namespace
+
+namespace fuzz {
+
+void counted_work(tessera::function_ref<void()> work) {
+    const std::size_t before = heap.live;
+    heap.peak = before;
+    heap.most = before + static_cast<std::size_t>(now.bytes_allowed());
+    alarm_after(now.seconds_allowed() + 0.1);
+    const double began = processor_seconds();
+    const auto ended = [&] {
+        const double took = processor_seconds() - began;
+        alarm_after(0);
+        heap.most = SIZE_MAX;
+        now.seconds = std::max(now.seconds, took);
+        now.memory = std::max(now.memory, static_cast<double>(heap.peak - before));
+        if (took > now.seconds_allowed()) {
+            now.failed = "reading takes " + std::to_string(took) + " s, and may take " +
+                         std::to_string(now.seconds_allowed()) + " s of " + std::to_string(now.input->size()) +
+                         " bytes";
+        }
+        if (static_cast<double>(heap.peak - before) > now.bytes_allowed()) {
+            now.failed = "reading takes " + std::to_string(heap.peak - before) + " bytes of memory, and may take " +
+                         std::to_string(static_cast<std::size_t>(now.bytes_allowed())) + " of " +
+                         std::to_string(now.input->size()) + " bytes";
+        }
+    };
+    try {
+        work();
+    } catch (...) {
+        ended();
+        throw;
+    }
+    ended();
+}
+
+std::string path_for(const std::string& name) {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("tessera_fuzz." + name + "." + std::to_string(::getpid()))).string();
+    own_files.push_back(path);
     return path;
 }
-
-bool read_profile(const std::string& text) {
-    io::write_file_atomically(profile_path(), text);
-    ts::host::profile p(profile_path());
-    const double* found = p.find("conv forward 3");
-    return found == nullptr || *found > 0;
+void put(const std::string& path, const std::string& text) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const bool is_written = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (!is_written) {
+        std::perror(path.c_str());
+        std::exit(EXIT_FAILURE);
+    }
+    ::close(file);
 }
 
-std::string good_profile() {
-    {
-        std::remove(profile_path().c_str());
-        ts::host::profile p(profile_path());
-        p.add("conv forward 3", 1.25e-5);
-        p.add("conv backward 3", 2.5e-5);
-        p.add("linear forward 64x32", 1e-6);
-    }
-    return io::read_file(profile_path());
-}
-#endif
+} // namespace fuzz
 
-std::vector<file_kind> all_kinds() {
-    std::vector<file_kind> all;
-    file_kind machines{"machine", {}, read_machine};
-    for (const auto& g : {ts::machines::this_host(), ts::machines::k80_nodes(1), ts::machines::heterogeneous()}) {
-        machines.good.push_back(io::to_text(io::to_json(g)));
+namespace {
+
+/// Reads one input; true if it was accepted. Ends the program where it should have been neither, or took too much.
+bool attempt(const fuzz::target& t, const std::string& text) {
+    now.input = &text;
+    now.failed.clear();
+    bool accepted = false;
+    std::string what;
+    try {
+        accepted = t.read(text);
+        what = accepted ? "" : "it is not read back the same";
+    } catch (const tessera::error&) {
+        what.clear(); // refused
+    } catch (const std::exception& e) {
+        what = std::string("it is neither read nor refused: ") + e.what();
     }
-    all.push_back(machines);
-    file_kind strategies{"strategy", {}, read_strategy};
-    test_support::coverage seen;
-    for (std::uint64_t seed = 0; seed < 12; ++seed) {
-        const ts::graph_view g = network().view();
-        strategies.good.push_back(io::to_text(io::to_json(g, test_support::random_pipeline(g, 4, seed, seen).how, 4)));
+    what = now.failed.empty() ? what : now.failed;
+    if (!what.empty()) {
+        keep_input();
+        std::printf("fuzz_files: %s: %s; the input is %s\n", t.name, what.c_str(), now.kept);
+        remove_own_files();
+        std::exit(EXIT_FAILURE);
     }
-    all.push_back(strategies);
-    all.push_back({"network", good_networks(), read_network});
-    all.push_back({"ONNX", good_models(), read_model});
-    all.push_back({"CSV", fuzz_data::tables(), fuzz_data::read_table});
-    all.push_back({"vocabulary", fuzz_data::vocabularies(), fuzz_data::read_vocabulary});
-    all.push_back({"IDX", fuzz_data::labels(), fuzz_data::read_labels});
-    all.push_back({"CIFAR", fuzz_data::pictures(), fuzz_data::read_pictures});
-    all.push_back({"split problem", fuzz_data::split_problems(), fuzz_data::read_split_problem});
-    all.push_back({"contest", fuzz_data::contest_problems(), fuzz_data::read_contest});
-    all.push_back({"layer profile", fuzz_data::profiles(), fuzz_data::read_profile_of_layers});
-#ifdef TESSERA_FUZZ_PROFILE
-    all.push_back({"profile", {good_profile()}, read_profile});
+    return accepted;
+}
+
+std::vector<std::string> saved_inputs(const char* target) {
+    std::vector<std::string> all;
+#ifdef TESSERA_FUZZ_SAVED
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(std::string(TESSERA_FUZZ_SAVED) + "/" + target, none)) {
+        all.push_back(file.path().string());
+    }
+    std::sort(all.begin(), all.end());
 #endif
+    (void)target;
     return all;
 }
 
-/// Reads one input; true if it was accepted. Ends the program where it should have been neither.
-bool attempt(const file_kind& kind, const std::string& text) {
-    const char* what = "it is not read back the same";
-    try {
-        if (kind.read(text)) {
-            return true;
-        }
-    } catch (const ts::error&) {
+/// False where a good input was refused, which all that is made of it would be too, or where nothing was refused.
+bool fuzzed(const fuzz::target& t, double seconds, std::uint64_t seed) {
+    now = {};
+    now.most = fuzz::bound_of(t.name);
+    std::snprintf(now.kept, sizeof now.kept, "fuzz_files.%s.%llu.input", t.name, static_cast<unsigned long long>(seed));
+    bool all_read = now.most != nullptr;
+    if (!all_read) {
+        std::printf("fuzz_files: %s has no bound\n", t.name);
         return false;
-    } catch (const std::exception& e) {
-        what = e.what();
     }
-    std::printf("fuzz_files: a %s file: %s\n%s\n", kind.name, what, text.c_str());
-    std::exit(EXIT_FAILURE);
+    using clock = std::chrono::steady_clock;
+    const auto end = clock::now() + std::chrono::duration<double>(seconds);
+    long tried = 0;
+    for (const std::string& path : saved_inputs(t.name)) {
+        (void)attempt(t, tessera::files::read(path));
+        ++tried;
+    }
+    const long saved = tried;
+    for (const std::string& good : t.good) {
+        const bool read = attempt(t, good);
+        all_read = all_read && read;
+    }
+    for (const std::string& large : t.large) {
+        (void)attempt(t, large);
+    }
+    fuzz::mutator mutate(seed);
+    long accepted = 0;
+    const std::size_t allocated = heap.allocations;
+    while (clock::now() < end || tried < saved + 100) {
+        const std::string text = mutate(t.good[mutate.below(t.good.size())], t.good[mutate.below(t.good.size())]);
+        accepted += attempt(t, text) ? 1 : 0;
+        ++tried;
+    }
+    std::printf("fuzz_files: %s: %ld inputs, %ld of them saved ones and %zu large, %ld read and used, all others "
+                "refused; at most %.3f s and "
+                "%.1f MB, %.0f allocations each\n",
+                t.name, tried, saved, t.large.size(), accepted, now.seconds, now.memory * 1e-6,
+                static_cast<double>(heap.allocations - allocated) / static_cast<double>(tried));
+    std::fflush(stdout);
+    if (!all_read || tried <= accepted) {
+        std::printf("fuzz_files: %s: a good input was refused, or no damaged one was\n", t.name);
+        return false;
+    }
+    return true;
+}
+
+std::vector<fuzz::target> all_targets() {
+    std::vector<fuzz::target> all;
+    for (auto* some : {fuzz::json_targets, fuzz::network_targets, fuzz::strategy_targets, fuzz::onnx_targets,
+                       fuzz::placement_targets, fuzz::data_targets, fuzz::profile_targets}) {
+        for (fuzz::target& t : some()) {
+            all.push_back(std::move(t));
+        }
+    }
+    return all;
 }
 
 } // namespace
 
 int main(int count, char** arguments) {
-    const double seconds = count > 1 ? std::atof(arguments[1]) : 0;
-    const std::uint64_t seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
-    if (!(seconds > 0)) {
-        std::fprintf(stderr, "usage: fuzz_files SECONDS [SEED]\n");
+    std::signal(SIGPROF, on_time);
+    const std::vector<fuzz::target> targets = all_targets();
+    const std::string first = count > 1 ? arguments[1] : "";
+    if (first == "list") {
+        for (const fuzz::target& t : targets) {
+            std::printf("%s\n", t.name);
+        }
+        return EXIT_SUCCESS;
+    }
+    const bool shared = count > 1 && std::atof(arguments[1]) > 0; // all targets together
+    const int at = shared ? 1 : 2;
+    const bool replays = count > 3 && !shared && std::strcmp(arguments[2], "replay") == 0;
+    const double seconds = count > at ? std::atof(arguments[at]) : 0;
+    const std::uint64_t seed = count > at + 1 ? std::strtoull(arguments[at + 1], nullptr, 10) : 1;
+    bool known = false;
+    bool good = true;
+    for (const fuzz::target& t : targets) {
+        if (!shared && first != "all" && first != t.name) {
+            continue;
+        }
+        known = true;
+        if (replays) {
+            now = {};
+            now.most = fuzz::bound_of(t.name);
+            std::snprintf(now.kept, sizeof now.kept, "fuzz_files.%s.replayed.input", t.name);
+            for (int k = 3; k < count; ++k) {
+                const bool read = attempt(t, tessera::files::read(arguments[k]));
+                std::printf("fuzz_files: %s: %s is %s; at most %.3f s and %.1f MB\n", t.name, arguments[k],
+                            read ? "read" : "refused", now.seconds, now.memory * 1e-6);
+            }
+        } else if (seconds > 0) {
+            good = fuzzed(t, shared ? seconds / static_cast<double>(targets.size()) : seconds, seed) && good;
+        }
+    }
+    remove_own_files();
+    if (!known || (!replays && !(seconds > 0))) {
+        std::fprintf(stderr, "usage: fuzz_files list | [TARGET|all] SECONDS [SEED] | TARGET replay FILE...\n");
         return 2;
     }
-    using clock = std::chrono::steady_clock;
-    const std::vector<file_kind> kinds = all_kinds();
-    bool all_read = true;
-    for (std::size_t k = 0; k < kinds.size(); ++k) {
-        for (const std::string& good : kinds[k].good) {
-            all_read = attempt(kinds[k], good) && all_read; // otherwise every mutation of it would be refused as well
-        }
-        mutator mutate(seed + 1000 * k);
-        long tried = 0;
-        long accepted = 0;
-        const auto end = clock::now() + std::chrono::duration<double>(seconds / static_cast<double>(kinds.size()));
-        while (clock::now() < end) {
-            const std::vector<std::string>& good = kinds[k].good;
-            const std::string text = mutate(good[mutate.below(good.size())], good[mutate.below(good.size())]);
-            accepted += attempt(kinds[k], text) ? 1 : 0;
-            ++tried;
-        }
-        std::printf("fuzz_files: %ld damaged %s files, %ld could still be read and used, all others were refused\n",
-                    tried, kinds[k].name, accepted);
-        all_read = all_read && tried > accepted;
-    }
-    std::remove(fuzz_data::path().c_str());
-#ifdef TESSERA_FUZZ_PROFILE
-    std::remove(profile_path().c_str());
-#endif
-    if (!all_read) {
-        std::printf("fuzz_files: a good file was refused, or no damaged one was\n");
-    }
-    return all_read ? EXIT_SUCCESS : EXIT_FAILURE;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

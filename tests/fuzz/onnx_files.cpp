@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX files for fuzz_files: good ones, and what is done with one that is read.
+#include "fuzz/target.hpp"
 #include "support/onnx_encoder.hpp"
 #include "tessera/io/onnx_network.hpp"
 
 namespace io = tessera::io;
 using test_support::onnx_model;
 
-std::vector<std::string> good_models();
-bool read_model(const std::string& bytes);
+namespace {
 
 std::vector<std::string> good_models() {
     using list = test_support::onnx_extents;
@@ -60,9 +60,38 @@ std::vector<std::string> good_models() {
 
 /// What is read has a number for each of its parameters, and is written the same twice.
 bool read_model(const std::string& bytes) {
-    const io::onnx_network net = io::onnx_from_bytes(bytes);
+    const io::onnx_network net = fuzz::counted([&] { return io::onnx_from_bytes(bytes); });
+    if (bytes.size() > 100'000) {
+        return true;
+    }
     const tessera::graph_view g = net.file.network.view();
     const std::string text = io::to_text(io::to_json(g, net.file.name));
     return io::to_text(io::to_json(io::network_from_text(text).network.view(), net.file.name)) == text &&
            static_cast<int>(net.weights.size()) >= g.parameter_count;
+}
+
+/// A chain of nodes of one type, each of which reads what the one before it makes, twice where it has two inputs.
+std::string chain_of(int nodes, const char* type, bool two) {
+    onnx_model m;
+    m.input("x", {-1, 4, 5, 5}).node("Relu", {"x"}, {"a0"});
+    for (int i = 0; i < nodes; ++i) {
+        const std::string before = "a" + std::to_string(i);
+        m.node(type, two ? std::vector<std::string>{before, before} : std::vector<std::string>{before},
+               {"a" + std::to_string(i + 1)});
+    }
+    m.node("MaxPool", {"a" + std::to_string(nodes)}, {"y"},
+           {{"kernel_shape", test_support::onnx_extents{2, 2}},
+            {"strides", test_support::onnx_extents{2, 2}},
+            {"ceil_mode", 1}});
+    return m.output("y").bytes();
+}
+
+} // namespace
+
+std::vector<fuzz::target> fuzz::onnx_targets() {
+    return {{"onnx",
+             good_models(),
+             {chain_of(3000, "Tanh", false), chain_of(3000, "Add", true), chain_of(3000, "Floor", false),
+              chain_of(3000, "Dropout", false)},
+             read_model}};
 }

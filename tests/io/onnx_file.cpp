@@ -233,6 +233,35 @@ TEST_CASE("onnx: refusals in words") {
         {model().list("pads", {0, 0, 1, 1, 0, 0, 1, 1}).node("Pad", {"x", "pads"}, {"y"}, {{"mode", "reflect"}}),
          "repeats what is inside"},
         {model().node("MaxPool", {"x"}, {"y", "places"}, {{"kernel_shape", indices{2, 2}}}), "gives out indices"},
+        {model()
+             .weight("w", {4, 2, 3, 3}, numbers(72))
+             .node("ConvTranspose", {"x", "w"}, {"y"}, {{"output_padding", indices{1, 1}}}),
+         "node 'the_y' (ConvTranspose): its output_padding is larger than its padding"},
+        {model()
+             .weight("w", {4, 2, 1, 1}, numbers(8))
+             .node("ConvTranspose", {"x", "w"}, {"y"}, {{"auto_pad", "SAME_UPPER"}, {"strides", indices{2, 2}}}),
+         "its windows are shorter than its strides"},
+        {onnx_model()
+             .input("x", {-1, 4, 5, 5})
+             .output("y")
+             .node("AveragePool", {"x"}, {"y"},
+                   {{"kernel_shape", indices{2, 2}}, {"strides", indices{2, 2}}, {"ceil_mode", 1}}),
+         "node 'the_y' (AveragePool): its ceil_mode makes windows that end behind the input"},
+        {onnx_model()
+             .input("x", {-1, 4, 5, 5})
+             .output("y")
+             .node("MaxPool", {"x"}, {"y"},
+                   {{"kernel_shape", indices{2, 2}}, {"strides", indices{2, 2}}, {"ceil_mode", 1}}),
+         "node 'the_y' (MaxPool): its ceil_mode makes windows that end behind the input"},
+        {onnx_model()
+             .input("x", {-1, 4, 5, 5})
+             .output("y")
+             .node("AveragePool", {"x"}, {"y"},
+                   {{"kernel_shape", indices{2, 2}},
+                    {"strides", indices{2, 2}},
+                    {"ceil_mode", 1},
+                    {"count_include_pad", 1}}),
+         "node 'the_y' (AveragePool): its ceil_mode makes windows that end behind the padding"},
         {model().list("to", {1000000, 1000000}).node("ConstantOfShape", {"to"}, {"c"}).node("Relu", {"x"}, {"y"}),
          "too large"},
     };
@@ -250,6 +279,80 @@ TEST_CASE("onnx: refusals in words") {
     CHECK(contains(refusal_of(function.bytes()), "it is a function of the model"));
     CHECK(contains(refusal_of(small().bytes(), {.loss = "hinge"}), "there is no operator hinge"));
     CHECK(contains(refusal_of(small().bytes(), {.loss = "relu"}), "'relu' is no loss"));
+}
+
+TEST_CASE(
+    "onnx: an operator that is computed of constants alone is named where its inputs are none, and no node behind it") {
+    for (const char* type :
+         {"Floor", "Ceil", "Round", "Sin", "Cos", "Sign", "Not", "Trilu", "Range", "ReduceProd"}) {
+        onnx_model m;
+        m.input("x", {-1, 3})
+            .node(type, {"x"}, {"a"})
+            .node("Relu", {"a"}, {"b"})
+            .node("Tanh", {"b"}, {"y"})
+            .output("y");
+        const std::string said = refusal_of(m.bytes());
+        CAPTURE(said);
+        CHECK(contains(said, (std::string("node 'the_a' (") + type + "): ").c_str()));
+        CHECK_FALSE(contains(said, "which nothing before it makes"));
+        CHECK_FALSE(contains(said, "the_b"));
+        CHECK_FALSE(contains(said, "the_y"));
+    }
+    for (const char* type : {"Where", "Equal", "Less", "Greater", "And", "Mod", "ScatterND"}) {
+        onnx_model m;
+        m.input("x", {-1, 3}).node(type, {"x", "x", "x"}, {"a"}).node("Relu", {"a"}, {"y"}).output("y");
+        const std::string said = refusal_of(m.bytes());
+        CAPTURE(said);
+        CHECK(contains(said, (std::string("node 'the_a' (") + type + "): ").c_str()));
+        CHECK_FALSE(contains(said, "which nothing before it makes"));
+        CHECK_FALSE(contains(said, "the_y"));
+    }
+}
+
+TEST_CASE("onnx: a dropout has the whole per cent that is nearest to its ratio, at most 99, and a note says so") {
+    struct said {
+        float ratio;
+        ts::index_t percent; // 0: there is none
+        const char* words;
+    };
+    for (const said& s :
+         {said{0.996F, 99, "a dropout of 99.59"}, said{0.9999F, 99, "a dropout of 99.98"}, said{0.99F, 99, ""},
+          said{0.253F, 25, "a dropout of 25.29"}, said{0.5F, 50, ""}, said{0.004F, 0, "a dropout of 0.4"}}) {
+        onnx_model m;
+        m.input("x", {-1, 3})
+            .weight("ratio", {}, {s.ratio})
+            .node("Dropout", {"x", "ratio"}, {"a"})
+            .node("Tanh", {"a"}, {"y"})
+            .output("y");
+        const io::onnx_network net = io::onnx_from_bytes(m.bytes(), {.loss = "mse_loss"}, "m.onnx");
+        ts::index_t percent = 0;
+        for (const ts::op_node& o : net.file.network.ops) {
+            if (o.attributes.kind == ts::op_kind::dropout) {
+                percent = o.attributes.as<ts::op::dropout_attributes>().percent;
+            }
+        }
+        CAPTURE(s.ratio);
+        CHECK(percent == s.percent);
+        std::string notes;
+        for (const std::string& n : net.notes) {
+            notes += n + "\n";
+        }
+        CAPTURE(notes);
+        CHECK(contains(notes, s.words));
+        CHECK((notes.find("a dropout") == std::string::npos) == (s.words[0] == '\0'));
+    }
+}
+
+TEST_CASE("onnx: a long chain of additions before a pool does not take long to look through") {
+    onnx_model m;
+    m.input("x", {-1, 4, 5, 5}).node("Relu", {"x"}, {"a0"});
+    for (int i = 0; i < 60; ++i) {
+        m.node("Add", {"a" + std::to_string(i), "a" + std::to_string(i)}, {"a" + std::to_string(i + 1)});
+    }
+    m.node("MaxPool", {"a60"}, {"y"}, {{"kernel_shape", indices{2, 2}}, {"strides", indices{2, 2}}, {"ceil_mode", 1}})
+        .output("y");
+    CHECK(contains(refusal_of(m.bytes(), {.loss = "mse_loss"}),
+                   "its input may be negative")); // 2^60 ways to the Relu: it is not looked for on all
 }
 
 TEST_CASE("onnx: whatever is cut off or changed is read or refused in words") {

@@ -237,6 +237,44 @@ TEST_CASE("onnx: a convolution of sequences, and a transposed one of images, wit
                });
 }
 
+TEST_CASE("onnx: a transposed convolution takes away what its pads, its output_padding and its auto_pad say") {
+    struct made {
+        attributes more;
+        indices window, stride, before, out; // by the page of ConvTranspose, by hand
+    };
+    const std::vector<made> all{
+        {{{"auto_pad", "SAME_UPPER"}}, {3, 3}, {2, 2}, {0, 0}, {8, 10}},
+        {{{"auto_pad", "SAME_LOWER"}}, {3, 3}, {2, 2}, {1, 1}, {8, 10}},
+        {{{"auto_pad", "SAME_UPPER"}}, {4, 2}, {2, 1}, {1, 0}, {8, 5}},
+        {{{"auto_pad", "SAME_LOWER"}}, {4, 2}, {2, 1}, {1, 1}, {8, 5}},
+        {{{"auto_pad", "SAME_UPPER"}, {"output_padding", indices{1, 0}}}, {3, 5}, {2, 2}, {1, 1}, {8, 10}},
+        {{{"auto_pad", "SAME_UPPER"}}, {2, 3}, {2, 3}, {0, 0}, {8, 15}},
+        {{{"auto_pad", "VALID"}}, {3, 3}, {2, 2}, {0, 0}, {9, 11}},
+        {{{"pads", indices{1, 0, 0, 2}}}, {3, 3}, {2, 2}, {1, 0}, {8, 9}},
+        {{{"pads", indices{1, 1, 1, 1}}, {"output_padding", indices{1, 1}}}, {3, 3}, {2, 2}, {1, 1}, {8, 10}},
+    };
+    for (const made& p : all) {
+        const numbers t = some(4 * 3 * p.window[0] * p.window[1], 13);
+        const onnx_extents weight{4, 3, p.window[0], p.window[1]};
+        onnx_model m;
+        m.weight("w", weight, t);
+        attributes a = p.more;
+        a.emplace_back("strides", p.stride);
+        check_node("ConvTranspose", {2, 4, 4, 5}, m, {"x", "w"}, a, {2, 3, p.out[0], p.out[1]},
+                   [&](const numbers& y, const indices& i) {
+                       double sum = 0;
+                       for_all({4, 4, 5}, [&](const indices& k) {
+                           const std::int64_t r = i[2] + p.before[0] - k[1] * p.stride[0];
+                           const std::int64_t s = i[3] + p.before[1] - k[2] * p.stride[1];
+                           if (r >= 0 && r < p.window[0] && s >= 0 && s < p.window[1]) {
+                               sum += at(y, {2, 4, 4, 5}, {i[0], k[0], k[1], k[2]}) * at(t, weight, {k[0], i[1], r, s});
+                           }
+                       });
+                       return sum;
+                   });
+    }
+}
+
 TEST_CASE("onnx: pools with padding at one end, and with a ceiling") {
     const onnx_extents in{2, 3, 8, 8};
     struct pooled {
@@ -256,6 +294,8 @@ TEST_CASE("onnx: pools with padding at one end, and with a ceiling") {
         {"AveragePool", {{"pads", indices{1, 1, 0, 0}}, {"count_include_pad", 1}}, 3, 2, 1, 4, true},
         {"AveragePool", {{"auto_pad", "SAME_UPPER"}}, 3, 2, 0, 4, false},
         {"AveragePool", {{"ceil_mode", 1}}, 3, 2, 0, 4, false},
+        // a ceiling that makes nothing longer
+        {"AveragePool", {{"ceil_mode", 1}, {"count_include_pad", 1}, {"pads", indices{1, 1, 0, 0}}}, 3, 2, 1, 4, true},
     };
     for (const pooled& p : all) {
         attributes a = p.more;

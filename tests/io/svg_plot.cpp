@@ -28,7 +28,7 @@ bool well_formed(const std::string& xml) {
     for (std::size_t at = 0; at < xml.size(); ++at) {
         if (xml[at] == '&') {
             bool known = false;
-            for (const char* entity : {"&amp;", "&lt;", "&gt;", "&quot;"})
+            for (const char* entity : {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"})
                 known |= xml.compare(at, std::string{entity}.size(), entity) == 0;
             if (!known) return false;
         }

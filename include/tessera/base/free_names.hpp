@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace tessera {
@@ -29,8 +30,11 @@ public:
         }
         name = name.empty() ? "node" : name;
         std::string free = reserved_->count(name) != 0 ? name + "_" : name;
-        for (int more = 1; !taken_.insert(free).second; ++more) {
-            free = name + (name.back() == '_' ? "" : "_") + std::to_string(more);
+        if (!taken_.insert(free).second) {
+            int& more = more_[name]; // numbers below it are taken
+            do {
+                free = name + (name.back() == '_' ? "" : "_") + std::to_string(++more);
+            } while (!taken_.insert(free).second);
         }
         return free;
     }
@@ -38,6 +42,7 @@ public:
 private:
     const std::set<std::string>* reserved_;
     std::set<std::string> taken_;
+    std::unordered_map<std::string, int> more_; ///< the last number behind a name that came again
 };
 
 } // namespace tessera

@@ -225,7 +225,7 @@ inline void write_checkpoint(checkpoint_writers& all, const checkpoint_part& par
             const written_file file = all.file(f);
             state["files"].push_back({{"name", layout.name(f)}, {"bytes", file.bytes}, {"crc32", text_of(file.crc)}});
         }
-        const std::string text = state.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+        const std::string text = text_of_json(state, 2) + "\n";
         files::write(beside + "state.json", text);
         files::write(beside + "COMMIT", text_of(crc_of(text)) + "\n");
         to->commit();

@@ -5,6 +5,8 @@
 
 #include "tessera/io/json_builder.hpp"
 
+#include <map>
+
 namespace tessera::io {
 
 namespace detail {
@@ -48,8 +50,34 @@ public:
         return found != lines_.end() && found->first == &value ? found->second : 1;
     }
     const std::string& called() const { return called_; }
+    /// The names and numbers that lead to a value of the document, such as "/nodes/3/name"; long names are cut. It is looked for from the beginning:
+    /// for messages.
+    std::string path_of(const json& value) const {
+        std::string path;
+        (void)leads_to(root_, &value, path);
+        return path;
+    }
 
 private:
+    static bool leads_to(const json& from, const json* value, std::string& path) {
+        if (&from == value) {
+            return true;
+        }
+        if (!from.is_structured()) {
+            return false;
+        }
+        const std::size_t before = path.size();
+        std::size_t place = 0;
+        for (auto inside = from.begin(); inside != from.end(); ++inside, ++place) {
+            path += '/';
+            path += from.is_object() ? quoted::shown(inside.key()) : std::to_string(place);
+            if (leads_to(*inside, value, path)) {
+                return true;
+            }
+            path.resize(before);
+        }
+        return false;
+    }
     void number(const json& j, const std::vector<int>& lines, std::size_t& next) {
         lines_.emplace_back(&j, next < lines.size() ? lines[next] : 1);
         ++next;
@@ -68,12 +96,12 @@ private:
 /// A value of a document that has to be of a certain kind; whatever it is not is refused with its line and path.
 class json_value {
 public:
-    json_value(const json_document& of, const json& value, std::string path)
-        : of_(&of), value_(&value), path_(std::move(path)) {}
+    json_value(const json_document& of, const json& value) : of_(&of), value_(&value) {}
 
     [[noreturn]] void refuse(const std::string& what) const {
+        const std::string path = of_->path_of(*value_);
         throw error("tessera: " + of_->called() + ", line " + std::to_string(of_->line_of(*value_)) + ": " +
-                    (path_.empty() ? std::string("the file") : path_) + " " + what);
+                    (path.empty() ? std::string("the file") : path) + " " + what);
     }
     std::int64_t integer(std::int64_t least, std::int64_t most) const {
         const bool fits =
@@ -98,7 +126,7 @@ public:
         need(value_->is_array(), "an array");
         std::vector<json_value> all;
         for (const json& item : *value_) {
-            all.emplace_back(*of_, item, path_ + "/" + std::to_string(all.size()));
+            all.emplace_back(*of_, item);
         }
         return all;
     }
@@ -107,7 +135,7 @@ public:
         need(value_->is_object(), "an object");
         std::vector<std::pair<std::string, json_value>> all;
         for (const auto& member : value_->items()) {
-            all.emplace_back(member.key(), json_value(*of_, member.value(), path_ + "/" + member.key()));
+            all.emplace_back(member.key(), json_value(*of_, member.value()));
         }
         return all;
     }
@@ -128,25 +156,37 @@ private:
 
     const json_document* of_;
     const json* value_;
-    std::string path_;
 };
 
-inline json_value json_document::root() const { return {*this, root_, ""}; }
+inline json_value json_document::root() const { return {*this, root_}; }
 
 /// Reads the members of an object by name; each must be asked for, so that a misspelt one is found.
 class json_object {
 public:
-    explicit json_object(const json_value& of) : of_(of), members_(of.members()), asked_(members_.size(), 0) {}
+    explicit json_object(const json_value& of) : of_(of), members_(of.members()), asked_(members_.size(), 0) {
+        for (std::size_t i = 0; members_.size() > few && i < members_.size(); ++i) {
+            places_.emplace(members_[i].first, i);
+        }
+    }
+    json_object(const json_object&) = delete; // places_ names what members_ holds
+    json_object& operator=(const json_object&) = delete;
 
     /// The member, or null where there is none.
     const json_value* find(std::string_view name) {
-        for (std::size_t i = 0; i < members_.size(); ++i) {
-            if (members_[i].first == name) {
-                asked_[i] = 1;
-                return &members_[i].second;
+        std::size_t i = 0;
+        if (members_.size() > few) {
+            const auto found = places_.find(name);
+            i = found == places_.end() ? members_.size() : found->second;
+        } else {
+            while (i < members_.size() && members_[i].first != name) {
+                ++i;
             }
         }
-        return nullptr;
+        if (i == members_.size()) {
+            return nullptr;
+        }
+        asked_[i] = 1;
+        return &members_[i].second;
     }
     const json_value& get(const std::string& name) {
         const json_value* found = find(name);
@@ -174,8 +214,11 @@ public:
     [[noreturn]] void refuse(const std::string& what) const { of_.refuse(what); }
 
 private:
+    static constexpr std::size_t few = 12; ///< are compared one by one
+
     json_value of_;
     std::vector<std::pair<std::string, json_value>> members_;
+    std::map<std::string_view, std::size_t> places_; ///< of members, where they are more
     std::vector<char> asked_;
 };
 

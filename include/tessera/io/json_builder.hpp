@@ -3,11 +3,13 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/quoted.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,7 +21,24 @@ namespace tessera::io {
 /// A JSON value whose objects keep the order of their members.
 using json = nlohmann::ordered_json;
 
+/// The text of a value: on one line, or with so many blanks for each level. All control characters in it are quoted; what is no UTF-8 is U+FFFD there.
+inline std::string text_of_json(const json& j, int indent = -1) {
+    return quoted::json_controls(j.dump(indent, ' ', false, json::error_handler_t::replace));
+}
+
 namespace detail {
+
+/// An object of these names, none of which comes twice, and their values. Its time is linear in their number: the library's own insertion looks for each name from
+/// the beginning, and copies all that there is where it grows.
+inline json object_of(std::deque<std::string>&& names, std::vector<json>&& values) {
+    json made = json::object();
+    auto& members = static_cast<json::object_t::Container&>(made.get_ref<json::object_t&>());
+    members.reserve(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        members.emplace_back(std::move(names[i]), std::move(values[i]));
+    }
+    return made;
+}
 
 /// Builds a value from the library's parser, noting in which line every value begins (or ends, for those that lie on one).
 class json_builder : public nlohmann::json_sax<json> {
@@ -38,10 +57,11 @@ public:
     bool end_object() override { return close(); }
     bool end_array() override { return close(); }
     bool key(std::string& name) override {
-        if (!names_.back().insert(name).second) {
-            refuse(at, "the name \"" + name + "\" comes twice");
+        frame& f = open_.back();
+        const std::string& kept = f.keys.emplace_back(std::move(name));
+        if (!f.names.insert(kept).second) {
+            refuse(at, "the name \"" + quoted::shown(kept) + "\" comes twice");
         }
-        key_ = std::move(name);
         return true;
     }
     bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) override {
@@ -69,25 +89,23 @@ private:
                     std::to_string(1 + std::count(before.begin(), before.end(), '\n')) + ", column " +
                     std::to_string(column + 1) + ": " + what);
     }
-    json* place(json&& value) {
+    void note_line() {
         const std::size_t upto = std::min(at, text_.size());
         line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
                                              text_.begin() + static_cast<std::ptrdiff_t>(upto), '\n'));
         counted_ = upto;
         lines.push_back(line_);
+    }
+    void place(json&& value) {
         if (open_.empty()) {
             root = std::move(value);
-            return &root;
+        } else {
+            open_.back().values.push_back(std::move(value));
         }
-        json& parent = *open_.back();
-        if (parent.is_array()) {
-            parent.push_back(std::move(value));
-            return &parent.back();
-        }
-        return &parent.emplace(key_, std::move(value)).first.value();
     }
     template <class T>
     bool add(T&& value) {
+        note_line();
         place(json(std::forward<T>(value)));
         return true;
     }
@@ -95,22 +113,34 @@ private:
         if (open_.size() >= deepest) {
             refuse(at, "values lie within each other more than 100 deep");
         }
-        // What is open is the last value of what it lies in, which does not grow meanwhile: the pointer stays good.
-        open_.push_back(place(std::move(empty)));
-        names_.emplace_back();
+        note_line();
+        open_.emplace_back().made = std::move(empty);
         return true;
     }
+    /// A value is moved once, into what it lies in, whose size is known by then.
     bool close() {
+        frame f = std::move(open_.back());
         open_.pop_back();
-        names_.pop_back();
+        if (f.made.is_array()) {
+            f.made.get_ref<json::array_t&>() = std::move(f.values);
+        } else {
+            f.made = object_of(std::move(f.keys), std::move(f.values));
+        }
+        place(std::move(f.made));
         return true;
     }
 
+    /// An object or an array whose end has not come.
+    struct frame {
+        json made;
+        std::vector<json> values;
+        std::deque<std::string> keys; ///< of an object; they stay where they are
+        std::set<std::string_view> names;
+    };
+
     std::string_view text_;
     std::string called_;
-    std::vector<json*> open_;
-    std::vector<std::set<std::string>> names_; ///< of what is open
-    std::string key_;
+    std::deque<frame> open_; ///< which stay where they are
     int line_ = 1;
     std::size_t counted_ = 0;
 };

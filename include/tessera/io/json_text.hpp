@@ -8,19 +8,15 @@ namespace tessera::io {
 
 namespace detail {
 
-inline std::string plain_text(const json& j) {
-    return j.dump(-1, ' ', false, json::error_handler_t::replace); // a name that is no UTF-8 does not stop the writing
-}
-
 /// The value on one line, with blanks after commas and colons.
 inline std::string one_line(const json& j) {
     if (!j.is_structured()) {
-        return plain_text(j);
+        return text_of_json(j);
     }
     std::string text;
     for (const auto& member : j.items()) {
         text += text.empty() ? "" : ", ";
-        text += (j.is_object() ? plain_text(member.key()) + ": " : "") + one_line(member.value());
+        text += (j.is_object() ? text_of_json(member.key()) + ": " : "") + one_line(member.value());
     }
     return j.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
@@ -41,7 +37,7 @@ inline void write_json(std::string& out, const json& j, std::size_t indent) {
     for (const auto& member : j.items()) {
         out += first ? "\n" : ",\n";
         out.append(indent + 2, ' ');
-        out += j.is_object() ? plain_text(member.key()) + ": " : "";
+        out += j.is_object() ? text_of_json(member.key()) + ": " : "";
         write_json(out, member.value(), indent + 2);
         first = false;
     }

@@ -2,6 +2,7 @@
 // A log of a training's numbers: as CSV, and as event files that TensorBoard shows.
 #pragma once
 
+#include "tessera/base/quoted.hpp"
 #include "tessera/io/appended_file.hpp"
 #include "tessera/io/event_file.hpp"
 
@@ -31,16 +32,8 @@ inline std::string exact_number(double value) {
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-/// A field as RFC 4180 wants it: in quotes where it holds separators, quotes or line ends.
-inline std::string csv_field(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string field = "\"";
-    for (const char c : text) field += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return field + '"';
-}
-
 inline std::string metrics_line(const scalar& s) {
-    return csv_field(s.tag) + "," + std::to_string(s.step) + "," + exact_number(s.value) + "," +
+    return quoted::csv(s.tag) + "," + std::to_string(s.step) + "," + exact_number(s.value) + "," +
            exact_number(s.wall_time) + "\n";
 }
 

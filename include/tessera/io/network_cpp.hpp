@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/free_names.hpp"
+#include "tessera/base/quoted.hpp"
 #include "tessera/net/first_users.hpp"
 #include "tessera/net/paths.hpp"
 #include "tessera/op/initial.hpp"
@@ -46,23 +47,6 @@ inline std::string cpp_text(double x) {
     return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
-/// A text as a literal.
-inline std::string cpp_quoted(std::string_view text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        const auto code = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            quoted += std::string("\\") + c;
-        } else if (code < 32 || code == 127 || c == '?') { // three digits end by themselves
-            quoted += {'\\', static_cast<char>('0' + code / 64), static_cast<char>('0' + code / 8 % 8),
-                       static_cast<char>('0' + code % 8)};
-        } else {
-            quoted += c;
-        }
-    }
-    return quoted + "\"";
-}
-
 class cpp_writer {
 public:
     explicit cpp_writer(const graph_view& g)
@@ -79,14 +63,14 @@ public:
         for (int t = 0; t < g_.tensor_count; ++t) {
             const int op = g_.tensors[t].producer;
             layers += "struct " + names_[static_cast<std::size_t>(t)] +
-                      " {\n    static constexpr std::string_view path = " + cpp_quoted(called(t)) + ";\n" +
+                      " {\n    static constexpr std::string_view path = " + path_text(called(t)) + ";\n" +
                       (op < 0 ? "" : "    static constexpr ts::op_attributes attributes = " + attributes(op) + ";\n") +
                       "};\n";
             entries += (entries.empty() ? "" : ",\n    ") + (op < 0 ? input(t) : node(op));
         }
         const std::string dag = "ts::dag<\n    " + entries + ">";
         const precision math = g_.op_count > 0 ? g_.ops[0].attributes.math : precision::fp32;
-        return "// The network " + plain(name) +
+        return "// The network " + quoted::line(name) +
                " as a type, written from its description.\n#pragma once\n\n#include <tessera/net/dag.hpp>\n"
                "#include <tessera/net/precision.hpp>\n#include <tessera/op/known_operators.hpp>\n\n#include "
                "<string_view>\n\nnamespace " +
@@ -97,11 +81,10 @@ public:
     }
 
 private:
-    static std::string plain(std::string text) {
-        for (char& c : text) {
-            c = static_cast<unsigned char>(c) < 32 || c == '\\' ? ' ' : c;
-        }
-        return text;
+    /// A literal alone would end at a zero byte.
+    static std::string path_text(const std::string& path) {
+        const std::string text = quoted::cpp(path);
+        return path.find('\0') == std::string::npos ? text : "{" + text + ", " + std::to_string(path.size()) + "}";
     }
     std::string called(int t) const {
         const int op = g_.tensors[t].producer;

@@ -34,8 +34,8 @@ struct network_file {
 
 namespace detail {
 
-inline constexpr std::size_t most_nodes =
-    20'000; ///< looked up in each other's lists, so that time grows with their square
+inline constexpr std::size_t most_network_nodes =
+    20'000; ///< a layer's number is looked for among all before it, so that time grows with their square: a second for so many
 
 /// The one of several names that a text is; refused with the nearest where it is none.
 template <class Names>
@@ -137,9 +137,9 @@ public:
         }
         const json_value& list = top.get("nodes");
         const std::vector<json_value> nodes = list.items();
-        if (nodes.size() > most_nodes) {
-            list.refuse("has " + std::to_string(nodes.size()) + " nodes; at most " + std::to_string(most_nodes) +
-                        " are read");
+        if (nodes.size() > most_network_nodes) {
+            list.refuse("has " + std::to_string(nodes.size()) + " nodes; at most " +
+                        std::to_string(most_network_nodes) + " are read");
         }
         top.finish();
         builder_.repeating = 1; // a layer may come again, with parameters of its own

@@ -269,7 +269,7 @@ inline onnx::model read_onnx_model(wire_reader in) {
             for (wire_reader function = in.message_of(f); !function.at_end();) {
                 const wire_field x = function.next();
                 if (x.number == 1) {
-                    m.functions.push_back(function.text_of(x));
+                    m.functions.insert(function.text_of(x));
                 }
             }
             break;

@@ -43,15 +43,12 @@ public:
     }
 
     std::string write() {
-        std::string data = "const D = " + data_of_run().dump(-1, ' ', false, json::error_handler_t::replace) + ";";
-        for (std::size_t i = data.find("</"); i != std::string::npos; i = data.find("</", i + 3)) {
-            data.replace(i, 2, "<\\/"); // or a name could end the script
-        }
+        const std::string data = "const D = " + quoted::json_in_script(text_of_json(data_of_run())) + ";";
         std::string page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
-                           xml_text(options_.title) +
+                           quoted::html(options_.title) +
                            "</title>\n<meta name=\"viewport\" content=\"width=device-width\"><style>" + report_style +
-                           "</style></head>\n<body>\n<h1>" + xml_text(options_.title) + "</h1>\n<p class=\"about\">" +
-                           xml_text(options_.about) + "</p>\n";
+                           "</style></head>\n<body>\n<h1>" + quoted::html(options_.title) +
+                           "</h1>\n<p class=\"about\">" + quoted::html(options_.about) + "</p>\n";
         page += cards() + timeline() + memory() + links() + network() + strategy_table();
         if (!options_.notes.empty()) {
             page += "<h2>Notes</h2>\n<pre>" + text_of_lines(options_.notes) + "</pre>\n";
@@ -65,9 +62,9 @@ private:
         std::string out;
         std::size_t from = 0;
         for (std::size_t i = text.find('\n'); i != std::string::npos; from = i + 1, i = text.find('\n', from)) {
-            out += xml_text(std::string_view(text).substr(from, i - from)) + "\n";
+            out += quoted::html(std::string_view(text).substr(from, i - from)) + "\n";
         }
-        return out + xml_text(std::string_view(text).substr(from));
+        return out + quoted::html(std::string_view(text).substr(from));
     }
     static std::string ms(index_t ns) { return plot_number(static_cast<double>(ns) / 1e6, 4) + " ms"; }
     static std::string card(const std::string& value, const std::string& what) {
@@ -152,7 +149,7 @@ private:
             const double share = static_cast<double>(busy_[i]) / static_cast<double>(r_.simulated.makespan);
             const double width =
                 100 * static_cast<double>(bytes_[i]) / static_cast<double>(std::max<index_t>(1, bytes_[used_[0]]));
-            out += "<tr><td>" + xml_text(text_of_lane(r_.on->graph(), lanes_[i])) + "</td><td class=\"n\">" +
+            out += "<tr><td>" + quoted::html(text_of_lane(r_.on->graph(), lanes_[i])) + "</td><td class=\"n\">" +
                    bytes_text(static_cast<double>(bytes_[i])) + "</td><td class=\"n\">" + plot_number(100 * share, 3) +
                    " %</td><td><div class=\"bar\" style=\"width:" + pixels(width) + "%\"></div></td></tr>\n";
         }

@@ -188,8 +188,8 @@ private:
         std::string text =
             "<path class=\"" + std::string(bytes > 0 ? "moves" : "stays") + "\" d=\"" + path + "\" stroke-width=\"" +
             pixels(width) + "\"><title>" +
-            xml_text(r_.names[static_cast<std::size_t>(from)] + " to " + r_.names[static_cast<std::size_t>(to)] + ": " +
-                     bytes_text(static_cast<double>(bytes)) + " move in a step") +
+            quoted::svg(r_.names[static_cast<std::size_t>(from)] + " to " + r_.names[static_cast<std::size_t>(to)] +
+                        ": " + bytes_text(static_cast<double>(bytes)) + " move in a step") +
             "</title></path>\n";
         if (bytes > 0 && rows == 1 && fold_of(from) == fold_of(to)) {
             const bool straight = std::abs(x1 - x2) < 1; // else it stands on the side from which the arrow leaves
@@ -229,8 +229,8 @@ private:
         const double y = top(op);
         std::string out =
             "<g><title>" +
-            xml_text(name + ": " + kind + ", output " + tessera::detail::text_of(r_.network.output_of(op).extents) +
-                     ", " + splits + " on devices " + where + more) +
+            quoted::svg(name + ": " + kind + ", output " + tessera::detail::text_of(r_.network.output_of(op).extents) +
+                        ", " + splits + " on devices " + where + more) +
             "</title><rect class=\"op\" x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" width=\"" + pixels(wide) +
             "\" height=\"" + pixels(tall) + "\" rx=\"4\"/>\n";
         const bool told = name.compare(0, kind.size(), kind) == 0;

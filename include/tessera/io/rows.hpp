@@ -3,6 +3,7 @@
 // once (see strategy/described.hpp), such as operator_timing, can be written and read.
 #pragma once
 
+#include "tessera/base/quoted.hpp"
 #include "tessera/io/csv.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/strategy/described.hpp"
@@ -77,24 +78,6 @@ bool read_field(const std::string& text, T& value) {
     }
 }
 
-inline void append_csv(std::string& out, const std::string& field, bool first) {
-    out += first ? "" : ",";
-    const bool quoted = field.empty() || field.find_first_of(",\"\r\n") != std::string::npos || field.front() == ' ' ||
-                        field.back() == ' ';
-    if (!quoted) {
-        out += field;
-        return;
-    }
-    out += '"';
-    for (const char c : field) {
-        out += c;
-        if (c == '"') {
-            out += c;
-        }
-    }
-    out += '"';
-}
-
 } // namespace detail
 
 /// Rows as CSV, the names of the fields first. Numbers are written so that reading gives the same number.
@@ -104,14 +87,14 @@ std::string to_csv(const std::vector<Row>& rows) {
     bool first = true;
     const Row usual{};
     detail::each_column(usual, "", [&](const std::string& name, const auto&) {
-        detail::append_csv(out, name, first);
+        out += (first ? "" : ",") + quoted::csv(name);
         first = false;
     });
     out += '\n';
     for (const Row& row : rows) {
         first = true;
         detail::each_column(row, "", [&](const std::string&, const auto& value) {
-            detail::append_csv(out, detail::text_of_field(value), first);
+            out += (first ? "" : ",") + quoted::csv(detail::text_of_field(value));
             first = false;
         });
         out += '\n';

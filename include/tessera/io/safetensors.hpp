@@ -60,22 +60,24 @@ inline constexpr const char* sharding_key = "DCP_SHARDING_INFO";
 
 /// The header of fp32 tensors in the order given.
 inline std::string safetensors_header(std::span<const named_tensor> tensors) {
-    json places = json::object();
-    json offsets = json::object();
+    std::deque<std::string> names{"__metadata__"};
+    std::deque<std::string> sharded;
+    std::vector<json> places(1);
+    std::vector<json> offsets;
     std::int64_t at = 0;
     for (const named_tensor& t : tensors) {
         const auto end = at + t.elements() * static_cast<std::int64_t>(sizeof(float));
-        places[t.name] = {{"dtype", "F32"}, {"shape", t.extents}, {"data_offsets", {at, end}}};
-        offsets[t.name] = {
-            {"saved_offsets", t.offsets.empty() ? std::vector<std::int64_t>(t.extents.size(), 0) : t.offsets}};
+        names.push_back(t.name);
+        places.push_back({{"dtype", "F32"}, {"shape", t.extents}, {"data_offsets", {at, end}}});
+        sharded.push_back(t.name);
+        offsets.push_back(
+            {{"saved_offsets", t.offsets.empty() ? std::vector<std::int64_t>(t.extents.size(), 0) : t.offsets}});
         at = end;
     }
-    json header = json::object();
-    header["__metadata__"] = {{"format", "pt"}, {"DCP_VERSION", "1.0"}, {sharding_key, offsets.dump()}};
-    for (auto& [name, place] : places.items()) {
-        header[name] = std::move(place);
-    }
-    std::string text = header.dump();
+    places[0] = {{"format", "pt"},
+                 {"DCP_VERSION", "1.0"},
+                 {sharding_key, text_of_json(object_of(std::move(sharded), std::move(offsets)))}};
+    std::string text = text_of_json(object_of(std::move(names), std::move(places)));
     text.append((8 - text.size() % 8) % 8, ' ');
     return text;
 }
@@ -90,8 +92,14 @@ inline written_file write_safetensors(const std::string& path, std::span<const n
     std::int64_t bytes = 0;
     for (const named_tensor& t : tensors) {
         if (++seen[t.name] > 1) {
-            throw error("tessera: two tensors of '" + path + "' are called " + t.name +
+            throw error("tessera: two tensors of '" + path + "' are called " + quoted::shown(t.name) +
                         "; give each a name of its own");
+        }
+        if (t.name == "__metadata__" || !quoted::is_utf8(t.name)) { // another name would be read back
+            throw error(
+                "tessera: a tensor of '" + path + "' is called " + quoted::tsv(quoted::shown(t.name)) +
+                (t.name == "__metadata__" ? ", which is the name of the header's own member" : ", which is no UTF-8") +
+                "; give it another name");
         }
         bytes += t.elements() * static_cast<std::int64_t>(sizeof(float));
     }

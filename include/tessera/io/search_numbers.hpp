@@ -19,7 +19,7 @@ public:
     void line() { text.back() = '\n'; }
 
     /// As a strategy file has it, in one line.
-    void write(const strategy& s) { text += strategy_json(g_, s, devices_, names_).dump() + "\n"; }
+    void write(const strategy& s) { text += text_of_json(strategy_json(g_, s, devices_, names_)) + "\n"; }
     std::string text;
 
 private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/quoted.hpp"
 
 #include <algorithm>
 #include <array>
@@ -45,24 +46,6 @@ inline std::string plot_number(double value, int digits = 6) {
 }
 
 inline std::string pixels(double value) { return plot_number(std::round(value * 100) / 100, 8); }
-
-/// The text as XML can hold it: markup escaped, control characters, which XML has no way to write, replaced.
-inline std::string xml_text(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        if (c == '&')
-            result += "&amp;";
-        else if (c == '<')
-            result += "&lt;";
-        else if (c == '>')
-            result += "&gt;";
-        else if (c == '"')
-            result += "&quot;";
-        else
-            result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-    return result;
-}
 
 /// The range of values on one axis, and the pixels that it covers.
 struct plot_axis {
@@ -123,13 +106,13 @@ inline std::string plot_line(double x1, double y1, double x2, double y2, const s
 inline std::string plot_text(double x, double y, std::string_view anchor, std::string_view text,
                              const std::string& more = {}) {
     return "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" text-anchor=\"" + std::string{anchor} + "\"" + more +
-           ">" + xml_text(text) + "</text>\n";
+           ">" + quoted::svg(text) + "</text>\n";
 }
 
 /// One polyline per stretch without a gap; a point alone between two gaps becomes a dot.
 inline std::string curve(const plot_series& series, std::size_t number, const plot_axis& x, const plot_axis& y) {
     std::string result =
-        "<g class=\"series\" " + curve_style(number) + ">\n<title>" + xml_text(series.name) + "</title>\n";
+        "<g class=\"series\" " + curve_style(number) + ">\n<title>" + quoted::svg(series.name) + "</title>\n";
     for (std::size_t i = 0; i < series.x.size();) {
         std::size_t points = 0;
         std::string path;

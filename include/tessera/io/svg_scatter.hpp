@@ -102,7 +102,7 @@ inline std::string scatter_svg(const scatter_chart& chart) {
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
         const plot_series& series = chart.series[i];
         const double at = top + 22 * (static_cast<double>(i) + 0.5);
-        svg += "<g class=\"series\">\n<title>" + detail::xml_text(series.name) + "</title>\n";
+        svg += "<g class=\"series\">\n<title>" + quoted::svg(series.name) + "</title>\n";
         for (std::size_t k = 0; k < series.x.size(); ++k)
             svg += detail::mark(x.pixel(std::log10(series.x[k])), y.pixel(std::log10(series.y[k])), i);
         svg += detail::mark(x.last_pixel + 22, at, i);

@@ -13,11 +13,15 @@
 #include "tessera/version.hpp"
 
 #include <filesystem>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace tessera::io {
+
+/// Elements of one parameter that is exported, whose values are made, or asked for, in one piece: 4 GiB of memory.
+inline constexpr index_t most_exported_elements = index_t{1} << 30;
 
 struct torch_options {
     std::string title = "A network"; ///< what the program says that it trains
@@ -27,6 +31,18 @@ struct torch_options {
 };
 
 namespace detail {
+
+/// Throws where the values of a parameter would not fit.
+inline void require_exported_sizes(const graph_view& g) {
+    for (int p = 0; p < g.parameter_count; ++p) {
+        const index_t elements = g.parameters[p].extents.volume();
+        if (elements > most_exported_elements) {
+            throw error("tessera: the parameter " + quoted::shown(parameter_path_of(g, p)) + " has " +
+                        std::to_string(elements) + " elements, and one that is exported has at most " +
+                        std::to_string(most_exported_elements) + "; make it smaller. Nothing was written");
+        }
+    }
+}
 
 /// Parameters whole, by their paths.
 inline void write_weights(const std::string& path, const graph_view& g,
@@ -39,7 +55,13 @@ inline void write_weights(const std::string& path, const graph_view& g,
     }
     std::vector<float> values;
     write_safetensors(path, tensors, [&](std::size_t i) -> std::span<const float> {
-        values = values_of(static_cast<int>(i));
+        try {
+            values = values_of(static_cast<int>(i));
+        } catch (const std::bad_alloc&) {
+            throw error("tessera: there is no memory for the " + std::to_string(tensors[i].elements()) +
+                        " elements of the parameter " + quoted::shown(tensors[i].name) +
+                        "; export it on a machine with more");
+        }
         return values;
     });
 }
@@ -51,11 +73,12 @@ inline void write_weights(const std::string& path, const graph_view& g,
 /// to the losses that Tessera's own executor has, up to the order of sums: the same weights, masks of dropout and order of samples. What is
 /// communicated is what the plan's copies are forward, the same boxes back, and an all-reduce of each bucket of gradients. `values_of`: the elements of a
 /// parameter, row-major. The first steps are taken here, by the reference backend, where they are short enough, so that the program can compare
-/// (`--check`). Throws tessera::error, before anything is written, for a strategy that breaks a rule and for all that has no
-/// counterpart in PyTorch, each by name; and where a file cannot be written.
+/// (`--check`). Throws tessera::error, before anything is written, for a strategy that breaks a rule, for all that has no counterpart in
+/// PyTorch, each by name, and for a parameter of more than 2^30 elements; and where a file cannot be written.
 inline void export_torch(const std::string& folder, const graph_view& g, const strategy_view& s, int devices,
                          const optimizer& update, const torch_options& options,
                          function_ref<std::vector<float>(int)> values_of) {
+    detail::require_exported_sizes(g);
     torch::program p = torch::make_program(g, s, devices, update);
     p.seed = options.seed;
     detail::record_first_steps(p, g, s, devices, update, options.seed, options.check_steps, options.most_check_work,

@@ -68,7 +68,7 @@ private:
     static double microseconds(index_t ns) { return static_cast<double>(ns) / 1000; }
     void add(const json& event) {
         text_ += text_.empty() ? "" : ",\n";
-        text_ += event.dump(-1, ' ', false, json::error_handler_t::replace);
+        text_ += text_of_json(event);
     }
     void name_process(int pid, const char* name) {
         add({{"ph", "M"}, {"pid", pid}, {"name", "process_name"}, {"args", {{"name", name}}}});

@@ -11,6 +11,7 @@
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/file.hpp"
+#include "tessera/base/quoted.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -73,7 +74,7 @@ public:
                 throw error(
                     "a text's byte " + std::to_string(at) + ", in line " +
                     std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) +
-                    ", is " + escaped(text.substr(at, 1)) +
+                    ", is " + quoted::tsv(text.substr(at, 1), true) +
                     ", with which no token begins; build the vocabulary of a text that has it");
             found.push_back(token->second);
             at += length;
@@ -91,36 +92,12 @@ public:
     [[nodiscard]] std::string to_text() const {
         std::string text = "tessera_vocabulary 1 ";
         text += std::to_string(tokens_.size()) + "\n";
-        for (const std::string& t : tokens_) text += escaped(t) + "\n";
+        for (const std::string& t : tokens_) text += quoted::tsv(t, true) + "\n";
         return text;
     }
     friend bool operator==(const vocabulary& a, const vocabulary& b) { return a.tokens_ == b.tokens_; }
 
 private:
-    static std::string escaped(std::string_view token) {
-        constexpr std::string_view digits = "0123456789abcdef";
-        std::string text;
-        for (const char c : token) {
-            const auto byte = static_cast<unsigned char>(c);
-            if (c == '\\') {
-                text += "\\\\";
-            } else if (c == '\n') {
-                text += "\\n";
-            } else if (c == '\r') {
-                text += "\\r";
-            } else if (c == '\t') {
-                text += "\\t";
-            } else if (c > ' ' && c <= '~') {
-                text += c;
-            } else {
-                text += "\\x";
-                text += digits[byte / 16U];
-                text += digits[byte % 16U];
-            }
-        }
-        return text;
-    }
-
     std::vector<std::string> tokens_;
     struct hash_of_text {
         using is_transparent = void;

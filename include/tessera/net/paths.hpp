@@ -76,6 +76,33 @@ inline std::string told_apart(std::string_view own, std::string_view full, const
     }
 }
 
+/// Numbers of texts, those of texts that may be equal in one list: for looking a text up without comparing it with all. (FNV-1a picks the list.)
+struct text_lists {
+    std::vector<int> begin, next; ///< the last number of each list, and the one before each; -1: none
+
+    explicit text_lists(int texts) {
+        std::size_t lists = 16;
+        while (lists < static_cast<std::size_t>(texts)) {
+            lists *= 2;
+        }
+        begin.assign(lists, -1);
+    }
+    int& list_of(std::string_view text) {
+        std::uint64_t h = 0xcbf29ce484222325ULL;
+        for (const char c : text) {
+            h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+        }
+        return begin[static_cast<std::size_t>(h ^ (h >> 32U)) & (begin.size() - 1)];
+    }
+    /// Numbers come one after the other, from 0.
+    void add(std::string_view text) {
+        int& list = list_of(text);
+        next.push_back(list);
+        list = static_cast<int>(next.size()) - 1;
+    }
+    int after(int number) const { return next[static_cast<std::size_t>(number)]; }
+};
+
 /// The operators of a network by the labels of their layers, which are paths without numbers. (Plain loops over vectors of numbers and of
 /// texts: everybody who includes the core compiles this.)
 struct layer_labels {
@@ -92,35 +119,41 @@ inline layer_labels labels_of(const graph_view& g) {
     layer_labels labels;
     std::vector<int> first; // operator of every layer
     std::vector<int> layer; // of every operator
+    text_lists layers(g.op_count);
     for (int op = 0; op < g.op_count; ++op) {
-        int k = 0;
-        while (k < static_cast<int>(first.size()) &&
-               !are_one_layer(g.ops[first[static_cast<std::size_t>(k)]], g.ops[op])) {
-            ++k;
+        int k = layers.list_of(g.ops[op].name);
+        while (k >= 0 && !are_one_layer(g.ops[first[static_cast<std::size_t>(k)]], g.ops[op])) {
+            k = layers.after(k);
         }
-        if (k == static_cast<int>(first.size())) {
+        if (k < 0) {
+            k = static_cast<int>(first.size());
             first.push_back(op);
+            layers.add(g.ops[op].name);
         }
         layer.push_back(k);
     }
     std::vector<int> label; // of every layer
+    text_lists texts(g.op_count);
     for (const int op : first) {
         std::vector<std::string> others;
-        for (const int other : first) {
+        for (int k = layers.list_of(g.ops[op].name); k >= 0; k = layers.after(k)) {
+            const int other = first[static_cast<std::size_t>(k)];
             if (other != op && g.ops[other].name == g.ops[op].name) {
                 others.push_back(plain_scopes(g.ops[other].full_name));
             }
         }
         const std::string text = others.empty() ? std::string(g.ops[op].name)
                                                 : told_apart(g.ops[op].name, plain_scopes(g.ops[op].full_name), others);
-        std::size_t k = 0;
-        while (k < labels.texts.size() && labels.texts[k] != text) {
-            ++k;
+        int k = texts.list_of(text);
+        while (k >= 0 && labels.texts[static_cast<std::size_t>(k)] != text) {
+            k = texts.after(k);
         }
-        if (k == labels.texts.size()) {
+        if (k < 0) {
+            k = static_cast<int>(labels.texts.size());
             labels.texts.push_back(text);
+            texts.add(text);
         }
-        label.push_back(static_cast<int>(k));
+        label.push_back(k);
     }
     for (const int k : layer) {
         labels.of.push_back(label[static_cast<std::size_t>(k)]);
@@ -145,6 +178,7 @@ inline std::vector<std::string> numbered(const std::vector<std::string>& texts, 
     }
     std::vector<int> before(texts.size());
     std::vector<std::string> paths;
+    text_lists known(static_cast<int>(labels.size()));
     for (const int label : labels) {
         const auto k = static_cast<std::size_t>(label);
         std::string path = texts[k];
@@ -152,17 +186,17 @@ inline std::vector<std::string> numbered(const std::vector<std::string>& texts, 
             path += "." + std::to_string(before[k]++);
         }
         const auto is_taken = [&] {
-            for (const std::string& other : paths) {
-                if (other == path) {
-                    return true;
-                }
+            int other = known.list_of(path);
+            while (other >= 0 && paths[static_cast<std::size_t>(other)] != path) {
+                other = known.after(other);
             }
-            return false;
+            return other >= 0;
         };
         while (may_meet && is_taken()) {
             path += ".0";
         }
         paths.push_back(path);
+        known.add(path);
     }
     return paths;
 }

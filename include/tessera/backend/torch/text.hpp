@@ -4,6 +4,7 @@
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/free_names.hpp"
+#include "tessera/base/quoted.hpp"
 
 #include <charconv>
 #include <initializer_list>
@@ -26,13 +27,7 @@ inline std::string text_of(index_t n) { return std::to_string(n); }
 inline std::string text_of(bool yes) { return yes ? "True" : "False"; }
 
 /// A text as a literal.
-inline std::string literal(std::string_view text) {
-    std::string all = "\"";
-    for (const char c : text) {
-        all += c == '"' || c == '\\' ? std::string("\\") + c : c == '\n' ? std::string("\\n") : std::string(1, c);
-    }
-    return all + "\"";
-}
+inline std::string literal(std::string_view text) { return quoted::python(text); }
 
 /// Texts one behind the other.
 inline std::string joined(std::initializer_list<std::string_view> texts) {

@@ -190,7 +190,7 @@ inline std::string table_of_check(const program& p) {
 
 inline std::string heading(const program& p, std::string_view title, std::string_view by) {
     const std::string ranks = std::to_string(p.ranks);
-    return "# Written by " + std::string(by) + ".\n\"\"\"" + std::string(title) + " on " + ranks +
+    return "# Written by " + quoted::line(by) + ".\n\"\"\"" + quoted::python_inside(title) + " on " + ranks +
            " ranks.\n\nEvery rank has the local operators of its shards and its part of the exchanges between them. "
            "Run it with\n\n    "
            "torchrun --standalone --nproc-per-node " +

@@ -71,6 +71,7 @@ private:
         for (const node& n : g.nodes) {
             for (const std::string& i : n.inputs) {
                 ++t_.readers[i];
+                t_.first_reader.emplace(i, &n);
             }
         }
         for (const value_info& o : g.outputs) {
@@ -180,6 +181,9 @@ private:
                     return h.handle(c);
                 }
             }
+            throw cannot_say{
+                "there is no operator for it where its inputs are computed of the model's; of constants and "
+                "shapes alone it is computed as the model is read"};
         } catch (const cannot_say& e) {
             problem(at + ": " + e.why);
             forget(n);

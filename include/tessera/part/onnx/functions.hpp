@@ -118,12 +118,12 @@ inline void dropout(call& c) {
     c.require(c.n.outputs.size() < 2 || c.n.outputs[1].empty() || c.t.readers.count(c.n.outputs[1]) == 0,
               "it gives out its mask");
     c.require(ratio >= 0 && ratio < 1, "its ratio is not from 0 to less than 1");
-    const double percent = std::nearbyint(ratio * 100);
+    const double percent = std::min(std::nearbyint(ratio * 100), 99.0);
     if (std::abs(percent - ratio * 100) > 1e-4) {
         c.t.note("a dropout of " + fixed_text(ratio * 100) + " % is " + std::to_string(static_cast<int>(percent)) +
                  " % in the network");
     }
-    c.give(percent == 0 || percent > 99
+    c.give(percent == 0
                ? c.data(0)
                : applied(c, c.data(0),
                          attributes_of(op_kind::dropout, op::dropout_attributes{static_cast<index_t>(percent)})));

@@ -117,7 +117,7 @@ inline void check_type(const model& m, const node& n) {
     if (!is_usual_domain(n.domain)) {
         throw cannot_say{"it is of the domain '" + n.domain + "'"};
     }
-    if (std::find(m.functions.begin(), m.functions.end(), n.type) != m.functions.end()) {
+    if (m.functions.count(n.type) != 0) {
         throw cannot_say{"it is a function of the model; export the model with its functions inlined"};
     }
     if (n.type == "If" || n.type == "Loop" || n.type == "Scan") {

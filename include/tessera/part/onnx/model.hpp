@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -173,7 +174,7 @@ struct model {
     std::string producer;
     std::int64_t opset = 0; ///< of the operators without a domain
     bool has_graph = false;
-    std::vector<std::string> functions; ///< operators that the model defines itself
+    std::set<std::string> functions; ///< operators that the model defines itself
     onnx::graph graph;
     std::int64_t bytes = 0; ///< of its files, which bounds what may be made of it
 };

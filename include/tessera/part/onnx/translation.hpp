@@ -30,11 +30,14 @@ inline constexpr index_t stand_in_samples = 1021;
 
 class translation {
 public:
+    static constexpr std::size_t most_notes = 101;
+
     network_writer w;
     std::vector<std::string> notes;
     std::vector<constant> constants;
     std::map<std::string, value> values;
-    std::map<std::string, int> readers;      ///< how many nodes and outputs read each value
+    std::map<std::string, int> readers; ///< how many nodes and outputs read each value
+    std::map<std::string, const node*> first_reader;
     std::map<std::string, int> layers;       ///< operators by the initializers that they have
     std::set<std::string> taken;             ///< initializers that are parameters
     std::set<std::string> apart;             ///< those of them that are read in several ways
@@ -45,9 +48,10 @@ public:
     index_t most_numbers = 0; ///< that may be computed in constants
     const graph* source = nullptr;
 
+    /// Says it once; of more than a hundred the rest is left out.
     void note(const std::string& text) {
-        if (std::find(notes.begin(), notes.end(), text) == notes.end()) {
-            notes.push_back(text);
+        if (notes.size() < most_notes && std::find(notes.begin(), notes.end(), text) == notes.end()) {
+            notes.push_back(notes.size() + 1 < most_notes ? text : "and more of this kind");
         }
     }
 
@@ -64,10 +68,14 @@ public:
         v.which = static_cast<int>(constants.size()) - 1;
         return v;
     }
-    /// Whether no number that a node makes is negative, as far as it is easily seen.
-    bool is_never_negative(int n, int depth = 0) const {
+    /// Whether no number that a node makes is negative, as far as a few nodes before it show.
+    bool is_never_negative(int n) const {
+        int most = 256; // nodes to look at: those that are read twice are looked at twice
+        return is_never_negative(n, most);
+    }
+    bool is_never_negative(int n, int& most) const {
         const written_node& x = w.node_at(n);
-        if (x.is_input || depth > 64) {
+        if (x.is_input || --most < 0) {
             return false;
         }
         const auto is_one_of = [&](std::initializer_list<op_kind> kinds) {
@@ -84,7 +92,7 @@ public:
                               op_kind::slice, op_kind::permute, op_kind::reshape, op_kind::flatten, op_kind::dropout,
                               op_kind::add, op_kind::multiply});
         for (const int r : x.reads) {
-            all = all && is_never_negative(r, depth + 1);
+            all = all && is_never_negative(r, most);
         }
         return all;
     }
@@ -209,12 +217,8 @@ public:
         if (found == t.readers.end() || found->second != 1) {
             return nullptr;
         }
-        for (const node& other : t.source->nodes) {
-            if (std::find(other.inputs.begin(), other.inputs.end(), output) != other.inputs.end()) {
-                return &other;
-            }
-        }
-        return nullptr;
+        const auto first = t.first_reader.find(output);
+        return first == t.first_reader.end() ? nullptr : first->second;
     }
     /// Operators with parameters are called like the initializer that is their weight, without what it is of them; else like the node.
     std::string layer_name(const constant& weight) const {

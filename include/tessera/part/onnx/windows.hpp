@@ -137,17 +137,48 @@ inline void conv(call& c) {
     c.give(without_width(layer(c, c.layer_name(weight), a, {read.node}, std::move(sources)), rank));
 }
 
+/// What a transposed convolution takes away of its output at the two ends of each dimension, as padding where it is the same, and a crop of the rest: true where there is
+/// one. Its auto_pad makes the output as long as the input times the stride (the operator's page in ONNX), what is odd at the end or, for
+/// SAME_LOWER, at the beginning; output_padding takes less away at the end.
+inline bool take_from_output(const call& c, const view& v, window_words& w, op::crop_attributes& crop) {
+    const std::vector<index_t> more = c.integers("output_padding", std::vector<index_t>(w.dimensions, 0));
+    const std::string how = c.text("auto_pad", "NOTSET");
+    c.require(more.size() == w.dimensions, "its output_padding has not the dimensions of its input");
+    bool cropped = false;
+    for (std::size_t d = 0; d < w.dimensions; ++d) {
+        c.require(more[d] >= 0 && more[d] < INT32_MAX, "its output_padding is negative or too large");
+        if (how == "SAME_UPPER" || how == "SAME_LOWER") {
+            const index_t all = w.reach(d) - w.stride[d] + more[d];
+            c.require(
+                all >= 0,
+                "its windows are shorter than its strides, so that its auto_pad asks for more output than they reach");
+            w.before[d] = how == "SAME_UPPER" ? all / 2 : all - all / 2;
+            w.after[d] = all - w.before[d];
+        }
+        w.after[d] -= more[d];
+        c.require(w.after[d] >= 0,
+                  "its output_padding is larger than its padding, so that no window reaches the end of its output");
+        const index_t both = std::min(w.before[d], w.after[d]);
+        const index_t whole = (v.extent(static_cast<int>(d) + 2) - 1) * w.stride[d] + w.reach(d);
+        crop.begin[d + 2] = w.before[d] - both;
+        crop.out[d + 2] = whole - w.before[d] - w.after[d];
+        c.require(crop.out[d + 2] > 0, "its padding takes all of its output away");
+        cropped = cropped || w.before[d] != w.after[d];
+        w.before[d] = w.after[d] = both;
+    }
+    return cropped;
+}
+
 inline void conv_transpose(call& c) {
     const view& v = c.data(0);
     const constant& weight = c.fixed(1);
     c.require(v.rank() == 4 && weight.rank() == 4, "its input is no image");
     c.require(c.integer("group", 1) == 1, "it has groups");
-    const window_words w = windows_in(c, v, {weight.extents.begin() + 2, weight.extents.end()});
-    c.require(w.is_even() && w.dilation == std::vector<index_t>(2, 1) && c.find("output_shape") == nullptr,
-              "it has dilations, an output_shape, or pads that differ at the two ends");
-    for (const index_t more : c.integers("output_padding")) {
-        c.require(more == 0, "it has an output_padding");
-    }
+    window_words w = windows_in(c, v, {weight.extents.begin() + 2, weight.extents.end()});
+    c.require(w.dilation == std::vector<index_t>(2, 1) && c.find("output_shape") == nullptr,
+              "it has dilations or an output_shape");
+    op::crop_attributes crop;
+    const bool cropped = take_from_output(c, v, w, crop);
     c.require(weight.extents[0] == v.extent(1), "its weight does not fit the channels of its input");
     const index_t out = weight.extents[1];
     std::vector<parameter_source> sources{as_it_is(c, "weight", weight)};
@@ -160,21 +191,26 @@ inline void conv_transpose(call& c) {
     const view read = c.t.w.whole(v, c.name);
     const op_attributes a =
         convolution<op::conv2d_attributes>(op_kind::transposed_conv2d, w, out, 1, sources.size() > 1);
-    c.give(layer(c, c.layer_name(weight), a, {read.node}, std::move(sources)));
+    view made = layer(c, c.layer_name(weight), a, {read.node}, std::move(sources));
+    c.give(cropped ? c.t.w.add(c.name + ".crop", attributes_of(op_kind::crop, crop), made) : made);
 }
 
-/// What a window sees of an input that a ceiling makes longer at its end.
-inline void take_ceiling(const call& c, const view& v, window_words& w) {
+/// What a window sees of an input that a ceiling makes longer at its end. True where one ends behind the padding.
+inline bool take_ceiling(const call& c, const view& v, window_words& w) {
     if (c.integer("ceil_mode", 0) == 0) {
-        return;
+        return false;
     }
+    bool is_longer = false;
     for (std::size_t d = 0; d < w.dimensions; ++d) {
         const index_t in = v.extent(static_cast<int>(d) + 2);
         const index_t room = in + w.before[d] + w.after[d] - w.reach(d);
         index_t out = room < 0 ? 0 : (room + w.stride[d] - 1) / w.stride[d] + 1;
         out -= (out - 1) * w.stride[d] >= in + w.before[d] ? 1 : 0; // no window begins behind the input
+        const index_t said = w.after[d];
         w.after[d] = std::max<index_t>((out - 1) * w.stride[d] + w.reach(d) - in - w.before[d], 0);
+        is_longer = is_longer || w.after[d] > said;
     }
+    return is_longer;
 }
 
 /// Padding that differs at its two ends as more padding at both, and a crop of what comes of it: the crop's first index, and the extents that it keeps.
@@ -204,9 +240,9 @@ inline void pool(call& c) {
     const int rank = v.rank();
     window_words w = windows_in(c, v, c.integers("kernel_shape"));
     const bool counts = c.integer("count_include_pad", 0) != 0;
-    c.require(is_max || !counts || c.integer("ceil_mode", 0) == 0,
-              "it counts its padding in a mean of windows that end behind it");
-    take_ceiling(c, v, w);
+    const bool is_longer = take_ceiling(c, v, w);
+    c.require(is_max || !counts || !is_longer,
+              "its ceil_mode makes windows that end behind the padding, which its mean counts elsewhere");
     const view image = with_width(c, v, w);
     op::crop_attributes crop;
     const window_words said = w;
@@ -219,7 +255,12 @@ inline void pool(call& c) {
         if (!cropped) {
             w = said;
             c.require(is_max && c.t.is_never_negative(image.node),
-                      "its padding differs at the two ends of a dimension");
+                      !is_longer ? "its padding differs at the two ends of a dimension"
+                      : is_max
+                          ? "its ceil_mode makes windows that end behind the input by as much as they are long less "
+                            "one stride or "
+                            "more, and its input may be negative: put a Relu before it, or export it without ceil_mode"
+                          : "its ceil_mode makes windows that end behind the input, whose means are of fewer elements");
             read = padded_apart(c, image, w); // zeros are no larger than what is never negative
         }
     }

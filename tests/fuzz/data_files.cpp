@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of data for fuzz_files: tables, rows, logs of metrics, vocabularies, images, names that are mistyped.
+#include "fuzz/target.hpp"
+#include "tessera/base/nearest.hpp"
+#include "tessera/io/build_vocabulary.hpp"
+#include "tessera/io/cifar.hpp"
+#include "tessera/io/csv.hpp"
+#include "tessera/io/idx.hpp"
+#include "tessera/io/learning_curve.hpp"
+#include "tessera/io/rows_json.hpp"
+#include "tessera/io/text.hpp"
+
+#include <cstring>
+
+namespace {
+
+namespace ts = tessera;
+namespace io = tessera::io;
+using fuzz::counted;
+
+std::string many(int count, const std::string& before, std::string (*each)(int), const std::string& after = {}) {
+    std::string text = before;
+    for (int i = 0; i < count; ++i) {
+        text += each(i);
+    }
+    return text + after;
+}
+
+bool read_table(const std::string& text) {
+    const io::csv_table t = counted([&] { return io::csv_table(text, "table"); });
+    std::string again;
+    const std::size_t columns = t.columns().size();
+    const auto add = [&](const std::string& field, std::size_t c) {
+        again += ts::quoted::csv(field) + (c + 1 == columns ? "\r\n" : ",");
+    };
+    for (std::size_t c = 0; c < columns; ++c) {
+        add(t.columns()[c], c);
+    }
+    for (std::int64_t r = 0; r < t.rows(); ++r) {
+        for (std::size_t c = 0; c < columns; ++c) {
+            add(t.text(r, c), c);
+        }
+    }
+    const io::csv_table back(again, "table");
+    bool same = back.columns() == t.columns() && back.rows() == t.rows();
+    for (std::int64_t r = 0; same && r < t.rows(); ++r) {
+        for (std::size_t c = 0; c < columns; ++c) {
+            same = same && t.text(r, c) == back.text(r, c);
+        }
+    }
+    for (std::size_t c = 0; same && c < columns && c < 100; ++c) { // a column that holds no numbers is refused
+        try {
+            same = t.numbers(t.columns()[c]).size() == static_cast<std::size_t>(t.rows());
+            same = same && t.integers(t.columns()[c]) == back.integers(t.columns()[c]);
+        } catch (const ts::error&) {
+            continue;
+        }
+    }
+    return same;
+}
+
+struct row {
+    std::string name;
+    std::int64_t count = 0;
+    double value = 0;
+    bool flag = false;
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        see("name", &row::name, ts::field_facts{});
+        see("count", &row::count, ts::field_facts{});
+        see("value", &row::value, ts::field_facts{});
+        see("flag", &row::flag, ts::field_facts{});
+    }
+};
+
+bool read_rows(const std::string& text) {
+    const bool is_json = !text.empty() && text[0] == '[';
+    const std::vector<row> all = counted([&] {
+        return is_json ? io::rows_of<row>(io::json_document(text, "rows"))
+                       : io::rows_of<row>(io::csv_table(text, "rows"));
+    });
+    const std::string table = io::to_csv(all);
+    const std::string json = io::to_json(all);
+    return io::to_json(io::rows_of<row>(io::json_document(json, "rows"))) == json &&
+           (all.empty() || io::to_csv(io::rows_of<row>(io::csv_table(table, "rows"))) == table);
+}
+
+bool read_log(const std::string& text) {
+    static const std::string path = fuzz::path_for("metrics");
+    fuzz::put(path, text);
+    const std::vector<io::scalar> all = counted([&] { return io::read_metrics(path); });
+    std::string again(io::detail::metrics_header);
+    for (const io::scalar& s : all) {
+        again += io::detail::metrics_line(s);
+    }
+    fuzz::put(path, again);
+    const std::vector<io::scalar> back = io::read_metrics(path);
+    bool same = back.size() == all.size();
+    for (std::size_t i = 0; same && i < all.size(); ++i) {
+        const auto bits = [](double x, double y) { return x == y || (x != x && y != y); };
+        same = back[i].tag == all[i].tag && back[i].step == all[i].step && bits(back[i].value, all[i].value) &&
+               bits(back[i].wall_time, all[i].wall_time);
+    }
+    return same;
+}
+
+bool read_vocabulary(const std::string& text) {
+    const io::vocabulary v = counted([&] { return io::vocabulary_from_text(text, "vocabulary"); });
+    if (!(io::vocabulary_from_text(v.to_text(), "vocabulary") == v)) {
+        return false;
+    }
+    const std::string some = v.text_of(0) + v.text_of(v.size() - 1) + v.text_of(v.size() / 2);
+    if (some.size() > 4000) {
+        return true;
+    }
+    try { // the longest token may leave a rest that none begins
+        return v.decode(v.encode(some)) == some;
+    } catch (const ts::error&) {
+        return true;
+    }
+}
+
+const std::string& path() {
+    static const std::string path = fuzz::path_for("data");
+    return path;
+}
+
+bool read_labels(const std::string& text) {
+    fuzz::put(path(), text);
+    const io::idx_array a = counted([&] { return io::read_idx(path(), 1); });
+    return static_cast<std::int64_t>(a.elements.size()) == a.extents[0] && text.size() == a.elements.size() + 8;
+}
+
+std::vector<std::string> pictures() {
+    std::string rows;
+    for (int r = 0; r < 2; ++r) {
+        rows += static_cast<char>(r + 1);
+        for (int i = 0; i < 3072; ++i) {
+            rows += static_cast<char>(i * (r + 3));
+        }
+    }
+    return {rows, rows.substr(0, 3073)};
+}
+
+bool read_pictures(const std::string& text) {
+    fuzz::put(path(), text);
+    const io::cifar_rows rows = counted([&] { return io::read_cifar(path(), io::cifar10_format()); });
+    std::string again;
+    for (std::size_t r = 0; r < rows.labels.size(); ++r) {
+        if (rows.labels[r] < 0 || rows.labels[r] > 9) {
+            return false;
+        }
+        again += static_cast<char>(rows.labels[r]);
+        again.append(rows.pixels.begin() + static_cast<std::ptrdiff_t>(r * 3072),
+                     rows.pixels.begin() + static_cast<std::ptrdiff_t>((r + 1) * 3072));
+    }
+    return again == text;
+}
+
+/// Lines of names, the first of which is looked for among the others; refused where it is one of them.
+bool read_names(const std::string& text) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        names.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    if (names.empty() || std::find(names.begin() + 1, names.end(), names[0]) != names.end()) {
+        throw ts::error("it is there");
+    }
+    const std::string word = names[0];
+    names.erase(names.begin());
+    const std::string said = counted([&] { return ts::did_you_mean(word, names); });
+    return said.empty() || (said.substr(0, 15) == "; did you mean " && said.size() <= 3 * 300);
+}
+
+} // namespace
+
+std::vector<fuzz::target> fuzz::data_targets() {
+    const std::string metrics =
+        "tag,step,value,wall_time\nloss,1,0.5,1.5e9\n\"a,\"\"b\",2,nan,1600000000.25\nloss,3,-inf,1e9\n";
+    const std::string log = metrics + many(20'000, "", [](int i) { return "t" + std::to_string(i) + ",1,0.5,1\n"; });
+    return {
+        {"csv",
+         {"length,kind,name\n1.5,2,\"a, b\"\n-3e2,0,\"say \"\"x\"\"\"\n0.25,1,c\n", "a,b\r\n1,2\r\n\"3\r\n\",4\r\n",
+          "\xef\xbb\xbfx\n1\n2\n64\n"},
+         {many(
+              60'000, "a", [](int i) { return ",c" + std::to_string(i); }, "\n") +
+              std::string(60'000, ',') + "\n",
+          many(100'000, "a\n", [](int i) { return std::to_string(i) + "\n"; }), "a\n\"" + std::string(500'000, '\n')},
+         read_table},
+        {"rows",
+         {"name,count,value,flag\nx,1,0.5,1\n\"a\nb\",-3,inf,0\n",
+          "[{\"name\": \"x\", \"count\": 7, \"value\": \"nan\", \"flag\": true}]"},
+         {many(
+             5000, "[",
+             [](int i) {
+                 return std::string(i == 0 ? "" : ",") +
+                        "{\"name\": \"\\n\", \"count\": 1, \"value\": 2, \"flag\": true}";
+             },
+             "]")},
+         read_rows},
+        {"metrics", {metrics}, {log}, read_log},
+        {"vocabulary",
+         {io::build_vocabulary("the cat sat on the mat,\n the cat \\ sat\t\xc3\xa4.", 40).to_text(),
+          io::vocabulary({"a", "b", "ab"}).to_text()},
+         {many(60'000, "tessera_vocabulary 1 60000\n", [](int i) { return "t" + std::to_string(i) + "\n"; }),
+          "tessera_vocabulary 1 1\n" + std::string(1'000'000, 'x') + "\n"},
+         read_vocabulary},
+        {"idx", {std::string("\0\0\x08\x01\0\0\0\x05\1\2\3\4\5", 13)}, {}, read_labels},
+        {"cifar", pictures(), {}, read_pictures},
+        {"names",
+         {"vgg61\nvgg16\nvgg19\nresnet50\n", "aplha\nalpha\nbeta\n"},
+         {std::string(20'000, 'a') + "\n" + std::string(20'000, 'b') + "\n" + std::string(19'000, 'a') + "\n",
+          "a\n" + std::string(500'000, 'a') + "\n",
+          many(6000, std::string(99, 'x') + "\n",
+               [](int i) { return std::string(90, 'x') + std::to_string(i) + "\n"; }),
+          std::string(500'000, 'a') + "\nb\n"},
+         read_names},
+    };
+}

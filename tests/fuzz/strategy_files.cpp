@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machines, strategies and searches under way for fuzz_files.
+#include "examples/networks.hpp"
+#include "fuzz/target.hpp"
+#include "support/random_pipeline.hpp"
+#include "tessera/io/coarse_search_file.hpp"
+#include "tessera/io/machine_file.hpp"
+#include "tessera/io/strategy_file.hpp"
+#include "tessera/machine/presets.hpp"
+
+namespace ts = tessera;
+namespace io = tessera::io;
+
+/// Plans and simulates; a refusal is fine, anything else is not. (In use.cpp.)
+void use(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::cluster& on);
+
+namespace {
+
+using fuzz::counted;
+
+const ts::graph& network() {
+    static const ts::graph g = ts::describe<networks::lenet5>(12);
+    return g;
+}
+const ts::cluster& two_nodes() {
+    static const ts::cluster on(ts::machines::p100_nodes(2));
+    return on;
+}
+
+bool read_machine(const std::string& text) {
+    const ts::device_graph g = counted([&] { return io::machine_from_text(text); });
+    if (!(io::machine_from_text(io::to_text(io::to_json(g))) == g)) {
+        return false;
+    }
+    if (g.components.size() > 200) {
+        return true;
+    }
+    const ts::cluster on(g);
+    (void)ts::uniform_machine(on);
+    if (on.devices() <= 8) {
+        ts::strategy s(network().view());
+        for (ts::configuration& c : s.ops) {
+            c.degree[0] = std::min(on.devices(), 12);
+            c.uneven = c.reduces = true;
+        }
+        use(network().view(), s, on.devices(), on);
+    }
+    return true;
+}
+
+bool read_strategy(const std::string& text) {
+    const ts::graph_view g = network().view();
+    const io::strategy_file file = counted([&] { return io::strategy_from_text(g, text); });
+    const std::string again = io::to_text(io::to_json(g, file.value, file.devices));
+    const io::strategy_file back = io::strategy_from_text(g, again);
+    if (io::to_text(io::to_json(g, back.value, back.devices)) != again) {
+        return false;
+    }
+    if (file.devices <= two_nodes().devices() && file.value.micro_batches <= 64) {
+        use(g, file.value, file.devices, two_nodes());
+    }
+    return true;
+}
+
+/// Strategies as files have them, of pipelines drawn at random.
+std::vector<std::string> strategies() {
+    std::vector<std::string> all;
+    test_support::coverage seen;
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        all.push_back(io::to_text(
+            io::to_json(network().view(), test_support::random_pipeline(network().view(), 4, seed, seen).how, 4)));
+    }
+    return all;
+}
+
+ts::search::search_state state_of(std::uint64_t seed) {
+    const ts::graph_view g = network().view();
+    ts::search::search_state state;
+    state.round = 3;
+    for (std::uint64_t c = 0; c < 2; ++c) {
+        ts::search::named_chain chain;
+        chain.start = "data parallel";
+        chain.start_cost = 1000;
+        chain.state.current = ts::strategy(g);
+        chain.state.current.ops[0].degree[0] = static_cast<int>(1 + (seed + c) % 3);
+        chain.state.random = seed * 77 + c;
+        chain.state.made = 5;
+        chain.state.improvements.push_back({900, chain.state.current});
+        state.chains.push_back(chain);
+    }
+    return state;
+}
+
+/// The body of a search's file; what stands before it is the sum of what it has become.
+std::string body_of(const std::string& file) { return file.substr(file.find('\n') + 1); }
+bool read_search(const std::string& body) {
+    const std::string text = "tessera-search 5 " + std::to_string(io::detail::sum_of(body)) + "\n" + body;
+    const ts::search::mcmc_options o;
+    const auto state = counted([&] { return io::search_from_text(text, network().view(), two_nodes(), o); });
+    const std::string again = io::to_text(state, network().view(), two_nodes(), o);
+    return io::to_text(io::search_from_text(again, network().view(), two_nodes(), o), network().view(), two_nodes(),
+                       o) == again;
+}
+
+bool read_coarse(const std::string& text) {
+    const std::vector<std::string> all = counted([&] { return io::detail::searches_in(text); });
+    return io::detail::searches_in(io::detail::text_of_searches(all)) == all;
+}
+
+} // namespace
+
+std::vector<fuzz::target> fuzz::strategy_targets() {
+    std::vector<std::string> machines;
+    for (const auto& g : {ts::machines::this_host(), ts::machines::k80_nodes(1), ts::machines::heterogeneous()}) {
+        machines.push_back(io::to_text(io::to_json(g)));
+    }
+    std::string links;
+    std::string components;
+    for (int i = 0; i < 5000; ++i) {
+        components += (i == 0 ? "" : ",") + (R"({"name": "d)" + std::to_string(i)) + R"(", "class": -1, "inside": -1})";
+        links += (i == 0 ? "" : ",") + (R"({"from": )" + std::to_string(i)) + R"(, "to": )" +
+                 std::to_string((i + 1) % 5000) +
+                 R"(, "megabytes_per_second": 10, "latency_nanoseconds": 5, "cables": 1, "half_duplex": false})";
+    }
+    const std::string large_machine = R"({"tessera_machine": 1, "name": "m", "classes": [], "components": [)" +
+                                      components + R"(], "links": [)" + links + "]}";
+    const std::vector<std::string> some = strategies();
+    std::string repeated = some[0]; // a list of 2,000 layers of one name
+    const std::size_t layer = repeated.find("{\"layer\"");
+    if (layer != std::string::npos) {
+        const std::string one = repeated.substr(layer, repeated.find('\n', layer) - layer);
+        for (int i = 0; i < 2000; ++i) {
+            repeated.insert(layer, one + (one.back() == ',' ? "" : ","));
+        }
+    }
+    const ts::search::mcmc_options o;
+    std::vector<std::string> searches;
+    std::vector<std::string> files;
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+        files.push_back(io::to_text(state_of(seed), network().view(), two_nodes(), o));
+        searches.push_back(body_of(files.back()));
+    }
+    return {
+        {"strategy", some, {repeated}, read_strategy},
+        {"machine", machines, {large_machine}, read_machine},
+        {"search", searches, {}, read_search},
+        {"coarse",
+         {io::detail::text_of_searches(files)},
+         {"tessera-coarse-search 1 1000\n" + std::string(300'000, '0')},
+         read_coarse},
+    };
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reader that fuzz_files tries: what good inputs look like, and what is done with any.
+#pragma once
+
+#include "tessera/base/function_ref.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fuzz {
+
+/// `read` says whether the input was read rightly: what is read comes back the same when it is written and read again. It throws tessera::error for what
+/// is refused.
+struct target {
+    const char* name;
+    std::vector<std::string> good{};
+    std::vector<std::string>
+        large{}; ///< what would take long if time grew with the square of the size; read or refused
+    bool (*read)(const std::string& text) = nullptr;
+};
+
+/// The reading itself, whose time and memory are counted. (Defined beside main.)
+void counted_work(tessera::function_ref<void()> work);
+
+template <class Read>
+auto counted(Read&& read) {
+    using made = decltype(read());
+    std::vector<made> result; // for what has no default
+    counted_work([&] { result.push_back(read()); });
+    return std::move(result.front());
+}
+
+/// A path of this process's own, for readers of files; removed at the end. (Defined beside main.)
+std::string path_for(const std::string& name);
+void put(const std::string& path, const std::string& text);
+
+std::vector<target> data_targets();
+std::vector<target> json_targets();
+std::vector<target> network_targets();
+std::vector<target> onnx_targets();
+std::vector<target> placement_targets();
+std::vector<target> strategy_targets();
+std::vector<target> profile_targets();
+
+} // namespace fuzz
