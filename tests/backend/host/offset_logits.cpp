@@ -53,6 +53,7 @@ void check(double smoothing) {
             CAPTURE(parts);
             ts::strategy s(g.view());
             s.ops[1].degree[1] = parts;
+            s.ops[1].reduces = parts > 1;
             ts::trainer<net<Loss>, Backend> t(ts::local_devices(2), s, batch, ts::sgd{.learning_rate = 0.1F});
             t.values().set_parameter(1, x);
             const auto given = ts::named_batch(ts::feed<ts::features<2>>(nothing), ts::feed<ts::labels>(labels));

@@ -115,9 +115,9 @@ inline void add_all_onednn_convolutions(const compute_call& c, format_table& tab
     }
 }
 
-/// Whether a way of oneDNN's lies within what the sweep of tests/fuzz/fuzz_windows.cpp has found right. Left out are gradients of the weights of volumes in
-/// other formats than plain where a window is longer than the input: oneDNN 3.2 (jit:avx512_core) then writes past its memory, for windows that lie over
-/// both ends.
+/// Whether a way of oneDNN's is one that the sweep of tests/fuzz/fuzz_windows.cpp has found no fault with. Left out are
+/// gradients of the weights of volumes in other formats than plain where a window is longer than the input: oneDNN 2.6 and
+/// 3.2 (jit:avx512_core) then write past their memory, for windows that lie over both ends.
 inline bool is_proved(const compute_call& c, const candidate& k) {
     const local_window g(c);
     if (g.a.dimensions < 3 || c.what != pass::backward_weight || entry_format(k) == format::plain) {
