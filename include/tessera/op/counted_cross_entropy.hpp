@@ -46,7 +46,8 @@ struct counted_cross_entropy_body : operation<counted_cross_entropy_body<Weights
         const auto is_label = w.index(k) == label;
         const auto skipped = label == w.ignored(o.ignored);
         const auto top = e::stop_gradient(w.max(k, x));
-        const auto lost = e::log(w.sum(k, e::exp(x - top))) + top - x;
+        const auto lost = e::log(w.sum(k, e::exp(x - top))) +
+                          (top - x); // the difference first: an offset of all logits is in neither term
         const auto target = select(is_label, 1 - smoothing, 0) + smoothing / w.size(k);
         const auto write = [&](const auto& weight) {
             const auto together = w.sum(all, select(skipped, 0, select(is_label, weight, 0)));

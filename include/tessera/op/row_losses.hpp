@@ -16,7 +16,7 @@ struct smoothing_options {
 /// The sum over classes of q (log sum exp - logit): nests of the maximum, the sum of exponentials and the loss, as in cross_entropy.
 constexpr auto cross_entropy_of(auto& w, const auto& classes, const auto& x, const auto& q) {
     const auto top = expression::stop_gradient(w.max(classes, x));
-    return w.sum(classes, q * (expression::log(w.sum(classes, expression::exp(x - top))) + top - x));
+    return w.sum(classes, q * (expression::log(w.sum(classes, expression::exp(x - top))) + (top - x)));
 }
 
 /// logits[N,K] or [N,T,K] and integer labels[N] or [N,T] -> losses of the shape of the labels.

@@ -298,7 +298,7 @@ def class_loss(x, labels, most, total, dim, first):
     place = labels - first
     here = (place >= 0) & (place < x.shape[dim])
     place = torch.where(here, place, torch.zeros_like(place)).unsqueeze(dim)
-    loss = most + torch.log(total) - x.gather(dim, place).squeeze(dim)
+    loss = torch.log(total) + (most - x.gather(dim, place).squeeze(dim))
     return torch.where(here, loss, torch.zeros_like(loss))
 
 

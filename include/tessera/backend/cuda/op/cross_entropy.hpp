@@ -24,7 +24,7 @@ __device__ void row_loss_of(const arguments& a) {
         float loss = 0.0f;
         if (k >= 0 && k < a.n[1]) {
             const float x = pointer<const T>(a, 0)[(row / a.n[2] * a.n[1] + k) * a.n[2] + row % a.n[2]];
-            loss = logf(pointer<const float>(a, 3)[row]) + pointer<const float>(a, 2)[row] - x;
+            loss = logf(pointer<const float>(a, 3)[row]) + (pointer<const float>(a, 2)[row] - x); // an offset of all logits cancels
         }
         pointer<float>(a, 4)[row] = loss;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/backend/host/choose/problem.hpp"
+#include "tessera/backend/host/choose/sampled.hpp"
 #include "tessera/backend/host/measure/profile.hpp"
 #include "tessera/backend/host/op/table.hpp"
 #include "tessera/backend/host/plain_jobs.hpp"
@@ -129,7 +130,39 @@ public:
             }
         }
         lists_.emplace_back(new list{name, detail::candidates_of(c, table_, rows_)});
-        return lists_.back()->ways;
+        std::vector<candidate>& ways = lists_.back()->ways;
+        std::erase_if(ways, [&](const candidate& k) { return is_checked(c, k) && is_known_wrong(checked_name(c, k)); });
+        if (ways.empty()) {
+            add_plain_candidates(c, ways);
+        }
+        return ways;
+    }
+
+    /// Whether a vendor's way gives, for this shape, what the operator's description says: the first time it runs once on known numbers, and a sample of
+    /// its results is computed again. Remembered in the profile. One that is wrong is said on stderr, and is no candidate from then on.
+    bool is_right(const Call& c, const candidate& k) {
+        if (!is_checked(c, k)) {
+            return true;
+        }
+        const std::string name = checked_name(c, k);
+        if (known_.find(name) == nullptr) {
+            const std::string wrong =
+                detail::wrong_sample(c, k, table_, stream_.get(), sample_limits{}, [&](const bound_call& b) {
+                    return detail::make_job(b, table_, stream_.get(), rows_);
+                });
+            known_.add(name, wrong.empty() ? is_right_mark : is_wrong_mark);
+            if (!wrong.empty()) {
+                std::fprintf(
+                    stderr,
+                    "tessera: warning: a vendor's implementation is wrong on this machine and is not used: %s (%s)\n",
+                    name.c_str(), wrong.c_str());
+            }
+        }
+        if (!is_known_wrong(name)) {
+            return true;
+        }
+        std::erase_if(lists_, [](const owned<list>&) { return true; }); // made again without it
+        return false;
     }
 
     /// Seconds that a call takes done each way.
@@ -155,6 +188,26 @@ public:
         return all;
     }
 
+    /// Whether a reorder of weights loses no element. Checked the first time and remembered, as is_right().
+    bool is_right(const detail::reorder_call& r) {
+        if (r.from < format::opaque && r.to < format::opaque) {
+            return true;
+        }
+        std::string name = "checked reorder " + table_.name(r.from) + " " + table_.name(r.to) + " ";
+        for (int d = 0; d < r.extents.rank; ++d) {
+            name += (d > 0 ? "x" : "") + std::to_string(r.extents[d]);
+        }
+        if (known_.find(name) == nullptr) {
+            const bool right = detail::keeps_elements(table_, r, stream_.get());
+            known_.add(name, right ? is_right_mark : is_wrong_mark);
+            if (!right) {
+                std::fprintf(stderr, "tessera: warning: a reorder of oneDNN's loses elements and is avoided: %s\n",
+                             name.c_str());
+            }
+        }
+        return !is_known_wrong(name);
+    }
+
     /// Seconds that a reorder takes.
     double seconds(const detail::reorder_call& r) {
         std::string name = "reorder " + table_.name(r.from) + " " + table_.name(r.to) + " ";
@@ -173,6 +226,23 @@ public:
     }
 
 private:
+    static constexpr double is_right_mark = 1; // a profile holds seconds, of which these are none
+    static constexpr double is_wrong_mark = 2;
+
+    bool is_checked(const Call& c, const candidate& k) const {
+        const operator_row* const row = rows_.find(c.attributes);
+        return row != nullptr && row->sums_products &&
+               (k.engine == engine_kind::onednn || k.engine == engine_kind::winograd);
+    }
+    std::string checked_name(const Call& c, const candidate& k) const {
+        return "checked " + detail::problem_name(c, rows_) + " | " +
+               detail::candidate_name(k, table_, c.d->operands.size());
+    }
+    bool is_known_wrong(const std::string& name) const {
+        const double* const mark = known_.find(name);
+        return mark != nullptr && *mark > is_right_mark;
+    }
+
     std::vector<double> measure(const Call& c, const std::vector<candidate>& ways) {
         // One buffer an operand serves all ways, so that they meet the same state of the caches.
         std::vector<buffer> memory;

@@ -71,6 +71,20 @@ public:
           takes_norms_(takes_norms) {}
 
     decisions run() {
+        decisions d = decide();
+        while (!are_right(d)) { // what is wrong is no candidate the next time
+            groups_.clear();
+            costs_.clear();
+            passed_.clear();
+            touched_.clear();
+            d = decide();
+        }
+        store_parameters(d);
+        return d;
+    }
+
+private:
+    decisions decide() {
         make_groups();
         link();
         choose();
@@ -83,11 +97,20 @@ public:
                 }
             }
         }
-        store_parameters(d);
         return d;
     }
 
-private:
+    /// Checks what was chosen, for shapes at which nobody has looked yet.
+    bool are_right(const decisions& d) {
+        bool all = true;
+        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+            const task& t = p_.tasks[i];
+            all = (t.kind != task_kind::compute || t.what == pass::update || catalog_.is_right(call(t), d.tasks[i])) &&
+                  all;
+        }
+        return all;
+    }
+
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     const tile& tile_at(int t) const { return p_.tiles[at(t)]; }
     const description& desc(int op) const { return descriptions_[at(op)]; }

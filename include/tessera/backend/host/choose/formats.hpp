@@ -110,7 +110,9 @@ double chooser<Plan>::reorder(int from, int to, const shape& extents) {
         }
     }
     constexpr double bytes_per_second = 6e9; // read and written, out of cache: reorders measure 5 to 20 GB/s
-    const double seconds = how_ == tuning::measure
+    constexpr double never = 1e15;           // of one that loses elements
+    const double seconds = !catalog_.is_right(reorder_call{from, to, extents}) ? never
+                           : how_ == tuning::measure
                                ? catalog_.seconds(reorder_call{from, to, extents})
                                : 2e-6 + static_cast<double>(extents.volume()) * 4 / bytes_per_second;
     reorders_.push_back({{from, to, extents}, seconds});

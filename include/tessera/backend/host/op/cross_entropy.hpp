@@ -88,8 +88,8 @@ private:
         float* y = rows_of(b_.call.d->output(), n);
         for (index_t i = 0; i < rows_.length; ++i) {
             const index_t k = label[i] - classes_.begin;
-            const bool own = k >= 0 && k < rows_.channels; // another shard has the label's class
-            y[i] = own ? std::log(total[i]) + top[i] - logits(n, k)[i] : 0.0F;
+            const bool own = k >= 0 && k < rows_.channels;                       // another shard has the label's class
+            y[i] = own ? std::log(total[i]) + (top[i] - logits(n, k)[i]) : 0.0F; // no offset of all logits in a sum
         }
     }
     void gradient(index_t n) const {

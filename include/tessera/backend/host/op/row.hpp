@@ -32,6 +32,9 @@ struct operator_row {
     double (*effort)(const compute_call&, const candidate&, double flops) = nullptr;
     /// Backward relies on the way that forward took: on what it leaves behind, or leaves out.
     bool backward_follows_forward = false;
+    /// Its output is the sum of products that its description says, and a bias: what oneDNN makes of a shape is checked against that the first time
+    /// (choose/sampled.hpp).
+    bool sums_products = false;
 };
 
 namespace detail {

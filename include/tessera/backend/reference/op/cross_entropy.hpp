@@ -34,7 +34,8 @@ void sum_exponentials(const shard<Real>& s) {
     });
 }
 
-/// log(sum of exp(x)) - x[label], from the shard that has the label's class.
+/// log(sum of exp(x)) - x[label], from the shard that has the label's class. The difference of logits comes first: an offset
+/// that they share then costs the loss no digits.
 template <class Real>
 void negative_log_likelihood(const shard<Real>& s) {
     const int x = s.input();
@@ -52,7 +53,7 @@ void negative_log_likelihood(const shard<Real>& s) {
                for (index_t i = 0; i < r.count; ++i) {
                    if (labels[r.at[1] + i * r.step[1]] == r.at[5] + i * r.step[5]) {
                        py[r.at[4] + i * r.step[4]] += std::log(sum[r.at[3] + i * r.step[3]]) +
-                                                      top[r.at[2] + i * r.step[2]] - px[r.at[0] + i * r.step[0]];
+                                                      (top[r.at[2] + i * r.step[2]] - px[r.at[0] + i * r.step[0]]);
                    }
                }
            });

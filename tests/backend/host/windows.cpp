@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions with windows of all sizes: the first of the sweep that tests/fuzz/fuzz_windows.cpp runs at length, and what happens to a way that is wrong.
+#include "support/window_sweep.hpp"
+#include "tessera/backend/host/choose/catalog.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace test_support::window_sweep;
+
+/// A job whose last element is off.
+class damaged_job : public host::job {
+public:
+    damaged_job(ts::owned<host::job> right, float* last)
+        : right_(static_cast<ts::owned<host::job>&&>(right)), last_(last) {}
+    void run(const ts::run_state& run) override {
+        right_->run(run);
+        *last_ += 1;
+    }
+
+private:
+    ts::owned<host::job> right_;
+    float* last_;
+};
+
+int jobs_made = 0;
+
+/// Convolutions of which the plain way by oneDNN is wrong.
+constexpr host::operator_row damaged_row{
+    .of = &ts::op::conv2d_record,
+    .add_candidates = host::detail::add_conv_candidates,
+    .make_job = [](const host::bound_call& b, const host::format_table& t, dnnl_stream_t s) -> ts::owned<host::job> {
+        ++jobs_made;
+        const int out = b.call.d->output();
+        ts::owned<host::job> made(new host::product_job<host::onednn_convolution>(b, t, s));
+        if (b.how.value[out] != host::format::plain || b.how.value[0] != host::format::plain) {
+            return made;
+        }
+        float* const y = static_cast<float*>(b.call.value[out].data);
+        return ts::owned<host::job>(
+            new damaged_job(static_cast<ts::owned<host::job>&&>(made), y + b.call.value[out].region.volume() - 1));
+    },
+    .problem = host::detail::conv_problem,
+    .sums_products = true,
+};
+constexpr const host::operator_row* damaged_rows[] = {&damaged_row};
+
+} // namespace
+
+TEST_CASE("every way that is offered for the first convolutions of the sweep is right") {
+    int ways = 0;
+    for (std::uint64_t i = 1; i <= 60; ++i) {
+        std::vector<finding> found;
+        try_convolution(draw(i, 2e6), {256, 1 << 17, 4}, true, found, nullptr, true);
+        for (const finding& f : found) {
+            CAPTURE(f.convolution);
+            CAPTURE(f.pass);
+            CAPTURE(f.implementation);
+            CHECK(f.wrong == "");
+            ++ways;
+        }
+    }
+    CHECK(ways > 200);
+}
+
+TEST_CASE("gradients of weights of volumes are not offered by blocks where the window is longer than the input") {
+    const convolution c = draw(238, 2e7); // oneDNN 3.2 writes past its memory
+    REQUIRE(c.text().find("window 8,4,1 stride 3,4,4 padding 7,1,0") != std::string::npos);
+    std::vector<finding> found;
+    try_convolution(c, {256, 1 << 17, 4}, true, found, "backward_weight", true);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].way == "onednn plain");
+    CHECK(found[0].wrong == "");
+}
+
+TEST_CASE("a way that is wrong is dropped the first time that it is checked, and the profile remembers both verdicts") {
+    convolution of;
+    of.x = ts::make_shape(2, 3, 9, 8);
+    of.a = {.window = {3, 3}, .stride = {1, 1}, .padding = {1, 1}, .dilation = {1, 1}, .out = 5, .bias = true};
+    const ts::op_attributes attributes = of.attributes();
+    const ts::description d = ts::record_of(attributes).describe(attributes, &of.x, 1);
+    const ts::compute_call c = call_of(d, attributes, ts::pass::forward, of);
+    host::format_table table;
+    host::profile known;
+    const host::operator_rows rows(host::row_table{damaged_rows, {}});
+    const auto is_plain = [&](const host::candidate& k) {
+        return k.engine == host::engine_kind::onednn && k.value[0] == host::format::plain &&
+               k.value[d.output()] == host::format::plain;
+    };
+    jobs_made = 0;
+    int dropped = 0;
+    {
+        host::catalog ways(table, known, rows);
+        const std::vector<host::candidate> first = ways.candidates(c);
+        for (const host::candidate& k : first) {
+            CHECK(ways.is_right(c, k) == !is_plain(k));
+            dropped += is_plain(k) ? 1 : 0;
+        }
+        CHECK(ways.candidates(c).size() + 1 == first.size());
+    }
+    REQUIRE(dropped == 1);
+    const int made = jobs_made;
+    CHECK(made > 1);
+    host::catalog again(table, known, rows);
+    for (const host::candidate& k : again.candidates(c)) {
+        CHECK(!is_plain(k));
+        CHECK(again.is_right(c, k));
+    }
+    CHECK(jobs_made == made); // nothing ran again
+}
