@@ -256,6 +256,13 @@ TEST_CASE(
     save_steps(t, s, 2);
     fs::rename(run + "/step-000000000005", run + "/step-000000000005.replaced");
     CHECK(ts::io::resume_newest(other.session, run)->state.step == 5);
+    // A crash while the old one was being removed, under the new one's former name: without COMMIT, with state.json.
+    fs::create_directories(last + ".tmp.1.0");
+    fs::copy(last + "/state.json", last + ".tmp.1.0/state.json");
+    fs::create_directories(last + ".tmp.1.1"); // and an empty one
+    ts::io::save_checkpoint(t.session, last);
+    CHECK(!fs::exists(last + ".tmp.1.0"));
+    CHECK(!fs::exists(last + ".tmp.1.1"));
     // Somebody's folder of that name stays.
     fs::create_directories(last + ".replaced");
     write(last + ".replaced/mine", "1");

@@ -16,7 +16,9 @@ namespace tessera::files {
 struct folder_kind {
     const char* mark = nullptr;                   ///< the file that a folder of this kind has when it is whole
     bool (*may_hold)(std::string_view) = nullptr; ///< names of files of this kind
-    std::string owner{}; ///< whose folders these are; stands in the note of one that is not finished
+    std::string owner{};        ///< whose folders these are; stands in the note of one that is not finished
+    const char* last = nullptr; ///< the file of a whole one that goes last, when all is removed
+    std::string says{};         ///< what stands in that file of this owner's
 };
 
 /// In a folder that is being written: who writes it. Gone when it is whole.
@@ -85,7 +87,7 @@ inline std::string foreign_in(const std::string& path, const folder_kind& kind) 
 
 /// Removes a folder that holds nothing but regular files of its kind, the mark first and `last` last, so that what a crash leaves is not taken for a whole one and
 /// still says whose it is. Anything else stays as it is: returns false.
-inline bool remove_folder(const std::string& path, const folder_kind& kind, const std::string& last = {}) {
+inline bool remove_folder(const std::string& path, const folder_kind& kind) {
     const detail::descriptor folder(detail::opened_folder(path));
     if (folder.get() < 0) {
         return false;
@@ -96,11 +98,17 @@ inline bool remove_folder(const std::string& path, const folder_kind& kind, cons
     }
     ::unlinkat(folder.get(), kind.mark, 0);
     for (const std::string& name : all.names) {
-        name != last&& name != unfinished_note ? void(::unlinkat(folder.get(), name.c_str(), 0)) : void();
+        name != kind.last&& name != unfinished_note ? void(::unlinkat(folder.get(), name.c_str(), 0)) : void();
     }
-    last.empty() ? void() : void(::unlinkat(folder.get(), last.c_str(), 0));
+    ::unlinkat(folder.get(), kind.last, 0);
     ::unlinkat(folder.get(), unfinished_note, 0);
     return ::rmdir(path.c_str()) == 0;
+}
+
+/// Whether an open folder says that it is this owner's, finished or not.
+inline bool is_of_owner(int folder, const folder_kind& kind) {
+    return detail::text_in(folder, unfinished_note) == kind.owner + "\n" ||
+           detail::text_in(folder, kind.last, most_bytes).find(kind.says) != std::string::npos;
 }
 
 /// A folder's other name while the new one takes its place, on file systems that cannot exchange two names.
@@ -145,7 +153,7 @@ inline void remove_left_overs(const std::string& parent, const std::string& stem
         const bool is_whole = ::faccessat(left.get(), kind.mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         if (all.names.empty()) {
             ::rmdir(path.c_str());
-        } else if (is_whole || detail::text_in(left.get(), unfinished_note) == kind.owner + "\n") {
+        } else if (is_whole || is_of_owner(left.get(), kind)) {
             remove_folder(path, kind);
         }
     }

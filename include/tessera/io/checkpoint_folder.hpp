@@ -49,7 +49,7 @@ inline std::vector<std::string> remove_older(const checkpoint_options& o, const 
         }
         whole += is_committed(path) ? 1 : 0;
         if (is_committed(path) ? whole > o.keep : whole > 0) {
-            files::remove_folder(path, checkpoint_kind(saver), "state.json");
+            files::remove_folder(path, checkpoint_kind(saver));
         }
     }
     return left;

@@ -39,7 +39,8 @@ inline bool is_checkpoint_file(std::string_view name) {
 
 /// Checkpoints: of the saver of this identifier, or of none.
 inline files::folder_kind checkpoint_kind(const std::string& saver = {}) {
-    return {"COMMIT", &is_checkpoint_file, saver.empty() ? "checkpoint" : saver};
+    return {"COMMIT", &is_checkpoint_file, saver.empty() ? "checkpoint" : saver, "state.json",
+            saver.empty() ? "\"tessera_checkpoint\": " : "\"saver\": \"" + saver + "\""};
 }
 
 /// Why a saver of this identifier leaves a checkpoint's folder alone; empty where it has made it, and nobody has put anything into it.
@@ -51,10 +52,7 @@ inline std::string why_not_own(const std::string& path, const std::string& saver
     if (const std::string foreign = files::foreign_in(path, checkpoint_kind(saver)); !foreign.empty()) {
         return "has '" + foreign + "', which is of no checkpoint";
     }
-    const bool is_mine =
-        files::detail::text_in(folder.get(), "state.json", files::most_bytes).find("\"saver\": \"" + saver + "\"") !=
-            std::string::npos ||
-        files::detail::text_in(folder.get(), files::unfinished_note) == saver + "\n";
+    const bool is_mine = files::is_of_owner(folder.get(), checkpoint_kind(saver));
     return is_mine ? "" : "was not made by a saver of this folder";
 }
 
