@@ -287,7 +287,13 @@ TEST_CASE("what does not fit is refused by name") {
     ts::io::save_checkpoint(t.session, here / "one");
     training<ts::reference::backend> other(strategies()[0], moments);
     const std::string text = message_of([&] { ts::io::load_checkpoint(other.session, here / "one"); });
-    CHECK(contains(text, "it lacks optimizer/first_moment/conv1/weight"));
+    CHECK_MESSAGE(contains(text, "the optimizers differ"), text);
+    CHECK_MESSAGE(contains(text, "has what SGD and LARS keep with momentum (velocity)"), text);
+    CHECK_MESSAGE(contains(text, "this trainer's keeps what Adam, AdamW and LAMB keep (first_moment, second_moment)"),
+                  text);
+    const std::string none = message_of([&] { ts::io::load_checkpoint(t.session, here / "none"); });
+    CHECK_MESSAGE(contains(none, "there is no checkpoint '" + (here / "none")), none);
+    CHECK_MESSAGE(!contains(none, "an older"), none);
     fs::create_directory(here / "mine");
     write(here / "mine/letter.txt", "dear");
     CHECK(contains(message_of([&] { ts::io::save_checkpoint(t.session, here / "mine"); }), "holds something else"));

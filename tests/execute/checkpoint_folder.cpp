@@ -20,7 +20,8 @@ using saver = reference_saver;
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
     for (const auto& e : fs::directory_iterator(folder)) {
-        names.push_back(e.path().filename().string());
+        const std::string name = e.path().filename().string();
+        name != ts::io::detail::saver_file ? names.push_back(name) : void();
     }
     std::sort(names.begin(), names.end());
     return names;

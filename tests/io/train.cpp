@@ -146,10 +146,10 @@ TEST_CASE("a GPT trains on integers by a batch, by names and by the loop, with t
 TEST_CASE("numbers for tokens, and tokens for numbers, are refused in words") {
     gpt_trainer texts = make_gpt();
     const std::string numbers = test_support::message_of([&] { texts.step(make_set(4).all()); });
-    CHECK(test_support::contains(numbers, "the input input takes integers and the batch's `inputs` are numbers"));
+    CHECK(test_support::contains(numbers, "the input takes integers and the batch's `inputs` are numbers"));
     plain_trainer trainer = make_trainer();
     const std::string tokens = test_support::message_of([&] { trainer.step(make_texts(4).all()); });
-    CHECK(test_support::contains(tokens, "the input input takes numbers and the batch's `inputs` are integers"));
+    CHECK(test_support::contains(tokens, "the input takes numbers and the batch's `inputs` are integers"));
     const ts::io::token_set unknown({11, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, 1);
     CHECK(test_support::contains(test_support::message_of([&] { texts.step(unknown.all()); }),
                                  "token 11 of sample 0, position 0 is not one of the 11 rows of words"));

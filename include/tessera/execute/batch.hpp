@@ -161,7 +161,7 @@ std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
         }
         const bool is_label = detail::holds_labels(g, t);
         if (!is_label && (n.type == element::i32) != has_integers) {
-            throw error("tessera: the input " + std::string(n.name) +
+            throw error("tessera: " + detail::shown_input(n) +
                         (has_integers ? " takes numbers and the batch's `inputs` are integers"
                                       : " takes integers and the batch's `inputs` are numbers"));
         }
@@ -171,8 +171,9 @@ std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
         const index_t each = n.extents.volume() / n.extents[0];
         if (data.elements != each * static_cast<index_t>(batch.size)) {
             throw error("tessera: a batch of " + std::to_string(batch.size) + " samples has " +
-                        std::to_string(data.elements) + " elements for the input " + std::string(n.name) +
-                        " and needs " + std::to_string(each) + " for each sample");
+                        std::to_string(data.elements) + " elements for " + detail::shown_input(n) + ", " +
+                        std::to_string(each * static_cast<index_t>(batch.size)) + " expected (" + std::to_string(each) +
+                        " for each sample)");
         }
     }
     return result;
@@ -203,6 +204,14 @@ constexpr bool check_feed() {
         static_cast<void>(sizeof(feed_of_nothing<feeds<Name>>));
     }
     return true;
+}
+
+/// Refuses integers for numbers, and the other way round.
+inline void require_type(const tensor_node& t, element given) {
+    if ((given == element::i32) != (t.type == element::i32)) {
+        throw error("tessera: " + shown_input(t) + " takes " + (t.type == element::i32 ? "integers" : "numbers") +
+                    " and is given " + (given == element::i32 ? "integers" : "numbers"));
+    }
 }
 
 /// Refuses feeds that are not one for each input.
@@ -236,11 +245,7 @@ std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const na
         }
         for (std::size_t k = 0; k < position.size(); ++k) {
             if (position[k] == number) {
-                if ((batch.types[k] == element::i32) != (g.tensors[t].type == element::i32)) {
-                    throw error("tessera: the input " + std::string(g.tensors[t].name) + " takes " +
-                                (g.tensors[t].type == element::i32 ? "integers" : "numbers") +
-                                " and is given the other");
-                }
+                detail::require_type(g.tensors[t], batch.types[k]);
                 result[static_cast<std::size_t>(number)] = batch.data[k];
             }
         }

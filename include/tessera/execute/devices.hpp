@@ -17,7 +17,7 @@ namespace tessera {
 inline constexpr int max_local_devices = 256;
 
 /// A number of devices of this process, each a worker thread (device 0 is the thread that calls). Copies are handles on the same
-/// threads, so a temporary may be handed to a trainer; two trainers may share them as long as they do not step at the same time.
+/// threads, so a temporary may be handed to a trainer; trainers that share them take turns (execute/device_turn.hpp).
 class local_devices {
 public:
     /// Throws tessera::error for less than one device, more than max_local_devices, or more threads than the system gives.

@@ -26,6 +26,12 @@ struct input_data {
 
 namespace detail {
 
+/// What messages call an input: "the input left"; one without a name of its own, which is called "input", "the input".
+inline std::string shown_input(const tensor_node& t) {
+    const std::string name(t.name);
+    return name.empty() || name == "input" ? "the input" : "the input " + name;
+}
+
 /// Place of a tensor among the network's inputs.
 inline std::size_t input_number(const graph_view& g, int tensor) {
     std::size_t k = 0;
@@ -70,9 +76,9 @@ inline void check_integers(const input_data& x, index_t count, const graph_view&
         if ((numbers[i] < 0 || numbers[i] >= count) && !(ignores && numbers[i] == other)) {
             if (!is_loss && slot > 0) {
                 const tensor_node& t = g.tensors[g.ops[op].inputs[slot]];
-                throw error("tessera: the input " + std::string(t.name) + " has " + std::to_string(numbers[i]) +
-                            " for " + place_of(t.extents, i) + ", and " + path_of(g, op) +
-                            " takes integers from 0 to " + std::to_string(count - 1));
+                throw error("tessera: " + shown_input(t) + " has " + std::to_string(numbers[i]) + " for " +
+                            place_of(t.extents, i) + ", and " + path_of(g, op) + " takes integers from 0 to " +
+                            std::to_string(count - 1));
             }
             throw error("tessera: " + std::string(is_loss ? "label " : "token ") + std::to_string(numbers[i]) + " of " +
                         place_of(g.tensors[g.ops[op].inputs[is_loss ? 1 : 0]].extents, i) + " is not one of the " +
@@ -85,18 +91,22 @@ inline void check_integers(const input_data& x, index_t count, const graph_view&
 /// What is wrong with the size of an input of a batch of `batch` samples (-1: not yet known).
 [[noreturn]] inline void refuse_batch(const tensor_node& t, const input_data& x, index_t batch) {
     const index_t each = t.extents.volume() / t.extents[0];
-    const std::string name = "the input " + std::string(t.name);
+    const std::string name = shown_input(t);
     if (x.data == nullptr || x.elements < 1) {
         throw error("tessera: the batch has no elements for " + name + "; it needs " + std::to_string(each) +
                     " for each sample");
     }
     if (x.elements % each != 0) {
-        throw error("tessera: the batch has " + std::to_string(x.elements) + " elements for " + name +
-                    ", which takes " + std::to_string(each) + " for each sample; that is no whole number of samples");
+        const index_t whole = batch >= 0 ? batch : (x.elements + each - 1) / each;
+        throw error("tessera: the batch has " + std::to_string(x.elements) + " elements for " + name + ", " +
+                    std::to_string(whole * each) + " expected for " + std::to_string(whole) +
+                    (whole == 1 ? " sample (" : " samples (") + std::to_string(each) +
+                    " for each); that is no whole number of samples");
     }
     const index_t samples = x.elements / each;
     if (batch >= 0 && samples != batch) {
-        throw error("tessera: the batch has " + std::to_string(samples) + " samples for " + name + " and " +
+        throw error("tessera: the batch has " + std::to_string(samples) + " samples for " + name + " (" +
+                    std::to_string(x.elements) + " elements, " + std::to_string(batch * each) + " expected) and " +
                     std::to_string(batch) + " for the inputs before it; hand in as many for all");
     }
     throw error("tessera: a batch of " + std::to_string(samples) + " samples (" + name +
@@ -133,7 +143,7 @@ inline index_t count_samples(const graph_view& g, std::span<const input_data> in
             continue;
         }
         if (k >= inputs.size()) {
-            throw error("tessera: the batch lacks the input " + std::string(t.name));
+            throw error("tessera: the batch lacks " + shown_input(t));
         }
         const index_t each = t.extents.volume() / t.extents[0];
         const index_t samples = inputs[k].elements / each;

@@ -4,6 +4,7 @@
 
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/batch_parts.hpp"
+#include "tessera/execute/device_turn.hpp"
 #include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/executor.hpp"
 #include "tessera/execute/initialize.hpp"
@@ -34,6 +35,7 @@ namespace tessera {
 /// one that has not run for the longest time goes, and is made again when it is wanted.
 inline constexpr std::size_t most_ready_plans = 8;
 
+/// Threads may call it at the same time: calls take turns, see device_turn.
 template <Backend B>
 class session {
 public:
@@ -43,6 +45,7 @@ public:
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
           devices_(devices), backend_(backend), threads_(threads), memory_(backend, threads.group()),
           arenas_(memory_.source()) {
+        const device_turn in_turn(threads_);
         if (group() != nullptr) { // first: what one rank alone refuses, and what another measures, may be what differs
             training_ = identity_lines().hash();
             group()->compare(meeting::compare_trainings, training_, [this] { return identity_lines().text(); });
@@ -107,6 +110,8 @@ public:
     }
 
     const plan& training_plan() const { return runs_.front()->runner.bound(); }
+    /// Where parameters lie: for others whose plans read them.
+    const parameter_store& stored() const { return store_; }
     /// Runs the training plan: for those who look at its memory or time its tasks.
     const executor<B>& training_executor() const { return runs_.front()->runner; }
     const graph_view graph_of() const { return graph_.view(); }
@@ -114,11 +119,21 @@ public:
     const graph_view planned_graph() const { return runs_.front()->planned.network.view(); }
     /// The network at the length of a batch's sequences; the view is good until the next call. Throws tessera::error for a length that does not fit.
     graph_view graph_of(std::span<const input_data> inputs) const {
+        const device_turn in_turn(threads_, device_turn::waits);
         return graph_at(nullptr, detail::length_of(graph_.view(), inputs));
     }
-    std::uint64_t steps() const { return state_.step; }
-    double learning_rate() const { return state_.learning_rate; }
-    void set_learning_rate(double rate) { state_.learning_rate = rate; }
+    std::uint64_t steps() const {
+        const device_turn in_turn(threads_, device_turn::waits);
+        return state_.step;
+    }
+    double learning_rate() const {
+        const device_turn in_turn(threads_, device_turn::waits);
+        return state_.learning_rate;
+    }
+    void set_learning_rate(double rate) {
+        const device_turn in_turn(threads_, device_turn::waits);
+        state_.learning_rate = rate;
+    }
 
     /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Where the strategy's gradients go to
     /// servers in urgent_first order, updates of far layers may still be under way, which whoever reads parameters waits for. Throws
@@ -133,6 +148,7 @@ public:
     /// One training step of a group of processes, each of which hands in its own part of a full batch alone: of n samples rank r's are even_part(n, ranks, r).
     /// Throws tessera::error where its devices read samples of other parts under this strategy, and what step() throws.
     double step_part(std::span<const input_data> inputs) {
+        const device_turn in_turn(threads_);
         const index_t samples = graph_.tensors[0].extents.extent[0];
         const interval mine =
             group() == nullptr ? interval{0, samples} : even_part(samples, group()->size(), group()->rank());
@@ -159,6 +175,7 @@ public:
     /// learning rate is the same for all unless `rates` has one for each. Throws what step() throws, and for another number of rates: the steps
     /// before the one that it names are then taken, that one and the later ones of the same run of the plan are not.
     std::vector<double> steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates = {}) {
+        const device_turn in_turn(threads_);
         if (!rates.empty() && rates.size() != batches.size()) {
             throw error("tessera: " + std::to_string(batches.size()) + " steps and " + std::to_string(rates.size()) +
                         " learning rates; give one for each step, or none");
@@ -180,6 +197,7 @@ public:
 
     /// Forward with running statistics and without dropout. Throws tessera::error when the loss is not finite.
     evaluation evaluate(std::span<const input_data> inputs) {
+        const device_turn in_turn(threads_);
         run_of& r = find_run({check_inputs(inputs), run_kind::evaluation, 1});
         const std::vector<input_data> batch(inputs.begin(), inputs.end());
         run(r, {&batch, 1}, {}, nullptr);
@@ -196,6 +214,7 @@ public:
     /// The loss of an operator in the last step or evaluation, without its weight. Throws tessera::error for one that is no loss, and before there was a
     /// step or an evaluation.
     double loss_of(int op) const {
+        const device_turn in_turn(threads_, device_turn::waits);
         const graph_view g = graph_.view();
         if (op < 0 || op >= g.op_count || !g.is_loss(op)) {
             throw error("tessera: there is no loss " + std::to_string(op) + " among the operators of the network");
@@ -210,6 +229,7 @@ public:
     /// the network, all samples. Inputs are those that these tensors need, in the network's order: no labels, as a rule. There may be more samples
     /// than the network was planned for: they go through in batches of that many. Throws tessera::error for inputs that do not fit.
     std::vector<prediction> predict(std::span<const input_data> inputs, const std::vector<int>& wanted) {
+        const device_turn in_turn(threads_);
         const detail::prediction_setting& of = *find_setting(wanted);
         const index_t length = detail::length_of(of.part.network.view(), inputs);
         const graph_view part = graph_at(&of, length);
@@ -239,6 +259,7 @@ public:
     /// Waits until no transfer of a step is under way; throws what one has thrown, and what step() throws of updates that are not finite. All that
     /// reads or sets parameters waits by itself.
     void finish() {
+        const device_turn in_turn(threads_);
         wait_for_transfers();
         tell_lost(state_.step);
         if (group() != nullptr && runs_begun_ > 1) {
@@ -248,6 +269,7 @@ public:
 
     /// All elements of a parameter, plain.
     std::vector<float> parameter(int p) const {
+        const device_turn in_turn(threads_);
         check_parameter(p);
         wait_for_transfers();
         bring(p);
@@ -256,11 +278,13 @@ public:
     /// Before kept() and parameter_copies() over several nodes, or over processes whose backend has memory of its own:
     /// brings everything to all of them; all processes call it.
     void bring_to_all_nodes() const {
+        const device_turn in_turn(threads_);
         wait_for_transfers();
         bring(-1);
     }
     /// Before the first step it also sets where the parameter's average begins.
     void set_parameter(int p, std::span<const float> values) {
+        const device_turn in_turn(threads_);
         check_parameter(p);
         wait_for_transfers();
         const auto name = [&] { return parameter_path_of(graph_.view(), p); };
@@ -274,6 +298,7 @@ public:
     /// refused meanwhile. What is not trained and running statistics have no averages and stay what they are. Throws tessera::error where the
     /// optimizer keeps none.
     void use_averages(bool use) {
+        const device_turn in_turn(threads_);
         if (!averages()) {
             throw error("tessera: there are no averages of the weights; make the optimizer with averaging(0.999F)");
         }
@@ -312,6 +337,7 @@ public:
     }
     /// A parameter (`state` -1), or number `state` of what the optimizer keeps for each of its elements, counted from 0: all elements, plain.
     std::vector<float> kept(int p, int state) const {
+        const device_turn in_turn(threads_);
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
@@ -319,6 +345,7 @@ public:
     }
     /// Sets it, in every copy; throws tessera::error for another number of elements.
     void set_kept(int p, int state, std::span<const float> values) {
+        const device_turn in_turn(threads_);
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
@@ -333,9 +360,11 @@ public:
         return detail::pieces_of(store_, p, place_of(p, state));
     }
     void copy_kept(int p, int state, const kept_piece& piece, const box& to, float* numbers) const {
+        const device_turn in_turn(threads_, device_turn::waits);
         detail::copy_piece(backend_, store_, p, place_of(p, state), piece, to, numbers, group());
     }
     void fill_kept(int p, int state, kept_source source) {
+        const device_turn in_turn(threads_);
         check_parameter(p);
         check_state(state);
         wait_for_transfers();
@@ -351,10 +380,12 @@ public:
     /// elements; and set (in the process of the device, all others pass over it). Throws tessera::error for one that the plan does not have.
     std::vector<kept_residual> residuals() const { return detail::residuals_of(store_); }
     void copy_residual(const kept_residual& r, float* numbers) const {
+        const device_turn in_turn(threads_, device_turn::waits);
         std::memcpy(numbers, detail::residual_at(store_, r),
                     static_cast<std::size_t>(r.region.volume()) * sizeof(float));
     }
     void set_residual(const kept_residual& r, std::span<const float> numbers) {
+        const device_turn in_turn(threads_, device_turn::waits);
         float* const to = detail::residual_at(store_, r);
         if (static_cast<index_t>(numbers.size()) != r.region.volume()) {
             throw error("tessera: a residual of " + std::to_string(r.region.volume()) + " numbers is given " +
@@ -366,6 +397,7 @@ public:
     }
     /// The next step is the one after `steps`, with the random numbers of `seed`. What compressed gradients have left out is forgotten.
     void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
+        const device_turn in_turn(threads_);
         wait_for_transfers();
         detail::forget_residuals(store_, group());
         state_.step = steps;
@@ -375,6 +407,7 @@ public:
     /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None where it is stored in
     /// slices.
     std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const {
+        const device_turn in_turn(threads_);
         wait_for_transfers();
         std::vector<std::pair<box, std::vector<float>>> out;
         for (const parameter_store::entry& e : store_.entries()) {
@@ -389,6 +422,7 @@ public:
     /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Throws tessera::error without
     /// keep_gradients, and before there was such a step.
     std::vector<float> gradient(int p) const {
+        const device_turn in_turn(threads_);
         check_parameter(p);
         if (!options_.keep_gradients) {
             throw error("tessera: gradients are not kept after a step; make the trainer with {.keep_gradients = true}");
@@ -416,7 +450,10 @@ public:
     /// The processes that share the plans, or null.
     process_group* processes() const { return threads_.group(); }
     /// Waits until no transfer of a step is under way in any of them; all call it. Throws what one has thrown.
-    void settle() const { wait_for_transfers(); }
+    void settle() const {
+        const device_turn in_turn(threads_);
+        wait_for_transfers();
+    }
 
 private:
     process_group* group() const { return threads_.group(); }
@@ -493,6 +530,7 @@ private:
     }
 
     double step(std::span<const input_data> inputs, simulation::timeline* measured) {
+        const device_turn in_turn(threads_);
         batch_.assign(inputs.begin(), inputs.end());
         losses_.clear();
         run_steps({&batch_, 1}, {}, measured, losses_);

@@ -7,9 +7,10 @@
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/batch.hpp"
 #include "tessera/execute/check_backend.hpp"
+#include "tessera/execute/device_turn.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/learning_rate.hpp"
-#include "tessera/execute/prediction.hpp"
+#include "tessera/execute/prediction_inputs.hpp"
 #include "tessera/execute/pruning.hpp"
 #include "tessera/strategy/typed_groups.hpp"
 #include "tessera/strategy/typed_strategy.hpp"
@@ -98,6 +99,9 @@ constexpr int find_operator(const graph_view& g) {
 template <class Net, class L>
 inline constexpr int operator_of = find_operator<L>(storage_of<Net, 64>.view());
 
+template <class Net, int Op>
+inline constexpr int output_of = storage_of<Net, 64>.view().ops[Op].output;
+
 template <class Net, class L, int Slot>
 inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view(), Slot);
 
@@ -105,7 +109,8 @@ inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view()
 
 /// Trains a network under a strategy. B is a backend (see execute/executor.hpp); including host.hpp makes its backend the default.
 /// Results do not depend on the strategy but for the order of floating-point sums. Everything is built here: a step allocates nothing
-/// unless it is the first of its batch size.
+/// unless it is the first of its batch size. Threads may call it at the same time: calls take turns (execute/device_turn.hpp); for many threads that
+/// predict, see execute/predictor.hpp.
 template <class Net, class B = default_backend<Net>>
 class trainer {
 public:
@@ -149,6 +154,7 @@ public:
     /// the network, and when the loss is not a finite number; the step is then not taken (see session::step).
     template <Batch T>
     double step(const T& samples) {
+        const device_turn in_turn(devices_.threads());
         return step(std::span<const input_data>(inputs_of(graph_for(samples), samples)));
     }
     template <class... Names>
@@ -161,6 +167,7 @@ public:
     }
     /// The inputs in the network's own order.
     double step(std::span<const input_data> inputs) {
+        const device_turn in_turn(devices_.threads());
         if (schedule_) {
             session_.set_learning_rate(checked(schedule_(session_.steps())));
         }
@@ -172,6 +179,7 @@ public:
     /// are meanwhile.
     template <Batch T>
     std::vector<double> steps(const std::vector<T>& batches) {
+        const device_turn in_turn(devices_.threads());
         std::vector<std::vector<input_data>> inputs;
         std::vector<double> rates;
         for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -185,12 +193,14 @@ public:
 
     /// The rate of all steps to come.
     void set_learning_rate(double rate) {
+        const device_turn in_turn(devices_.threads());
         schedule_ = {};
         session_.set_learning_rate(checked(rate));
     }
     /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, polynomial_decay, these after a warm_up or in_turn, or any callable from std::uint64_t to double.
     template <std::invocable<std::uint64_t> Schedule>
     void set_learning_rate(Schedule schedule) {
+        const device_turn in_turn(devices_.threads());
         schedule_ = rate_schedule(std::move(schedule));
     }
 
@@ -200,6 +210,7 @@ public:
     /// trained parameter that has two dimensions or more, so not of biases and norms. Throws tessera::error where the optimizer is not one of pruning().
     template <class... L>
     void prune(double fraction) {
+        const device_turn in_turn(devices_.threads());
         for (const int p : weights_of<L...>()) {
             tessera::prune(session_, p, fraction);
         }
@@ -207,11 +218,13 @@ public:
     /// The same before every step, to the share that a schedule has for it; steps(), before all of its steps, to that of the first.
     template <class... L>
     void set_pruning(const pruning_schedule& schedule) {
+        const device_turn in_turn(devices_.threads());
         pruning_ = {schedule, weights_of<L...>()};
     }
     /// The share of these weights that is pruned.
     template <class... L>
     double pruned_share() const {
+        const device_turn in_turn(devices_.threads());
         double pruned = 0;
         double all = 0;
         for (const int p : weights_of<L...>()) {
@@ -224,8 +237,8 @@ public:
 
     // ---- evaluation --------------------------------------------------------------------------------------------------
 
-    /// Loss and accuracy with running statistics and without dropout, over all batches of a range; short ones count as much as they
-    /// have samples. Throws tessera::error where there are none, and when the loss is not a finite number.
+    /// Loss and accuracy with running statistics and without dropout, over all batches of a range, each of them anything that step() takes but feeds; short ones
+    /// count as much as they have samples. Throws tessera::error where there are none, and when the loss is not a finite number.
     template <class Range>
     requires requires(Range& r) {
         std::begin(r);
@@ -233,15 +246,19 @@ public:
     }
     scores evaluate(Range&& batches) {
         sums total;
-        for (auto&& b : batches) {
-            add(total, b);
+        if constexpr (requires { std::span<const input_data>(batches); }) {
+            add(total, std::span<const input_data>(batches));
+        } else {
+            for (auto&& b : batches) {
+                add(total, b);
+            }
         }
         if (total.all.samples == 0) {
             throw error("tessera: an evaluation of no batches; hand in at least one sample");
         }
         return finish(total);
     }
-    /// The same of one batch.
+    /// The same of one batch: anything that step() takes.
     template <Batch T>
     scores evaluate(const T& samples) {
         sums total;
@@ -253,6 +270,10 @@ public:
         sums total;
         add(total, samples);
         return finish(total);
+    }
+    template <class First, class... Names>
+    scores evaluate(const feed<First>& first, const feed<Names>&... inputs) {
+        return evaluate(named_batch<First, Names...>(first, inputs...));
     }
 
     /// Whether evaluations, predictions, weights() and bias() take the moving averages of the weights that the optimizer keeps
@@ -279,6 +300,7 @@ public:
     }
     /// Of all loss layers, in the network's order.
     std::vector<layer_loss> losses() const {
+        const device_turn in_turn(devices_.threads());
         std::vector<layer_loss> all;
         const graph_view g = graph();
         for (int op = 0; op < g.op_count; ++op) {
@@ -292,11 +314,16 @@ public:
     // ---- prediction --------------------------------------------------------------------------------------------------
 
     /// What goes into the first loss (logits, as a rule; without a loss what the last operator makes), with running statistics and without dropout, for any
-    /// number of samples: more than batch() go through in batches of that many. Takes anything with `inputs`, or the inputs that the operators need in the
-    /// network's order; labels are not among them. Throws tessera::error for inputs that do not fit.
+    /// number of samples: more than batch() go through in batches of that many. Takes what step() takes, of which labels may be left out: anything with
+    /// `inputs`, feeds, of which those that are not needed are not looked at, or a list of the network's inputs, all or those that are needed, in the network's
+    /// order. Feeds without one that is needed do not compile. Throws tessera::error for inputs that do not fit.
     template <class T>
     prediction predict(const T& samples) {
-        return predict_tensor(samples, detail::usual_prediction(graph()));
+        return predict_tensor<detail::usual_tensor<Net>>(samples);
+    }
+    template <class First, class... Names>
+    prediction predict(const feed<First>& first, const feed<Names>&... inputs) {
+        return predict(named_batch<First, Names...>(first, inputs...));
     }
     /// What a layer makes. L is a layer, or instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
     template <class L, class T>
@@ -306,8 +333,12 @@ public:
             static_cast<void>(sizeof(detail::no_such_layer<layer<L>>));
             return {};
         } else {
-            return predict_tensor(samples, graph().ops[op].output);
+            return predict_tensor<detail::output_of<Net, op>>(samples);
         }
+    }
+    template <class L, class First, class... Names>
+    prediction predict(const feed<First>& first, const feed<Names>&... inputs) {
+        return predict<L>(named_batch<First, Names...>(first, inputs...));
     }
 
     // ---- parameters by layer -----------------------------------------------------------------------------------------
@@ -453,18 +484,16 @@ private:
         std::vector<evaluated_loss> losses; ///< sums of means times what they are over
     };
 
-    template <class T>
-    prediction predict_tensor(const T& samples, int tensor) {
-        if constexpr (requires { std::span<const input_data>(samples); }) {
-            return session_.predict(samples, {tensor})[0];
-        } else {
-            const input_data inputs = detail::inputs_with_length(graph(), samples);
-            return session_.predict({&inputs, 1}, {tensor})[0];
-        }
+    template <int Tensor, class T>
+    prediction predict_tensor(const T& samples) {
+        const device_turn in_turn(devices_.threads());
+        return detail::with_prediction_inputs<Net, Tensor>(
+            graph(), samples, [&](auto inputs, int tensor) { return session_.predict(inputs, {tensor})[0]; });
     }
 
     template <Batch T>
     void add(sums& total, const T& samples) {
+        const device_turn in_turn(devices_.threads());
         const auto inputs = inputs_of(graph_for(samples), samples);
         add(total, std::span<const input_data>(inputs));
     }
@@ -474,6 +503,7 @@ private:
         add(total, std::span<const input_data>(inputs));
     }
     void add(sums& total, std::span<const input_data> inputs) {
+        const device_turn in_turn(devices_.threads());
         const evaluation e = session_.evaluate(inputs);
         const tensor_node& first = session_.graph_of(inputs).tensors[0]; // an input: every network starts with one
         const index_t samples = inputs[0].elements * first.extents[0] / first.extents.volume();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/turns.hpp"
 #include "tessera/execute/processes.hpp"
 #include "tessera/execute/spin.hpp"
 #include "tessera/task/compute.hpp"
@@ -46,6 +47,8 @@ public:
     workers& operator=(const workers&) = delete;
 
     int devices() const { return devices_; }
+    /// Whose turn it is to use them (execute/device_turn.hpp).
+    turns& calls() const { return calls_; }
     /// The processes that share plans, or null.
     process_group* group() const { return group_; }
     /// The devices of all processes together, and the first that is one of this process's threads.
@@ -204,6 +207,7 @@ private:
     }
 
     int devices_;
+    mutable turns calls_;
     process_group* group_;
     pid_t process_; ///< where the threads are
     int cores_ = 1;

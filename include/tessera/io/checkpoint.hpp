@@ -16,6 +16,7 @@
 #include "tessera/io/checkpoint_files.hpp"
 #include "tessera/io/checkpoint_identity.hpp"
 #include "tessera/io/checkpoint_layout.hpp"
+#include "tessera/io/checkpoint_owner.hpp"
 #include "tessera/io/checkpoint_residuals.hpp"
 #include "tessera/io/checkpoint_state.hpp"
 #include "tessera/io/checkpoint_writers.hpp"
@@ -44,6 +45,8 @@ struct load_options {
     bool any_network = false; ///< also one of another network whose parameters have the same names and extents
     bool any_optimizer =
         false; ///< also one of a training with another optimizer or other settings of it, but for the learning rate, which goes on
+    bool averages =
+        false; ///< the moving averages of the weights in their place, where the optimizer kept some: for a trainer of {.trains = false}
 };
 
 namespace detail {
@@ -72,10 +75,44 @@ inline std::string tensor_name(const graph_view& g, const optimizer& o, int para
     return state < 0 ? path : "optimizer/" + names_of_states(o)[static_cast<std::size_t>(state)] + "/" + path;
 }
 
-/// Refuses files that do not hold exactly what the session needs: which tensors, of which extents.
+/// Whether a session holds what training needs; one that does not takes the weights of any checkpoint.
+template <class Session>
+bool trains(const Session& s) {
+    return s.training_plan().kind == run_kind::training;
+}
+
+/// "what Adam keeps (first_moment, second_moment)"
+inline std::string shown_states(const std::vector<std::string>& kept) {
+    const auto has = [&](const char* name) { return std::find(kept.begin(), kept.end(), name) != kept.end(); };
+    std::string text = has("first_moment") && has("velocity")        ? "what RMSprop keeps"
+                       : has("first_moment") && has("second_moment") ? "what Adam, AdamW and LAMB keep"
+                       : has("second_moment")                        ? "what RMSprop keeps"
+                       : has("velocity")                             ? "what SGD and LARS keep with momentum"
+                                                                     : "what SGD keeps without momentum: nothing";
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        text += (i == 0 ? " (" : ", ") + kept[i] + (i + 1 == kept.size() ? ")" : "");
+    }
+    return text;
+}
+
+/// Refuses the state of another optimizer, before its tensors are looked at one by one.
+template <class Session>
+void require_same_optimizer(const Session& s, const std::string& path, const std::vector<std::string>& saved) {
+    const std::vector<std::string> mine = names_of_states(s.update());
+    if (trains(s) && saved != mine) {
+        throw error("tessera: the optimizers differ: the checkpoint '" + path + "' has " + shown_states(saved) +
+                    " for each weight, and this trainer's keeps " + shown_states(mine) +
+                    ". Make the trainer with the optimizer that was saved, or take the weights alone, with "
+                    "load_weights() or into a trainer of "
+                    "{.trains = false}");
+    }
+}
+
+/// Refuses files that do not hold exactly what the session needs: which tensors, of which extents. What optimizers keep is nothing to one that does not train.
 template <class Session>
 void require_same_tensors(const Session& s, const tensor_files& file) {
     const graph_view g = s.graph_of();
+    const bool with_state = trains(s);
     std::vector<std::string> wrong;
     std::map<std::string, int> known;
     for (int p = 0; p < g.parameter_count; ++p) {
@@ -95,7 +132,7 @@ void require_same_tensors(const Session& s, const tensor_files& file) {
         }
     }
     for (const std::string& name : file.names()) {
-        if (known.count(name) == 0 && !names_residual(name)) {
+        if (known.count(name) == 0 && !names_residual(name) && (with_state || !name.starts_with("optimizer/"))) {
             wrong.push_back("the network has no " + name);
         }
     }
@@ -195,14 +232,16 @@ private:
     checkpoint_state state_;
 };
 
-/// Everything of a checkpoint but what it is a part of: together with the other processes. `numbers_of`: of a tensor of a file.
+/// Everything of a checkpoint but what it is a part of: together with the other processes. `numbers_of`: of a tensor of a file. `saver`: the
+/// identifier of who makes it, or empty.
 inline void write_checkpoint(checkpoint_writers& all, const checkpoint_part& part, const std::string& folder,
-                             function_ref<std::span<const float>(int, std::size_t)> numbers_of) {
+                             function_ref<std::span<const float>(int, std::size_t)> numbers_of,
+                             const std::string& saver = {}) {
     const checkpoint_layout& layout = part.layout();
     std::optional<files::new_folder> to;
     all.together([&] {
         if (all.rank() == 0) {
-            to.emplace(folder, "COMMIT");
+            to.emplace(folder, checkpoint_kind(saver));
             all.set_path(to->path());
         }
     });
@@ -220,6 +259,7 @@ inline void write_checkpoint(checkpoint_writers& all, const checkpoint_part& par
             return;
         }
         json state = part.state_as_json();
+        saver.empty() ? void() : void(state["saver"] = saver);
         state["files"] = json::array();
         for (int f = 0; f < layout.files(); ++f) {
             const written_file file = all.file(f);
@@ -276,8 +316,25 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
     }
     const tensor_files file(from.path(), paths);
     require_same_checkpoint(processes_of(s), from.path(), from.text());
-    require_same_tensors(s, file);
     const graph_view g = s.graph_of();
+    if (how.averages && trains(s)) {
+        throw error("tessera: a trainer that trains has weights and averages; load the checkpoint as it is and call "
+                    "use_averages(true), or load it with "
+                    "{.averages = true} into a trainer of {.trains = false}");
+    }
+    require_same_optimizer(s, from.path(), from.state().optimizer);
+    require_same_tensors(s, file);
+    const auto average_of = [&](int p) { return "optimizer/average/" + parameter_path_of(g, p); };
+    if (how.averages) {
+        bool any = false;
+        for (int p = 0; p < g.parameter_count; ++p) {
+            any = any || file.extents_of(average_of(p)) != nullptr;
+        }
+        if (!any) {
+            throw error("tessera: the checkpoint '" + from.path() +
+                        "' has no averages of the weights; load it without {.averages = true}");
+        }
+    }
     if (!how.any_network && from.state().network != 0 && from.state().network != network_hash(g)) {
         const std::string words = difference_of_part(kept_identity(s), from.state().training, "network.");
         throw error("tessera: the checkpoint '" + from.path() +
@@ -289,7 +346,9 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
     for (int p = 0; p < g.parameter_count; ++p) {
         for (int k = -1; k < s.update().state_count(); ++k) {
             if (s.keeps(p, k)) {
-                const std::string name = tensor_name(g, s.update(), p, k);
+                const bool averaged =
+                    how.averages && file.extents_of(average_of(p)) != nullptr; // what is not trained has none
+                const std::string name = averaged ? average_of(p) : tensor_name(g, s.update(), p, k);
                 s.fill_kept(p, k, [&](kept_sink& to) { file.pour(name, to); });
             }
         }
@@ -304,7 +363,8 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
 /// same strategy; under another one from the same parameters, statistics and state (and, where both compress gradients, what all devices together have left
 /// out). Of several processes all call it, and each reads what its devices keep. Throws
 /// tessera::error, and leaves the session as it was, where the folder is no whole checkpoint, is damaged (an older one beside it that is whole is named),
-/// or is of another network or optimizer (which fields differ is said).
+/// or is of another network or optimizer (which fields differ is said). A trainer of {.trains = false} takes the weights and running statistics of any
+/// optimizer's.
 template <KeepsTraining Session>
 checkpoint_state load_checkpoint(Session& s, const std::string& folder, const load_options& how = {}) {
     detail::checkpoint_writers all(detail::processes_of(s));

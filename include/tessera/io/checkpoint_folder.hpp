@@ -31,22 +31,28 @@ namespace detail {
 /// Whether a folder is a checkpoint that was written to its end (which says nothing of damage since).
 inline bool is_committed(const std::string& folder) { return ::access((folder + "/COMMIT").c_str(), F_OK) == 0; }
 
-/// Removes the checkpoints beyond the newest `keep` up to that of `step`, which is whole, and what a crash has left of others that were being removed. Newer ones
-/// are not touched, and are no reason that an older one goes: they may be damaged. COMMIT goes first, so that what is left is no checkpoint.
-inline void remove_older(const checkpoint_options& o, std::uint64_t step) {
+/// Removes the checkpoints beyond the newest `keep` up to that of `step`, which is whole, and what a crash has left of others that were being removed: of those
+/// that savers of this folder have made. Returns what of the others it has met, each with why it stays. Newer ones are not touched, and are no reason that an older one
+/// goes: they may be damaged.
+inline std::vector<std::string> remove_older(const checkpoint_options& o, const std::string& saver,
+                                             std::uint64_t step) {
+    std::vector<std::string> left;
     int whole = 0;
     for (const std::uint64_t s : saved_steps(o.folder)) {
         const std::string path = o.folder + "/" + step_folder(s);
         if (s > step) {
             continue;
         }
-        whole += is_committed(path) ? 1 : 0;
-        if (is_committed(path) ? whole <= o.keep : whole == 0) {
+        if (const std::string why = why_not_own(path, saver); !why.empty()) {
+            left.push_back("'" + path + "' " + why);
             continue;
         }
-        ::unlink((path + "/COMMIT").c_str());
-        files::remove_folder(path);
+        whole += is_committed(path) ? 1 : 0;
+        if (is_committed(path) ? whole > o.keep : whole > 0) {
+            files::remove_folder(path, checkpoint_kind(saver));
+        }
     }
+    return left;
 }
 
 inline void require_options(const checkpoint_options& o) {
@@ -56,33 +62,58 @@ inline void require_options(const checkpoint_options& o) {
     }
 }
 
-/// One checkpoint in its folder, and the older ones gone.
-inline void write_step(checkpoint_writers& all, const checkpoint_part& part, const checkpoint_options& o) {
-    if (all.rank() == 0 && ::mkdir(o.folder.c_str(), 0777) != 0 && errno != EEXIST) {
-        const std::string why = std::strerror(errno);
-        all.together([&] { throw error("tessera: cannot make the folder '" + o.folder + "': " + why); });
+/// The folder, made where it is not there, with its lock taken. Of several processes the first does it.
+inline void take_folder(const checkpoint_options& o, saver_lock& lock) {
+    if (::mkdir(o.folder.c_str(), 0777) != 0 && errno != EEXIST) {
+        throw error("tessera: cannot make the folder '" + o.folder + "': " + std::strerror(errno));
     }
+    lock.take(o.folder);
+}
+
+/// One checkpoint in its folder, and the older ones gone. Returns what was left alone, each with why.
+inline std::vector<std::string> write_step(checkpoint_writers& all, const checkpoint_part& part,
+                                           const checkpoint_options& o, saver_lock& lock) {
     const std::string path = o.folder + "/" + step_folder(part.state().step);
-    if (all.rank() == 0 && !is_committed(path)) {
-        files::remove_folder(path); // what is left of one; others' folders are not called so
-    }
-    write_checkpoint(all, part, path, [&](int file, std::size_t i) { return part.tensors(file)[i].numbers; });
-    if (all.rank() == 0) {
-        remove_older(o, part.state().step);
-    }
+    all.together([&] {
+        if (all.rank() != 0) {
+            return;
+        }
+        take_folder(o, lock);
+        files::finish_replacing(path, checkpoint_kind(lock.identifier()));
+        struct stat found {};
+        const bool is_there =
+            ::lstat(path.c_str(), &found) == 0 && (!S_ISDIR(found.st_mode) || ::rmdir(path.c_str()) != 0);
+        if (const std::string why = is_there ? why_not_own(path, lock.identifier()) : ""; !why.empty()) {
+            throw error("cannot write '" + path + "': it is there and " + why +
+                        "; move it, or save into another folder. It was left as it was");
+        }
+        if (is_there && !is_committed(path)) {
+            files::remove_folder(path, checkpoint_kind(lock.identifier())); // what is left of one
+        }
+    });
+    write_checkpoint(
+        all, part, path, [&](int file, std::size_t i) { return part.tensors(file)[i].numbers; }, lock.identifier());
+    return all.rank() == 0 ? remove_older(o, lock.identifier(), part.state().step) : std::vector<std::string>{};
 }
 
 } // namespace detail
 
 /// Saves checkpoints of one session beside its training: save() copies what is to be written and returns; a thread writes it. The memory for the copy is taken
-/// once, when the saver is made: as much as this process writes. Of several processes all make one and call it alike. The session must live as long.
+/// once, when the saver is made: as much as this process writes. It removes what savers of this folder have made and nothing else: no links, and no folder into which
+/// somebody has put a file of another name. A folder has one saver at a time. Of several processes all make one and call it alike. The session must live as long.
 template <KeepsTraining Session>
 class checkpoint_saver {
 public:
+    /// Throws tessera::error where the folder has a saver, which it names: of this process or of another one, on any host that sees the same locks.
     checkpoint_saver(const Session& s, checkpoint_options o)
         : session_(s), options_(static_cast<checkpoint_options&&>(o)), part_(s, true),
           writers_(detail::processes_of(s), part_.layout().files()) {
         detail::require_options(options_);
+        writers_.together([this] {
+            if (writers_.rank() == 0 && (::access(options_.folder.c_str(), W_OK) == 0 || errno == ENOENT)) {
+                begin();
+            }
+        });
         thread_ = std::thread([this] { write_all(); });
     }
     checkpoint_saver(const checkpoint_saver&) = delete;
@@ -117,7 +148,23 @@ public:
         }
     }
 
+    /// Folders among the older checkpoints that it has met at the last one that was written, and has not counted nor removed, each with why.
+    std::vector<std::string> left_alone() {
+        const std::unique_lock lock(mutex_);
+        return left_alone_;
+    }
+
 private:
+    /// As soon as it can be known: not after hours of training. What else hinders is said when something is to be written, for until then it may be mended.
+    void begin() {
+        if (::mkdir(options_.folder.c_str(), 0777) == 0 || errno == EEXIST) {
+            struct stat found {};
+            if (::stat(options_.folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+                lock_.take(options_.folder);
+                files::remove_left_overs(options_.folder, "step-", detail::checkpoint_kind(lock_.identifier()));
+            }
+        }
+    }
     void write_all() {
         for (;;) {
             std::unique_lock lock(mutex_);
@@ -127,13 +174,15 @@ private:
             }
             lock.unlock();
             std::exception_ptr failure;
+            std::vector<std::string> left;
             try {
-                detail::write_step(writers_, part_, options_);
+                left = detail::write_step(writers_, part_, options_, lock_);
             } catch (...) {
                 failure = std::current_exception();
             }
             lock.lock();
             failure_ = failure;
+            left_alone_ = static_cast<std::vector<std::string>&&>(left);
             writes_ = false;
             changed_.notify_all();
         }
@@ -143,6 +192,8 @@ private:
     checkpoint_options options_;
     detail::checkpoint_part part_; ///< what is being written
     detail::checkpoint_writers writers_;
+    detail::saver_lock lock_; ///< of the first process
+    std::vector<std::string> left_alone_;
     std::mutex mutex_;
     std::condition_variable changed_;
     bool writes_ = false;

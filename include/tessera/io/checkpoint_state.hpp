@@ -2,6 +2,7 @@
 // What a checkpoint says besides its tensors, and whether it is whole: state.json, COMMIT and the checksums of its files.
 #pragma once
 
+#include "tessera/base/folder.hpp"
 #include "tessera/execute/field_lines.hpp"
 #include "tessera/io/safetensors.hpp"
 #include "tessera/io/shuffle.hpp"
@@ -27,6 +28,7 @@ struct checkpoint_state {
     std::uint64_t network = 0; ///< network_hash(); with the next: 0 in folders of version 1, which do not say it
     std::uint64_t plan = 0;    ///< hash of the plan for training that was run
     field_lines training{};    ///< its identity but for the strategy; nothing in folders of versions 1 and 2
+    std::vector<std::string> optimizer{}; ///< what it keeps for each element
 };
 
 namespace detail {
@@ -130,12 +132,17 @@ inline std::vector<std::uint64_t> saved_steps(const std::string& folder) {
     std::vector<std::uint64_t> steps;
     DIR* const all = ::opendir(folder.c_str());
     while (const dirent* const e = all != nullptr ? ::readdir(all) : nullptr) {
-        if (const auto step = step_of(e->d_name)) {
+        std::string name = e->d_name;
+        if (constexpr std::string_view replaced = ".replaced"; name.ends_with(replaced)) { // see files::replaced_name()
+            name.resize(name.size() - replaced.size());
+        }
+        if (const auto step = step_of(name)) {
             steps.push_back(*step);
         }
     }
     all != nullptr ? void(::closedir(all)) : void();
     std::sort(steps.rbegin(), steps.rend());
+    steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     return steps;
 }
 
@@ -152,14 +159,19 @@ public:
     /// `offers`: an older one in its place, by name.
     explicit checkpoint_folder(const std::string& path, bool offers = true) : path_(path), offers_(offers) {
         struct stat found {};
-        if (::stat(path.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) {
-            refuse("there is no such folder");
+        if (::stat(path_.c_str(), &found) != 0 && ::stat(files::replaced_name(path_).c_str(), &found) == 0) {
+            path_ = files::replaced_name(path_); // its writer ended between two renames
         }
-        const std::string commit = guarded([&] { return files::read_if_there(path + "/COMMIT", 64); });
+        if (::stat(path_.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) {
+            throw error("tessera: there is no checkpoint '" + path +
+                        "': " + (::access(path.c_str(), F_OK) == 0 ? "that is no folder" : "there is no such folder") +
+                        "; name the folder that save_checkpoint() or a checkpoint_saver has written");
+        }
+        const std::string commit = guarded([&] { return files::read_if_there(path_ + "/COMMIT", 64); });
         if (commit.empty()) {
             refuse("it has no COMMIT, so that it was not written to its end");
         }
-        const std::string name = path + "/state.json";
+        const std::string name = path_ + "/state.json";
         if (::access(name.c_str(), F_OK) != 0) {
             refuse("state.json is missing");
         }
@@ -278,7 +290,10 @@ private:
         state_.step = whole_number(o.get("step"));
         state_.seed = whole_number(o.get("seed"));
         state_.learning_rate = real_number(o.get("learning_rate"));
-        (void)o.get("optimizer");
+        for (const json_value& kept : o.get("optimizer").items()) {
+            state_.optimizer.push_back(kept.text());
+        }
+        (void)o.find("saver"); // for savers alone
         if (version > 1) {
             state_.network = whole_number(o.get("network"));
             state_.plan = whole_number(o.get("plan"));

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls on the devices of a process, from several of its threads.
+#pragma once
+
+#include "tessera/execute/workers.hpp"
+
+namespace tessera {
+
+/// The devices are this thread's for as long as it lives. All that runs a plan on them, or reads or sets what sessions keep there, takes a turn: calls from
+/// several threads on one trainer, or on several that share devices, come one after the other. A call within a call is the same turn.
+///
+/// Over ranks the order of calls is the same in all processes, which threads that wait for one another would not keep: there a call that
+/// would have to wait throws tessera::error, but for those that ask the other processes nothing.
+class device_turn {
+public:
+    enum kind { meets, waits };
+
+    explicit device_turn(workers& threads, kind how = meets) : all_(threads.calls()) {
+        if (threads.group() == nullptr || how == waits) {
+            all_.take();
+        } else if (!all_.try_take()) {
+            throw error("tessera: two threads of this rank call a trainer at the same time, and ranks must call in one "
+                        "order; call it from "
+                        "one thread, or put a lock of your own around calls that come in the same order in all ranks");
+        }
+    }
+    device_turn(const device_turn&) = delete;
+    device_turn& operator=(const device_turn&) = delete;
+    ~device_turn() { all_.give(); }
+
+private:
+    turns& all_;
+};
+
+} // namespace tessera
