@@ -94,7 +94,7 @@ inline void merge_leaders(const box& all, const box& part, std::span<const row_l
 /// Counts rows whose leader is the label's, but for those of a label that the loss `a` ignores.
 inline void count_correct(const op_attributes& a, std::span<const row_leader> leaders, const std::int32_t* labels,
                           evaluation& e) {
-    auto* const ignored = record_of(a).ignored;
+    const auto& ignored = record_of(a).ignored;
     for (const row_leader& best : leaders) {
         const std::int32_t label = *labels++;
         if (ignored != nullptr && label == ignored(a)) {

@@ -62,7 +62,7 @@ inline std::string place_of(const shape& s, index_t number) {
 inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op, int slot) {
     const bool is_loss = g.is_loss(op);
     const op_attributes& a = g.ops[op].attributes;
-    auto* const ignored = record_of(a).ignored;
+    const auto& ignored = record_of(a).ignored;
     const bool ignores = ignored != nullptr && slot == 1;
     const index_t other = ignores ? ignored(a) : 0;
     const auto* numbers = static_cast<const std::int32_t*>(x.data);

@@ -791,7 +791,7 @@ private:
                 continue;
             }
             const op_node& o = g.ops[op];
-            auto* const weigh = record_of(o.attributes).rows_weigh;
+            const auto& weigh = record_of(o.attributes).rows_weigh;
             double over = static_cast<double>(r.key.size.samples);
             if (weigh != nullptr) {
                 const auto handed_in = [&](int k) {

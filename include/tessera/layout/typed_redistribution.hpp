@@ -33,7 +33,7 @@ constexpr int devices_in() {
 }
 
 template <class From, class To>
-constexpr auto moved_between() {
+TESSERA_VECTOR_CONSTEXPR auto moved_between() {
     moved_numbers<devices_in<From, To>()> n;
     const redistributed r = redistribute(From::value(), To::value());
     n.kind = r.kind;
@@ -47,7 +47,7 @@ constexpr auto moved_between() {
 }
 
 template <class From, class To>
-constexpr problem check_redistribution() {
+TESSERA_VECTOR_CONSTEXPR problem check_redistribution() {
     const tensor_layout a = From::value();
     const tensor_layout b = To::value();
     if (a.extents.rank != b.extents.rank) {

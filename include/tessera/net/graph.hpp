@@ -86,7 +86,7 @@ struct graph_view {
     /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for numbers.
     constexpr index_t integers_of(int op, int slot) const {
         const op_attributes& a = ops[op].attributes;
-        auto* const count = record_of(a).integers;
+        const auto& count = record_of(a).integers;
         return count != nullptr ? count(a, tensors[ops[op].inputs[0]].extents, slot) : 0;
     }
     /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.

@@ -31,7 +31,7 @@ constexpr bool starts_block(const graph_view& g, int op) {
 
 /// Uses that differ in the place of their input alone (slices of the same extent) are alike.
 constexpr bool alike(const op_attributes& a, const op_attributes& b) {
-    auto* const anywhere = record_of(a).anywhere;
+    const auto& anywhere = record_of(a).anywhere;
     return a.kind == b.kind && (anywhere == nullptr ? a == b : anywhere(a) == anywhere(b));
 }
 

@@ -43,8 +43,8 @@ constexpr void append_ranges(tensor_layout& l, const description& d, int which, 
 } // namespace detail
 
 /// The layout of what an operator's shards hold of an operand. Without devices where a loop indexes two dimensions, whose shards are no grid.
-constexpr tensor_layout layout_of_operand(const description& d, int which, const configuration& c, const index_t* pool,
-                                          held what) {
+TESSERA_VECTOR_CONSTEXPR tensor_layout layout_of_operand(const description& d, int which, const configuration& c,
+                                                         const index_t* pool, held what) {
     const operand& o = d.operands[which];
     const bool contributes = what == held::gradient && o.kind != operand_kind::output;
     tensor_layout l;

@@ -124,7 +124,8 @@ constexpr problem check_training(const graph_view& g, const strategy_view& s, co
 
 /// The first rule that a schedule breaks by itself, or for the edges between the stages of a strategy that keeps their
 /// rules: an action would wait for itself.
-constexpr problem check_schedule(const graph_view& g, const strategy_view& s, const pipeline_schedule& schedule) {
+TESSERA_VECTOR_CONSTEXPR problem check_schedule(const graph_view& g, const strategy_view& s,
+                                                const pipeline_schedule& schedule) {
     detail::action_table given(schedule);
     if (const problem p = given.fill()) {
         return p;

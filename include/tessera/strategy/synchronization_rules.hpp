@@ -115,7 +115,7 @@ constexpr problem check_modes(const graph_view& g, const strategy_view& s, const
 
 /// The first rule that messages break: each slice of every gradient goes once, parameters in slices are divided by
 /// their members alone.
-constexpr problem check_messages(const graph_view& g, const synchronization& sync) {
+TESSERA_VECTOR_CONSTEXPR problem check_messages(const graph_view& g, const synchronization& sync) {
     detail::int_array given(static_cast<std::size_t>(g.parameter_count), 0);
     detail::int_array slices(static_cast<std::size_t>(g.parameter_count), 0);
     for (const message& m : sync.messages) {

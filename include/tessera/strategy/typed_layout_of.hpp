@@ -79,7 +79,7 @@ struct named_operand {
 template <class Net, class Strategy, class Layer, operand_kind Kind, int Slot, held What>
 struct layer_layout {
     using named = named_operand<Net, Strategy::batch, Layer, Kind, Slot>;
-    static constexpr tensor_layout make() {
+    static TESSERA_VECTOR_CONSTEXPR tensor_layout make() {
         constexpr graph_view g = describe<Net, Strategy::batch>();
         constexpr strategy_view s = configurations_of<Strategy>();
         constexpr int op = named::place.op;

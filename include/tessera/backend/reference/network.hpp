@@ -173,7 +173,7 @@ inline void network::set(int tensor, std::span<const std::int32_t> from) {
     for (int i = 0; i < graph_.op_count; ++i) {
         for (int k = 0; k < graph_.ops[i].inputs.size(); ++k) {
             const index_t count = graph_.ops[i].inputs[k] == tensor ? graph_.integers_of(i, k) : 0;
-            auto* const ignored = record_of(graph_.ops[i].attributes).ignored;
+            const auto& ignored = record_of(graph_.ops[i].attributes).ignored;
             const bool ignores = ignored != nullptr && k == 1;
             for (const std::int32_t x : from) {
                 if (count > 0 && (x < 0 || x >= count) && !(ignores && x == ignored(graph_.ops[i].attributes))) {
