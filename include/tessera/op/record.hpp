@@ -49,34 +49,34 @@ struct op_record {
     description (*describe)(const op_attributes&, const shape* inputs, int count) = nullptr;
     int inputs = 1; ///< 0: two or more; -1: one or more
     /// Of an operator that joins parts of one tensor: as how many inputs it reads it. Null: an input is one tensor.
-    optional_function<int(const op_attributes&)> uses;
+    optional_function<int(const op_attributes&)> uses{};
     op_facts facts{};
     initial_values initial[3] = {}; ///< of each parameter
     /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses differ in the place alone.
     /// Null: they do not.
-    optional_function<op_attributes(op_attributes)> anywhere;
+    optional_function<op_attributes(op_attributes)> anywhere{};
     /// Of an operator with a parameter that is as long as its sequences: the same use with the parameter that it has of
     /// these inputs, for shorter ones as well. Null: its parameters do not depend on the length, or it cannot have
     /// shorter sequences.
-    optional_function<op_attributes(op_attributes, const shape* inputs)> at_longest;
+    optional_function<op_attributes(op_attributes, const shape* inputs)> at_longest{};
     /// Of running state: the weight of the newest statistics in it.
-    optional_function<double(const op_attributes&)> momentum;
+    optional_function<double(const op_attributes&)> momentum{};
     /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.
-    optional_function<index_t(const op_attributes&, const shape&, int slot)> integers;
+    optional_function<index_t(const op_attributes&, const shape&, int slot)> integers{};
     /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape of that input, as targets
     /// of a regression do. Whether they are integers or numbers is in the description.
-    optional_function<shape(const op_attributes&, const shape&)> labels;
+    optional_function<shape(const op_attributes&, const shape&)> labels{};
     /// Of a loss: what the sum of its output, of this shape, is divided by. Null: the number of its elements, so that the loss is their mean.
-    optional_function<index_t(const op_attributes&, const shape&)> divisor;
+    optional_function<index_t(const op_attributes&, const shape&)> divisor{};
     /// Of a loss of classes: the label of rows that do not count, which need be no class. Null: all rows count.
-    optional_function<index_t(const op_attributes&)> ignored;
+    optional_function<index_t(const op_attributes&)> ignored{};
     /// Of a loss whose mean is over what its rows weigh, not over their number: what they weigh together. Means of several batches weigh so among each
     /// other. Null: as many as there are samples.
-    optional_function<double(const op_attributes&, const loss_rows&)> rows_weigh;
+    optional_function<double(const op_attributes&, const loss_rows&)> rows_weigh{};
     /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it is none.
-    optional_pointer<expression::formula> formula;
+    optional_pointer<expression::formula> formula{};
     /// Of an operator that is written as loop nests: its passes, for every backend. Null: it is not.
-    optional_pointer<nests::generator> generated;
+    optional_pointer<nests::generator> generated{};
     own_row rows[4] = {}; ///< of an operator that is not the library's, whose backends have rows for it themselves
     const attribute_list* own =
         nullptr; ///< its own attributes by name, which files of networks need; null: it has none, or says none

@@ -19,11 +19,11 @@ struct schedule_record {
     pipeline_schedule (*make)(const settings&, const action_times& times) = nullptr;
     option_row options[2] = {}; ///< those that have a name
     /// The rule that so many workers, micro-batches and options break; null: they break none.
-    optional_function<problem(const settings&)> check;
+    optional_function<problem(const settings&)> check{};
     /// Stages that the network must be cut into; null: one for each worker.
-    optional_function<int(const settings&)> stages;
+    optional_function<int(const settings&)> stages{};
     /// The worker of a stage, where micro-batches are not mirrored; null: the stage's number modulo the workers.
-    optional_function<int(const settings&, int stage)> worker_of;
+    optional_function<int(const settings&, int stage)> worker_of{};
     /// What its options say, for to_text(); null: nothing.
     std::string (*details)(const settings&) = nullptr;
     bool mirrors = false;            ///< half of the micro-batches run on a second, mirrored replica
