@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"
-LINKED = ["-ldnnl", "-lpthread"]
+LINKED = ["-ldnnl", "-lgomp", "-lpthread"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 ONE = ["unity.cpp"]
 TWO = ["main.cpp", "train.cpp", "refuse.cpp"]

@@ -2,6 +2,7 @@
 // Whether constant expressions may hold vectors. They may not in the checked standard library (_GLIBCXX_DEBUG) of GCC before 14, whose vector is no
 // literal type: a constexpr function with one in it is then an error. Such functions are for run time there.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #if defined(_GLIBCXX_DEBUG) && defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE < 14
 #define TESSERA_VECTOR_CONSTEXPR inline
@@ -27,3 +28,5 @@ constexpr void require_constant_vectors() {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/show_macros.inl"

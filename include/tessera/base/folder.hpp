@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders written whole: a reader sees the old folder or the new one.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/file.hpp"
 
@@ -131,3 +132,5 @@ private:
 };
 
 } // namespace tessera::files
+
+#include "tessera/base/show_macros.inl"

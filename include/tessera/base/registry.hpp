@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is chosen by name: lists of records, each with a name, a line about it and options by name, and how one is found in them.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/nearest.hpp"
@@ -196,3 +197,5 @@ void require_options(const Record& r, const option_values& given, const std::str
 }
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an evaluation of a batch says.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/op/elementwise.hpp"
@@ -108,3 +109,5 @@ inline void count_correct(const op_attributes& a, std::span<const row_leader> le
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step whose loss is not a finite number changes nothing: who sees that, who has to know it, and what is put back.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/store.hpp"
@@ -137,3 +138,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

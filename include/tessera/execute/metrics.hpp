@@ -2,6 +2,7 @@
 // How good predictions are, as values that add up over batches: the best classes of a row, accuracy among the best k, confusion matrices with mean
 // intersection over union, perplexity.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/execute/evaluation.hpp"
@@ -184,3 +185,5 @@ private:
 inline double perplexity(double loss) { return std::exp(loss); }
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

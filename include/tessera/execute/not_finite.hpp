@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of numbers that are not finite: where they come from, as far as inputs and parameters show it.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/execute/input_data.hpp"
 #include "tessera/net/paths.hpp"
@@ -47,3 +48,5 @@ std::string cause_of_loss(const graph_view& g, std::span<const input_data> input
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/show_macros.inl"

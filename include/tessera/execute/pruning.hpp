@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Magnitude pruning: the smallest weights of a parameter become zero and stay so, on a schedule. Kernels stay dense.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/graph.hpp"
@@ -141,3 +142,5 @@ double pruned_share(const Session& s, int parameter) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

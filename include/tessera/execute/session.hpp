@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network in training on the devices of this process: plans, parameters and the threads that run them, for networks as values.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/batch_parts.hpp"
@@ -901,3 +902,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

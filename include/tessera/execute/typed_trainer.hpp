@@ -2,6 +2,7 @@
 // The trainer: a network type in training on the devices of this process, over whatever session its backend has. (execute/trainer.hpp has it with the
 // session that plans and runs here; compiled ones are in runtime/.)
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/batch.hpp"
@@ -505,3 +506,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -2,6 +2,7 @@
 // Images changed on their way into a batch: random crops of a padded image, random horizontal flips, normalization by channel. What happens to a sample is
 // a function of seed, epoch and the sample's number in the set: the same in every run, under any batch size, order or thread.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/io/images.hpp"
 
@@ -105,3 +106,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

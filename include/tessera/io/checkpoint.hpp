@@ -10,6 +10,7 @@
 //                       files above
 //   COMMIT              the crc32 of state.json: written last, and without it the folder is no checkpoint
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/folder.hpp"
 #include "tessera/execute/typed_trainer.hpp"
@@ -311,3 +312,5 @@ checkpoint_state load_checkpoint(trainer<Net, B>& t, const std::string& folder, 
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

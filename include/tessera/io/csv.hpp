@@ -2,6 +2,7 @@
 // Tables as comma-separated values (RFC 4180): fields in quotes may hold separators, line ends and, doubled, quotes; lines end with LF or CRLF. Every
 // line has as many fields as the first.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/io/batches.hpp"
 #include "tessera/io/byte_source.hpp"
@@ -180,3 +181,5 @@ inline csv_table read_csv(const std::string& path, const csv_options& options = 
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds values from the events of the JSON library's parser: names may not come twice, depth is bounded, and lines are noted.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -142,3 +143,5 @@ struct counted_text {
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

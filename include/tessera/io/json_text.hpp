@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as text that people read: what fits stands on one line.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/io/json.hpp"
 
@@ -60,3 +61,5 @@ inline std::string to_text(const json& j) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning curves: a number of one or more trainings over their steps, as a chart.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/io/csv.hpp"
 #include "tessera/io/metrics_log.hpp"
@@ -109,3 +110,5 @@ inline line_chart learning_curve(const std::vector<logged_run>& runs, const std:
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads networks from JSON: see network_file.hpp.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/nearest.hpp"
 #include "tessera/base/problem_text.hpp"
@@ -311,3 +312,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

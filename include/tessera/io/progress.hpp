@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A progress bar on the terminal: how much is done, how fast, how long it still takes.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -138,3 +139,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

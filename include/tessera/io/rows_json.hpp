@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of described values as JSON: an array of objects, in which fields that are described values are objects themselves.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/io/json_text.hpp"
 #include "tessera/io/rows.hpp"
@@ -80,3 +81,5 @@ std::vector<Row> rows_of(const json_document& document) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line charts as SVG, such as one loss curve over another.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -216,3 +217,5 @@ inline std::string to_svg(const line_chart& chart) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

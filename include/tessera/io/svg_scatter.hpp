@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatter plots as SVG on two logarithmic axes of one scale, such as predictions over measurements.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/io/svg_plot.hpp"
 
@@ -112,3 +113,5 @@ inline std::string scatter_svg(const scatter_chart& chart) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

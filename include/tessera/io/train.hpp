@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop over epochs, with a progress bar.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/batches.hpp"
@@ -111,3 +112,5 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/show_macros.inl"

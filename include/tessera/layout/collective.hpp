@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The name of the collective that a redistribution is, if any.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/layout/piece.hpp"
@@ -206,3 +207,5 @@ TESSERA_VECTOR_CONSTEXPR collective classify(const std::vector<Piece>& from, con
 }
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

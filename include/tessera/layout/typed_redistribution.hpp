@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // redistribution<From, To>: what it takes to bring a tensor from one layout to another, as constants.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -143,3 +144,5 @@ template <class Redistribution>
 using inverse = redistribution<typename Redistribution::to, typename Redistribution::from>;
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

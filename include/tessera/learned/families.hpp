@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Families of generated cost graphs, on which policies that place graphs learn and are tried.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/learned/family_networks.hpp"
 #include "tessera/machine/cluster.hpp"
@@ -81,3 +82,5 @@ inline cluster family_machine(const search::placement::cost_graph& g, int device
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/show_macros.inl"

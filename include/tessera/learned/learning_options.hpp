@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the options of all policies that learn have in common.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -52,3 +53,5 @@ inline double fallen(double first, double last, std::int64_t updates, int over) 
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/show_macros.inl"

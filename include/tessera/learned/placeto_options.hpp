@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a Placeto policy is trained and tried.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/learned/learning_options.hpp"
 
@@ -83,3 +84,5 @@ struct placeto_update {
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/show_macros.inl"

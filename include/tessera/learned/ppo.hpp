@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How policies that place all nodes at once are trained: options, rewards, baselines, and choices drawn from logits. The loss is in ppo_loss.hpp.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/learned/learning_options.hpp"
 #include "tessera/search/placement/found.hpp"
@@ -166,3 +167,5 @@ inline int most_likely(std::span<const float> logits) {
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // General networks: a list of named inputs and nodes, each of which says by name what it reads.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/net/network.hpp"
 
@@ -126,3 +127,5 @@ struct chain {
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

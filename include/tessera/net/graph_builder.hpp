@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds a network as a value, operator by operator, in constant expressions too.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/net/graph.hpp"
 #include "tessera/op/records.hpp"
@@ -307,3 +308,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -5,6 +5,7 @@
 // names its operator, has build_as<Layer> and nth_as<I, Layer> instead. Here are the parts that take any layers; those
 // that are made of certain operators are in part/, and general networks in net/dag.hpp.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/net/graph_builder.hpp"
 #include "tessera/net/inputs.hpp"
@@ -270,3 +271,5 @@ concept Network = requires(graph_builder& b) {
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropies in which not every row counts the same: an ignored label, a weight for each class, a weight for each row. Written as loop nests.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -118,3 +119,5 @@ struct row_weighted_cross_entropy
     : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::handed_in>, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

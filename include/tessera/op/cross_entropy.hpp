@@ -2,6 +2,7 @@
 // Softmax and cross-entropy in one: logits[N,K], [N,T,K], [N,K,H,W] or [N,K,D,H,W] and labels (int32) -> losses, both [N], [N,T],
 // [N,H,W] or [N,D,H,W].
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -99,3 +100,5 @@ template <class... Options>
 struct weighted_cross_entropy : detail::simple_layer<op_kind::cross_entropy, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

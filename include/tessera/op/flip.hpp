@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dimensions in the other direction.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -49,3 +50,5 @@ struct flip {
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of an optimizer that make no sense are refused, by name and number.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/op/optimizer.hpp"
@@ -55,3 +56,5 @@ inline void require(const optimizer& o) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over the last dimension: x[N,K], [N,T,K] or [N,H,T,K] -> y like x; of padded sequences with lengths[N] (int32) beside it.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -99,3 +100,5 @@ template <class... Options>
 struct padded_softmax : detail::layer_with<op_kind::padded_softmax, op::softmax_attributes, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -2,6 +2,7 @@
 // A schedule written action by action in a strategy that is a type: actions<worker<forward_of<0, 0>, backward_of<0, 0>>,
 // ...>.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -119,3 +120,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -2,6 +2,7 @@
 // Synchronization written message by message in a strategy that is a type:
 // messages<send<exchange::all_reduce, weight_of<fc1>, bias_of<fc1>>, ..., update_after_backward>.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/strategy/synchronization_rules.hpp"
@@ -136,3 +137,5 @@ struct messages {
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that a search may change together: the same operator of all steps of an unrolled network, and a layer with what follows it.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -120,3 +121,5 @@ inline operator_groups group_operators(const graph_view& g) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A search by its record: checks what is asked for, runs it, and gives what it finds what it does not see to itself.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/search/fit/policies.hpp"
 #include "tessera/search/fused.hpp"
@@ -56,3 +57,5 @@ inline search_found run(const search_record& r, const graph_view& g, const clust
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/show_macros.inl"

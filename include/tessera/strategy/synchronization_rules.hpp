@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of synchronization: which modes go together, and that messages hold each slice of every gradient once.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/op/optimizer.hpp"
 #include "tessera/strategy/stage_rules.hpp"
@@ -220,3 +221,5 @@ constexpr problem check_compressed(const graph_view& g, const strategy_view& s, 
 }
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layouts that a strategy gives to what a layer reads and makes, as types.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/layout/typed_layout.hpp"
 #include "tessera/strategy/operand_layout.hpp"
@@ -135,3 +136,5 @@ using parameter_gradient_layout_of =
     typename detail::layer_layout<Net, Strategy, Layer, operand_kind::parameter, Slot, held::gradient>::type;
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host backend: oneDNN, kernels of our own, and shared memory between the devices of a process.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/host/bind.hpp"
 #include "tessera/backend/host/update_jobs.hpp"
@@ -219,3 +220,5 @@ private:
 using backend = basic_backend<plan>;
 
 } // namespace tessera::host
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that are no operator's: copies between tiles, sums of gradients with the optimizer's update, running statistics.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/host/call.hpp"
 #include "tessera/backend/host/kernels/optimizer.hpp"
@@ -413,3 +414,5 @@ private:
 };
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/show_macros.inl"

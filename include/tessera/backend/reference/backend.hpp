@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference backend as an executor's backend: plans in plain loops and plain formats. It tests plans; it is not fast.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/rounded.hpp"
@@ -379,3 +380,5 @@ private:
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that several operators share.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/reference/shard.hpp"
 
@@ -62,3 +63,5 @@ void pass_gradient(const shard<Real>& s, int o) {
 }
 
 } // namespace tessera::reference::detail
+
+#include "tessera/base/show_macros.inl"

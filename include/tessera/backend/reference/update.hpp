@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One optimizer step over a piece of a parameter, in plain loops.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/op/optimizer.hpp"
 #include "tessera/op/update_formulas.hpp"
@@ -139,3 +140,5 @@ inline double trust_of(const update_rule& how, const layer_squares& all) {
 }
 
 } // namespace tessera::reference
+
+#include "tessera/base/show_macros.inl"

@@ -2,6 +2,7 @@
 // From a strategy's plan to a program for PyTorch. The forward tasks of the plan say which shard computes what and which boxes move between devices; a
 // rank is a device. Backward is left to autograd, which runs each exchange's reverse.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/torch/exchanges.hpp"
 
@@ -276,3 +277,5 @@ inline program make_program(const graph_view& g, const strategy_view& s, int dev
 }
 
 } // namespace tessera::torch
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program for PyTorch is made from: the plan, where its parameters live, and which variable holds a tile.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/torch/refusals.hpp"
 #include "tessera/backend/torch/tables.hpp"
@@ -129,3 +130,5 @@ protected:
 };
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file that a program for PyTorch imports, as it is written beside it.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 namespace tessera::torch {
 
@@ -858,3 +859,5 @@ def main(program):
 // clang-format on
 
 } // namespace tessera::torch
+
+#include "tessera/base/show_macros.inl"

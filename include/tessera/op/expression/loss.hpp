@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses that are expressions: the mean or the sum of a function of predictions and targets.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -95,3 +96,5 @@ struct weighted_loss {
 };
 
 } // namespace tessera
+
+#include "tessera/base/show_macros.inl"

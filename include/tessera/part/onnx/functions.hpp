@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works element by element.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -139,3 +140,5 @@ inline void cast(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/show_macros.inl"

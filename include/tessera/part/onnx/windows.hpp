@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -270,3 +271,5 @@ inline void global_pool(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/show_macros.inl"

@@ -2,6 +2,7 @@
 // What lowering refuses: options that do not fit the network or the strategy, and what breaks the rules of stages, schedules, messages and
 // averages. The order is that in which users see it: what a plan is made of first.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/lower/input.hpp"
@@ -58,3 +59,5 @@ void check_rules(const lowering_input<Options>& in) {
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/show_macros.inl"

@@ -2,6 +2,7 @@
 // The combinatorial problem behind additive cost models: choose one configuration per node so that the costs of the nodes
 // plus the costs of the edges are least.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/base/error.hpp"
@@ -209,3 +210,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/show_macros.inl"

@@ -6,6 +6,7 @@
 // all its readers there have run backward, one gradient of as many bytes comes back. A transfer holds all lanes of its route for bytes / bandwidth and arrives
 // `latency` later.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/placement/cost_graph.hpp"
@@ -321,3 +322,5 @@ private:
 };
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/show_macros.inl"

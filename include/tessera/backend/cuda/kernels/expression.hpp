@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of kernels that are made of expressions.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 #include "tessera/op/description.hpp"
@@ -235,3 +236,5 @@ inline std::string kernels_text(const std::string& name, const expression::formu
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/show_macros.inl"

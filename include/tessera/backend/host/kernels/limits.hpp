@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tile.hpp"
 
@@ -71,3 +72,5 @@ template <class... Extents>
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/show_macros.inl"

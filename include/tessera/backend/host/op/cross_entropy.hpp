@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropy of whole rows, of rows that are divided between shards, and of images.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -269,3 +270,5 @@ inline constexpr row_list cross_entropy_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/show_macros.inl"

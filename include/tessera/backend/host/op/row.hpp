@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host offers for an operator: a row of the table in table.hpp, beside its code.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/choose/problem.hpp"
@@ -68,3 +69,5 @@ owned<job> make(const bound_call& b, const format_table&, dnnl_stream_t) {
 } // namespace detail
 
 } // namespace tessera::host
+
+#include "tessera/base/show_macros.inl"

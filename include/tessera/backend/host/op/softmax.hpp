@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax on plain tiles, row by row.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/op/row.hpp"
@@ -124,3 +125,5 @@ inline constexpr row_list softmax_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are expressions, some elements at a time: a node after the other, as the formula has them.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/reference/op/row.hpp"
 #include "tessera/op/expression/record.hpp"
@@ -213,3 +214,5 @@ inline constexpr operator_row<Real> any_expression{nullptr, detail::formula_loop
                                                    detail::formula_loops::backward<Real>};
 
 } // namespace tessera::reference
+
+#include "tessera/base/show_macros.inl"

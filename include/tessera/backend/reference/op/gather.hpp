@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows taken and put together by index.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/reference/op/row.hpp"
 #include "tessera/backend/reference/shard.hpp"
@@ -153,3 +154,5 @@ inline constexpr row_list index_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are written as loop nests: a pass after the other, at some points of the innermost loop at a time.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/op/nest/program.hpp"
@@ -196,3 +197,5 @@ inline constexpr operator_row<Real> any_nests{nullptr, detail::nest_loops::forwa
                                               detail::nest_loops::backward<Real>};
 
 } // namespace tessera::reference
+
+#include "tessera/base/show_macros.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -155,3 +156,5 @@ inline constexpr row_list pool_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/show_macros.inl"

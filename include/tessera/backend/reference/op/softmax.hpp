@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over the last dimension.
 #pragma once
+#include "tessera/base/hide_macros.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -140,3 +141,5 @@ inline constexpr row_list softmax_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/show_macros.inl"
