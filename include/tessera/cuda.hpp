@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core, the executor and the CUDA backend. Needs cudart, cuDNN 9, cublasLt, NCCL and NVRTC to link, and no nvcc.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
@@ -28,4 +28,4 @@ using devices = local_devices;
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

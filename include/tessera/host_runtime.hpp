@@ -2,7 +2,7 @@
 // The core, and a trainer on the host that is compiled once, in the library tessera::host_runtime: what host.hpp has for training and predicting, at a
 // fifth of its cost to compile. sharded is in host.hpp alone, refine in backend/host/refine.hpp.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
@@ -26,4 +26,4 @@ using devices = local_devices;
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Everything that depends on no backend, base to search, but what is costly to include and used by few: pipelines
 // (schedule/, search/pipeline.hpp), device graphs, MCMC.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
@@ -44,4 +44,4 @@
 #include "tessera/strategy/typed_strategy.hpp"
 #include "tessera/version.hpp"
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included before the program by build.py: macros as users' headers have them, by macros.py. The program's own headers come first.
+// Included before the program by build.py: macros as users' headers have them, by headers.py. The program's own headers come first.
 #pragma once
 
 #include <cstdint>

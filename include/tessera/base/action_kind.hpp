@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pipeline does with a micro-batch in a stage.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -23,4 +23,4 @@ constexpr const char* to_text(action_kind k) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

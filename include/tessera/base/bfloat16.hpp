@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The upper half of an fp32 number: 8 bits of exponent, 7 of mantissa.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <bit>
 #include <cstdint>
@@ -38,4 +38,4 @@ constexpr Real round_to_bf16(Real x) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time that only grows. (<chrono> costs 0.3 s to include.)
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 #include <ctime>
@@ -24,4 +24,4 @@ inline std::int64_t nanoseconds_now() {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

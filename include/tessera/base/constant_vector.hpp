@@ -2,7 +2,7 @@
 // Whether constant expressions may hold vectors. They may not in the checked standard library (_GLIBCXX_DEBUG) of GCC before 14, whose vector is no
 // literal type: a constexpr function with one in it is then an error. Such functions are for run time there.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #if defined(_GLIBCXX_DEBUG) && defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE < 14
 #define TESSERA_VECTOR_CONSTEXPR inline
@@ -29,4 +29,4 @@ constexpr void require_constant_vectors() {
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

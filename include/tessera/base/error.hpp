@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exception that every user error reaches the user as.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <stdexcept>
 
@@ -14,4 +14,4 @@ struct error : std::runtime_error {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

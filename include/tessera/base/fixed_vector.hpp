@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A vector of fixed capacity that lives in constant expressions and never allocates.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstddef>
 
@@ -45,4 +45,4 @@ struct fixed_vector {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

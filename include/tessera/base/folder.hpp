@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders written whole: a reader sees the old folder or the new one.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 
@@ -133,4 +133,4 @@ private:
 
 } // namespace tessera::files
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

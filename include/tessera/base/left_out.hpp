@@ -2,7 +2,7 @@
 // What a record may leave out: a function, or what a pointer points to. A pointer that is null would do, but g++ does not compare an address with null in
 // a constant expression under -fsanitize=undefined (-fno-delete-null-pointer-checks), so that whether there is one is said beside it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstddef>
 #include <type_traits>
@@ -47,4 +47,4 @@ struct optional_function<Result(Arguments...)> {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutual exclusion by POSIX. (<mutex> costs 0.2 s to include.)
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <pthread.h>
 
@@ -34,4 +34,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

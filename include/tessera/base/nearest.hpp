@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody may have meant who wrote a name that does not exist.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <algorithm>
 #include <string>
@@ -65,4 +65,4 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

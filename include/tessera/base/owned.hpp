@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sole owner. (<memory> costs 0.1 s to include, and every std::unique_ptr a dozen instantiations.)
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 namespace tessera {
 
@@ -52,4 +52,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // The rules that a network or a strategy can break. Every rule is written once: a broken one becomes a compile error whose text
 // names the layer, the dimension and the numbers, or, for values that come at run time, an exception with the same words.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/action_kind.hpp"
 #include "tessera/base/box.hpp"
@@ -306,4 +306,4 @@ constexpr bool refuse() {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // What collectives cost: the textbook formulas of the alpha-beta model, and the same algorithms round by round over the routes of a
 // cluster, where transfers that share a lane share its bandwidth.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 
@@ -263,4 +263,4 @@ inline collective_choice all_reduce_halves(const cluster& on, const std::vector<
 
 } // namespace tessera::cost
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

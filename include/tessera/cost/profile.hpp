@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Task times that somebody has measured.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/task/compute.hpp"
@@ -76,4 +76,4 @@ private:
 
 } // namespace tessera::cost
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

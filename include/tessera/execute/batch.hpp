@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches: what a step takes. Anything with `inputs`, `labels` and `size`, or the inputs of a network by name.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/input_data.hpp"
 #include "tessera/net/describe.hpp"
@@ -252,4 +252,4 @@ std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const na
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

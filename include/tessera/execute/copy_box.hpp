@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and sums of boxes between dense tiles in host memory.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/bfloat16.hpp"
 #include "tessera/op/description.hpp"
@@ -133,4 +133,4 @@ inline void store_numbers(element type, const float* from, index_t count, std::b
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices that a process trains on, as a value.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -148,4 +148,4 @@ using default_backend = typename detail::choose_default < requires {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

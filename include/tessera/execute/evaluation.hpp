@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an evaluation of a batch says.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/op/elementwise.hpp"
@@ -110,4 +110,4 @@ inline void count_correct(const op_attributes& a, std::span<const row_leader> le
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inputs of a batch, and what a network asks of them.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/lengths.hpp"
@@ -191,4 +191,4 @@ inline index_t check_inputs(const graph_view& g, std::span<const input_data> inp
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Schedules of the learning rate: functions from the number of the step, counted from 0, to the rate of that step. Any callable of the
 // user's own with that signature serves as well.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/owned.hpp"
@@ -142,4 +142,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slow links between the devices of a process, for those who want to see on one machine what a strategy gains over a network.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/mutex.hpp"
 #include "tessera/base/owned.hpp"
@@ -76,4 +76,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

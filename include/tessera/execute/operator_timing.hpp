@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Micro-benchmarks of operators in shards: how long their forward and backward runs take, and each task, beside what a simulation predicts.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/timing.hpp"
 #include "tessera/plan/movements.hpp"
@@ -249,4 +249,4 @@ inline std::string to_text(const std::vector<task_timing>& rows) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results as plain numbers, whatever shards and formats hold them.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/store.hpp"
@@ -55,4 +55,4 @@ private:
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

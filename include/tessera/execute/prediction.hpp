@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a prediction runs: the operators that the wanted tensors need, in the places that the strategy gives them.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/paths.hpp"
@@ -84,4 +84,4 @@ inline std::vector<int> all_predictions(const graph_view& g) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

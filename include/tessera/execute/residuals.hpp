@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What devices have left out of compressed gradients (error feedback), which a store keeps from step to step.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/execute/store.hpp"
@@ -56,4 +56,4 @@ inline void forget_residuals(const parameter_store& store, const process_group* 
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tasks of a run find besides their results: losses and parameters that are no finite numbers.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <atomic>
 #include <cstdint>
@@ -58,4 +58,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of much memory that is not read again soon, past the caches.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstddef>
 #include <cstdint>
@@ -48,4 +48,4 @@ inline void copy_streamed(const void* from, void* to, std::size_t bytes) {
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // What a network in training is made of: layer by layer its shape, parameters, arithmetic and memory under the
 // strategy, and the time of its tasks.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/first_users.hpp"
 #include "tessera/plan/print.hpp"
@@ -286,4 +286,4 @@ inline std::string to_text(const network_summary& s) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Something to step on where only the time counts.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/session.hpp"
 
@@ -48,4 +48,4 @@ private:
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

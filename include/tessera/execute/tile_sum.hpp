@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sum of tiles of one format, element by element in the order in which they are listed.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/bfloat16.hpp"
 #include "tessera/execute/store.hpp"
@@ -51,4 +51,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,8 +2,9 @@
 // The trainer: a network type in training on the devices of this process, over whatever session its backend has. (execute/trainer.hpp has it with the
 // session that plans and runs here; compiled ones are in runtime/.)
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/batch.hpp"
 #include "tessera/execute/check_backend.hpp"
@@ -390,7 +391,7 @@ private:
     }
 
     static double checked(double rate) {
-        if (!std::isfinite(rate) || rate < 0) {
+        if (!is_finite(rate) || rate < 0) {
             throw error("tessera: a learning rate of " + std::to_string(rate) +
                         "; it must be a finite number of at least 0");
         }
@@ -507,4 +508,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that grows record by record and holds whole records only: what a failed write left of one is cut off again.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 
@@ -70,4 +70,4 @@ private:
 
 } // namespace tessera::io::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

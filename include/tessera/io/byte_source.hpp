@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a data file, plain or compressed by gzip.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -119,4 +119,4 @@ inline std::string read_whole(const std::string& path, std::string_view remedy,
 
 } // namespace tessera::io::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -10,7 +10,7 @@
 //                       files above
 //   COMMIT              the crc32 of state.json: written last, and without it the folder is no checkpoint
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/folder.hpp"
 #include "tessera/execute/typed_trainer.hpp"
@@ -313,4 +313,4 @@ checkpoint_state load_checkpoint(trainer<Net, B>& t, const std::string& folder, 
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several safetensors files together, which hold tensors whole or as boxes: as one set of tensors, read part by part.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/kept_pieces.hpp"
 #include "tessera/io/safetensors.hpp"
@@ -150,4 +150,4 @@ private:
 
 } // namespace tessera::io::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

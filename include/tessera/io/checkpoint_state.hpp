@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a checkpoint says besides its tensors, and whether it is whole: state.json, COMMIT and the checksums of its files.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/safetensors.hpp"
 #include "tessera/io/shuffle.hpp"
@@ -302,4 +302,4 @@ private:
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes that write or read one checkpoint together: what they tell each other meanwhile.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/io/safetensors.hpp"
@@ -174,4 +174,4 @@ private:
 
 } // namespace tessera::io::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

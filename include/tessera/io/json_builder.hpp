@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds values from the events of the JSON library's parser: names may not come twice, depth is bounded, and lines are noted.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -144,4 +144,4 @@ struct counted_text {
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

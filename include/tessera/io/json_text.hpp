@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as text that people read: what fits stands on one line.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/json.hpp"
 
@@ -62,4 +62,4 @@ inline std::string to_text(const json& j) {
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

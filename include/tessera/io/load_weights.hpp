@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights from safetensors files, such as those of somebody else's training: by the paths of parameters, of all layers or of one.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/checkpoint_files.hpp"
@@ -133,4 +133,4 @@ loaded_weights load_weights(trainer<Net, B>& t, const std::string& path, const w
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A log of a training's numbers: as CSV, and as event files that TensorBoard shows.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/appended_file.hpp"
 #include "tessera/io/event_file.hpp"
@@ -146,4 +146,4 @@ private:
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

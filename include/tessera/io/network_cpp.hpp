@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network that is a value, written as a header that holds it as a type.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/free_names.hpp"
@@ -223,4 +223,4 @@ inline std::string to_cpp(const graph_view& g, const std::string& name) { return
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

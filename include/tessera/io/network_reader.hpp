@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads networks from JSON: see network_file.hpp.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/nearest.hpp"
 #include "tessera/base/problem_text.hpp"
 #include "tessera/io/json.hpp"
@@ -197,7 +198,7 @@ private:
 
     static double finite(const json_value& value) {
         const double x = value.number();
-        if (!std::isfinite(x)) {
+        if (!is_finite(x)) {
             value.refuse("is no finite number");
         }
         return x;
@@ -245,7 +246,7 @@ private:
                 }
                 const json_value* number = rule.find("number");
                 a.initial[slot].number = number != nullptr ? static_cast<float>(finite(*number)) : 1.0F;
-                if (!std::isfinite(a.initial[slot].number)) {
+                if (!is_finite(a.initial[slot].number)) {
                     number->refuse("does not fit a float");
                 }
                 a.initial[slot].said = true;
@@ -313,4 +314,4 @@ private:
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches made by a thread of their own while others are trained on, in the same order.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/batches.hpp"
 
@@ -167,4 +167,4 @@ prefetched(Range&&, int) -> prefetched<Range>;
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

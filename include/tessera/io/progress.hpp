@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A progress bar on the terminal: how much is done, how fast, how long it still takes.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -140,4 +140,4 @@ private:
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

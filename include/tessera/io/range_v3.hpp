@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data sets and their batches under the views of range-v3: set.batches(64) | ranges::views::take(10), set | ranges::views::filter(...).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/batches.hpp"
 
@@ -24,4 +24,4 @@ static_assert(ranges::random_access_range<const token_set> && ranges::sized_rang
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

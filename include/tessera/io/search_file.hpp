@@ -2,7 +2,7 @@
 // A search under way as a file: numbers in lines, strategies as strategy files have them, and a sum that tells whether anything has changed. Whoever
 // reads it goes on exactly where it stopped.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/file.hpp"
 #include "tessera/io/progress.hpp"
@@ -163,4 +163,4 @@ inline search::mcmc_result run_search(const graph_view& g, const cluster& on,
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

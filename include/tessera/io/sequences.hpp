@@ -2,7 +2,7 @@
 // Sequences of several lengths in batches of few: each is padded at its end to the length of its bucket, so that a network of any length
 // (tokens<up_to<L>>) makes one plan for each bucket.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/io/shuffle.hpp"
@@ -191,4 +191,4 @@ inline sequence_set::range sequence_set::batches(std::int64_t batch_size, std::v
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

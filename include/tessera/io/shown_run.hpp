@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan with its simulated run and, where there is one, its measured one: what traces and reports show.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/lanes.hpp"
 #include "tessera/plan/print.hpp"
@@ -109,4 +109,4 @@ inline int measured_row(const shown_run& r, const task& t) {
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

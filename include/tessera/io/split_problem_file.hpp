@@ -3,7 +3,7 @@
 // Operators" (NeurIPS 2020): "maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes" and "edges". Its "FPGA" is any accelerator. Both its throughput and its latency
 // problems have this form.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/nearest.hpp"
 #include "tessera/io/file.hpp"
@@ -240,4 +240,4 @@ inline placement::split read_split(const placement::split_problem& p, const std:
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads strategy files strictly: see strategy_file.hpp.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/described_json.hpp"
 #include "tessera/io/synchronization_reader.hpp"
@@ -206,4 +206,4 @@ private:
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

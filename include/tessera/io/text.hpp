@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts to train language models on: windows of tokens, and for each of their positions the token that comes next.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/batches.hpp"
 #include "tessera/io/byte_source.hpp"
@@ -78,4 +78,4 @@ inline std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> cut(const
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

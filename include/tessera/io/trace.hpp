@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run as a trace in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/file.hpp"
 #include "tessera/io/json.hpp"
@@ -128,4 +128,4 @@ inline void write_trace(const std::string& path, const shown_run& r) { write_fil
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

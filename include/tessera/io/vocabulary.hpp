@@ -8,7 +8,7 @@
 //
 // A text is cut into the longest tokens that there are, from its beginning on.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/file.hpp"
@@ -205,4 +205,4 @@ inline void write_vocabulary(const vocabulary& v, const std::string& path) { fil
 
 } // namespace tessera::io
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The name of the collective that a redistribution is, if any.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/layout/piece.hpp"
@@ -208,4 +208,4 @@ TESSERA_VECTOR_CONSTEXPR collective classify(const std::vector<Piece>& from, con
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Redistribution of a tensor between two lists of pieces by intersecting regions: what lowering turns into tasks, what costs count, and what
 // redistribution<From, To> has as constants.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/layout/collective.hpp"
@@ -202,4 +202,4 @@ constexpr Result redistribute(const std::vector<Piece>& from, const std::vector<
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of a tensor as a value: how each dimension is split, how often each shard is there, and where.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/layout/redistribute.hpp"
@@ -152,4 +152,4 @@ inline std::string to_text(const redistributed& r) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

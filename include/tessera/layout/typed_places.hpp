@@ -2,7 +2,7 @@
 // What layouts and strategies that are types say alike: copies, summands, and on which devices shards lie. apply() puts it into what a strategy
 // says of a layer, s.c being its configuration.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 namespace tessera {
 
@@ -49,4 +49,4 @@ struct from_device {
 };
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // redistribution<From, To>: what it takes to bring a tensor from one layout to another, as constants.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -145,4 +145,4 @@ using inverse = redistribution<typename Redistribution::to, typename Redistribut
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy of GDP (Zhou et al. 2019, "GDP: Generalized Device Placement for Dataflow Graphs", arXiv 1910.01578, section 3, as recalled) as a network.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/ppo_loss.hpp"
 #include "tessera/learned/superposition.hpp"
@@ -241,4 +241,4 @@ struct gdp_network : gdp_parts<S>::network {};
 
 } // namespace tessera::learned
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

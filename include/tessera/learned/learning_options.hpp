@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the options of all policies that learn have in common.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/finite.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -20,23 +21,23 @@ public:
         throw error("tessera: " + std::string(policy_) + ": " + what);
     }
     void rate(double x) const {
-        if (!std::isfinite(x) || x <= 0) {
+        if (!is_finite(x) || x <= 0) {
             refuse("a learning rate of " + std::to_string(x) + "; give a finite number above 0");
         }
     }
     void clip_norm(double x) const {
-        if (!std::isfinite(x) || x <= 0) {
+        if (!is_finite(x) || x <= 0) {
             refuse("gradients clipped to a norm of " + std::to_string(x) + "; give a finite number above 0");
         }
     }
     void entropy(double coefficient, int updates) const {
-        if (!std::isfinite(coefficient) || coefficient < 0 || updates < 1) {
+        if (!is_finite(coefficient) || coefficient < 0 || updates < 1) {
             refuse("an entropy bonus of " + std::to_string(coefficient) + " that falls over " +
                    std::to_string(updates) + " updates; give a coefficient of at least 0 and at least 1 update");
         }
     }
     void infeasible(double reward) const {
-        if (!std::isfinite(reward) || reward >= 0) {
+        if (!is_finite(reward) || reward >= 0) {
             refuse("a reward of " + std::to_string(reward) +
                    " for what does not fit; rewards are negative, give one below those of what does");
         }
@@ -54,4 +55,4 @@ inline double fallen(double first, double last, std::int64_t updates, int over) 
 
 } // namespace tessera::learned
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // What a learner knows besides its weights and its optimizer's state: its random numbers, baselines and best placements; as text, too. And what all learners
 // ask of the graphs that they were given.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/ppo.hpp"
 
@@ -191,4 +191,4 @@ void copy_weights(To& to, From& from) {
 
 } // namespace tessera::learned
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

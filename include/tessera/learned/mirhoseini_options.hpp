@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the policy of Mirhoseini et al. is trained, and what it reads of a group.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/group_graph.hpp"
 #include "tessera/learned/ppo.hpp"
@@ -73,4 +73,4 @@ inline std::vector<float> features_of(const group_graph& g, int most) {
 
 } // namespace tessera::learned
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

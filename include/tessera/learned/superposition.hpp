@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Superposition: the inputs of dense layers are multiplied by vectors that depend on the graph, so that one set of weights serves many graphs.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/dag.hpp"
 #include "tessera/net/network.hpp"
@@ -47,4 +47,4 @@ struct entries_if<false, Entries...> : entries<> {};
 
 } // namespace tessera::learned
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

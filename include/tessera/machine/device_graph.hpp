@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine as a graph, as a value: devices with rates and memory, switches, the links between them, and what lies inside what.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -272,4 +272,4 @@ inline void require(const device_graph& g) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

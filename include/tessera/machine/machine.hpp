@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine of equal devices, every two of which are linked alike: what searches in constant expressions take. device_graph.hpp has any other.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -70,4 +70,4 @@ constexpr machine p100_cluster(int devices) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

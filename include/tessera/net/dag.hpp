@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // General networks: a list of named inputs and nodes, each of which says by name what it reads.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 
@@ -128,4 +128,4 @@ struct chain {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a network type to its value, in a constant expression (describe<Net, Batch>) or at run time (describe<Net>(batch)).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/problem_text.hpp"
 #include "tessera/net/lengths.hpp"
@@ -156,4 +156,4 @@ graph describe(index_t batch) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network as a value: tensors, parameters and operators, each an index into an array.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/layer_name.hpp"
 #include "tessera/base/rules.hpp"
@@ -134,4 +134,4 @@ struct graph {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network begins with: the shape of its input for a batch, and whether it holds numbers or integers.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -99,4 +99,4 @@ constexpr bool is_any_length() {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks whose inputs have any length: what follows from one, and whether there is such a network.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -76,4 +76,4 @@ constexpr problem problem_of_lengths(const graph_view& g) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

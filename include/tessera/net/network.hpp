@@ -5,7 +5,7 @@
 // names its operator, has build_as<Layer> and nth_as<I, Layer> instead. Here are the parts that take any layers; those
 // that are made of certain operators are in part/, and general networks in net/dag.hpp.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph_builder.hpp"
 #include "tessera/net/inputs.hpp"
@@ -272,4 +272,4 @@ concept Network = requires(graph_builder& b) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

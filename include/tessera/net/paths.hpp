@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One name for every operator and every parameter of a network: unique in it, the same on every compiler, for people, files and messages.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -270,4 +270,4 @@ inline std::string parameter_path_of(const graph_view& g, int parameter) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a network that some of its tensors need: what a prediction runs.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -55,4 +55,4 @@ reduced_network reduced_to(const Graph& g, const std::vector<int>& wanted) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Blocks of operators that a network repeats, and the same network with fewer of them or with another batch: what is true of a few
 // blocks says what is true of many.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/graph.hpp"
@@ -139,4 +139,4 @@ inline shortened_graph with_blocks(const graph_view& g, const repeated_blocks& r
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

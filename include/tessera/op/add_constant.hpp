@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x plus a constant.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -22,4 +22,4 @@ struct add_constant : detail::expression_layer<op_kind::add_constant, By> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

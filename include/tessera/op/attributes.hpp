@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operators there are, and the numbers that tell two uses of one apart.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/type_name.hpp"
@@ -178,4 +178,4 @@ constexpr const attribute_list* list_of() {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

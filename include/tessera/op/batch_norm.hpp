@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalization over the global batch: x[N,C,H,W], x[N,C,D,H,W] or x[N,C], gamma[C], beta[C] -> y like x.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -73,4 +73,4 @@ struct batch_norm : detail::layer_with<op_kind::batch_norm, op::batch_norm_attri
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

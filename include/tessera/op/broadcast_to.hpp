@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dimensions of extent 1 repeated.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -75,4 +75,4 @@ struct broadcast_to {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenation along one axis.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -90,4 +90,4 @@ struct concat_along : detail::layer_with<op_kind::concat, op::concat_attributes,
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

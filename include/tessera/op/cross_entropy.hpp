@@ -2,7 +2,7 @@
 // Softmax and cross-entropy in one: logits[N,K], [N,T,K], [N,K,H,W] or [N,K,D,H,W] and labels (int32) -> losses, both [N], [N,T],
 // [N,H,W] or [N,D,H,W].
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -101,4 +101,4 @@ struct weighted_cross_entropy : detail::simple_layer<op_kind::cross_entropy, Opt
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

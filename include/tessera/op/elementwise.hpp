@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators that work element by element have in common. Operands have one shape, or are broadcast to it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -137,4 +137,4 @@ constexpr description as_linear(description d) {
 
 } // namespace tessera::op
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups in tables: of tokens, and of positions.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -136,4 +136,4 @@ struct position_embedding
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All dimensions but the samples as one.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -55,4 +55,4 @@ struct flatten : detail::simple_layer<op_kind::flatten> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

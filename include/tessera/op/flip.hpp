@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dimensions in the other direction.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -51,4 +51,4 @@ struct flip {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x times the normal distribution function of x (Hendrycks and Gimpel 2016), element by element.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -22,4 +22,4 @@ struct gelu : detail::simple_layer<op_kind::gelu> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

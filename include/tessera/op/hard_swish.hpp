@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sigmoid and swish of straight lines (Howard et al. 2019, "Searching for MobileNetV3", arXiv 1905.02244): as PyTorch's Hardsigmoid and Hardswish.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -28,4 +28,4 @@ struct hard_swish : detail::simple_layer<op_kind::hard_swish> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What parameters hold before training: by their operator's record, or as a layer says with initial_weights<> and initial_bias<>.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -73,4 +73,4 @@ struct orthogonal : drawn<initial_values::orthogonal, Numerator, Denominator> {}
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // All operators of the library as a list, for whoever prints or tests them one by one. It is apart because it evaluates the bodies of those that are
 // loop nests, which a program otherwise does for the operators of its networks alone.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/records.hpp"
 
@@ -33,4 +33,4 @@ inline constexpr const op_record* library_operators[] = {TESSERA_OPERATORS(TESSE
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

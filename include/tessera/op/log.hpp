@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The natural logarithm, element by element; of negative numbers NaN.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -21,4 +21,4 @@ struct log : detail::simple_layer<op_kind::log> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

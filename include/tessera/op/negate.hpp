@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // -x, element by element.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -20,4 +20,4 @@ struct negate : detail::simple_layer<op_kind::negate> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zeros around a tensor, and a part of it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -114,4 +114,4 @@ struct crop : detail::layer_with<op_kind::crop, op::crop_attributes, Kept...> {}
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

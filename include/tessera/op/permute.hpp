@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dimensions of a tensor in another order.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -66,4 +66,4 @@ struct permute {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

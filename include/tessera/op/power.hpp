@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x to the power of a constant, element by element; of negative x NaN where the exponent is no whole number.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -24,4 +24,4 @@ struct power : detail::expression_layer<op_kind::power, Exponent> {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator is, as one record: its header in this folder defines it, and nothing else in the core knows it by name.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/left_out.hpp"
 #include "tessera/base/rules.hpp"
@@ -158,4 +158,4 @@ constexpr int first_difference(const shape& a, const shape& b) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

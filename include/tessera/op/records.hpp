@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's operators, and what a record says of an operator's use. The list of all is op/library.hpp.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/abs.hpp"
 #include "tessera/op/add.hpp"
@@ -130,4 +130,4 @@ constexpr label_tensor labels_of(const op_attributes& a, const shape& x) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

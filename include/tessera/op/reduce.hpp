@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, means, largest and smallest numbers over some dimensions, as loop nests: a split of a dimension that is reduced leaves partial results.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -97,4 +97,4 @@ TESSERA_REDUCTION(min_over_kept, min, true)
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same elements in the same order, with other extents.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -151,4 +151,4 @@ struct reshape {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Dimensions moved round in a circle: what leaves at one end comes in at the other, as in windows that are shifted (Liu et al.,
 // "Swin Transformer", 2021, section 3.2).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -82,4 +82,4 @@ requires(sizeof...(Shifts) < 3) struct roll : detail::layer_with<op_kind::roll, 
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

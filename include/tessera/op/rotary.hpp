@@ -2,7 +2,7 @@
 // Rotary positions (Su et al. 2021, "RoFormer"): x[N,T,C] -> y like x. Of each head's channels, pairs of neighbours are turned by the angle
 // position * base^(-2 * pair / channels of a head).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -49,4 +49,4 @@ struct rotary : detail::generated_layer<op::rotary_body, Options...> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 1 / (1 + exp(-x)), element by element.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -21,4 +21,4 @@ struct sigmoid : detail::simple_layer<op_kind::sigmoid> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

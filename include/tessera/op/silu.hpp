@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x * sigmoid(x), element by element (Hendrycks and Gimpel 2016; Ramachandran et al. 2017, "Searching for activation functions").
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -21,4 +21,4 @@ struct silu : detail::simple_layer<op_kind::silu> {};
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

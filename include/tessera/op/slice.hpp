@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indices [begin, begin + count) of one axis.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -83,4 +83,4 @@ struct slice {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over the last dimension: x[N,K], [N,T,K] or [N,H,T,K] -> y like x; of padded sequences with lengths[N] (int32) beside it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -101,4 +101,4 @@ struct padded_softmax : detail::layer_with<op_kind::padded_softmax, op::softmax_
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

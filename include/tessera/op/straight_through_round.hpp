@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x rounded to the nearest whole number, of two the even one, with the gradient of x (Bengio et al. 2013, arXiv 1308.3432).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -26,4 +26,4 @@ struct straight_through_round : detail::simple_layer<op_kind::straight_through_r
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -3,7 +3,7 @@
 // H' = (H - 1) * stride - 2 * padding + R: what the gradient of a convolution's input is, as an operator (Dumoulin and Visin 2016,
 // "A guide to convolution arithmetic", section 4).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/conv2d.hpp"
 #include "tessera/op/options.hpp"
@@ -130,4 +130,4 @@ struct transposed_conv2d {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools along the positions of sequences [N,T,C]: those of images with one row, between two permutations.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 #include "tessera/op/conv2d.hpp"
@@ -87,4 +87,4 @@ struct average_pool1d : detail::one_dimension<average_pool1d<Window, Options...>
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

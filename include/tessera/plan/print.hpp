@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies and plans as a person reads them: a table, lists of tasks, and a drawing for Graphviz.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/paths.hpp"
 #include "tessera/plan/plan.hpp"
@@ -331,4 +331,4 @@ inline std::string to_graphviz(const graph_view& g, const plan& p) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How old the parameters are that a plan's steps compute with.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -58,4 +58,4 @@ struct staleness_record {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

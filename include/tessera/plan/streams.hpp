@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communication streams: what moves between devices leaves the computation's list, so that it runs beside it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -91,4 +91,4 @@ void issue_from_one_list(Plan& p) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks of MPI as the processes that run one plan: started by mpirun, mpiexec or srun, on one node or several.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
@@ -439,4 +439,4 @@ int run(int& argc, char**& argv, Program&& program, double patience = 600) {
 
 } // namespace tessera::mpi
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

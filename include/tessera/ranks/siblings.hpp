@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other processes that the launcher has started on this node, as /proc knows them: who keeps MPI's start from ending, of which MPI itself says nothing.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <algorithm>
 #include <cctype>
@@ -152,4 +152,4 @@ inline std::string who_is_waited_for(bool starting) {
 
 } // namespace tessera::ranks
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Letters between nodes over MPI: a thread of every process sends them, and takes in those of others, since MPI may make no progress by itself.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/ranks/mpi_calls.hpp"
@@ -565,4 +565,4 @@ private:
 
 } // namespace tessera::mpi::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // A session on the host whose inside is compiled elsewhere, once: in the library tessera::host_runtime, or wherever a source includes
 // runtime/host_source.inl.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/input_data.hpp"
@@ -80,4 +80,4 @@ public:
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Partitions with priorities and credit: Peng et al., "A generic communication scheduler for distributed DNN training acceleration"
 // (ByteScheduler, SOSP 2019).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -94,4 +94,4 @@ struct byte_scheduler {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

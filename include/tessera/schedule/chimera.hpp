@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two pipelines in opposite directions: Li and Hoefler, "Chimera" (SC 2021).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/mask.hpp"
 #include "tessera/schedule/record.hpp"
@@ -227,4 +227,4 @@ struct chimera : schedule::detail::one_stage_each {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

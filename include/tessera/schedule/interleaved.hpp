@@ -2,7 +2,7 @@
 // Interleaved 1F1B: every worker has several stages. Narayanan et al., "Efficient large-scale language model training on GPU clusters
 // using Megatron-LM" (SC 2021), section 2.2.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -97,4 +97,4 @@ struct interleaved {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -3,7 +3,7 @@
 // 2014); Alistarh et al., "QSGD" (NIPS 2017); Karimireddy et al., "Error Feedback Fixes SignSGD" (ICML 2019). The formulas are in
 // task/gradient_codes.hpp.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/buckets.hpp"
 
@@ -101,4 +101,4 @@ struct one_bit_gradients
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What there is to know of a pipeline schedule that is chosen by name, as one record: its file defines it, and nothing else names it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/left_out.hpp"
 #include "tessera/base/registry.hpp"
@@ -95,4 +95,4 @@ inline std::string to_text(const settings& x) {
 
 } // namespace tessera::schedule
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // A schedule written action by action in a strategy that is a type: actions<worker<forward_of<0, 0>, backward_of<0, 0>>,
 // ...>.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -121,4 +121,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Synchronization written message by message in a strategy that is a type:
 // messages<send<exchange::all_reduce, weight_of<fc1>, bias_of<fc1>>, ..., update_after_backward>.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/strategy/synchronization_rules.hpp"
@@ -138,4 +138,4 @@ struct messages {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

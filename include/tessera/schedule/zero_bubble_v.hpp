@@ -2,7 +2,7 @@
 // Zero bubble with two stages on each worker, in the shape of a V: Qi et al., "Pipeline parallelism with controllable memory"
 // (arXiv 2405.15362): ZB-V.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -120,4 +120,4 @@ struct zero_bubble_v {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

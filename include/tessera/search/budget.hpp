@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much work a search may do, and what it says when that was not enough.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -60,4 +60,4 @@ constexpr bool is_within_budget() {
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

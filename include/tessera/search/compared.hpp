@@ -2,7 +2,7 @@
 // Never worse than the obvious, for searches that model costs: what was found is simulated beside what everybody knows,
 // and the fastest is returned, by name.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/by_hand/hand_designed.hpp"
 #include "tessera/search/finished_step.hpp"
@@ -112,4 +112,4 @@ inline std::string to_text(const compared_search& r) {
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The legal configurations of an operator, in a fixed order.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/fixed_vector.hpp"
 #include "tessera/strategy/configuration.hpp"
@@ -98,4 +98,4 @@ constexpr fixed_vector<configuration, Capacity> enumerate_some(const description
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

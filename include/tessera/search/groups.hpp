@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that a search may change together: the same operator of all steps of an unrolled network, and a layer with what follows it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -122,4 +122,4 @@ inline operator_groups group_operators(const graph_view& g) {
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uneven shards for unequal devices.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
@@ -57,4 +57,4 @@ inline strategy data_parallel_in_proportion(const graph_view& g, const cluster& 
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

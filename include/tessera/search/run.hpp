@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A search by its record: checks what is asked for, runs it, and gives what it finds what it does not see to itself.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/fit/policies.hpp"
 #include "tessera/search/fused.hpp"
@@ -58,4 +58,4 @@ inline search_found run(const search_record& r, const graph_view& g, const clust
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a search. The core makes none: who searches hands them in (execute/search_threads.hpp makes some).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <atomic>
 #include <cstddef>
@@ -51,4 +51,4 @@ struct thread_pool {
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

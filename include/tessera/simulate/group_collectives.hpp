@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best collectives of groups of devices, remembered from one plan to the next.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/collective.hpp"
 #include "tessera/simulate/schedule.hpp"
@@ -68,4 +68,4 @@ private:
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

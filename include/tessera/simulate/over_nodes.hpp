@@ -2,7 +2,7 @@
 // The links between nodes as a simulation sees them: what a task has written goes, one letter after the other and the most urgent first, over the link of its
 // node.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/between_nodes.hpp"
 
@@ -142,4 +142,4 @@ private:
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

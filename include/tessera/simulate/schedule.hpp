@@ -2,7 +2,7 @@
 // Event-driven simulation of activities: what runs when on devices that take their tasks in a given order, and on lanes that serve transfers
 // in the order in which they become ready. Times are whole nanoseconds from 0.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -237,4 +237,4 @@ private:
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

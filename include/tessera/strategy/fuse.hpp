@@ -2,7 +2,7 @@
 // Operators that are expressions, one after the other, become one: a network and a strategy for it are rewritten before they are lowered, so that a
 // plan has one task where there were several, and no tiles between them.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/paths.hpp"
 #include "tessera/op/expression/compose.hpp"
@@ -509,4 +509,4 @@ fused_network not_fused(const Graph& g, const strategy& s) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

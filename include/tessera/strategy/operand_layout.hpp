@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout in which an operator's shards hold an operand, as a value.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/tensor_layout.hpp"
 #include "tessera/strategy/pieces.hpp"
@@ -100,4 +100,4 @@ TESSERA_VECTOR_CONSTEXPR tensor_layout layout_of_operand(const description& d, i
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of pipeline schedules: every action once, on one worker, and none that waits for itself.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/base/rules.hpp"
@@ -254,4 +254,4 @@ TESSERA_VECTOR_CONSTEXPR schedule_facts facts_of(const pipeline_schedule& s) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // The rules of stages: which operators are in which, what the schedule has to do with them, and over which samples
 // batch norms may take their statistics.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 #include "tessera/strategy/schedule_rules.hpp"
@@ -155,4 +155,4 @@ constexpr schedule_facts facts_of(const strategy_view& s) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy as a value, and the rules that it has to keep.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/describe.hpp"
 #include "tessera/net/paths.hpp"
@@ -324,4 +324,4 @@ inline void require(const graph_view& g, const strategy_view& s, int devices) {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

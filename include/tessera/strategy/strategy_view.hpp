@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy whose numbers somebody else owns: what the rules and lowering read.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/configuration.hpp"
 #include "tessera/strategy/pipeline_schedule.hpp"
@@ -62,4 +62,4 @@ constexpr strategy_view configurations_of() {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

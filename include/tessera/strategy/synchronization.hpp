@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How gradients become new parameters, as a value. The policies in schedule/ make such values; lowering follows them.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/compression.hpp"
 
@@ -116,4 +116,4 @@ struct synchronization {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of synchronization: which modes go together, and that messages hold each slice of every gradient once.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/optimizer.hpp"
 #include "tessera/strategy/stage_rules.hpp"
@@ -222,4 +222,4 @@ constexpr problem check_compressed(const graph_view& g, const strategy_view& s, 
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

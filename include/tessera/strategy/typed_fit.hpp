@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The split of an operator from the layouts of its inputs and of its output.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -234,4 +234,4 @@ struct fitted {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layouts that a strategy gives to what a layer reads and makes, as types.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/typed_layout.hpp"
 #include "tessera/strategy/operand_layout.hpp"
@@ -137,4 +137,4 @@ using parameter_gradient_layout_of =
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

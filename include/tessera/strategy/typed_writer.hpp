@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the entries of a strategy that is a type amount to, and the rules that they break by themselves.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/typed_entries.hpp"
 
@@ -232,4 +232,4 @@ struct strategy_writer {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host backend: oneDNN, kernels of our own, and shared memory between the devices of a process.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/bind.hpp"
 #include "tessera/backend/host/update_jobs.hpp"
@@ -221,4 +221,4 @@ using backend = basic_backend<plan>;
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

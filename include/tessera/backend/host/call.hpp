@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compute task as the host backend sees it: the call, the memory formats of its operands, and how it is computed.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/format.hpp"
 #include "tessera/op/window.hpp"
@@ -109,4 +109,4 @@ struct local_window {
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles whose elements of one channel lie in contiguous rows: [blocks][channels][length].
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 
@@ -93,4 +93,4 @@ struct channel_rows {
 
 } // namespace tessera::host::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory formats of tiles on the host.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/onednn/onednn.hpp"
 #include "tessera/base/mutex.hpp"
@@ -93,4 +93,4 @@ private:
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

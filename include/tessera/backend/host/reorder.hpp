@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reorders: the same elements from one memory format into another.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/kernels/transpose_n16.hpp"
 #include "tessera/backend/host/onednn/operands.hpp"
@@ -126,4 +126,4 @@ inline owned<job> make_reorder(const format_table& table, const reorder_call& r,
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

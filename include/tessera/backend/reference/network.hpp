@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: one device that runs a network in double, operator by operator, without strategy or plan.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/rounded.hpp"
@@ -406,4 +406,4 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
 
 #include "tessera/backend/reference/network_statistics.inl"
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

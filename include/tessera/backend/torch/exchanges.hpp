@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moves between the ranks of a program for PyTorch, forward: the copies of its plan, operator by operator.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/places.hpp"
 
@@ -190,4 +190,4 @@ protected:
 
 } // namespace tessera::torch::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators that a program for PyTorch has lines for: one table, which is also its documentation.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/op/formulas.hpp"
 #include "tessera/backend/torch/op/images.hpp"
@@ -80,4 +80,4 @@ inline index_t dropped_percent(const op_attributes& a) { return a.as<op::dropout
 
 } // namespace tessera::torch
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

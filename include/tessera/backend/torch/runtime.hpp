@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file that a program for PyTorch imports, as it is written beside it.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 namespace tessera::torch {
 
@@ -860,4 +860,4 @@ def main(program):
 
 } // namespace tessera::torch
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

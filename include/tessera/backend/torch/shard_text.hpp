@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shard of an operator as the local lines of a program for PyTorch: what an operator's row reads to write them.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/text.hpp"
 #include "tessera/net/graph.hpp"
@@ -69,4 +69,4 @@ inline std::string assign(const shard_text& s, const std::string& expression) { 
 
 } // namespace tessera::torch
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions of expressions: the formula of an operator some of whose inputs are made by others.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/formula.hpp"
 
@@ -202,4 +202,4 @@ constexpr composition compose(const applied& last, const applied* makers, int co
 
 } // namespace tessera::expression
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

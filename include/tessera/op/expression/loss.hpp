@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses that are expressions: the mean or the sum of a function of predictions and targets.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -97,4 +97,4 @@ struct weighted_loss {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

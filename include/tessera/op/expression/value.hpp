@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers that an expression is called with to be written down: operators and functions of them put nodes on a tape.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/nodes.hpp"
 
@@ -158,4 +158,4 @@ constexpr value straight_through(value x, value gradient_of) { return functions:
 
 } // namespace tessera::expression
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are written as loop nests: the record and the layer follow from a body.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/layer_name.hpp"
 #include "tessera/op/expression/record.hpp"
@@ -259,4 +259,4 @@ struct operation : protected expression::functions, protected nests::names {
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes are computed while the network is made: see fold.hpp.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/fold_shapes.hpp"
 
@@ -215,4 +215,4 @@ inline bool fold(call& c) {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

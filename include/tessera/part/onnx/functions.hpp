@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works element by element.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -141,4 +141,4 @@ inline void cast(call& c) {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ONNX model as plain values: what a file says (github.com/onnx/onnx, onnx.proto), of which a network is made. Nothing here is checked.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 #include <string>
@@ -187,4 +187,4 @@ struct options {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

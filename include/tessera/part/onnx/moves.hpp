@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moves elements, repeats them, or puts zeros or constants beside them.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/functions.hpp"
 
@@ -259,4 +259,4 @@ inline void expand(call& c) {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

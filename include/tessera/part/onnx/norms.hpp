@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalizations, softmax and reductions.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/functions.hpp"
 
@@ -179,4 +179,4 @@ inline void reduce(call& c) {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: with weights they are fully connected layers. And look-ups in tables.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -139,4 +139,4 @@ inline void gather(call& c) {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images made larger, and blocks of channels as pixels.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -80,4 +80,4 @@ inline void depth_and_space(call& c) {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

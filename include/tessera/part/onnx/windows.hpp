@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -272,4 +272,4 @@ inline void global_pool(call& c) {
 
 } // namespace tessera::onnx
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // What lowering refuses: options that do not fit the network or the strategy, and what breaks the rules of stages, schedules, messages and
 // averages. The order is that in which users see it: what a plan is made of first.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/lower/input.hpp"
@@ -60,4 +60,4 @@ void check_rules(const lowering_input<Options>& in) {
 
 } // namespace tessera::lowering
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of one message among its members: sliced, by all-reduce, round a ring, or by a server.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/update.hpp"
 
@@ -287,4 +287,4 @@ void send_among(const lowering_input<Options>& in, synchronization_places& sync,
 
 } // namespace tessera::lowering
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // What is lowered: a network, a strategy and options, and what follows from them before anything has a place. Nothing here changes while a plan
 // grows.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/first_users.hpp"
 #include "tessera/net/parameter_groups.hpp"
@@ -164,4 +164,4 @@ private:
 
 } // namespace tessera
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

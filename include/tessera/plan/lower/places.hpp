@@ -2,7 +2,7 @@
 // Where tensors, parameters and their gradients are while a plan grows: places of the network, of a micro-batch, and of gradients on their way to
 // updates.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/redistribute.hpp"
 #include "tessera/plan/plan.hpp"
@@ -132,4 +132,4 @@ struct synchronization_places {
 
 } // namespace tessera::lowering
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

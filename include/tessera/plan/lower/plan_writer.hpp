@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan that lowering appends tiles and tasks to.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/input.hpp"
 
@@ -110,4 +110,4 @@ inline void count_moved(plan_writer& out, const std::vector<int>& tiles, int dev
 
 } // namespace tessera::lowering
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

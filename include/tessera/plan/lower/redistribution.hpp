@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of redistribution: the copies that bring pieces of a tensor to where they are needed.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/places.hpp"
 #include "tessera/plan/lower/plan_writer.hpp"
@@ -205,4 +205,4 @@ int need_intermediate(const lowering_input<Options>& in, plan_writer& out, inter
 
 } // namespace tessera::lowering
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that compressed gradients are of one parameter: who compresses keeps what it leaves out to itself, and who adds codes up reads those of all.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -80,4 +80,4 @@ bool verifier<Plan>::residuals_are_one() {
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the checks of shards ask again and again: which gradients flow, and which tiles are pieces of which tensor, of which shard.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -259,4 +259,4 @@ bool verifier<Plan>::is_complete(const tile& x) const {
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

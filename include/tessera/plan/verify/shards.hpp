@@ -2,7 +2,7 @@
 // Checks that an operator's shards make all of it: what they compute fills its loops, each point once, and every piece of a sum has a number of
 // its own.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/pieces.hpp"
 
@@ -372,4 +372,4 @@ bool verifier<Plan>::each_has(const std::vector<std::pair<std::uint64_t, int>>& 
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that every index is one, that copies cover their targets and that sums have every part once.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -236,4 +236,4 @@ bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vect
 
 } // namespace tessera::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -3,7 +3,7 @@
 // time that is above the limit. (Steps on all points above it spread one price over thousands of points that mean
 // nearly the same, and take twenty times as long.)
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/assignment.hpp"
 #include "tessera/search/certified/certify.hpp"
@@ -129,4 +129,4 @@ private:
 
 } // namespace tessera::search::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -4,7 +4,7 @@
 // Kolmogorov 2015), trees solved exactly. Every set of prices and messages gives a valid bound, so that rounding costs
 // nothing but a little of its quality; `certify` computes it in whole numbers.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/split_graph.hpp"
 
@@ -210,4 +210,4 @@ private:
 
 } // namespace tessera::search::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

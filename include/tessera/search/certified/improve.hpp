@@ -2,7 +2,7 @@
 // Large steps of the primal search: a random part of the core, with its trees, is chosen anew at once, under prices of
 // memory that rise where the result would pass the limit, and kept where the whole gets better.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/assignment.hpp"
 #include "tessera/search/certified/neighbourhood.hpp"
@@ -156,4 +156,4 @@ private:
 
 } // namespace tessera::search::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

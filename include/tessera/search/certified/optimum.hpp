@@ -2,7 +2,7 @@
 // The cheapest strategy of any network under OptCNN's additive model within the devices' memory, with a bound that says
 // how far from the best possible it is at most.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/bound.hpp"
 #include "tessera/search/optcnn/compared.hpp"
@@ -157,4 +157,4 @@ inline constexpr search_record optimum_record{
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

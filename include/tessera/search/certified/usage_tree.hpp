@@ -2,7 +2,7 @@
 // Sums of usages over time: adds to a range of points and finds the largest sum, each in the logarithm of the number of
 // points.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/live_points.hpp"
 
@@ -75,4 +75,4 @@ private:
 
 } // namespace tessera::search::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

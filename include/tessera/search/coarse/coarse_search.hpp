@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search from coarse to fine: first what one node would do if all nodes did the same, then several nodes, then the whole machine.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/by_hand/side_by_side.hpp"
 #include "tessera/search/coarse/parts.hpp"
@@ -317,4 +317,4 @@ inline constexpr search_record mcmc_record{
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, re-materialization and
 // synchronization, under a memory limit, by simulation.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/finish.hpp"
 #include "tessera/search/finished_step.hpp"
@@ -308,4 +308,4 @@ inline fit_result fit(const graph_view& g, const cluster& on, const fit_options&
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fit() as a search that is chosen by name, with a table of what it simulated.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/fit/fit.hpp"
 
@@ -98,4 +98,4 @@ inline constexpr search_record fit_record{
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device of every stage of a grid needs of its memory, from the arenas of plans of a few blocks and micro-batches.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/memory.hpp"
 #include "tessera/search/finished_step.hpp"
@@ -126,4 +126,4 @@ private:
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

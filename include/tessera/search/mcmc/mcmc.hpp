@@ -2,7 +2,7 @@
 // FlexFlow's search (Jia, Zaharia and Aiken, MLSys 2019, section 6): Markov chains of Metropolis and Hastings over the configurations and
 // placements of single operators, each proposal priced by delta simulation.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/by_hand/hand_designed.hpp"
 #include "tessera/search/finished_step.hpp"
@@ -342,4 +342,4 @@ inline mcmc_result mcmc(const graph_view& g, const cluster& on, const std::vecto
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a local search may propose.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/configurations.hpp"
 #include "tessera/search/random_numbers.hpp"
@@ -28,4 +28,4 @@ using proposal = std::vector<change>;
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a local search may change in one step, at random: the configuration and the placement of one operator, or of several that belong together.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/mcmc/proposal_space.hpp"
 
@@ -197,4 +197,4 @@ private:
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

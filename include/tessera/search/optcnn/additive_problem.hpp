@@ -2,7 +2,7 @@
 // The combinatorial problem behind additive cost models: choose one configuration per node so that the costs of the nodes
 // plus the costs of the edges are least.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/base/error.hpp"
@@ -211,4 +211,4 @@ private:
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OptCNN on a device graph beside the baselines, all simulated; by eliminations, or exactly by variable elimination.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/compared.hpp"
 #include "tessera/search/optcnn/cluster.hpp"
@@ -111,4 +111,4 @@ inline constexpr std::array modelled_searches{&optcnn_record<Options>, &eliminat
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of OptCNN's eliminations, from the structure of the graph alone.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/exhaustive/exhaustive.hpp"
 
@@ -243,4 +243,4 @@ constexpr void undo(const Steps& steps, int count, const Argmins& argmin, const 
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

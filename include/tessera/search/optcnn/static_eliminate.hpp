@@ -3,7 +3,7 @@
 // evaluation, and each constexpr variable has a budget of its own: so every table, every elimination and every slice of the
 // enumeration is a variable.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/static_tables.hpp"
 
@@ -306,4 +306,4 @@ inline constexpr auto static_solution = detail::solve<Problem, Budget, LeafRule>
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

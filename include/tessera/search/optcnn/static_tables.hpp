@@ -3,7 +3,7 @@
 // blocks where it is large, because compilers bound the work of one constant evaluation (clang 1'048'576 steps, g++ 33.5 M
 // operations).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/elimination_order.hpp"
 
@@ -279,4 +279,4 @@ inline constexpr auto argmins = collect_argmins<P, LeafRule>(count_to<static_ord
 
 } // namespace tessera::search::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimum of contiguous splits: of those that put a network into a pipeline of devices without a way back, one with the least greatest load.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/mcmc/proposal_options.hpp"
 #include "tessera/search/placement/contiguous_pieces.hpp"
@@ -153,4 +153,4 @@ inline contiguous_found contiguous_optimum(const split_problem& p, const contigu
 
 } // namespace tessera::search::placement
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What searches for placements share: what they return, and how they weigh a placement that does not fit.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/evaluate.hpp"
 #include "tessera/search/placement/groups.hpp"
@@ -74,4 +74,4 @@ inline group_work work_of(const evaluator& e, const grouping& groups) {
 
 } // namespace tessera::search::placement
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

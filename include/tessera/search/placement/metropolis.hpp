@@ -2,7 +2,7 @@
 // A Markov chain of Metropolis and Hastings over placements, as FlexFlow (Jia, Zaharia and Aiken, MLSys 2019) searches configurations; and plain trial of
 // placements at random.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/moves.hpp"
 
@@ -43,4 +43,4 @@ inline found at_random(evaluator& e, std::int64_t evaluations, std::uint64_t see
 
 } // namespace tessera::search::placement
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

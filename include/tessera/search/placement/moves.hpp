@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The changes that local searches for placements propose.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/found.hpp"
 #include "tessera/search/random_numbers.hpp"
@@ -133,4 +133,4 @@ found walk(evaluator& e, const grouping& together, const assignment& start, std:
 
 } // namespace tessera::search::placement
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

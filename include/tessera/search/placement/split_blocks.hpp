@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A split problem contracted to what can be taken apart: blocks of nodes that lie on one device in every contiguous split.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/split_problem.hpp"
 
@@ -244,4 +244,4 @@ private:
 
 } // namespace tessera::search::placement
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -6,7 +6,7 @@
 // all its readers there have run backward, one gradient of as many bytes comes back. A transfer holds all lanes of its route for bytes / bandwidth and arrives
 // `latency` later.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/placement/cost_graph.hpp"
@@ -323,4 +323,4 @@ private:
 
 } // namespace tessera::search::placement
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

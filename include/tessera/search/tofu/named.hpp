@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tofu as a search that is chosen by name.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/compared.hpp"
 #include "tessera/search/tofu/timed.hpp"
@@ -73,4 +73,4 @@ inline constexpr search_record tofu_record{
 
 } // namespace tessera::search
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

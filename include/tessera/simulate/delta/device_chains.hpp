@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of activities on every device, as chains into which fragments are linked and from which they are taken.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -132,4 +132,4 @@ private:
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

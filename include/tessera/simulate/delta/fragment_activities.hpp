@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The activities of every fragment of a lowering, in a schedule: taken out and put in again when the fragment is made again.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/changing_schedule.hpp"
 #include "tessera/simulate/delta/operator_lowering.hpp"
@@ -286,4 +286,4 @@ inline void restore(fragment_activities& x) {
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a change of a few fragments of a lowering is undone.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/touched_fragments.hpp"
 
@@ -121,4 +121,4 @@ inline void restore(lowered_fragments& x, const touched_fragments& touched, lowe
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Lowering that can lower one operator anew: when one configuration changes, the fragments that it touches are made again and the rest
 // stays.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/tile_names.hpp"
 
@@ -277,4 +277,4 @@ private:
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

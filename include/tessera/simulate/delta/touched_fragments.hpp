@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which fragments of a lowering a change of some operators' configurations touches.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/lowered_fragments.hpp"
 
@@ -90,4 +90,4 @@ inline touched_fragments touched_by(const lowered_fragments& x, const std::vecto
 
 } // namespace tessera::simulation
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of calls as text: a line for each call.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/call.hpp"
 
@@ -186,4 +186,4 @@ inline std::string to_text(const call_list& l, const plan& p, const graph_view& 
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the windows of a shard lie in its tile.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/window.hpp"
@@ -60,4 +60,4 @@ inline void copy_y(const shard_call& s, int (&y)[4]) {
 
 } // namespace tessera::cuda::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

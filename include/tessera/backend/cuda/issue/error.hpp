@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every failure of a CUDA library as tessera::error: the function that failed, its code, and the library's own text.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -92,4 +92,4 @@ inline int require_devices() {
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call with its addresses and descriptors: what is left to do in a step is to hand them to the library.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/descriptors.hpp"
 #include "tessera/backend/cuda/issue/module.hpp"
@@ -335,4 +335,4 @@ private:
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

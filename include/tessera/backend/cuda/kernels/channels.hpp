@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over channels or columns, in double: statistics, their gradients, and gradients of biases. Arrays are [samples, channels, plane].
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 
@@ -172,4 +172,4 @@ KERNEL(add_channel_parts) {
 
 } // namespace tessera::cuda::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device code that all kernels share.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/kernel.hpp"
 
@@ -114,4 +114,4 @@ __device__ inline float block_maximum(float value, float* shared) {
 
 } // namespace tessera::cuda::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

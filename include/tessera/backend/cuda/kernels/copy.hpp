@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of boxes, and numbers from one type to another.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 
@@ -68,4 +68,4 @@ KERNEL(widen_bf16) {
 
 } // namespace tessera::cuda::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // The kernels of our own: what they are called, the numbers that they are given, and their code, which is text that NVRTC compiles at start. It
 // stands beside what launches it: in this folder what several operators or none have, in op/ what belongs to one.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -58,4 +58,4 @@ struct kernel {
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

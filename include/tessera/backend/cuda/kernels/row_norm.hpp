@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernels of normalizations of rows have in common: of layer norm, and of group norm, whose rows are groups of a sample's channels.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/channels.hpp"
 
@@ -67,4 +67,4 @@ __device__ void row_input_gradient(const arguments& a) {
 
 } // namespace tessera::cuda::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

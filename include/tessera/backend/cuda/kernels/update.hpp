@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of gradients, their norm, and the optimizers' steps. A table is an array of addresses in device memory.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 #include "tessera/op/update_formulas.hpp"
@@ -313,4 +313,4 @@ KERNEL(rmsprop_update) {
 
 } // namespace tessera::cuda::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution algorithms chosen by measurement on the GPU, or by cuDNN's own estimate: among those that always give the same bits.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/descriptors.hpp"
 #include "tessera/backend/cuda/measure/algorithms.hpp"
@@ -194,4 +194,4 @@ private:
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

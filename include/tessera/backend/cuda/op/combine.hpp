@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, products and other functions of two numbers, element by element.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -105,4 +105,4 @@ inline constexpr operator_row combine_rows[] = {
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -3,7 +3,7 @@
 // copied into a padded array first (or its gradient out of one). So is a shard of the input channels of a grouped convolution,
 // whose channels lie apart.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/products.hpp"
@@ -418,4 +418,4 @@ inline constexpr operator_row convolution_rows[] = {
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Softmax. One whose rows are whole is a call of cuDNN; nest by nest, a split leaves partial results between the nests, for which no vendor call
 // exists.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -193,4 +193,4 @@ inline constexpr operator_row softmax_rows[] = {
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Transposed convolutions: cuDNN's convolution from their output to their input with its passes exchanged, backward data being their
 // forward. Where a shard has unlike padding on its two sides (a window longer than the stride), its output is padded in scratch.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/convolution.hpp"
 #include "tessera/op/transposed_conv2d.hpp"
@@ -102,4 +102,4 @@ inline constexpr operator_row transposed_convolution_row{
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images made larger, with pixels between their neighbours.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/upsample.hpp"
@@ -134,4 +134,4 @@ inline constexpr operator_row upsample_row{
 
 } // namespace tessera::cuda
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // What the ways to compute operators have in common: which formats a call takes, and what they are worth by rules of
 // thumb.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 
@@ -54,4 +54,4 @@ inline double plain_is_slow(const compute_call&, const candidate& k, double flop
 
 } // namespace tessera::host::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "limits.hpp"
 #include "vector.hpp"
@@ -192,4 +192,4 @@ inline void conv_forward(const float* x, const float* weights, const float* bias
 
 } // namespace tessera::host::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tile.hpp"
 
@@ -73,4 +73,4 @@ template <class... Extents>
 
 } // namespace tessera::host::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "limits.hpp"
 #include "vector.hpp"
@@ -67,4 +67,4 @@ inline void average_pool_backward(const float* dy, float* dx, const pool_shape& 
 
 } // namespace tessera::host::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

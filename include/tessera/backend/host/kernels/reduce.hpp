@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -36,4 +36,4 @@ inline void sum_arrays(const float* const* sources, int source_count, float* con
 
 } // namespace tessera::host::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -21,4 +21,4 @@ inline void run_steps(const node_step* steps, int step_count, float* const* plac
 
 } // namespace tessera::host::kernels
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

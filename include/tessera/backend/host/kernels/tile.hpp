@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "shapes.hpp"
 
@@ -122,4 +122,4 @@ struct scratch_cursor {
 
 } // namespace tessera::host::kernels::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include <cmath>
 #include <cstddef>
@@ -83,4 +83,4 @@ namespace tessera::host::kernels::portable {
 #include "body/all.inl"
 } // namespace tessera::host::kernels::portable
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What refine asks of a backend that can time tasks by themselves: predictions of steps, this machine, and task times for a search.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/this_host.hpp"
 #include "tessera/simulate/task_time.hpp"
@@ -48,4 +48,4 @@ basic_measured_tasks<Plan> measured_tasks_of(basic_backend<Plan>& b, const local
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,7 @@
 // Measured times of tasks, by name, kept in memory and, if asked, in a text file: one "seconds name" a line. Processes that measure at the
 // same time add to one file.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 #include "tessera/execute/processes.hpp"
@@ -167,4 +167,4 @@ using profile = basic_profile<double>;
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

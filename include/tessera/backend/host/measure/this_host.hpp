@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this machine is, measured: what a run on its threads costs besides the tasks, and the rates that they reach.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/task_clock.hpp"
 #include "tessera/execute/devices.hpp"
@@ -314,4 +314,4 @@ inline cost::roofline_efficiency reached_here() { return {{100, 100, 100}, 100};
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices through oneDNN's sgemm, wherever they lie in their tensors.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -46,4 +46,4 @@ inline void add_matrices(const compute_call& c, format_table&, std::vector<candi
 
 } // namespace tessera::host::detail
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

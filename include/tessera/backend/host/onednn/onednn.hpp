@@ -2,7 +2,7 @@
 // oneDNN's C API with owners and errors. (Its C++ header costs 1.0 s to include, the C one 0.04 s.) Whatever makes or runs a primitive does so
 // on one thread.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/onednn/headroom.hpp"
 #include "tessera/backend/host/onednn/single_thread.hpp"
@@ -119,4 +119,4 @@ struct primitive_job {
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise operators in any format whose elements all operands have in one order.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -235,4 +235,4 @@ inline constexpr row_list elementwise_rows{
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

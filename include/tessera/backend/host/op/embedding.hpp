@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups of tokens on plain tiles.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/op/row.hpp"
@@ -65,4 +65,4 @@ inline constexpr row_list embedding_rows{
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

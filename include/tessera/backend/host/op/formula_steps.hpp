@@ -2,7 +2,7 @@
 // Formulas that are known when the program runs, such as those of fused operators: some hundred elements at a time, each node a vectorized loop over
 // them, what is between in the first cache.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/kernels/steps.hpp"
 #include "tessera/backend/host/op/elementwise_kernels.hpp"
@@ -255,4 +255,4 @@ private:
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

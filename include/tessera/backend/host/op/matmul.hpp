@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of two activations, matrix by matrix.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/onednn/matrices.hpp"
@@ -103,4 +103,4 @@ inline constexpr row_list matmul_rows{
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

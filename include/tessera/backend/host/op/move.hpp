@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements, in plain tiles: a permutation, a part, a repetition, each as nested loops with strides.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -244,4 +244,4 @@ inline constexpr row_list move_rows{
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

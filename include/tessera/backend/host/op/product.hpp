@@ -2,7 +2,7 @@
 // Products of an activation with a weight, and perhaps a bias: what convolutions and matrix products share, by oneDNN
 // and by kernels of our own.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernel_limits.hpp"
@@ -197,4 +197,4 @@ private:
 };
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

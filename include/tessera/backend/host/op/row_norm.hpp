@@ -2,7 +2,7 @@
 // Normalizations on plain tiles whose statistics are of rows: the last dimension, or a group of a sample's channels, which
 // lie one after the other.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/op/row.hpp"
@@ -174,4 +174,4 @@ private:
 
 } // namespace tessera::host
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

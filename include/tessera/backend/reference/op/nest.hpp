@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are written as loop nests: a pass after the other, at some points of the innermost loop at a time.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/expression.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/op/nest/program.hpp"
 
 #include <limits>
@@ -184,7 +185,7 @@ private:
         for (index_t e = 0; e < count; ++e) {
             To& x = to[e * step];
             const To next = static_cast<To>(made[e]);
-            x = how == reducer::sum ? x + next : how == reducer::none ? next : x >= next || std::isnan(x) ? x : next;
+            x = how == reducer::sum ? x + next : how == reducer::none ? next : x >= next || is_nan(x) ? x : next;
         }
     }
 };
@@ -198,4 +199,4 @@ inline constexpr operator_row<Real> any_nests{nullptr, detail::nest_loops::forwa
 
 } // namespace tessera::reference
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

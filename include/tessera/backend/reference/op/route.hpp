@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which slot of which expert a token gets, in plain loops (op/expert.hpp says by which rule).
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -105,4 +105,4 @@ inline constexpr row_list route_rows{
 
 } // namespace tessera::reference
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

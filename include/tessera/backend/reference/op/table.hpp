@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the reference backend offers: the rows of all operators that it has loops for. The table is the dispatch.
 #pragma once
-#include "tessera/base/hide_macros.inl"
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/batch_norm.hpp"
 #include "tessera/backend/reference/op/copy.hpp"
@@ -136,4 +136,4 @@ inline bool rounds_parameters(const op_record& record) {
 
 } // namespace tessera::reference
 
-#include "tessera/base/show_macros.inl"
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// See hide_macros.inl.
-#pragma pop_macro("TESSERA_HIDES_MACROS")
-#ifndef TESSERA_HIDES_MACROS
+// See begin_header.inl.
+#pragma pop_macro("TESSERA_IN_HEADER")
+#ifndef TESSERA_IN_HEADER
+#if defined(__clang__)
+#if defined(__x86_64__) && !defined(__CUDACC__)
+#pragma float_control(pop)
+#endif
+#elif defined(__GNUC__) && (defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__))
+#pragma GCC pop_options
+#endif
 #pragma pop_macro("min")
 #pragma pop_macro("max")
 #pragma pop_macro("require")

@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hides what users' headers define by names that the library uses; show_macros.inl shows it again. Both are written by tests/user_builds/macros.py.
-// A header that another one includes finds them hidden.
-#pragma push_macro("TESSERA_HIDES_MACROS")
-#ifndef TESSERA_HIDES_MACROS
-#define TESSERA_HIDES_MACROS
+// At the beginning of every header; end_header.inl is at its end. Both are written by tests/user_builds/headers.py. What another header includes
+// finds all this done.
+#pragma push_macro("TESSERA_IN_HEADER")
+#ifndef TESSERA_IN_HEADER
+#define TESSERA_IN_HEADER
+
+// Floating-point numbers as IEEE 754 has them, whatever the user's flags say of them (-ffast-math, -Ofast): kernels round by adding and subtracting a large
+// number, and NaN is found. clang from 15 on keeps -ffinite-math-only in what conditions choose and functions take, which no pragma ends.
+#if defined(__clang__)
+#if __clang_major__ >= 15 && defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "tessera: -ffinite-math-only, a part of -ffast-math and -Ofast, hides numbers that are not finite from clang; add -fno-finite-math-only behind it"
+#endif
+#if defined(__x86_64__) && !defined(__CUDACC__)
+#pragma float_control(precise, on, push)
+#endif
+#elif defined(__GNUC__) && (defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__))
+#pragma GCC push_options
+#pragma GCC optimize("no-fast-math")
+#endif
+
+// Macros of users' headers by names that the library uses.
 #pragma push_macro("min")
 #undef min
 #pragma push_macro("max")
