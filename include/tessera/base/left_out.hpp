@@ -37,13 +37,22 @@ struct optional_function<Result(Arguments...)> {
 
     constexpr optional_function() = default;
     constexpr optional_function(std::nullptr_t) {}
+    /// A lambda without captures, or a pointer, which may be null; see function_of().
     template <class Function>
-    constexpr optional_function(Function f)
-        : call(f), is_there(std::is_constant_evaluated() || !std::is_pointer_v<Function> || call != nullptr) {}
+    constexpr optional_function(Function f) : call(f), is_there(!std::is_pointer_v<Function> || call != nullptr) {}
 
     constexpr Result operator()(Arguments... all) const { return call(static_cast<Arguments>(all)...); }
     friend constexpr bool operator==(const optional_function& f, std::nullptr_t) { return !f.is_there; }
 };
+
+/// A function by its name, where a choice between it and null is a constant.
+template <class Result, class... Arguments>
+constexpr optional_function<Result(Arguments...)> function_of(Result (*f)(Arguments...)) {
+    optional_function<Result(Arguments...)> there;
+    there.call = f;
+    there.is_there = true;
+    return there;
+}
 
 } // namespace tessera
 

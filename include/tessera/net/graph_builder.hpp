@@ -80,6 +80,7 @@ struct graph_builder {
     int repeating = 0; ///< depth of repeat<>: a layer may come again, with parameters of its own
     problem refused;
     std::string_view refused_at; ///< name of the layer at which a rule was broken
+    std::string_view missing;    ///< what that layer reads and is not there, by its name
     bool misnumbered =
         false; ///< a part states another number of operators than it has: messages cannot name layers by it
 

@@ -34,6 +34,7 @@ struct counted_cross_entropy_body : operation<counted_cross_entropy_body<Weights
                                         : Weights == row_weights::of_classes ? "class_weighted_cross_entropy"
                                                                              : "row_weighted_cross_entropy";
     static constexpr int ranks[2] = {2, 4}; // (clang 14 knows no bound but a said one in a template)
+    static constexpr bool takes_logits = true;
     using options = counted_options;
     static constexpr void body(auto& w, const options& o) {
         namespace e = expression;

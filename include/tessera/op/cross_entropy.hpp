@@ -86,6 +86,7 @@ inline constexpr op_record cross_entropy_record{
     .facts = {.loss = true},
     .integers = [](const op_attributes&, const shape& x, int slot) { return slot == 1 ? x[x.rank == 3 ? 2 : 1] : 0; },
     .labels = [](const op_attributes&, const shape& x) { return rows_of(x); },
+    .takes_logits = true,
 };
 
 } // namespace tessera::op

@@ -83,6 +83,8 @@ struct op_record {
         nullptr; ///< its own attributes by name, which files of networks need; null: it has none, or says none
     const char* only_planned =
         nullptr; ///< of an operator that no backend computes: why, as the end of a sentence about it
+    bool makes_probabilities = false; ///< its output's rows are probabilities, as softmax's
+    bool takes_logits = false; ///< of a loss: it makes probabilities of its first input itself, as a cross-entropy does
 
     constexpr bool brings_row_for(std::string_view backend) const {
         for (const own_row& r : rows) {

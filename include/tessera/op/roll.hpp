@@ -64,7 +64,7 @@ inline constexpr op_record roll_record{
     .infer = infer_roll,
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_roll(a, *x); },
     .inputs = 0,
-    .uses = roll_parts,
+    .uses = function_of(roll_parts),
     .own = list_of<roll_attributes>(),
 };
 

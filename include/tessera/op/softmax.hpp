@@ -60,6 +60,7 @@ inline constexpr op_record softmax_record{
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_softmax(a.as<softmax_attributes>(), *x); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_softmax(*x, false); },
     .own = list_of<softmax_attributes>(),
+    .makes_probabilities = true,
 };
 
 constexpr inferred infer_padded_softmax(const softmax_attributes& a, const shape& x, const shape& lengths) {
@@ -82,6 +83,7 @@ inline constexpr op_record padded_softmax_record{
     .integers = [](const op_attributes&, const shape& x,
                    int slot) { return slot == 1 ? x[x.rank - 1] + 1 : index_t{0}; },
     .own = list_of<softmax_attributes>(),
+    .makes_probabilities = true,
 };
 
 } // namespace tessera::op

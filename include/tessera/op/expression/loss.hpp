@@ -47,8 +47,8 @@ constexpr op_record loss_record(const char* name, const expression::formula& f,
     op_record r = expression_record(name, f);
     r.infer = [](const op_attributes&, const shape* x, int count) { return infer_loss(x, count); };
     r.facts.loss = true;
-    r.divisor = how == loss_reduction::sum          ? divisor_of<loss_reduction::sum>
-                : how == loss_reduction::batch_mean ? divisor_of<loss_reduction::batch_mean>
+    r.divisor = how == loss_reduction::sum          ? function_of(divisor_of<loss_reduction::sum>)
+                : how == loss_reduction::batch_mean ? function_of(divisor_of<loss_reduction::batch_mean>)
                                                     : nullptr;
     return r;
 }
