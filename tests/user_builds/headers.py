@@ -78,7 +78,7 @@ def macros():
     """A definition of each that does not compile where it is used."""
     defined = "".join(f"#define {name}{'(a, b) ((a) tessera_used_macro (b))' if name in ('min', 'max') else ' tessera used a macro'}\n" for name in NAMES)
     return (LICENSE + "// Included before the program by build.py: macros as users' headers have them, by headers.py. The program's own headers come first.\n"
-            "#pragma once\n\n#include <cstdint>\n#include <cstdio>\n#include <cstring>\n#include <string>\n#include <vector>\n\n" + defined)
+            "#pragma once\n\n#include <cstdint>\n#include <cstdio>\n#include <cstring>\n#include <exception>\n#include <string>\n#include <vector>\n\n" + defined)
 
 
 def completed(text):

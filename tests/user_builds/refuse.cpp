@@ -2,6 +2,7 @@
 #include "network.hpp"
 
 #include <cstring>
+#include <exception>
 #include <string>
 
 namespace user {
@@ -25,7 +26,7 @@ const char* refuse() {
     std::memcpy(&bad.inputs[5 * 64 + 9], &bits, sizeof bits);
     try {
         trainer.step(bad);
-    } catch (const ts::error& e) {
+    } catch (const std::exception& e) {
         said = e.what();
     }
     return !said.empty() && same(before, trainer.weights<fc1>()) ? said.c_str() : "";
