@@ -37,9 +37,11 @@ struct optional_function<Result(Arguments...)> {
 
     constexpr optional_function() = default;
     constexpr optional_function(std::nullptr_t) {}
-    /// A lambda without captures, or a pointer, which may be null; see function_of().
+    /// A pointer that may be null; see function_of().
+    constexpr optional_function(Result (*f)(Arguments...)) : call(f), is_there(f != nullptr) {}
+    /// A lambda without captures.
     template <class Function>
-    constexpr optional_function(Function f) : call(f), is_there(!std::is_pointer_v<Function> || call != nullptr) {}
+    constexpr optional_function(Function f) : call(f), is_there(true) {}
 
     constexpr Result operator()(Arguments... all) const { return call(static_cast<Arguments>(all)...); }
     friend constexpr bool operator==(const optional_function& f, std::nullptr_t) { return !f.is_there; }
