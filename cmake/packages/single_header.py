@@ -157,7 +157,7 @@ def join(include, roots):
            "#ifdef TESSERA_VERSION",
            '#error "tessera: this one header takes the place of those below tessera/; include it alone"', "#endif", "",
            *(f"#include <{name}>" for name in sorted(joined.standard))]
-    around = [(include / name).read_text(encoding="utf-8").replace(LICENSE + "\n", "") if (include / name).is_file() else "" for name in (BEGIN, END)]
+    around = [(include / name).read_text(encoding="utf-8").replace(LICENSE + "\n", "").replace("// clang-format off\n", "") if (include / name).is_file() else "" for name in (BEGIN, END)]
     return "\n".join(top + [around[0]] + joined.out + [around[1]]) + "\n"
 
 

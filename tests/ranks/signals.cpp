@@ -47,9 +47,7 @@ int program(ts::mpi::environment& mpi) {
     }
     check(handler() == own, "the handler that was set meanwhile is gone", mpi.rank());
     std::signal(SIGUSR1, SIG_DFL);
-    {
-        const ts::local_devices devices = ts::mpi::ranks(mpi, {.patience = 60, .failure_file = file});
-    }
+    { const ts::local_devices devices = ts::mpi::ranks(mpi, {.patience = 60, .failure_file = file}); }
     check(handler() == SIG_DFL, "the library's handler stays", mpi.rank());
     std::remove(file.c_str());
     if (mpi.rank() == 0 && wrong == 0) {

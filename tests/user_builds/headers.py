@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"
 BEGIN, END = "tessera/base/begin_header.inl", "tessera/base/end_header.inl"
-LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
+LICENSE = "// SPDX-License-Identifier: Apache-2.0\n// clang-format off\n"
 
 # What headers of windows, X11, Qt, R, Arduino, complex.h, sys/sysmacros.h, AssertMacros.h, loggers and old C programs define. Not `assert`, whose header
 # may be read anew inside, nor words of the language.

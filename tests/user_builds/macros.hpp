@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // Included before the program by build.py: macros as users' headers have them, by headers.py. The program's own headers come first.
 #pragma once
 

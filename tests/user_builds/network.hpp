@@ -14,8 +14,8 @@ namespace ts = tessera;
 struct conv : ts::conv2d<16, ts::window<3>> {};
 struct fc1 : ts::linear<32> {};
 struct fc2 : ts::linear<4> {};
-struct network : ts::sequential<ts::image<1, 8, 8>, conv, ts::relu, ts::max_pool<2>, ts::flatten, fc1, ts::tanh, ts::layer_norm<>, fc2,
-                                ts::cross_entropy> {};
+struct network : ts::sequential<ts::image<1, 8, 8>, conv, ts::relu, ts::max_pool<2>, ts::flatten, fc1, ts::tanh,
+                                ts::layer_norm<>, fc2, ts::cross_entropy> {};
 
 inline constexpr int samples = 32;
 using halves = ts::strategy_of<network, 2, samples, ts::others<ts::split<ts::sample, 2>>>;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // At the beginning of every header; end_header.inl is at its end. Both are written by tests/user_builds/headers.py. What another header includes
 // finds all this done.
 #pragma push_macro("TESSERA_IN_HEADER")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // See begin_header.inl.
 #pragma pop_macro("TESSERA_IN_HEADER")
 #ifndef TESSERA_IN_HEADER
